@@ -1,0 +1,74 @@
+//! Tables and verdicts on standard output.
+
+use std::time::Duration;
+
+use anyhow::bail;
+
+/// Rows of text under a heading, each column as wide as its widest cell.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these column names.
+    pub(crate) fn new(columns: &[&str]) -> Self {
+        Self { rows: vec![columns.iter().map(|name| (*name).to_owned()).collect()] }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// Prints it: the first column to the left, numbers to the right.
+    pub(crate) fn print(&self) {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.rows {
+            let cells = row.iter().zip(&widths).enumerate().map(|(place, (cell, width))| match place {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+            println!("{}", cells.collect::<Vec<_>>().join("  "));
+        }
+        println!();
+    }
+}
+
+/// What was measured against its limits.
+#[derive(Debug, Default)]
+pub(crate) struct Verdicts {
+    missed: usize,
+}
+
+impl Verdicts {
+    /// Prints whether a figure stays within its limit.
+    pub(crate) fn at_most(&mut self, what: &str, figure: f64, limit: f64, unit: &str) {
+        let kept = figure <= limit;
+        let word = if kept { "within" } else { "MISSED" };
+        println!("{word}  {what}: {figure:.1} {unit}, limit {limit:.1} {unit}");
+        self.missed += usize::from(!kept);
+    }
+
+    /// With `check`, a missed limit is a failure.
+    pub(crate) fn finish(&self, check: bool) -> anyhow::Result<()> {
+        if check && self.missed > 0 {
+            bail!("{} of the limits were missed", self.missed);
+        }
+        Ok(())
+    }
+}
+
+/// The value below which that share of the samples lies; zero without samples.
+pub(crate) fn percentile(samples: &[Duration], share: f64) -> Duration {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    let last = sorted.len().saturating_sub(1);
+    let place = (last as f64 * share).round() as usize;
+    sorted.get(place).copied().unwrap_or_default()
+}

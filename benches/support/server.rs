@@ -1,0 +1,136 @@
+//! Servers under measurement: child processes with what Linux says of them, gone when the bench is.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// The kernel counts CPU time in `/proc` in ticks of a hundredth of a second on every platform (proc(5), USER_HZ).
+const TICKS_A_SECOND: f64 = 100.0;
+const START_LIMIT: Duration = Duration::from_secs(30);
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+const PROBE_PAUSE: Duration = Duration::from_millis(1);
+const ANY_PORT: &str = "127.0.0.1:0";
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    spawned: Instant,
+}
+
+/// Resident memory in MiB.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    /// All of it (`VmRSS`).
+    pub(crate) resident: f64,
+    /// What is not a file's: heap and stacks (`RssAnon`).
+    pub(crate) anonymous: f64,
+}
+
+impl Server {
+    /// `cairn up` of this build on that data folder.
+    pub(crate) fn cairn(data: &Path) -> anyhow::Result<Self> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CAIRN_")) {
+            command.env_remove(name);
+        }
+        let address = free_address()?;
+        command.arg("up").arg("--data").arg(data).arg("--quiet");
+        command.args(["--listen", &address.to_string(), "--admin-listen", ANY_PORT]);
+        Self::spawn(command, address)
+    }
+
+    /// Starts a command that was told to listen on that address.
+    pub(crate) fn spawn(mut command: Command, address: SocketAddr) -> anyhow::Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let spawned = Instant::now();
+        let child = command.spawn().context("cannot start the server")?;
+        Ok(Self { child, address, spawned })
+    }
+
+    /// Waits until `GET /readyz` answers 200, and tells how long that took from the spawn on.
+    pub(crate) async fn ready(&mut self) -> anyhow::Result<Duration> {
+        loop {
+            if is_ready(self.address).await {
+                return Ok(self.spawned.elapsed());
+            }
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the server ended with {status}");
+            }
+            if self.spawned.elapsed() > START_LIMIT {
+                bail!("the server is not ready after {START_LIMIT:?}");
+            }
+            tokio::time::sleep(PROBE_PAUSE).await;
+        }
+    }
+
+    /// User and system time of all its threads so far.
+    pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // The second field is the name in parentheses, which may hold spaces; utime and stime are fields 14 and 15.
+        let (_, fields) = stat.rsplit_once(')').context("no name in /proc/…/stat")?;
+        let ticks: u64 =
+            fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+        Ok(Duration::from_secs_f64(ticks as f64 / TICKS_A_SECOND))
+    }
+
+    /// What it holds in memory now.
+    pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let mebibytes = |name: &str| -> anyhow::Result<f64> {
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .context("no such line in /proc/…/status")?;
+            let kibibytes: f64 = line.trim_matches([':', ' ', '\t', 'k', 'B']).parse()?;
+            Ok(kibibytes / 1024.0)
+        };
+        Ok(Memory { resident: mebibytes("VmRSS")?, anonymous: mebibytes("RssAnon")? })
+    }
+
+    /// Stops it as an orchestrator would, so that the next start finds a tidy data folder.
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
+        let asked = Instant::now();
+        while self.child.try_wait()?.is_none() {
+            if asked.elapsed() > STOP_LIMIT {
+                bail!("the server did not stop within {STOP_LIMIT:?}");
+            }
+            tokio::time::sleep(PROBE_PAUSE).await;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// An address that was free a moment ago: the server must be told one, so that probing can begin with its spawn.
+pub(crate) fn free_address() -> anyhow::Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Ok(listener.local_addr()?)
+}
+
+/// One request on a connection of its own, without a client library's start-up costs in the figure.
+async fn is_ready(address: SocketAddr) -> bool {
+    let Ok(mut stream) = TcpStream::connect(address).await else { return false };
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    if stream.write_all(request.as_bytes()).await.is_err() {
+        return false;
+    }
+    let mut answer = Vec::new();
+    let _closed = stream.read_to_end(&mut answer).await;
+    answer.starts_with(b"HTTP/1.1 200")
+}

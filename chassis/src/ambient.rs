@@ -1,0 +1,36 @@
+//! What every service is handed at its opening.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::identity::Verifier;
+use crate::ids::IdSource;
+
+/// Time, randomness, ids, and the check of identities; cheap to clone.
+#[derive(Clone)]
+pub struct Ambient {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+    /// New ids.
+    pub ids: IdSource,
+    /// Checks identities.
+    pub verifier: Verifier,
+}
+
+impl fmt::Debug for Ambient {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Ambient").finish_non_exhaustive()
+    }
+}
+
+impl Ambient {
+    /// An ambient on that clock, randomness and verifier.
+    pub fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, verifier: Verifier) -> Self {
+        let ids = IdSource::new(Arc::clone(&clock), Arc::clone(&entropy));
+        Self { clock, entropy, ids, verifier }
+    }
+}

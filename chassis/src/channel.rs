@@ -1,0 +1,132 @@
+//! The way to another service: in this process or over TCP, the same to whoever calls.
+//!
+//! `Local` hands the request to the generated server directly: encode and decode, no socket, no HTTP/2. Five things
+//! would differ from `Remote` if nothing were done; each is done here or in [`crate::server`], and tested there:
+//!
+//! 1. `grpc-timeout` is enforced by tonic's transport only: [`crate::deadline`] stands on the routes.
+//! 2. `http::Extensions` cross locally and not remotely: they are cleared, identity travels as metadata.
+//! 3. Layers of `Server::builder()` do not run locally: ours are on the routes ([`crate::server::compose`]).
+//! 4. The default message limit of 4 MiB is too small for 5 MiB bodies: whoever decodes sets [`MAX_MESSAGE_BYTES`].
+//!    Whoever encodes sets no limit: over TCP a client's own refusal would arrive as a broken stream.
+//! 5. A panic would unwind into the caller: it is caught on the routes.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response};
+use tonic::body::Body;
+use tonic::service::Routes;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status};
+use tower::Service;
+
+use crate::status::Problem;
+use crate::telemetry;
+
+/// What a message may weigh, to be set with `max_decoding_message_size` on each server and client: a body of 5 MiB with room for batches of them.
+pub const MAX_MESSAGE_BYTES: usize = 32 * 1024 * 1024;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// When a caller may try a service again that could not be reached: an orchestrator needs seconds to replace it.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// The error of a channel, as generated clients take it.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// A way to a service; cheap to clone. Generated clients take it: `FileServiceClient::new(channel.clone())`.
+#[derive(Debug, Clone)]
+pub enum ServiceChannel {
+    /// The service runs in this process: its composed routes.
+    Local(Routes),
+    /// The service runs elsewhere.
+    Remote(Channel),
+}
+
+impl ServiceChannel {
+    /// A way to a service in this process.
+    pub fn local(routes: Routes) -> Self {
+        Self::Local(routes.prepare())
+    }
+
+    /// A way to a service at an address such as `http://content:8703`; it connects at the first call, and again
+    /// after a failure.
+    ///
+    /// # Errors
+    /// When the address is not a URL.
+    pub fn remote(address: &str) -> Result<Self, tonic::transport::Error> {
+        let endpoint = Endpoint::from_shared(address.to_owned())?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .tcp_nodelay(true);
+        Ok(Self::Remote(endpoint.connect_lazy()))
+    }
+}
+
+type BoxedFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
+
+impl Service<Request<Body>> for ServiceChannel {
+    type Response = Response<Body>;
+    type Error = Error;
+    type Future = BoxedFuture<Response<Body>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match self {
+            // Routes are always ready.
+            Self::Local(_) => Poll::Ready(Ok(())),
+            Self::Remote(channel) => channel.poll_ready(context).map_err(Error::from),
+        }
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        telemetry::inject_context(request.headers_mut());
+        match self {
+            Self::Local(routes) => {
+                request.extensions_mut().clear();
+                let answer = routes.call(request);
+                Box::pin(async move {
+                    let mut response = answer.await.unwrap_or_else(|never: Infallible| match never {});
+                    response.extensions_mut().clear();
+                    Ok(response)
+                })
+            }
+            Self::Remote(channel) => {
+                let answer = channel.call(request);
+                Box::pin(async move { answer.await.map_err(from_transport) })
+            }
+        }
+    }
+}
+
+/// What the transport could not do is a service that is not there, whatever tonic makes of the many ways in which a
+/// connection ends. What it can tell apart, such as a timeout, stays.
+fn from_transport(error: tonic::transport::Error) -> Error {
+    let status = Status::from_error(Box::new(error));
+    match status.code() {
+        Code::Unknown | Code::Internal | Code::Unavailable => {
+            tracing::debug!(%status, "a service cannot be reached");
+            Status::from(Problem::unavailable("a service of the mesh cannot be reached", RETRY_AFTER)).into()
+        }
+        Code::Ok
+        | Code::Cancelled
+        | Code::InvalidArgument
+        | Code::DeadlineExceeded
+        | Code::NotFound
+        | Code::AlreadyExists
+        | Code::PermissionDenied
+        | Code::ResourceExhausted
+        | Code::FailedPrecondition
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unimplemented
+        | Code::DataLoss
+        | Code::Unauthenticated => status.into(),
+    }
+}

@@ -1,0 +1,282 @@
+//! The change feed of a service that owns documents (content, ingest).
+//!
+//! Every write appends to the feed of its workspace in the same transaction. Positions have no gaps and stand in
+//! commit order, on PostgreSQL too, where a sequence alone commits out of order: the head of a workspace is a row, its
+//! update locks it until the transaction ends, so nobody can get position n+1 before n is there for all to read or
+//! has been rolled back. Append as the LAST thing before the commit: until then other writers of the workspace wait.
+//!
+//! Consumers keep their own position and are told at least once.
+
+mod rpc;
+mod token;
+mod watch;
+
+use std::sync::Arc;
+
+use cairn_proto::ids::WorkspaceId;
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+pub use cairn_proto::feed::v1::{Kind, Op};
+
+pub use self::rpc::Rpc;
+pub use self::token::{ChangeToken, InvalidToken, Source};
+use crate::clock::{Clock, Timestamp};
+use crate::on_db;
+use crate::sql::{self, Db, Dialect, Migration, Statement, Text, Tx};
+
+/// The tables, to stand first in a service's list of migrations.
+pub const MIGRATION: Migration = Migration {
+    name: "0001_feed",
+    sqlite: include_str!("feed/migrations/sqlite/0001_feed.sql"),
+    postgres: include_str!("feed/migrations/postgres/0001_feed.sql"),
+};
+
+/// The most changes that one read answers.
+pub const MAX_READ: u32 = 1_000;
+
+/// A watcher that falls further behind than this is told every head anew.
+const NOTICES_KEPT: usize = 1_024;
+
+const RESERVE: &str = "INSERT INTO feed_heads (workspace_id, position, updated_at) VALUES ($1, $2, $3) \
+     ON CONFLICT (workspace_id) DO UPDATE \
+     SET position = feed_heads.position + excluded.position, updated_at = excluded.updated_at \
+     RETURNING position";
+
+const INSERT_ONE: &str = "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+     VALUES ($1, $2, $3, $4, $5, $6)";
+
+/// $2 is the position before the first, $3 a JSON array of `[kind, id, op]`.
+const INSERT_MANY: Dialect = Dialect {
+    sqlite: "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+         SELECT $1, $2 + 1 + key, value ->> 0, value ->> 1, value ->> 2, $4 FROM json_each($3)",
+    postgres: "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+         SELECT $1, $2 + place, CAST(entry ->> 0 AS BIGINT), entry ->> 1, CAST(entry ->> 2 AS BIGINT), $4 \
+         FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) WITH ORDINALITY AS list (entry, place)",
+};
+
+const READ: &str = "SELECT position, kind, item_id, op FROM feed_changes \
+     WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
+
+const HEAD: &str = "SELECT position FROM feed_heads WHERE workspace_id = $1";
+
+/// Every statement of the feed, for [`sql::prepare_all`].
+pub fn statements() -> Vec<Statement> {
+    let mut all = vec![RESERVE.into(), INSERT_ONE.into(), INSERT_MANY.into(), READ.into(), HEAD.into()];
+    all.extend(watch::statements());
+    all
+}
+
+/// What happened to one item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub kind: Kind,
+    /// Its id.
+    pub item_id: String,
+    /// What happened.
+    pub op: Op,
+}
+
+impl Entry {
+    /// The item is new or has changed.
+    pub fn upsert(kind: Kind, item_id: impl ToString) -> Self {
+        Self { kind, item_id: item_id.to_string(), op: Op::Upsert }
+    }
+
+    /// The item is gone.
+    pub fn delete(kind: Kind, item_id: impl ToString) -> Self {
+        Self { kind, item_id: item_id.to_string(), op: Op::Delete }
+    }
+}
+
+/// An entry with its position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Counts from 1 in each workspace.
+    pub position: u64,
+    /// What happened.
+    pub entry: Entry,
+}
+
+/// Changes after a position, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// At most [`MAX_READ`].
+    pub changes: Vec<Change>,
+    /// The newest position there is.
+    pub head: u64,
+}
+
+/// How far the feed of a workspace has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Whose feed.
+    pub workspace: WorkspaceId,
+    /// Its newest position.
+    pub position: u64,
+}
+
+/// Positions that a transaction has taken for entries that it will insert itself (`INSERT … SELECT`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reserved {
+    /// The position before the first one taken.
+    pub before: u64,
+    /// The last one taken.
+    pub last: u64,
+}
+
+/// Takes `count` positions: the caller inserts exactly that many rows into `feed_changes` before it commits.
+///
+/// # Errors
+/// When the database fails.
+pub async fn reserve(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    count: u64,
+    at: Timestamp,
+) -> Result<Reserved, sql::Error> {
+    let last: i64 = on_db!(tx, |c| sqlx::query_scalar(RESERVE)
+        .bind(Text(workspace))
+        .bind(to_column(count))
+        .bind(at)
+        .fetch_one(c)
+        .await)?;
+    let last = from_column(last);
+    Ok(Reserved { before: last.saturating_sub(count), last })
+}
+
+/// Appends entries in their order and answers the position of the last. No entries: the head as it stands.
+///
+/// # Errors
+/// When the database fails.
+pub async fn append(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    entries: &[Entry],
+    at: Timestamp,
+) -> Result<u64, sql::Error> {
+    let reserved = match entries {
+        [] => return head(tx, workspace).await,
+        several => reserve(tx, workspace, several.len() as u64, at).await?,
+    };
+    if let [only] = entries {
+        on_db!(tx, |c| sqlx::query(INSERT_ONE)
+            .bind(Text(workspace))
+            .bind(to_column(reserved.last))
+            .bind(i64::from(i32::from(only.kind)))
+            .bind(&only.item_id)
+            .bind(i64::from(i32::from(only.op)))
+            .bind(at)
+            .execute(c)
+            .await
+            .map(|_| ()))?;
+        return Ok(reserved.last);
+    }
+    let list: Vec<_> =
+        entries.iter().map(|entry| (i32::from(entry.kind), &entry.item_id, i32::from(entry.op))).collect();
+    let json = serde_json::json!(list).to_string();
+    let insert = INSERT_MANY.of(tx.engine());
+    on_db!(tx, |c| sqlx::query(insert)
+        .bind(Text(workspace))
+        .bind(to_column(reserved.before))
+        .bind(&json)
+        .bind(at)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(reserved.last)
+}
+
+/// The newest position that the transaction sees; 0 when nothing was ever written.
+///
+/// # Errors
+/// When the database fails.
+pub async fn head(tx: &mut Tx, workspace: WorkspaceId) -> Result<u64, sql::Error> {
+    let position: Option<i64> =
+        on_db!(tx, |c| sqlx::query_scalar(HEAD).bind(Text(workspace)).fetch_optional(c).await)?;
+    Ok(position.map_or(0, from_column))
+}
+
+/// The feeds of one service's workspaces: reading, and waking who watches. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Feed {
+    db: Db,
+    clock: Arc<dyn Clock>,
+    notices: broadcast::Sender<Head>,
+    closed: CancellationToken,
+}
+
+impl Feed {
+    /// The feeds in that storage, whose migrations begin with [`MIGRATION`].
+    pub fn new(db: Db, clock: Arc<dyn Clock>) -> Self {
+        Self { db, clock, notices: broadcast::channel(NOTICES_KEPT).0, closed: CancellationToken::new() }
+    }
+
+    /// Commits a transaction that appended up to `position`, and wakes who watches.
+    ///
+    /// # Errors
+    /// When the commit fails.
+    pub async fn commit(&self, tx: Tx, workspace: WorkspaceId, position: u64) -> Result<(), sql::Error> {
+        tx.commit().await?;
+        // Nobody listening is no failure.
+        let _listeners = self.notices.send(Head { workspace, position });
+        Ok(())
+    }
+
+    /// The changes of a workspace after a position: at most `limit`, and never more than [`MAX_READ`].
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn read(&self, workspace: WorkspaceId, after: u64, limit: u32) -> Result<Page, sql::Error> {
+        let limit = match limit {
+            0 => MAX_READ,
+            some => some.min(MAX_READ),
+        };
+        let rows: Vec<(i64, i64, String, i64)> = on_db!(self.db, |c| sqlx::query_as(READ)
+            .bind(Text(workspace))
+            .bind(to_column(after))
+            .bind(i64::from(limit))
+            .fetch_all(c)
+            .await)?;
+        // After the changes: what is newest then is never older than the last of them.
+        let head = self.head(workspace).await?;
+        let changes = rows.into_iter().map(decode).collect::<Result<_, _>>()?;
+        Ok(Page { changes, head })
+    }
+
+    /// The newest position of a workspace; 0 when nothing was ever written.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn head(&self, workspace: WorkspaceId) -> Result<u64, sql::Error> {
+        let position: Option<i64> =
+            on_db!(self.db, |c| sqlx::query_scalar(HEAD).bind(Text(workspace)).fetch_optional(c).await)?;
+        Ok(position.map_or(0, from_column))
+    }
+
+    /// Ends every watch, so that a server with open streams can drain.
+    pub fn close(&self) {
+        self.closed.cancel();
+    }
+}
+
+fn decode((position, kind, item_id, op): (i64, i64, String, i64)) -> Result<Change, sql::Error> {
+    let number = |value: i64| i32::try_from(value).unwrap_or(i32::MAX);
+    let kind =
+        Kind::try_from(number(kind)).map_err(|_| sql::Error::corrupt("a change of an unknown kind"))?;
+    let op = Op::try_from(number(op)).map_err(|_| sql::Error::corrupt("a change with an unknown op"))?;
+    Ok(Change { position: from_column(position), entry: Entry { kind, item_id, op } })
+}
+
+/// Positions are BIGINT: a feed would need 292 000 years at a million changes a second to outgrow it.
+fn to_column(position: u64) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
+}
+
+fn from_column(position: i64) -> u64 {
+    u64::try_from(position).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

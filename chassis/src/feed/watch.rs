@@ -1,0 +1,137 @@
+//! Being woken: every head once, then each that moves.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use cairn_proto::ids::WorkspaceId;
+use futures::Stream;
+use futures::stream;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, sleep_until};
+
+use super::{Feed, Head, from_column};
+use crate::clock::Timestamp;
+use crate::on_db;
+use crate::sql::{Error, Statement, Text};
+
+/// How often heads that other processes moved are looked for.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// A head is stamped when its transaction appends and shows when it commits; processes' clocks differ too. Looking
+/// back this far finds what showed late. Longer than a call may last.
+const LOOK_BACK: Duration = Duration::from_secs(60);
+const HEADS_PER_READ: i64 = 1_000;
+
+const LIST_HEADS: &str = "SELECT workspace_id, position FROM feed_heads \
+     WHERE workspace_id > $1 ORDER BY workspace_id LIMIT $2";
+const LIST_MOVED: &str = "SELECT workspace_id, position FROM feed_heads WHERE updated_at >= $1";
+
+pub(super) fn statements() -> Vec<Statement> {
+    vec![LIST_HEADS.into(), LIST_MOVED.into()]
+}
+
+/// One watcher's place.
+struct Watch {
+    feed: Feed,
+    notices: Receiver<Head>,
+    waiting: VecDeque<Head>,
+    /// The last workspace of the first round; `None` when that round is over.
+    first_round: Option<String>,
+    /// What was told of the workspaces that moved lately, so that looking back repeats nothing.
+    told: HashMap<WorkspaceId, u64>,
+    next_poll: Instant,
+}
+
+impl Feed {
+    /// Every head once, then each head that moved: at once when this process moved it, within 200 ms when another did.
+    /// A head may be told twice, and one that moves fast is told at its newest only. Ends when the feed is closed.
+    pub fn watch(&self) -> impl Stream<Item = Result<Head, Error>> + Send + 'static {
+        let watch = Watch {
+            // Before the first round, so that nothing falls between.
+            notices: self.notices.subscribe(),
+            feed: self.clone(),
+            waiting: VecDeque::new(),
+            first_round: Some(String::new()),
+            told: HashMap::new(),
+            next_poll: Instant::now(),
+        };
+        stream::unfold(Some(watch), |watch| async {
+            let mut watch = watch?;
+            match watch.next().await {
+                Ok(Some(head)) => Some((Ok(head), Some(watch))),
+                Ok(None) => None,
+                // The consumer comes again and gets a first round.
+                Err(error) => Some((Err(error), None)),
+            }
+        })
+    }
+}
+
+impl Watch {
+    async fn next(&mut self) -> Result<Option<Head>, Error> {
+        loop {
+            if self.feed.closed.is_cancelled() {
+                return Ok(None);
+            }
+            if let Some(head) = self.waiting.pop_front() {
+                return Ok(Some(head));
+            }
+            if let Some(after) = self.first_round.take() {
+                self.read_round(&after).await?;
+                continue;
+            }
+            let is_shared = self.feed.db.is_shared();
+            tokio::select! {
+                () = self.feed.closed.cancelled() => return Ok(None),
+                notice = self.notices.recv() => match notice {
+                    Ok(head) => self.tell(head),
+                    // Too slow to hear them all: another first round says what they said.
+                    Err(RecvError::Lagged(_)) => self.first_round = Some(String::new()),
+                    Err(RecvError::Closed) => return Ok(None),
+                },
+                () = sleep_until(self.next_poll), if is_shared => self.poll().await?,
+            }
+        }
+    }
+
+    async fn read_round(&mut self, after: &str) -> Result<(), Error> {
+        let rows: Vec<(Text<WorkspaceId>, i64)> = on_db!(self.feed.db, |c| sqlx::query_as(LIST_HEADS)
+            .bind(after)
+            .bind(HEADS_PER_READ)
+            .fetch_all(c)
+            .await)?;
+        self.first_round = rows.last().map(|(workspace, _)| workspace.0.to_string());
+        self.waiting.extend(rows.into_iter().map(read_head));
+        Ok(())
+    }
+
+    async fn poll(&mut self) -> Result<(), Error> {
+        self.next_poll = Instant::now() + POLL_INTERVAL;
+        let back = i64::try_from(LOOK_BACK.as_micros()).unwrap_or(i64::MAX);
+        let since = Timestamp::from_micros(self.feed.clock.now().as_micros().saturating_sub(back));
+        let rows: Vec<(Text<WorkspaceId>, i64)> =
+            on_db!(self.feed.db, |c| sqlx::query_as(LIST_MOVED).bind(since).fetch_all(c).await)?;
+        let moved: Vec<Head> = rows.into_iter().map(read_head).collect();
+        for head in &moved {
+            self.tell(*head);
+        }
+        // Only what looking back can meet again is worth remembering.
+        self.told = moved.into_iter().map(|head| (head.workspace, head.position)).collect();
+        Ok(())
+    }
+
+    fn tell(&mut self, head: Head) {
+        let told = self.told.get(&head.workspace).copied().unwrap_or(0);
+        if head.position > told {
+            // Without other processes nothing looks back.
+            if self.feed.db.is_shared() {
+                self.told.insert(head.workspace, head.position);
+            }
+            self.waiting.push_back(head);
+        }
+    }
+}
+
+fn read_head((workspace, position): (Text<WorkspaceId>, i64)) -> Head {
+    Head { workspace: workspace.0, position: from_column(position) }
+}

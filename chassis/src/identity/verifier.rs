@@ -1,0 +1,229 @@
+//! Checks identities: signature, audience, issuer, end.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use quick_cache::sync::Cache;
+use tonic::metadata::MetadataMap;
+
+use super::Identity;
+use super::claims::{AUDIENCE, Claims, ISSUER};
+use crate::clock::{Clock, Timestamp};
+use crate::status::Problem;
+
+/// Checking an Ed25519 signature costs tens of microseconds and the gateway sends the same identity for a second, so
+/// checked identities are remembered until they end. One entry is about 1 KiB.
+const REMEMBERED_IDENTITIES: usize = 4_096;
+
+/// A key that is not known is asked for again at most this often, so that forged key ids cannot flood svc-auth.
+const KEY_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// An Ed25519 public key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicKey {
+    /// The `kid` in the JWT's header.
+    pub id: String,
+    /// The key.
+    pub bytes: [u8; 32],
+}
+
+/// Where public keys are asked for.
+#[tonic::async_trait]
+pub trait KeyDirectory: fmt::Debug + Send + Sync {
+    /// All keys that identities may be signed with now.
+    async fn keys(&self) -> Result<Vec<PublicKey>, Problem>;
+}
+
+/// A fixed set of keys: svc-auth's own, and those of tests.
+#[derive(Debug)]
+pub struct StaticKeys(pub Vec<PublicKey>);
+
+#[tonic::async_trait]
+impl KeyDirectory for StaticKeys {
+    async fn keys(&self) -> Result<Vec<PublicKey>, Problem> {
+        Ok(self.0.clone())
+    }
+}
+
+/// Checks identities; cheap to clone, one a process.
+#[derive(Debug, Clone)]
+pub struct Verifier(Arc<Inner>);
+
+struct Inner {
+    clock: Arc<dyn Clock>,
+    directory: Arc<dyn KeyDirectory>,
+    keys: RwLock<KnownKeys>,
+    refreshing: tokio::sync::Mutex<()>,
+    checked: Cache<String, Identity>,
+}
+
+#[derive(Default)]
+struct KnownKeys {
+    by_id: HashMap<String, DecodingKey>,
+    asked_at: Option<Timestamp>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Inner").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+impl Verifier {
+    /// A verifier that asks the directory for keys when it meets one that it does not know.
+    pub fn new(directory: Arc<dyn KeyDirectory>, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Inner {
+            clock,
+            directory,
+            keys: RwLock::default(),
+            refreshing: tokio::sync::Mutex::new(()),
+            checked: Cache::new(REMEMBERED_IDENTITIES),
+        }))
+    }
+
+    /// The identity that the metadata of a call carries.
+    ///
+    /// # Errors
+    /// UNAUTHORIZED when there is none or it does not hold; UNAVAILABLE when its key cannot be asked for.
+    pub async fn authenticate(&self, metadata: &MetadataMap) -> Result<Identity, Problem> {
+        let token = bearer(metadata)?;
+        if let Some(identity) = self.0.checked.get(token) {
+            return self.unexpired(identity);
+        }
+        let identity = self.unexpired(self.check(token).await?)?;
+        self.0.checked.insert(token.to_owned(), identity.clone());
+        Ok(identity)
+    }
+
+    fn unexpired(&self, identity: Identity) -> Result<Identity, Problem> {
+        if identity.expires_at <= self.0.clock.now() {
+            return Err(Problem::unauthorized("the identity has expired: exchange the API token again"));
+        }
+        Ok(identity)
+    }
+
+    async fn check(&self, token: &str) -> Result<Identity, Problem> {
+        let refused = || Problem::unauthorized("the identity is not valid");
+        let header = jsonwebtoken::decode_header(token).map_err(|_| refused())?;
+        let key_id = header.kid.ok_or_else(refused)?;
+        let key = match self.known_key(&key_id) {
+            Some(key) => key,
+            None => self.refresh_key(&key_id).await?.ok_or_else(refused)?,
+        };
+
+        let mut validation = Validation::new(Algorithm::EdDSA);
+        validation.set_audience(&[AUDIENCE]);
+        validation.set_issuer(&[ISSUER]);
+        validation.set_required_spec_claims(&["exp", "aud", "iss", "sub"]);
+        // Time is a parameter: `unexpired` compares with our clock.
+        validation.validate_exp = false;
+        let decoded = jsonwebtoken::decode::<Claims>(token, &key, &validation).map_err(|_| refused())?;
+        decoded.claims.into_identity().ok_or_else(refused)
+    }
+
+    fn known_key(&self, key_id: &str) -> Option<DecodingKey> {
+        self.0.keys.read().unwrap_or_else(PoisonError::into_inner).by_id.get(key_id).cloned()
+    }
+
+    async fn refresh_key(&self, key_id: &str) -> Result<Option<DecodingKey>, Problem> {
+        let _one_at_a_time = self.0.refreshing.lock().await;
+        if let Some(key) = self.known_key(key_id) {
+            return Ok(Some(key));
+        }
+        let now = self.0.clock.now();
+        let asked_at = self.0.keys.read().unwrap_or_else(PoisonError::into_inner).asked_at;
+        if asked_at.is_some_and(|at| now.since(at) < KEY_REFRESH_INTERVAL) {
+            return Ok(None);
+        }
+        let keys = self.0.directory.keys().await?;
+        let by_id = keys.into_iter().map(|key| (key.id, DecodingKey::from_ed_der(&key.bytes))).collect();
+        *self.0.keys.write().unwrap_or_else(PoisonError::into_inner) =
+            KnownKeys { by_id, asked_at: Some(now) };
+        Ok(self.known_key(key_id))
+    }
+}
+
+fn bearer(metadata: &MetadataMap) -> Result<&str, Problem> {
+    let mut values = metadata.get_all("authorization").iter();
+    let Some(value) = values.next() else {
+        return Err(Problem::unauthorized(
+            "the call carries no identity: send `authorization: Bearer <identity>`",
+        ));
+    };
+    if values.next().is_some() {
+        return Err(Problem::unauthorized("the call carries more than one authorization"));
+    }
+    value
+        .to_str()
+        .ok()
+        .and_then(|text| text.strip_prefix("Bearer "))
+        .ok_or_else(|| Problem::unauthorized("the authorization is not a bearer identity"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::identity::{Permission, Principal, PrincipalKind, Scope, Signer};
+
+    fn identity(expires_at: Timestamp) -> Identity {
+        Identity {
+            principal: Principal { kind: PrincipalKind::Token, id: "t".into(), name: "agent".into() },
+            workspace: Some("0199c0de-0000-7000-8000-000000000001".parse().unwrap()),
+            permissions: [Permission::Read].into_iter().collect(),
+            scope: Scope::Folders(["0199c0de-0000-7000-8000-000000000002".parse().unwrap()].into()),
+            plan: Some("free".into()),
+            expires_at,
+        }
+    }
+
+    fn metadata(token: &str) -> MetadataMap {
+        let mut metadata = MetadataMap::new();
+        metadata.insert("authorization", format!("Bearer {token}").parse().unwrap());
+        metadata
+    }
+
+    #[tokio::test]
+    async fn a_signed_identity_holds_until_it_ends() {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+        let signer = Signer::new(&[7; 32]).unwrap();
+        let keys = Arc::new(StaticKeys(vec![signer.public_key().clone()]));
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        let verifier = Verifier::new(keys, shared);
+        let sent = identity(clock.now().plus(Duration::from_secs(300)));
+        let token = signer.sign(&sent, clock.now()).unwrap();
+
+        assert_eq!(verifier.authenticate(&metadata(&token)).await.unwrap(), sent);
+        clock.advance(Duration::from_secs(301));
+        let refusal = verifier.authenticate(&metadata(&token)).await.unwrap_err();
+        assert!(refusal.message.contains("expired"), "{refusal}");
+    }
+
+    #[tokio::test]
+    async fn forgeries_are_refused() {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+        let signer = Signer::new(&[7; 32]).unwrap();
+        let stranger = Signer::new(&[8; 32]).unwrap();
+        let keys = Arc::new(StaticKeys(vec![signer.public_key().clone()]));
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        let verifier = Verifier::new(keys, shared);
+        let sent = identity(clock.now().plus(Duration::from_secs(300)));
+        let good = signer.sign(&sent, clock.now()).unwrap();
+
+        let unsigned = "eyJhbGciOiJub25lIn0.e30.";
+        let foreign = stranger.sign(&sent, clock.now()).unwrap();
+        let (head, _) = good.rsplit_once('.').unwrap();
+        let (_, foreign_signature) = foreign.rsplit_once('.').unwrap();
+        let swapped = format!("{head}.{foreign_signature}");
+        for forged in ["", "x", unsigned, &foreign, &swapped, &good[..good.len() - 4]] {
+            assert!(verifier.authenticate(&metadata(forged)).await.is_err(), "{forged}");
+        }
+        assert!(verifier.authenticate(&MetadataMap::new()).await.is_err());
+        let mut two = metadata(&good);
+        two.append("authorization", format!("Bearer {good}").parse().unwrap());
+        assert!(verifier.authenticate(&two).await.is_err());
+    }
+}

@@ -1,0 +1,152 @@
+//! Work that one process of several does: whoever holds its lease.
+//!
+//! A lease is a row that names a holder until a time. Its holder renews it while it works; when the holder dies, the
+//! time passes and somebody else takes the work over. Clocks of the processes may differ by less than the term, so let
+//! the work itself be safe to do twice, and ask before each part of it whether the lease still holds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::ids::IdSource;
+use crate::on_db;
+use crate::sql::{self, Db, Migration, Statement};
+
+/// The table, to stand among a service's migrations.
+pub const MIGRATION: Migration = Migration {
+    name: "0001_leases",
+    sqlite: include_str!("jobs/migrations/sqlite/0001_leases.sql"),
+    postgres: include_str!("jobs/migrations/postgres/0001_leases.sql"),
+};
+
+/// $4 is now: a lease that ended before is anybody's.
+const CLAIM: &str = "INSERT INTO leases (name, holder, expires_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE \
+     SET holder = excluded.holder, expires_at = excluded.expires_at \
+     WHERE leases.holder = excluded.holder OR leases.expires_at <= $4";
+
+const RELEASE: &str = "DELETE FROM leases WHERE name = $1 AND holder = $2";
+
+/// Every statement of leases, for [`sql::prepare_all`].
+pub fn statements() -> Vec<Statement> {
+    vec![CLAIM.into(), RELEASE.into()]
+}
+
+/// A lease that this process may hold.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    db: Db,
+    clock: Arc<dyn Clock>,
+    name: &'static str,
+    holder: String,
+    term: Duration,
+}
+
+impl Lease {
+    /// The lease of that name in that storage, for a new holder; it holds for `term` after each claim.
+    pub fn new(db: Db, clock: Arc<dyn Clock>, ids: &IdSource, name: &'static str, term: Duration) -> Self {
+        Self { db, clock, name, holder: ids.next::<Uuid>().to_string(), term }
+    }
+
+    /// Takes the lease, or renews it; whether this process holds it now.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn claim(&self) -> Result<bool, sql::Error> {
+        let now = self.clock.now();
+        let taken = on_db!(self.db.writer(), |c| sqlx::query(CLAIM)
+            .bind(self.name)
+            .bind(&self.holder)
+            .bind(now.plus(self.term))
+            .bind(now)
+            .execute(c)
+            .await
+            .map(|done| done.rows_affected()))?;
+        Ok(taken == 1)
+    }
+
+    /// Gives the lease back, so that nobody has to wait for its end.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn release(&self) -> Result<(), sql::Error> {
+        on_db!(self.db.writer(), |c| sqlx::query(RELEASE)
+            .bind(self.name)
+            .bind(&self.holder)
+            .execute(c)
+            .await
+            .map(|_| ()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{ManualClock, Timestamp};
+    use crate::entropy::SeededEntropy;
+    use crate::testing::engines;
+
+    const TERM: Duration = Duration::from_secs(60);
+
+    struct Bench {
+        engine: &'static str,
+        clock: Arc<ManualClock>,
+        one: Lease,
+        other: Lease,
+        _test: crate::testing::TestDb,
+    }
+
+    async fn benches() -> Vec<Bench> {
+        let mut benches = Vec::new();
+        for test in engines().await {
+            let db = test.open("jobs", &[MIGRATION]).await.unwrap();
+            sql::prepare_all(&db, &statements()).await.unwrap();
+            let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+            let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+            let ids = IdSource::new(Arc::clone(&shared), Arc::new(SeededEntropy::new(1)));
+            let lease = || Lease::new(db.clone(), Arc::clone(&shared), &ids, "sweep", TERM);
+            let (one, other) = (lease(), lease());
+            benches.push(Bench { engine: test.engine, clock, one, other, _test: test });
+        }
+        benches
+    }
+
+    #[tokio::test]
+    async fn a_lease_has_one_holder_until_it_ends() {
+        for bench in benches().await {
+            assert!(bench.one.claim().await.unwrap());
+            assert!(!bench.other.claim().await.unwrap(), "{}", bench.engine);
+            bench.clock.advance(TERM - Duration::from_micros(1));
+            assert!(!bench.other.claim().await.unwrap());
+            assert!(bench.one.claim().await.unwrap(), "its holder renews it");
+            bench.clock.advance(TERM - Duration::from_micros(1));
+            assert!(
+                !bench.other.claim().await.unwrap(),
+                "{}: a renewal counts from its own time",
+                bench.engine
+            );
+            bench.clock.advance(Duration::from_micros(1));
+            assert!(bench.other.claim().await.unwrap(), "{}: what has ended is taken over", bench.engine);
+            assert!(!bench.one.claim().await.unwrap(), "its old holder learns that it is gone");
+            bench.one.release().await.unwrap();
+            assert!(!bench.one.claim().await.unwrap(), "nobody gives back what another holds");
+            bench.other.release().await.unwrap();
+            assert!(bench.one.claim().await.unwrap());
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn of_many_that_claim_at_once_one_holds() {
+        for bench in benches().await {
+            let lease = &bench.one;
+            let mut claims = tokio::task::JoinSet::new();
+            for number in 0..8 {
+                let claimed = Lease { holder: format!("holder {number}"), ..lease.clone() };
+                claims.spawn(async move { claimed.claim().await.unwrap() });
+            }
+            let held = claims.join_all().await.into_iter().filter(|held| *held).count();
+            assert_eq!(held, 1, "{}", bench.engine);
+        }
+    }
+}

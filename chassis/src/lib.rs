@@ -1,0 +1,22 @@
+//! What every process of the mesh needs and no product rule knows: time, identity, calls, storage engines, feeds,
+//! telemetry, shutdown.
+
+pub mod ambient;
+pub mod call;
+pub mod channel;
+pub mod clock;
+pub mod deadline;
+pub mod doctor;
+pub mod entropy;
+pub mod feed;
+pub mod identity;
+pub mod ids;
+pub mod jobs;
+pub mod server;
+pub mod shutdown;
+pub mod sql;
+pub mod status;
+pub mod telemetry;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod token_format;

@@ -1,0 +1,128 @@
+//! Serving: what every service's routes carry, and how they listen.
+
+mod error_info;
+mod observe;
+
+use std::any::Any;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::Response;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::service::Routes;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use self::error_info::ErrorInfoLayer;
+use self::observe::ObserveLayer;
+use crate::deadline::DeadlineLayer;
+use crate::status::Problem;
+
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The contracts' descriptors are damaged: a fault of the build.
+#[derive(Debug, thiserror::Error)]
+#[error("the reflection service cannot read the contracts: {0}")]
+pub struct ReflectionError(#[from] tonic_reflection::server::Error);
+
+/// Routes as they are served, locally or over TCP: health, reflection v1, and the layers that hold on both.
+#[derive(Debug)]
+pub struct Composed {
+    /// What a channel or a listener takes.
+    pub routes: Routes,
+    /// Says NOT_SERVING before a shutdown.
+    pub health: HealthReporter,
+    names: Vec<&'static str>,
+}
+
+/// Composes plain routes; `names` are the full names of their gRPC services (`cairn.content.v1.FileService`).
+///
+/// # Errors
+/// When the descriptors of the contracts cannot be read.
+pub async fn compose(routes: Routes, names: &[&'static str]) -> Result<Composed, ReflectionError> {
+    let (health, health_service) = tonic_health::server::health_reporter();
+    for name in names {
+        health.set_service_status(*name, ServingStatus::Serving).await;
+    }
+    let mut reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(cairn_proto::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .with_service_name("grpc.health.v1.Health")
+        .with_service_name("grpc.reflection.v1.ServerReflection");
+    for name in names {
+        reflection = reflection.with_service_name(*name);
+    }
+    let router = routes
+        .add_service(health_service)
+        .add_service(reflection.build_v1()?)
+        .into_axum_router()
+        .layer(ErrorInfoLayer)
+        .layer(DeadlineLayer)
+        .layer(CatchPanicLayer::custom(answer_panic))
+        .layer(ObserveLayer);
+    Ok(Composed { routes: Routes::from(router).prepare(), health, names: names.to_vec() })
+}
+
+impl Composed {
+    /// Serves over TCP (HTTP/2) until the shutdown, then says NOT_SERVING and drains.
+    ///
+    /// # Errors
+    /// When the listener fails.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: CancellationToken,
+    ) -> Result<(), tonic::transport::Error> {
+        let health = self.health;
+        let names = self.names;
+        let stopping = async move {
+            shutdown.cancelled().await;
+            for name in names {
+                health.set_service_status(name, ServingStatus::NotServing).await;
+            }
+        };
+        // On the accepted connections: the builder's own setting holds only for listeners that it binds itself, and
+        // without it each answer waits for the caller's delayed acknowledgement (40 ms).
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        Server::builder()
+            .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
+            .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+            .add_routes(self.routes)
+            .serve_with_incoming_shutdown(incoming, stopping)
+            .await
+    }
+}
+
+/// Binds an address, saying what to do when it is taken.
+///
+/// # Errors
+/// The system's, with the address and a way out in the text.
+pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let taken = error.kind() == io::ErrorKind::AddrInUse;
+        let advice = if taken {
+            "; stop what listens there, or choose another port (port 0 picks a free one)"
+        } else {
+            ""
+        };
+        io::Error::new(error.kind(), format!("cannot listen on {address}: {error}{advice}"))
+    })
+}
+
+fn answer_panic(panic: Box<dyn Any + Send>) -> Response<axum::body::Body> {
+    let said = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    let problem = Problem::internal(format_args!("a handler panicked: {said}"));
+    Status::from(problem).into_http::<Body>().map(axum::body::Body::new)
+}

@@ -1,0 +1,28 @@
+//! Storage on two engines, written once.
+//!
+//! A service opens a [`Db`] and writes each statement once, as a named const in the dialect that SQLite and PostgreSQL
+//! share (`$1`, `RETURNING`, `ON CONFLICT`, common table expressions). [`on_db!`](crate::on_db) expands one expression
+//! for each engine. Where the engines truly differ, a [`Dialect`] shows both texts side by side.
+//!
+//! Rules that keep one text enough:
+//! - ids are TEXT ([`Text`]), moments BIGINT microseconds ([`crate::clock::Timestamp`]), JSON is TEXT decoded in Rust;
+//! - text that is ordered or compared is `COLLATE "C"` on PostgreSQL, so that both engines order alike;
+//! - text never holds NUL, which PostgreSQL cannot store;
+//! - a list is bound as one JSON array ([`list_statement!`](crate::list_statement), [`json_list`]).
+
+mod config;
+mod db;
+mod dialect;
+mod error;
+mod migrate;
+mod types;
+
+pub use self::config::Config;
+pub use self::db::{Db, Engine, SqlitePools, Tx, Writer};
+pub use self::dialect::{Dialect, Statement, json_list, prepare_all};
+pub use self::error::{Error, Kind};
+pub use self::migrate::Migration;
+pub use self::types::Text;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,333 @@
+//! Connections and transactions of either engine.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::pool::PoolOptions;
+use sqlx::postgres::{PgConnectOptions, PgPool};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteSynchronous};
+use sqlx::{Connection as _, PgConnection, Postgres, Sqlite, SqliteConnection, Transaction};
+
+use super::config::Target;
+use super::{Config, Dialect, Error, Kind, Migration, migrate};
+
+/// How long a caller waits for SQLite's connection, and SQLite for another process's lock.
+const WAIT_LIMIT: Duration = Duration::from_secs(10);
+/// sqlx goes on knocking at a server that is down until this has passed.
+const POSTGRES_WAIT_LIMIT: Duration = Duration::from_secs(3);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Between two tries of what SQLite does not wait for by itself.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
+/// An idle connection gives its memory back after this.
+const IDLE_LIMIT: Duration = Duration::from_secs(60);
+/// A connection that was idle for longer is asked whether it still lives before it is used.
+const TRUSTED_IDLE: Duration = Duration::from_secs(5);
+/// Page cache of each SQLite connection; negative numbers are KiB (SQLite, PRAGMA cache_size).
+const SQLITE_CACHE: &str = "-1024";
+/// The write-ahead log is cut back to this after a burst.
+const SQLITE_LOG_LIMIT: &str = "16777216";
+
+const BEGIN_WRITE: Dialect =
+    Dialect { sqlite: "BEGIN IMMEDIATE", postgres: "BEGIN ISOLATION LEVEL READ COMMITTED" };
+/// One snapshot for several reads: SQLite's ordinary transactions have it.
+const BEGIN_READ: Dialect =
+    Dialect { sqlite: "BEGIN", postgres: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" };
+/// SQLite's one writer needs no further lock.
+const LOCK_NAME: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
+
+/// Something of either engine. [`on_db!`](crate::on_db) matches it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine<S = (), P = ()> {
+    /// SQLite.
+    Sqlite(S),
+    /// PostgreSQL.
+    Postgres(P),
+}
+
+impl<S, P> Engine<S, P> {
+    /// For [`on_db!`](crate::on_db), in functions that take a `Db` and a `Tx` alike: itself.
+    pub fn engine(self) -> Self {
+        self
+    }
+}
+
+/// Expands one expression for each engine, on a connection named as you like, and turns sqlx's error into
+/// [`sql::Error`](crate::sql::Error).
+///
+/// The first argument is a `&Db` (reads), a `db.writer()` (one writing statement without a transaction), a `&mut Tx`,
+/// or the [`Engine`](crate::sql::Engine) of one of these. The expression is a `Result<_, sqlx::Error>` of the same type on both engines.
+///
+/// ```ignore
+/// on_db!(db, |c| sqlx::query_as::<_, Row>(GET).bind(Text(id)).fetch_optional(c).await)
+/// ```
+#[macro_export]
+macro_rules! on_db {
+    ($target:expr, |$connection:ident| $body:expr) => {
+        match $target.engine() {
+            $crate::sql::Engine::Sqlite($connection) => ($body).map_err($crate::sql::Error::from),
+            $crate::sql::Engine::Postgres($connection) => ($body).map_err($crate::sql::Error::from),
+        }
+    };
+}
+
+/// The storage of one service; cheap to clone.
+#[derive(Debug, Clone)]
+pub enum Db {
+    /// An embedded database file.
+    Sqlite(SqlitePools),
+    /// A PostgreSQL server; the service's tables stand in a schema of its own.
+    Postgres(PgPool),
+}
+
+/// SQLite takes one writer at a time: writers wait in a fair queue for the one connection instead of polling a lock.
+#[derive(Debug, Clone)]
+pub struct SqlitePools {
+    writer: SqlitePool,
+    readers: SqlitePool,
+}
+
+impl Db {
+    /// Opens the storage of a service and brings its tables up to date.
+    ///
+    /// `service` names the PostgreSQL schema that holds the service's tables (made when it is missing), so that
+    /// services may share one database without knowing each other's tables. The schema is set as `search_path` when a
+    /// connection starts; a connection pooler between them must pass startup options on, or pool per session.
+    ///
+    /// # Errors
+    /// When the database cannot be reached or written, or was written by a newer version.
+    pub async fn open(
+        config: &Config,
+        service: &'static str,
+        migrations: &[Migration],
+    ) -> Result<Self, Error> {
+        let db = match &config.target {
+            Target::Sqlite(path) => {
+                let pools = open_sqlite(path, config.connections);
+                make_file(&pools.writer).await?;
+                Self::Sqlite(pools)
+            }
+            Target::Postgres(url) => Self::Postgres(open_postgres(url, service, config.connections)?),
+        };
+        migrate::run(&db, service, migrations).await?;
+        Ok(db)
+    }
+
+    /// Opens the storage of a service to look at it: nothing is made and nothing migrated. `None` when the service has no
+    /// tables there.
+    ///
+    /// # Errors
+    /// When the database cannot be reached, or was written by another version.
+    pub async fn open_existing(
+        config: &Config,
+        service: &'static str,
+        migrations: &[Migration],
+    ) -> Result<Option<Self>, Error> {
+        let db = match &config.target {
+            Target::Sqlite(path) if !path.exists() => return Ok(None),
+            Target::Sqlite(path) => Self::Sqlite(open_sqlite(path, config.connections)),
+            Target::Postgres(url) => Self::Postgres(open_postgres(url, service, config.connections)?),
+        };
+        if migrate::is_current(&db, migrations).await? {
+            return Ok(Some(db));
+        }
+        db.close().await;
+        Ok(None)
+    }
+
+    /// For [`on_db!`](crate::on_db): where to read.
+    pub const fn engine(&self) -> Engine<&SqlitePool, &PgPool> {
+        match self {
+            Self::Sqlite(pools) => Engine::Sqlite(&pools.readers),
+            Self::Postgres(pool) => Engine::Postgres(pool),
+        }
+    }
+
+    /// Where one statement writes without a transaction around it.
+    pub const fn writer(&self) -> Writer<'_> {
+        Writer(self)
+    }
+
+    /// Begins a transaction that may write. On SQLite it is the only one until it ends, so keep it short.
+    ///
+    /// # Errors
+    /// When no connection can be had.
+    pub async fn begin_write(&self) -> Result<Tx, Error> {
+        Ok(match self {
+            Self::Sqlite(pools) => Tx::Sqlite(pools.writer.begin_with(BEGIN_WRITE.sqlite).await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin_with(BEGIN_WRITE.postgres).await?),
+        })
+    }
+
+    /// Begins a transaction whose reads all see one moment.
+    ///
+    /// # Errors
+    /// When no connection can be had.
+    pub async fn begin_read(&self) -> Result<Tx, Error> {
+        Ok(match self {
+            Self::Sqlite(pools) => Tx::Sqlite(pools.readers.begin_with(BEGIN_READ.sqlite).await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin_with(BEGIN_READ.postgres).await?),
+        })
+    }
+
+    /// Whether other processes may write to the same tables.
+    pub const fn is_shared(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+
+    /// Checks that the database answers.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        on_db!(self, |c| sqlx::query("SELECT 1").execute(c).await.map(|_| ()))
+    }
+
+    /// Closes every connection once what runs on it has ended.
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite(pools) => {
+                pools.readers.close().await;
+                // Last, so that SQLite folds the write-ahead log into the database file.
+                pools.writer.close().await;
+            }
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+/// Where one statement writes; see [`Db::writer`].
+#[derive(Debug, Clone, Copy)]
+pub struct Writer<'a>(&'a Db);
+
+impl<'a> Writer<'a> {
+    /// For [`on_db!`](crate::on_db).
+    pub const fn engine(self) -> Engine<&'a SqlitePool, &'a PgPool> {
+        match self.0 {
+            Db::Sqlite(pools) => Engine::Sqlite(&pools.writer),
+            Db::Postgres(pool) => Engine::Postgres(pool),
+        }
+    }
+}
+
+/// A transaction; dropped without [`commit`](Self::commit) it rolls back.
+#[derive(Debug)]
+pub enum Tx {
+    /// On SQLite.
+    Sqlite(Transaction<'static, Sqlite>),
+    /// On PostgreSQL.
+    Postgres(Transaction<'static, Postgres>),
+}
+
+impl Tx {
+    /// For [`on_db!`](crate::on_db).
+    pub fn engine(&mut self) -> Engine<&mut SqliteConnection, &mut PgConnection> {
+        match self {
+            Self::Sqlite(transaction) => Engine::Sqlite(&mut *transaction),
+            Self::Postgres(transaction) => Engine::Postgres(&mut *transaction),
+        }
+    }
+
+    /// Makes what was written last.
+    ///
+    /// # Errors
+    /// When the database refuses; nothing was written then, unless the connection broke on the way.
+    pub async fn commit(self) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(transaction) => transaction.commit().await?,
+            Self::Postgres(transaction) => transaction.commit().await?,
+        }
+        Ok(())
+    }
+
+    /// Drops what was written, and waits until that is done.
+    ///
+    /// # Errors
+    /// When the connection breaks; nothing was written then either.
+    pub async fn rollback(self) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(transaction) => transaction.rollback().await?,
+            Self::Postgres(transaction) => transaction.rollback().await?,
+        }
+        Ok(())
+    }
+
+    /// Waits until no other transaction holds that name, and holds it until this one ends. Take it before anything
+    /// else, so that what is read afterwards is what the previous holder left.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub async fn lock_name(&mut self, name: &str) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(transaction) => {
+                sqlx::query(LOCK_NAME).bind(name).execute(&mut **transaction).await?;
+                Ok(())
+            }
+        }
+    }
+}
+
+fn open_sqlite(path: &Path, readers: u32) -> SqlitePools {
+    let common = SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true)
+        .pragma("cache_size", SQLITE_CACHE)
+        .pragma("temp_store", "MEMORY");
+    let writing = common
+        .clone()
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        // An acknowledged write survives a power cut.
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("journal_size_limit", SQLITE_LOG_LIMIT);
+    let reading = common.pragma("query_only", "ON");
+    SqlitePools {
+        writer: sqlite_pool(1).max_lifetime(None).idle_timeout(None).connect_lazy_with(writing),
+        readers: sqlite_pool(readers).max_lifetime(None).connect_lazy_with(reading),
+    }
+}
+
+/// Makes the writing connection, and with it the file when it is missing. Of several that turn a new file to write-ahead
+/// logging at once, SQLite refuses all but one whatever the busy timeout, since waiting could deadlock; so the refused
+/// ones come again.
+async fn make_file(writer: &SqlitePool) -> Result<(), Error> {
+    let started = tokio::time::Instant::now();
+    loop {
+        match writer.acquire().await.map_err(Error::from) {
+            Err(error) if error.kind() == Kind::Conflict && started.elapsed() < BUSY_TIMEOUT => {
+                tokio::time::sleep(BUSY_PAUSE).await;
+            }
+            made => return made.map(drop),
+        }
+    }
+}
+
+fn sqlite_pool(connections: u32) -> PoolOptions<Sqlite> {
+    PoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(WAIT_LIMIT)
+        .idle_timeout(IDLE_LIMIT)
+        .test_before_acquire(false)
+}
+
+fn open_postgres(url: &str, service: &'static str, connections: u32) -> Result<PgPool, Error> {
+    let options: PgConnectOptions = url.parse()?;
+    let options = options.application_name(&format!("cairn-{service}")).options([("search_path", service)]);
+    let pool = PoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(POSTGRES_WAIT_LIMIT)
+        .idle_timeout(IDLE_LIMIT)
+        // sqlx would ask before every use, a round trip each.
+        .test_before_acquire(false)
+        .before_acquire(|connection: &mut PgConnection, idle| {
+            Box::pin(async move {
+                if idle.idle_for > TRUSTED_IDLE {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .connect_lazy_with(options);
+    Ok(pool)
+}

@@ -1,0 +1,167 @@
+//! What can go wrong with storage, told apart by what the caller can do about it.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::status::Problem;
+
+const RETRY_WHEN_FULL: Duration = Duration::from_secs(30);
+const RETRY_WHEN_DOWN: Duration = Duration::from_secs(2);
+const RETRY_AFTER_CONFLICT: Duration = Duration::from_secs(1);
+
+/// Primary result codes of SQLite (the low byte of the extended ones).
+mod sqlite {
+    pub(super) const BUSY: i32 = 5;
+    pub(super) const LOCKED: i32 = 6;
+    pub(super) const READ_ONLY: i32 = 8;
+    pub(super) const IO: i32 = 10;
+    pub(super) const FULL: i32 = 13;
+    pub(super) const CANNOT_OPEN: i32 = 14;
+    pub(super) const PRIMARY: i32 = 0xff;
+}
+
+/// What kind of failure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A unique key is taken.
+    UniqueViolation,
+    /// The disk is full or the storage is read-only: reads go on, writes fail until somebody acts.
+    Full,
+    /// The database cannot be reached, is shutting down, or has no connection to spare.
+    Unavailable,
+    /// Another transaction stood in the way (deadlock, serialization, lock timeout): the same again may work.
+    Conflict,
+    /// A fault of ours, or of the data.
+    Other,
+}
+
+/// A failure of the storage.
+#[derive(Debug, thiserror::Error)]
+#[error("{context}{}{}", if source.is_some() { ": " } else { "" }, source.as_ref().map(ToString::to_string).unwrap_or_default())]
+pub struct Error {
+    kind: Kind,
+    context: Cow<'static, str>,
+    source: Option<sqlx::Error>,
+}
+
+impl Error {
+    /// What kind of failure it is.
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Whether a unique key is taken.
+    pub fn is_unique_violation(&self) -> bool {
+        self.kind == Kind::UniqueViolation
+    }
+
+    pub(super) fn config(message: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind: Kind::Other, context: message.into(), source: None }
+    }
+
+    /// Data that the service did not write, or wrote wrongly.
+    pub fn corrupt(message: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind: Kind::Other, context: message.into(), source: None }
+    }
+
+    pub(super) fn within(mut self, context: impl Into<Cow<'static, str>>) -> Self {
+        self.context = context.into();
+        self
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(source: sqlx::Error) -> Self {
+        Self { kind: classify(&source), context: "storage failed".into(), source: Some(source) }
+    }
+}
+
+/// What the client may read; the detail of [`Kind::Other`] goes to the log only.
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error.kind {
+            Kind::Full => {
+                tracing::error!(%error, "storage is full or read-only");
+                Self::unavailable("storage is full or read-only", RETRY_WHEN_FULL)
+            }
+            Kind::Unavailable => {
+                tracing::warn!(%error, "the database is unreachable");
+                Self::unavailable("the database is unreachable", RETRY_WHEN_DOWN)
+            }
+            Kind::Conflict => Self::unavailable("another change stood in the way", RETRY_AFTER_CONFLICT),
+            Kind::UniqueViolation | Kind::Other => Self::internal(error),
+        }
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "sqlx::Error is non-exhaustive")]
+fn classify(error: &sqlx::Error) -> Kind {
+    match error {
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::BeginFailed => Kind::Unavailable,
+        sqlx::Error::Database(database) if database.is_unique_violation() => Kind::UniqueViolation,
+        sqlx::Error::Database(database) => {
+            let code = database.code().unwrap_or_default();
+            // SQLSTATE has five characters; SQLite's result codes have at most four digits.
+            match code.parse::<i32>() {
+                Ok(number) if code.len() < 5 => classify_sqlite(number),
+                _ => classify_postgres(&code),
+            }
+        }
+        _ => Kind::Other,
+    }
+}
+
+fn classify_sqlite(code: i32) -> Kind {
+    match code & sqlite::PRIMARY {
+        // A write that the disk refuses is reported as an input/output error by some file systems.
+        sqlite::FULL | sqlite::READ_ONLY | sqlite::IO => Kind::Full,
+        sqlite::CANNOT_OPEN => Kind::Unavailable,
+        sqlite::BUSY | sqlite::LOCKED => Kind::Conflict,
+        _ => Kind::Other,
+    }
+}
+
+/// By SQLSTATE, PostgreSQL manual, appendix A.
+fn classify_postgres(code: &str) -> Kind {
+    match code {
+        // disk_full, read_only_sql_transaction (a replica, or default_transaction_read_only)
+        "53100" | "25006" => Kind::Full,
+        // serialization_failure, deadlock_detected, lock_not_available
+        "40001" | "40P01" | "55P03" => Kind::Conflict,
+        // too_many_connections, admin_shutdown, crash_shutdown, cannot_connect_now
+        "53300" | "57P01" | "57P02" | "57P03" => Kind::Unavailable,
+        // connection exceptions
+        _ if code.starts_with("08") => Kind::Unavailable,
+        _ => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_say_what_to_do() {
+        assert_eq!(classify_sqlite(13), Kind::Full);
+        assert_eq!(classify_sqlite(8 | (4 << 8)), Kind::Full);
+        assert_eq!(classify_sqlite(5 | (2 << 8)), Kind::Conflict);
+        assert_eq!(classify_sqlite(1), Kind::Other);
+        assert_eq!(classify_postgres("53100"), Kind::Full);
+        assert_eq!(classify_postgres("40P01"), Kind::Conflict);
+        assert_eq!(classify_postgres("08006"), Kind::Unavailable);
+        assert_eq!(classify_postgres("42703"), Kind::Other);
+    }
+
+    #[test]
+    fn a_down_database_is_unavailable_not_internal() {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let problem = Problem::from(Error::from(sqlx::Error::Io(refused)));
+        assert_eq!(problem.reason, crate::status::Reason::Unavailable);
+        assert!(problem.retry_after.is_some());
+    }
+}

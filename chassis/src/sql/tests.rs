@@ -1,0 +1,148 @@
+use cairn_proto::ids::FileId;
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::clock::Timestamp;
+use crate::testing::engines;
+use crate::{list_statement, on_db};
+
+const COUNTERS: Migration = Migration {
+    name: "0001_counters",
+    sqlite: "CREATE TABLE counters (id TEXT NOT NULL PRIMARY KEY, n BIGINT NOT NULL, at BIGINT NOT NULL)",
+    postgres: "CREATE TABLE counters (id TEXT COLLATE \"C\" NOT NULL PRIMARY KEY, n BIGINT NOT NULL, at BIGINT NOT NULL)",
+};
+const INSERT: &str = "INSERT INTO counters (id, n, at) VALUES ($1, $2, $3)";
+const READ: &str = "SELECT n FROM counters WHERE id = $1";
+const WRITE: &str = "UPDATE counters SET n = $2 WHERE id = $1";
+const AMONG: Dialect =
+    list_statement!("SELECT id FROM counters WHERE n >= $1 AND id IN ", "$2", " ORDER BY id");
+
+async fn insert(db: &Db, id: &str, n: i64) -> Result<(), Error> {
+    let at = Timestamp::from_seconds(1);
+    on_db!(db.writer(), |c| sqlx::query(INSERT).bind(id).bind(n).bind(at).execute(c).await.map(|_| ()))
+}
+
+#[tokio::test]
+async fn a_statement_is_written_once_and_runs_on_every_engine() {
+    for test in engines().await {
+        let db = test.open("counting", &[COUNTERS]).await.unwrap();
+        let id: FileId = "0199c0de-0000-7000-8000-000000000001".parse().unwrap();
+        insert(&db, &id.to_string(), 7).await.unwrap();
+        let row: (Text<FileId>, i64, Timestamp) =
+            on_db!(db, |c| sqlx::query_as("SELECT id, n, at FROM counters WHERE id = $1")
+                .bind(Text(id))
+                .fetch_one(c)
+                .await)
+            .unwrap();
+        assert_eq!(row, (Text(id), 7, Timestamp::from_seconds(1)), "{}", test.engine);
+        assert!(insert(&db, &id.to_string(), 7).await.unwrap_err().is_unique_violation(), "{}", test.engine);
+    }
+}
+
+#[tokio::test]
+async fn lists_and_order_are_the_same_on_every_engine() {
+    for test in engines().await {
+        let db = test.open("counting", &[COUNTERS]).await.unwrap();
+        for id in ["b", "B", "a\"quote", "é", "Z", "a"] {
+            insert(&db, id, 1).await.unwrap();
+        }
+        let wanted = json_list(["é", "Z", "b", "a\"quote", "missing"]);
+        let found: Vec<String> = on_db!(db, |c| sqlx::query_scalar(AMONG.of(db.engine()))
+            .bind(1_i64)
+            .bind(&wanted)
+            .fetch_all(c)
+            .await)
+        .unwrap();
+        assert_eq!(found, ["Z", "a\"quote", "b", "é"], "{}", test.engine);
+        prepare_all(&db, &[INSERT.into(), READ.into(), AMONG.into()]).await.unwrap();
+        assert!(prepare_all(&db, &["SELECT nothing FROM counters".into()]).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_named_lock_serialises_read_then_write() {
+    for test in engines().await {
+        let db = test.open("counting", &[COUNTERS]).await.unwrap();
+        insert(&db, "n", 0).await.unwrap();
+        let mut tasks = JoinSet::new();
+        for _ in 0..8 {
+            let db = db.clone();
+            tasks.spawn(async move {
+                for _ in 0..5 {
+                    let mut tx = db.begin_write().await.unwrap();
+                    tx.lock_name("n").await.unwrap();
+                    let n: i64 =
+                        on_db!(tx, |c| sqlx::query_scalar(READ).bind("n").fetch_one(c).await).unwrap();
+                    on_db!(tx, |c| sqlx::query(WRITE).bind("n").bind(n + 1).execute(c).await.map(|_| ()))
+                        .unwrap();
+                    tx.commit().await.unwrap();
+                }
+            });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended.unwrap();
+        }
+        let n: i64 = on_db!(db, |c| sqlx::query_scalar(READ).bind("n").fetch_one(c).await).unwrap();
+        assert_eq!(n, 40, "{}", test.engine);
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_committed_never_was() {
+    for test in engines().await {
+        let db = test.open("counting", &[COUNTERS]).await.unwrap();
+        let mut tx = db.begin_write().await.unwrap();
+        on_db!(tx, |c| sqlx::query(INSERT).bind("x").bind(1_i64).bind(1_i64).execute(c).await.map(|_| ()))
+            .unwrap();
+        drop(tx);
+        let mut tx = db.begin_read().await.unwrap();
+        let n: Option<i64> =
+            on_db!(tx, |c| sqlx::query_scalar(READ).bind("x").fetch_optional(c).await).unwrap();
+        assert_eq!(n, None, "{}", test.engine);
+    }
+}
+
+#[tokio::test]
+async fn migrations_run_once_and_know_newer_ones() {
+    for test in engines().await {
+        let opens = (0..4).map(|_| test.open("counting", &[COUNTERS]));
+        for opened in futures::future::join_all(opens).await {
+            opened.unwrap();
+        }
+        let second = Migration {
+            name: "0002_more",
+            sqlite: "CREATE TABLE more (id TEXT)",
+            postgres: "CREATE TABLE more (id TEXT)",
+        };
+        test.open("counting", &[COUNTERS, second]).await.unwrap();
+        let newer = test.open("counting", &[COUNTERS]).await.unwrap_err();
+        assert!(newer.to_string().contains("newer"), "{newer}");
+        let changed = Migration { sqlite: "SELECT 1", postgres: "SELECT 1", ..COUNTERS };
+        assert!(test.open("counting", &[changed, second]).await.is_err());
+        if test.engine == "postgres" {
+            // Another service in the same database has tables of the same names.
+            test.open("other", &[COUNTERS]).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_read_only_file_is_full_not_internal() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config::sqlite(folder.path().join("missing/folder.db"));
+    let error = Db::open(&config, "counting", &[COUNTERS]).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Unavailable);
+
+    let refused = Config::postgres("postgres://nobody@127.0.0.1:1/none");
+    let error = Db::open(&refused, "counting", &[COUNTERS]).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Unavailable, "{error}");
+}
+
+#[test]
+fn a_url_names_the_engine_and_is_not_shown() {
+    assert_eq!(Config::from_url("sqlite:///data/content.db").unwrap(), Config::sqlite("/data/content.db"));
+    let secret = Config::from_url("postgres://u:secret@h/d").unwrap();
+    assert!(!format!("{secret:?}").contains("secret"));
+    let odd = Config::from_url("mysql://u:secret@h/d").unwrap_err();
+    assert!(!odd.to_string().contains("secret"));
+}

@@ -1,0 +1,9 @@
+//! What tests of every crate share: identities, and each storage engine that this machine has.
+//!
+//! Behind the feature `testing`; no process that serves has it.
+
+mod engines;
+pub mod identity;
+pub mod postgres;
+
+pub use self::engines::{TestDb, engines};

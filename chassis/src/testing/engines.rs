@@ -1,0 +1,47 @@
+//! A fresh database on every engine, for contract suites that run on each.
+
+use tempfile::TempDir;
+
+use super::postgres;
+use crate::sql::{Config, Db, Error, Migration};
+
+/// A fresh, empty database; its file goes with it.
+#[derive(Debug)]
+pub struct TestDb {
+    /// `sqlite` or `postgres`, for assertion messages.
+    pub engine: &'static str,
+    /// Where it is: what a service's configuration takes.
+    pub config: Config,
+    _folder: Option<TempDir>,
+}
+
+impl TestDb {
+    /// Opens it as a service would.
+    ///
+    /// # Errors
+    /// When the migrations fail.
+    pub async fn open(&self, service: &'static str, migrations: &[Migration]) -> Result<Db, Error> {
+        Db::open(&self.config, service, migrations).await
+    }
+}
+
+/// A fresh database on SQLite, always, and one on PostgreSQL when this machine can run it. A missing engine is said
+/// aloud (`skipped: …`), and is a failure when `CAIRN_REQUIRE_ENGINES` names it.
+///
+/// # Panics
+/// When there is no temporary folder, or a required engine is missing.
+#[expect(clippy::panic, clippy::print_stderr, reason = "for tests only")]
+pub async fn engines() -> Vec<TestDb> {
+    let folder = TempDir::new().unwrap_or_else(|error| panic!("no temporary folder: {error}"));
+    let config = Config::sqlite(folder.path().join("test.db"));
+    let mut engines = vec![TestDb { engine: "sqlite", config, _folder: Some(folder) }];
+    match postgres::database().await {
+        Ok(url) => {
+            let config = Config::postgres(url);
+            engines.push(TestDb { engine: "postgres", config, _folder: None });
+        }
+        Err(why) if postgres::is_required() => panic!("CAIRN_REQUIRE_ENGINES wants postgres: {why}"),
+        Err(why) => eprintln!("skipped: postgres: {why}"),
+    }
+    engines
+}

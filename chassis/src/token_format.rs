@@ -1,0 +1,116 @@
+//! The shape of API tokens (contract, "Names"): `cairn_`, 40 base62 characters of randomness, and 6 base62 characters
+//! of the CRC-32 of what stands before, so that a typo is told from a token without a lookup.
+
+use crate::entropy::Entropy;
+
+/// What every API token starts with, for people and for secret scanners.
+pub const PREFIX: &str = "cairn_";
+/// How many characters of a token are random.
+pub const RANDOM_LENGTH: usize = 40;
+const CHECKSUM_LENGTH: usize = 6;
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const BASE: u32 = 62;
+/// The largest multiple of 62 that a byte can hold: bytes from here on would favour some characters.
+const UNBIASED: u8 = 248;
+
+/// A new token.
+pub fn generate(entropy: &dyn Entropy) -> String {
+    let mut random = String::with_capacity(RANDOM_LENGTH);
+    let mut bytes = [0_u8; RANDOM_LENGTH];
+    while random.len() < RANDOM_LENGTH {
+        entropy.fill(&mut bytes);
+        let wanted = RANDOM_LENGTH - random.len();
+        random.extend(
+            bytes.iter().filter(|byte| **byte < UNBIASED).map(|byte| digit(u32::from(*byte))).take(wanted),
+        );
+    }
+    assemble(&random)
+}
+
+/// The token with these 40 base62 characters.
+pub fn assemble(random: &str) -> String {
+    let body = format!("{PREFIX}{random}");
+    let checksum = checksum(&body);
+    body + &checksum
+}
+
+/// Whether the text has the shape and the checksum of a token.
+pub fn is_well_formed(text: &str) -> bool {
+    let Some(secret) = text.strip_prefix(PREFIX) else {
+        return false;
+    };
+    if secret.len() != RANDOM_LENGTH + CHECKSUM_LENGTH
+        || !secret.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    {
+        return false;
+    }
+    let Some((body, given)) = text.split_at_checked(PREFIX.len() + RANDOM_LENGTH) else {
+        return false;
+    };
+    checksum(body) == given
+}
+
+fn checksum(body: &str) -> String {
+    let mut rest = crc32fast::hash(body.as_bytes());
+    let mut digits = [' '; CHECKSUM_LENGTH];
+    for place in digits.iter_mut().rev() {
+        *place = digit(rest);
+        rest /= BASE;
+    }
+    digits.iter().collect()
+}
+
+fn digit(number: u32) -> char {
+    let place = usize::try_from(number % BASE).unwrap_or_default();
+    ALPHABET.get(place).copied().map_or('0', char::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::entropy::SeededEntropy;
+
+    #[test]
+    fn a_new_token_is_well_formed_and_not_repeated() {
+        let entropy = SeededEntropy::new(7);
+        let token = generate(&entropy);
+        assert!(is_well_formed(&token), "{token}");
+        assert_eq!(token.len(), 52);
+        assert_ne!(token, generate(&entropy));
+    }
+
+    #[test]
+    fn the_checksum_is_the_standard_crc32() {
+        assert_eq!(crc32fast::hash(b"123456789"), 0xCBF4_3926);
+        assert_eq!(checksum("123456789"), "3jZRME");
+    }
+
+    #[test]
+    fn other_shapes_are_refused() {
+        let token = assemble(&"a".repeat(RANDOM_LENGTH));
+        assert!(is_well_formed(&token));
+        let swapped = token.replacen('a', "b", 2);
+        for odd in
+            ["", "cairn_", "cairn_é", &swapped, &token[1..], &format!("{token}0"), &token.to_uppercase()]
+        {
+            assert!(!is_well_formed(odd), "{odd}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn one_wrong_character_is_always_found(seed in any::<u64>(), place in 6_usize..52, other in "[0-9A-Za-z]") {
+            let token = generate(&SeededEntropy::new(seed));
+            let mut typo = token.clone();
+            typo.replace_range(place..=place, &other);
+            prop_assert_eq!(is_well_formed(&typo), typo == token);
+        }
+
+        #[test]
+        fn any_text_is_judged_without_a_panic(text in any::<String>()) {
+            is_well_formed(&text);
+        }
+    }
+}

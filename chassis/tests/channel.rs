@@ -1,0 +1,195 @@
+//! A local and a remote channel must not differ to whoever calls: each trap of `chassis::channel` on both.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking; clippy knows that of test functions, but not of their helpers"
+)]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use cairn_chassis::call::Call;
+use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::{deadline, server};
+use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
+use cairn_proto::ingest::v1::ingest_service_server::{self, IngestService, IngestServiceServer};
+use cairn_proto::ingest::v1::{
+    GetIngestedDocumentRequest, GetIngestedDocumentResponse, IngestDocumentRequest, IngestDocumentResponse,
+    IngestedDocument,
+};
+use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+use tonic::{Code, Request, Response, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_types::StatusExt as _;
+
+/// What a caller may smuggle into the extensions of a request.
+#[derive(Debug, Clone)]
+struct Smuggled;
+
+/// Does what the id or the title asks for.
+#[derive(Debug)]
+struct Double;
+
+#[tonic::async_trait]
+impl IngestService for Double {
+    async fn ingest_document(
+        &self,
+        request: Request<IngestDocumentRequest>,
+    ) -> Result<Response<IngestDocumentResponse>, Status> {
+        let title = request.into_inner().content;
+        let document = IngestedDocument { title, ..IngestedDocument::default() };
+        Ok(Response::new(IngestDocumentResponse { document: Some(document), deduplicated: false }))
+    }
+
+    async fn get_ingested_document(
+        &self,
+        request: Request<GetIngestedDocumentRequest>,
+    ) -> Result<Response<GetIngestedDocumentResponse>, Status> {
+        let title = match request.get_ref().document_id.as_str() {
+            "sleep" => {
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                String::new()
+            }
+            "panic" => panic!("as the test asked"),
+            "extensions" => request.extensions().get::<Smuggled>().map_or("clear", |_| "smuggled").to_owned(),
+            "budget" => Call::from_metadata(request.metadata()).remaining().as_millis().to_string(),
+            "refuse" => return Err(Problem::version_conflict("it changed").into()),
+            _ => String::new(),
+        };
+        let document = IngestedDocument { title, ..IngestedDocument::default() };
+        Ok(Response::new(GetIngestedDocumentResponse { document: Some(document) }))
+    }
+}
+
+async fn routes() -> server::Composed {
+    let double = IngestServiceServer::new(Double).max_decoding_message_size(MAX_MESSAGE_BYTES);
+    server::compose(Routes::new(double), &[ingest_service_server::SERVICE_NAME]).await.unwrap()
+}
+
+/// The same service behind both kinds of channel.
+async fn channels() -> [(&'static str, ServiceChannel); 2] {
+    let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(routes().await.serve(listener, CancellationToken::new()));
+    [
+        ("local", ServiceChannel::local(routes().await.routes)),
+        ("remote", ServiceChannel::remote(&format!("http://{address}")).unwrap()),
+    ]
+}
+
+fn client(channel: &ServiceChannel) -> IngestServiceClient<ServiceChannel> {
+    IngestServiceClient::new(channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+async fn ask(channel: &ServiceChannel, call: &Call, id: &str) -> Result<String, Status> {
+    let request = call.request(GetIngestedDocumentRequest { document_id: id.to_owned() });
+    let answer = client(channel).get_ingested_document(request).await?;
+    Ok(answer.into_inner().document.unwrap_or_default().title)
+}
+
+#[tokio::test]
+async fn a_deadline_ends_a_call() {
+    for (kind, channel) in channels().await {
+        let status = ask(&channel, &Call::within(Duration::from_millis(50)), "sleep").await.unwrap_err();
+        // Over TCP, the client's transport may notice first and call it cancelled.
+        assert!(matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled), "{kind}: {status}");
+        assert_eq!(Problem::from_status(&status).reason, Reason::DeadlineExceeded, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_deadline_is_passed_on() {
+    for (kind, channel) in channels().await {
+        let given = Duration::from_secs(5);
+        let left: u128 = ask(&channel, &Call::within(given), "budget").await.unwrap().parse().unwrap();
+        assert!(left > 0 && left <= given.as_millis(), "{kind}: {left} ms");
+        let unnamed = Request::new(GetIngestedDocumentRequest { document_id: "budget".into() });
+        let answer = client(&channel).get_ingested_document(unnamed).await.unwrap().into_inner();
+        let left: u128 = answer.document.unwrap().title.parse().unwrap();
+        assert!(left > 0 && left <= deadline::DEFAULT.as_millis(), "{kind}: {left} ms without a timeout");
+    }
+}
+
+#[tokio::test]
+async fn extensions_do_not_cross() {
+    for (kind, channel) in channels().await {
+        let mut request = Request::new(GetIngestedDocumentRequest { document_id: "extensions".into() });
+        request.extensions_mut().insert(Smuggled);
+        let answer = client(&channel).get_ingested_document(request).await.unwrap().into_inner();
+        assert_eq!(answer.document.unwrap().title, "clear", "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn layers_stand_on_the_routes() {
+    for (kind, channel) in channels().await {
+        // Health is part of the composition, so it answers on both.
+        let request = HealthCheckRequest { service: ingest_service_server::SERVICE_NAME.to_owned() };
+        let answer = HealthClient::new(channel.clone()).check(request).await.unwrap().into_inner();
+        assert_eq!(
+            answer.status(),
+            tonic_health::pb::health_check_response::ServingStatus::Serving,
+            "{kind}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_message_of_five_mebibytes_passes_and_one_beyond_the_limit_does_not() {
+    for (kind, channel) in channels().await {
+        let content = "x".repeat(5 * 1024 * 1024);
+        let request = IngestDocumentRequest { content: content.clone(), ..IngestDocumentRequest::default() };
+        let answer = client(&channel).ingest_document(request).await.unwrap().into_inner();
+        assert_eq!(answer.document.unwrap().title.len(), content.len(), "{kind}");
+
+        let request = IngestDocumentRequest {
+            content: "x".repeat(MAX_MESSAGE_BYTES),
+            ..IngestDocumentRequest::default()
+        };
+        let status = client(&channel).ingest_document(request).await.unwrap_err();
+        assert!(status.code() == Code::ResourceExhausted, "{kind}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_becomes_an_internal_error() {
+    for (kind, channel) in channels().await {
+        let call = Call::within(Duration::from_secs(5));
+        let status = ask(&channel, &call, "panic").await.unwrap_err();
+        assert_eq!(status.code(), Code::Internal, "{kind}: {status}");
+        assert!(!status.message().contains("as the test asked"), "{kind}: the detail leaked");
+        assert!(ask(&channel, &call, "budget").await.is_ok(), "{kind}: the service is gone");
+    }
+}
+
+#[tokio::test]
+async fn an_error_keeps_its_details() {
+    for (kind, channel) in channels().await {
+        let status = ask(&channel, &Call::within(Duration::from_secs(5)), "refuse").await.unwrap_err();
+        assert_eq!(Problem::from_status(&status), Problem::version_conflict("it changed"), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_is_not_there_is_unavailable() {
+    let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let channel = ServiceChannel::remote(&format!("http://{address}")).unwrap();
+    let status = ask(&channel, &Call::within(Duration::from_secs(5)), "x").await.unwrap_err();
+    assert_eq!(Problem::from_status(&status).reason, Reason::Unavailable, "{status}");
+}
+
+#[tokio::test]
+async fn an_error_of_the_framework_has_its_details_too() {
+    for (kind, channel) in channels().await {
+        let mut other = cairn_proto::sync::v1::sync_service_client::SyncServiceClient::new(channel);
+        let status = other.get_sync(cairn_proto::sync::v1::GetSyncRequest::default()).await.unwrap_err();
+        let info = status.get_error_details().error_info().cloned();
+        let info = info.unwrap_or_else(|| panic!("{kind}: no ErrorInfo in {status}"));
+        assert_eq!((info.reason.as_str(), info.domain.as_str()), ("UNIMPLEMENTED", "cairn.dev"), "{kind}");
+    }
+}

@@ -1,0 +1,57 @@
+//! What every handler can reach.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use cairn_chassis::ambient::Ambient;
+
+use crate::auth::Exchanges;
+use crate::origin::Origins;
+use crate::records::Links;
+use crate::{Config, Upstreams};
+
+/// The state of the router; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) upstreams: Upstreams,
+    pub(crate) ambient: Ambient,
+    pub(crate) origins: Origins,
+    pub(crate) links: Links,
+    pub(crate) exchanges: Exchanges,
+    pub(crate) max_body_bytes: usize,
+}
+
+impl App {
+    pub(crate) fn new(config: Config, upstreams: Upstreams, ambient: Ambient) -> Self {
+        let read = Origins::new(config.base_url.as_deref(), &config.allowed_origins);
+        let origins = read.unwrap_or_else(|error| {
+            tracing::error!(%error, "only loopback counts as our own origin");
+            Origins::default()
+        });
+        Self(Arc::new(Inner {
+            origins,
+            links: Links::new(config.base_url.as_deref()),
+            exchanges: Exchanges::new(upstreams.clone(), Arc::clone(&ambient.clock)),
+            max_body_bytes: config.max_body_bytes,
+            upstreams,
+            ambient,
+        }))
+    }
+}
+
+impl Deref for App {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("App").finish_non_exhaustive()
+    }
+}

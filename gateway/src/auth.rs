@@ -1,0 +1,271 @@
+//! Who calls: from an API token or a session cookie to a signed identity of svc-auth.
+//!
+//! An answer of svc-auth is used for at most a second, so that a revocation holds everywhere within a second. Rate
+//! limits belong between [`api_token`] and the exchange (by token, and by source address for tokens that fail); they
+//! come with their own issue.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use cairn_chassis::call::Call;
+use cairn_chassis::clock::Clock;
+use cairn_chassis::identity::Identity;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::token_format;
+use cairn_proto::auth::v1::{ExchangeRequest, ExchangeSessionRequest};
+use cairn_proto::ids::WorkspaceId;
+use http::request::Parts;
+use http::{HeaderMap, header};
+use quick_cache::sync::Cache;
+
+use crate::Upstreams;
+use crate::app::App;
+use crate::error::{self, Error};
+
+/// The name of the session cookie.
+pub(crate) const SESSION_COOKIE: &str = "cairn_session";
+/// An entry is a hash and a signed identity, about 1 KiB.
+const REMEMBERED: usize = 16_384;
+const LONGEST_COOKIE: usize = 512;
+
+/// A caller with an API token.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) call: Call,
+}
+
+/// A person with a web session.
+#[derive(Debug, Clone)]
+pub(crate) struct SignedIn {
+    pub(crate) call: Call,
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let token = api_token(&parts.headers)?;
+        let call = call_of(parts);
+        let identity = app.exchanges.token(token, &call).await?;
+        Ok(Self { call: call.with_identity(&identity) })
+    }
+}
+
+impl FromRequestParts<App> for SignedIn {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let Some(secret) = session_secret(&parts.headers) else {
+            return Err(not_signed_in().into());
+        };
+        let call = call_of(parts);
+        let identity = app.exchanges.session(secret, &call).await?;
+        Ok(Self { call: call.with_identity(&identity) })
+    }
+}
+
+/// A person with a web session in the workspace that the path names as `{id}`, with what the role there allows.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) call: Call,
+}
+
+impl FromRequestParts<App> for Member {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let secret = session_secret(&parts.headers).ok_or_else(not_signed_in)?.to_owned();
+        let no_workspace = || Problem::not_found("there is no workspace with that id");
+        let path = RawPathParams::from_request_parts(parts, app).await.map_err(|_| no_workspace())?;
+        let named = path.iter().find(|(name, _)| *name == "id").and_then(|(_, text)| text.parse().ok());
+        let workspace: WorkspaceId = named.ok_or_else(no_workspace)?;
+        let call = call_of(parts);
+        let identity = app.exchanges.session_in(&secret, workspace, &call).await?;
+        Ok(Self { call: call.with_identity(&identity) })
+    }
+}
+
+fn not_signed_in() -> Problem {
+    Problem::unauthorized("you are not signed in: POST /api/session with email and password")
+}
+
+/// The call that the edge made for this request.
+pub(crate) fn call_of(parts: &Parts) -> Call {
+    parts.extensions.get::<Call>().cloned().unwrap_or_else(|| Call::within(cairn_chassis::deadline::DEFAULT))
+}
+
+/// Who a signed call speaks for, checked like every service checks it.
+pub(crate) async fn identity_of(call: &Call, app: &App) -> Result<Identity, Problem> {
+    app.ambient.verifier.authenticate(call.request(()).metadata()).await
+}
+
+/// The token of the one Authorization header. One in the query or in a cookie does not count: addresses end up in
+/// logs and in other sites' Referer.
+pub(crate) fn api_token(headers: &HeaderMap) -> Result<&str, Problem> {
+    let mut sent = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(only) = sent.next() else {
+        return Err(Problem::unauthorized(
+            "no token: send `Authorization: Bearer <API_TOKEN>` with a token from the console's Tokens page",
+        ));
+    };
+    if sent.next().is_some() {
+        return Err(Problem::unauthorized("more than one Authorization header: send exactly one"));
+    }
+    let bearer = only.to_str().ok().and_then(|value| value.split_once(' '));
+    let Some((_, token)) = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
+        return Err(Problem::unauthorized("the Authorization header must be `Bearer <API_TOKEN>`"));
+    };
+    let token = token.trim();
+    if token_format::is_well_formed(token) {
+        return Ok(token);
+    }
+    Err(Problem::unauthorized(
+        "this is not a Cairn API token, or it was not copied whole: a token is `cairn_` and 46 letters and digits",
+    ))
+}
+
+/// The value of the session cookie.
+pub(crate) fn session_secret(headers: &HeaderMap) -> Option<&str> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let (_, secret) = pairs.find(|(name, _)| *name == SESSION_COOKIE)?;
+    (1..=LONGEST_COOKIE).contains(&secret.len()).then_some(secret)
+}
+
+/// A hash, so that no secret stays in memory, and the second that it was asked in: an entry of an earlier second is
+/// never read again and falls out by itself.
+type Key = (blake3::Hash, i64);
+/// An identity, or the refusal; nothing else is kept.
+type Verdict = Result<Arc<str>, Problem>;
+
+/// What svc-auth said within this second, each secret asked about once.
+pub(crate) struct Exchanges {
+    upstreams: Upstreams,
+    clock: Arc<dyn Clock>,
+    verdicts: Cache<Key, Verdict>,
+}
+
+impl fmt::Debug for Exchanges {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Exchanges").finish_non_exhaustive()
+    }
+}
+
+impl Exchanges {
+    pub(crate) fn new(upstreams: Upstreams, clock: Arc<dyn Clock>) -> Self {
+        Self { upstreams, clock, verdicts: Cache::new(REMEMBERED) }
+    }
+
+    /// The signed identity of an API token.
+    pub(crate) async fn token(&self, token: &str, call: &Call) -> Verdict {
+        self.remembered(self.key("token", token), async {
+            let request = call.request(ExchangeRequest { api_token: token.to_owned() });
+            let response = self.upstreams.tokens().exchange(request).await;
+            response.map(|answer| answer.into_inner().identity)
+        })
+        .await
+    }
+
+    /// The signed identity of a web session.
+    pub(crate) async fn session(&self, secret: &str, call: &Call) -> Verdict {
+        self.remembered(self.key("session", secret), async {
+            let message = ExchangeSessionRequest {
+                session_secret: secret.to_owned(),
+                ..ExchangeSessionRequest::default()
+            };
+            let request = call.request(message);
+            let response = self.upstreams.sessions().exchange_session(request).await;
+            response.map(|answer| answer.into_inner().identity)
+        })
+        .await
+    }
+
+    /// The signed identity of a web session in one workspace, with the person's role there. It is asked for anew each
+    /// time: few requests need it, and a role that was taken away is so gone at once.
+    pub(crate) async fn session_in(
+        &self,
+        secret: &str,
+        workspace: WorkspaceId,
+        call: &Call,
+    ) -> Result<String, Problem> {
+        let workspace_id = Some(workspace.to_string());
+        let request =
+            call.request(ExchangeSessionRequest { session_secret: secret.to_owned(), workspace_id });
+        let answer = self.upstreams.sessions().exchange_session(request).await;
+        answer.map(|answer| answer.into_inner().identity).map_err(|status| error::from_upstream(&status))
+    }
+
+    /// A session that signed out must not live on here.
+    pub(crate) fn forget_session(&self, secret: &str) {
+        self.verdicts.remove(&self.key("session", secret));
+    }
+
+    fn key(&self, kind: &str, secret: &str) -> Key {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(kind.as_bytes()).update(&[0]).update(secret.as_bytes());
+        (hasher.finalize(), self.clock.now().as_seconds())
+    }
+
+    async fn remembered(
+        &self,
+        key: Key,
+        ask: impl Future<Output = Result<String, tonic::Status>>,
+    ) -> Verdict {
+        let asked = self.verdicts.get_or_insert_async(&key, async {
+            match ask.await {
+                Ok(identity) => Ok(Ok(Arc::from(identity))),
+                Err(status) => refusal(error::from_upstream(&status)).map(Err),
+            }
+        });
+        asked.await.and_then(|verdict| verdict)
+    }
+}
+
+/// A refusal is remembered for its second like an identity; that svc-auth was not reachable is not.
+fn refusal(problem: Problem) -> Result<Problem, Problem> {
+    if problem.reason == Reason::Unauthorized { Ok(problem) } else { Err(problem) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: header::HeaderName, values: &[&str]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for value in values {
+            map.append(name.clone(), value.parse().unwrap());
+        }
+        map
+    }
+
+    #[test]
+    fn one_bearer_token_is_taken() {
+        let token = token_format::assemble(&"a".repeat(token_format::RANDOM_LENGTH));
+        for spelled in [format!("Bearer {token}"), format!("bearer  {token} "), format!("BEARER {token}")] {
+            assert_eq!(api_token(&headers(header::AUTHORIZATION, &[&spelled])), Ok(token.as_str()));
+        }
+    }
+
+    #[test]
+    fn everything_else_is_unauthorized_without_the_token_in_the_text() {
+        let token = token_format::assemble(&"a".repeat(token_format::RANDOM_LENGTH));
+        let good = format!("Bearer {token}");
+        let typo = good.replace("aaaa", "aaab");
+        let basic = format!("Basic {token}");
+        let sent: [&[&str]; 6] = [&[], &[&good, &good], &[&typo], &[&basic], &["Bearer"], &[&token]];
+        for values in sent {
+            let problem = api_token(&headers(header::AUTHORIZATION, values)).unwrap_err();
+            assert_eq!(problem.reason, Reason::Unauthorized);
+            assert!(!problem.message.contains("aaa"), "{}", problem.message);
+        }
+    }
+
+    #[test]
+    fn the_session_cookie_is_found_among_others() {
+        let sent = headers(header::COOKIE, &["a=b; cairn_session=s3; c", "cairn_session=other"]);
+        assert_eq!(session_secret(&sent), Some("s3"));
+        assert_eq!(session_secret(&headers(header::COOKIE, &["xcairn_session=s3", "cairn_session="])), None);
+    }
+}

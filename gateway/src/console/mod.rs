@@ -1,0 +1,58 @@
+//! The console's JSON API: for signed-in people, by session cookie (contract, "Console API").
+
+mod session;
+mod tokens;
+mod trash;
+mod workspaces;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, patch};
+use cairn_chassis::status::Problem;
+use http::{HeaderValue, header};
+
+use crate::app::App;
+use crate::error::{self, Error};
+
+pub(crate) fn routes(app: &App) -> Router<App> {
+    Router::new()
+        .route("/api/session", get(session::read).post(session::create).delete(session::delete))
+        .route("/api/workspaces", get(workspaces::list).post(workspaces::create))
+        .route(
+            "/api/workspaces/{id}",
+            get(workspaces::get).patch(workspaces::update).delete(workspaces::delete),
+        )
+        .route("/api/workspaces/{id}/tokens", get(tokens::list).post(tokens::create))
+        .route("/api/workspaces/{id}/tokens/{tokenId}", patch(tokens::update).delete(tokens::delete))
+        .route("/api/workspaces/{id}/trash", get(trash::list))
+        .route("/api/workspaces/{id}/trash/{kind}/{itemId}", axum::routing::delete(trash::remove))
+        .route("/api/workspaces/{id}/trash/{kind}/{itemId}/restore", axum::routing::post(trash::restore))
+        .route_layer(middleware::from_fn_with_state(app.clone(), guard))
+}
+
+/// A cookie comes along with requests that other sites' pages make: those may not change anything. And what the
+/// console reads is for one person: nothing on the way may keep it.
+async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    if !request.method().is_safe() && !app.origins.allow_session_write(request.headers()) {
+        let message =
+            "requests of another site's page may not change anything here; use the console's own pages";
+        return Error::origin_not_allowed(message).into_response();
+    }
+    let mut response = next.run(request).await;
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The message of an answer, or the error.
+fn answered<T>(answer: Result<tonic::Response<T>, tonic::Status>) -> Result<T, Error> {
+    answer.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status).into())
+}
+
+/// The record that a response must hold.
+fn present<T>(record: Option<T>) -> Result<T, Error> {
+    record.ok_or_else(|| Problem::internal("a response lacks its record").into())
+}
+
+type Answer = Result<Response, Error>;

@@ -1,0 +1,131 @@
+//! Signing in and out.
+
+use std::time::Duration;
+
+use axum::Json as JsonBody;
+use axum::extract::{FromRequest as _, Request, State};
+use axum::response::IntoResponse as _;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::status::Problem;
+use cairn_proto::auth::v1 as proto;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Answer, answered};
+use crate::app::App;
+use crate::auth::{self, SESSION_COOKIE, SignedIn};
+use crate::error::Error;
+use crate::extract::Json;
+use crate::records::Session;
+use crate::schema::inputs;
+
+inputs!(SignIn);
+
+/// The sign-in form.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SignIn {
+    #[schema(min_length = 1, max_length = 320)]
+    email: String,
+    #[schema(min_length = 1, max_length = 1024)]
+    password: String,
+}
+
+/// Signs in: the answer sets the session cookie.
+pub(super) async fn create(State(app): State<App>, request: Request) -> Answer {
+    let (parts, body) = request.into_parts();
+    let call = auth::call_of(&parts);
+    let Json(form) = Json::<SignIn>::from_request(Request::from_parts(parts, body), &app).await?;
+    let message = call.request(proto::CreateSessionRequest { email: form.email, password: form.password });
+    let created = answered(app.upstreams.sessions().create_session(message).await)?;
+    let lifetime = created
+        .expires_at
+        .as_ref()
+        .map_or(Duration::ZERO, |at| Timestamp::from_proto(at).since(app.ambient.clock.now()));
+    let cookie = cookie(&app, &created.session_secret, lifetime)?;
+    let session = Session::read(created.user, created.memberships);
+    Ok(([(header::SET_COOKIE, cookie)], JsonBody(session)).into_response())
+}
+
+/// Who is signed in, and their workspaces and roles.
+pub(super) async fn read(State(app): State<App>, person: SignedIn) -> Answer {
+    let message = person.call.request(proto::GetSessionRequest {});
+    let session = answered(app.upstreams.sessions().get_session(message).await)?;
+    Ok(JsonBody(Session::read(session.user, session.memberships)).into_response())
+}
+
+/// Signs out. Without a session there is nothing to do, and that is fine.
+pub(super) async fn delete(State(app): State<App>, headers: HeaderMap, request: Request) -> Answer {
+    let (parts, _) = request.into_parts();
+    if let Some(secret) = auth::session_secret(&headers) {
+        let message = proto::DeleteSessionRequest { session_secret: secret.to_owned() };
+        answered(app.upstreams.sessions().delete_session(auth::call_of(&parts).request(message)).await)?;
+        app.exchanges.forget_session(secret);
+    }
+    let cookie = cookie(&app, "", Duration::ZERO)?;
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
+}
+
+fn cookie(app: &App, secret: &str, lifetime: Duration) -> Result<HeaderValue, Error> {
+    let text = cookie_text(secret, lifetime, app.origins.is_loopback());
+    let mut value =
+        HeaderValue::from_str(&text).map_err(|_| Problem::internal("a session secret is no cookie value"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Only on loopback may the cookie travel without TLS.
+fn cookie_text(secret: &str, lifetime: Duration, is_loopback: bool) -> String {
+    let secure = if is_loopback { "" } else { "; Secure" };
+    let seconds = lifetime.as_secs();
+    format!("{SESSION_COOKIE}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use http::{Method, Request};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::{Answer, Bench, PASSWORD, bench};
+
+    async fn send(bench: &Bench, method: Method, path: &str, cookie: &str, body: &Value) -> Answer {
+        let request = Request::builder().method(method).uri(path).header("cookie", cookie);
+        let request = request.header("content-type", "application/json").body(Body::from(body.to_string()));
+        bench.send_as_is(request.unwrap()).await
+    }
+
+    #[tokio::test]
+    async fn a_person_signs_in_asks_who_they_are_and_signs_out() {
+        let bench = bench().await;
+        let form = json!({"email": "a@b.example", "password": PASSWORD});
+        let opened = send(&bench, Method::POST, "/api/session", "", &form).await;
+        assert_eq!(opened.status, 200, "{}", opened.text);
+        assert_eq!(opened.json()["workspaces"][0]["role"], "owner");
+        let cookie = opened.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+        assert_eq!(opened.headers["cache-control"], "no-store");
+        let who = send(&bench, Method::GET, "/api/session", &cookie, &json!({})).await;
+        assert_eq!(who.json()["user"]["email"], "a@b.example");
+        let out = send(&bench, Method::DELETE, "/api/session", &cookie, &json!({})).await;
+        assert_eq!(out.status, 204);
+        let after = send(&bench, Method::GET, "/api/session", &cookie, &json!({})).await;
+        assert_eq!(after.status, 401, "a session that has ended is not remembered");
+    }
+
+    #[tokio::test]
+    async fn a_wrong_password_opens_nothing() {
+        let bench = bench().await;
+        let form = json!({"email": "a@b.example", "password": "wrong-one"});
+        let refused = send(&bench, Method::POST, "/api/session", "", &form).await;
+        assert_eq!(refused.status, 401);
+        assert!(refused.headers.get("set-cookie").is_none() && !refused.text.contains("wrong-one"));
+    }
+
+    #[test]
+    fn outside_loopback_the_cookie_needs_tls() {
+        let text = cookie_text("s", Duration::from_secs(9), false);
+        assert_eq!(text, "cairn_session=s; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure");
+    }
+}

@@ -1,0 +1,157 @@
+//! The API tokens of a workspace.
+
+use axum::Json as JsonBody;
+use axum::extract::State;
+use axum::response::IntoResponse as _;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::status::{Problem, Violation};
+use cairn_proto::auth::v1 as proto;
+use cairn_proto::ids::{TokenId, WorkspaceId};
+use http::StatusCode;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Answer, answered, present};
+use crate::app::App;
+use crate::auth::SignedIn;
+use crate::extract::{Json, PathId, PathIds};
+use crate::records::{Permission, ScopeType, Token};
+use crate::schema::inputs;
+
+inputs!(CreateToken, UpdateToken);
+
+/// A token to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CreateToken {
+    #[schema(min_length = 1, max_length = 255)]
+    name: String,
+    #[schema(min_items = 1)]
+    permissions: Vec<Permission>,
+    /// The whole workspace when left out.
+    scope: Option<ScopeInput>,
+    /// Never when left out.
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
+}
+
+/// Which part of the workspace the token may touch.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ScopeInput {
+    r#type: ScopeType,
+    /// Needed for the type `folders`.
+    #[schema(min_items = 1, max_items = 1000)]
+    folder_ids: Option<Vec<String>>,
+}
+
+/// Whether the token works.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpdateToken {
+    active: bool,
+}
+
+pub(super) async fn list(
+    State(app): State<App>,
+    person: SignedIn,
+    PathId(workspace): PathId<WorkspaceId>,
+) -> Answer {
+    let message = person.call.request(proto::ListTokensRequest { workspace_id: workspace.to_string() });
+    let listed = answered(app.upstreams.tokens().list_tokens(message).await)?;
+    let tokens: Vec<Token> = listed.tokens.into_iter().map(Into::into).collect();
+    Ok(JsonBody(tokens).into_response())
+}
+
+pub(super) async fn create(
+    State(app): State<App>,
+    person: SignedIn,
+    PathId(workspace): PathId<WorkspaceId>,
+    Json(input): Json<CreateToken>,
+) -> Answer {
+    let permissions =
+        input.permissions.into_iter().map(|permission| proto::Permission::from(permission).into());
+    let expires_at = input.expires_at.as_deref().map(read_end).transpose()?;
+    let message = person.call.request(proto::CreateTokenRequest {
+        workspace_id: workspace.to_string(),
+        name: input.name,
+        permissions: permissions.collect(),
+        scope: scope_of(input.scope)?,
+        expires_at: expires_at.map(Timestamp::to_proto),
+    });
+    let created = answered(app.upstreams.tokens().create_token(message).await)?;
+    let token = Token::from(present(created.token)?).with_secret(created.secret);
+    Ok((StatusCode::CREATED, JsonBody(token)).into_response())
+}
+
+pub(super) async fn update(
+    State(app): State<App>,
+    person: SignedIn,
+    PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
+    Json(input): Json<UpdateToken>,
+) -> Answer {
+    let message = person.call.request(proto::UpdateTokenRequest {
+        workspace_id: workspace.to_string(),
+        token_id: token.to_string(),
+        active: input.active,
+    });
+    let updated = answered(app.upstreams.tokens().update_token(message).await)?;
+    Ok(JsonBody(Token::from(present(updated.token)?)).into_response())
+}
+
+pub(super) async fn delete(
+    State(app): State<App>,
+    person: SignedIn,
+    PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
+) -> Answer {
+    let message = person.call.request(proto::DeleteTokenRequest {
+        workspace_id: workspace.to_string(),
+        token_id: token.to_string(),
+    });
+    answered(app.upstreams.tokens().delete_token(message).await)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// A time that cannot be read must not make a token that never ends.
+fn read_end(text: &str) -> Result<Timestamp, Problem> {
+    Timestamp::parse_rfc3339(text).ok_or_else(|| {
+        let message = "must be an RFC 3339 time such as 2026-11-20T12:00:00Z";
+        Problem::validation(vec![Violation::new("expiresAt", "invalid_time", message)])
+    })
+}
+
+/// A list of no folders means everything to svc-auth, so a scope that is unclear must not get that far.
+fn scope_of(scope: Option<ScopeInput>) -> Result<Option<proto::TokenScope>, Problem> {
+    let Some(scope) = scope else {
+        return Ok(None);
+    };
+    let folder_ids = scope.folder_ids.unwrap_or_default();
+    let refused = |code: &str, message: &str| {
+        Err(Problem::validation(vec![Violation::new("scope.folderIds", code, message)]))
+    };
+    match (scope.r#type, folder_ids.is_empty()) {
+        (ScopeType::All, true) => Ok(None),
+        (ScopeType::All, false) => refused("not_allowed", "is only for the type `folders`"),
+        (ScopeType::Folders, true) => refused("required", "is required for the type `folders`"),
+        (ScopeType::Folders, false) => Ok(Some(proto::TokenScope { folder_ids })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_of_no_folders_is_never_everything() {
+        let scope = |r#type, folder_ids: Option<&[&str]>| {
+            let folder_ids = folder_ids.map(|ids| ids.iter().map(ToString::to_string).collect());
+            scope_of(Some(ScopeInput { r#type, folder_ids }))
+        };
+        assert_eq!(scope_of(None), Ok(None));
+        assert_eq!(scope(ScopeType::All, None), Ok(None));
+        assert!(scope(ScopeType::All, Some(&["a"])).is_err());
+        assert!(scope(ScopeType::Folders, None).is_err());
+        assert!(scope(ScopeType::Folders, Some(&[])).is_err());
+        assert_eq!(scope(ScopeType::Folders, Some(&["a"])).unwrap().unwrap().folder_ids, ["a"]);
+    }
+}

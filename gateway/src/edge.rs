@@ -1,0 +1,159 @@
+//! What surrounds every request: its id, its deadline, a span, metrics, and the one error body, also for panics.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router};
+use cairn_chassis::call::Call;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::telemetry;
+use futures::FutureExt as _;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use tracing::{Instrument as _, Span, field};
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::error::Error;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const LONGEST_REQUEST_ID: usize = 128;
+/// Enough for a list of a thousand records or the write of a 5 MB body on a busy machine.
+const ORDINARY_BUDGET: Duration = Duration::from_secs(15);
+/// A search may wait 10 s for the index before it begins, and a script may scan for 10 s.
+const PATIENT_BUDGET: Duration = Duration::from_secs(30);
+
+/// The whole public router: routes, the two fallbacks, and the edge around all of them.
+pub(crate) fn around(routes: Router<App>, app: App) -> Router {
+    routes
+        .fallback(async || Error::unknown_route())
+        .method_not_allowed_fallback(async || Error::method_not_allowed())
+        .layer(middleware::from_fn_with_state(app.clone(), serve))
+        .with_state(app)
+}
+
+async fn serve(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id(request.headers(), &app);
+    let method = method_label(request.method());
+    let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
+    let budget = budget(&route);
+    request.extensions_mut().insert(Call::within(budget).with_request_id(&id));
+
+    let span = tracing::info_span!("http", method, route, request_id = id, status = field::Empty);
+    telemetry::continue_trace(&span, request.headers());
+    let answered = answer(next.run(request), budget).instrument(span.clone()).await;
+    let response = with_body(answered, &id);
+    measure(&response, method, route, started.elapsed(), &span);
+    response
+}
+
+/// A request never hangs and never takes the connection down with it.
+async fn answer(handler: impl Future<Output = Response>, budget: Duration) -> Response {
+    match tokio::time::timeout(budget, AssertUnwindSafe(handler).catch_unwind()).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_panic)) => Error::from(Problem::internal("a handler panicked")).into_response(),
+        Err(_elapsed) => {
+            let message = "the time for this request ran out; try again, or ask for less at once";
+            Error::from(Problem::new(Reason::DeadlineExceeded, message)).into_response()
+        }
+    }
+}
+
+/// Writes the error body that a handler left to us.
+fn with_body(mut response: Response, id: &str) -> Response {
+    if let Some(error) = response.extensions_mut().remove::<Error>() {
+        let (mut head, _) = response.into_parts();
+        head.headers.remove(header::CONTENT_LENGTH);
+        let mut written = Json(error.body(id)).into_response();
+        *written.status_mut() = head.status;
+        written.headers_mut().extend(head.headers);
+        response = written;
+    }
+    if let Ok(value) = HeaderValue::from_str(id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response
+}
+
+fn measure(response: &Response, method: &'static str, route: String, took: Duration, span: &Span) {
+    let status = response.status().as_u16();
+    span.record("status", status);
+    let duration_ms = took.as_secs_f64() * 1e3;
+    if response.status().is_server_error() {
+        tracing::warn!(parent: span, status, duration_ms, "request failed");
+    } else {
+        tracing::debug!(parent: span, status, duration_ms, "request served");
+    }
+    metrics::histogram!("http_request_duration_seconds", "method" => method, "route" => route.clone())
+        .record(took.as_secs_f64());
+    metrics::counter!("http_requests_total", "method" => method, "route" => route, "status" => status.to_string())
+        .increment(1);
+}
+
+/// The caller's id when it is well formed, so that it can find its request in our log; else a new one.
+fn request_id(headers: &HeaderMap, app: &App) -> String {
+    headers
+        .get(REQUEST_ID)
+        .and_then(|value| value.to_str().ok())
+        .filter(|text| is_request_id(text))
+        .map_or_else(|| app.ambient.ids.next::<Uuid>().to_string(), ToOwned::to_owned)
+}
+
+fn is_request_id(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    (1..=LONGEST_REQUEST_ID).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+fn budget(route: &str) -> Duration {
+    match route {
+        "/mcp" | "/api/v1/search_context" => PATIENT_BUDGET,
+        _ => ORDINARY_BUDGET,
+    }
+}
+
+/// A method may be any word: as a label, a caller could make endless time series with it.
+fn method_label(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        _ => "OTHER",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_id_has_one_shape() {
+        for good in ["a", "A-b_c.9", &"x".repeat(128)] {
+            assert!(is_request_id(good));
+        }
+        for odd in ["", "a b", "a\n", "é", "a/b", &"x".repeat(129)] {
+            assert!(!is_request_id(odd), "{odd}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_internal_error() {
+        let response = answer(async { panic!("secret detail") }, ORDINARY_BUDGET).await;
+        assert_eq!(response.status().as_u16(), 500);
+        let error = response.extensions().get::<Error>().unwrap();
+        assert!(!error.message.contains("secret"));
+    }
+
+    #[tokio::test]
+    async fn a_request_ends_with_its_budget() {
+        let response = answer(std::future::pending(), Duration::from_millis(5)).await;
+        assert_eq!(response.status().as_u16(), 504);
+    }
+}

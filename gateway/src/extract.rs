@@ -1,0 +1,159 @@
+//! From a request to typed, checked inputs, with our errors and none of the framework's.
+
+use std::error::Error as _;
+use std::str::FromStr;
+
+use axum::body::{self, Body, HttpBody as _};
+use axum::extract::{self, FromRequest, FromRequestParts, Request};
+use bytes::Bytes;
+use cairn_chassis::status::{Problem, Violation};
+use http::request::Parts;
+use http::{HeaderMap, header};
+use http_body_util::LengthLimitError;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::schema::Input;
+use crate::validate;
+
+/// A JSON body, checked against its schema.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: Input> FromRequest<App> for Json<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
+        if !is_json(request.headers()) {
+            return Err(Error::not_json());
+        }
+        let bytes = whole_body(request.into_body(), app.max_body_bytes).await?;
+        let mut value: Value = serde_json::from_slice(&bytes).map_err(|error| {
+            Problem::validation(vec![Violation::new("body", "invalid_json", format!("is not JSON: {error}"))])
+        })?;
+        drop(bytes);
+        if let Value::Object(fields) = &mut value {
+            whole_numbers(fields);
+        }
+        Ok(Self(validate::read(value, "body")?))
+    }
+}
+
+/// JSON Schema takes 5.0 for an integer, serde does not.
+fn whole_numbers(fields: &mut Map<String, Value>) {
+    for value in fields.values_mut() {
+        if let Some(whole) = value.as_f64().filter(|_| value.is_f64()).and_then(validate::whole) {
+            *value = Value::from(whole);
+        }
+    }
+}
+
+/// No Content-Type counts as JSON: nothing else is taken here.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(sent) = headers.get(header::CONTENT_TYPE) else {
+        return true;
+    };
+    let essence =
+        sent.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+/// The body, if it is not larger than we take.
+pub(crate) async fn whole_body(body: Body, limit: usize) -> Result<Bytes, Error> {
+    // An announced length is believed, so that nobody waits for what will be refused.
+    if usize::try_from(body.size_hint().lower()).map_or(true, |announced| announced > limit) {
+        return Err(Error::body_too_large(limit));
+    }
+    body::to_bytes(body, limit).await.map_err(|error| {
+        let too_large = error.source().is_some_and(|source| source.is::<LengthLimitError>());
+        if too_large {
+            return Error::body_too_large(limit);
+        }
+        Problem::validation(vec![Violation::new("body", "incomplete", "ended before it was whole")]).into()
+    })
+}
+
+/// Query parameters, checked against their schema; unknown ones are ignored.
+#[derive(Debug)]
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: Input> FromRequestParts<App> for Query<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Error> {
+        let pairs = extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| {
+            Problem::validation(vec![Violation::new("query", "invalid", "is not a query string")])
+        })?;
+        let mut fields: Map<String, Value> =
+            pairs.0.into_iter().map(|(name, text)| (name, Value::String(text))).collect();
+        validate::keep_known(&mut fields, T::contract());
+        validate::coerce(&mut fields, T::contract());
+        Ok(Self(validate::read(Value::Object(fields), "query")?))
+    }
+}
+
+/// An id in the path. One that is malformed names nothing that exists.
+#[derive(Debug)]
+pub(crate) struct PathId<T>(pub(crate) T);
+
+impl<T: FromStr> FromRequestParts<App> for PathId<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let extract::Path(text) =
+            extract::Path::<String>::from_request_parts(parts, app).await.map_err(|_| no_such())?;
+        text.parse().map(Self).map_err(|_| no_such())
+    }
+}
+
+/// Two ids in the path.
+#[derive(Debug)]
+pub(crate) struct PathIds<A, B>(pub(crate) A, pub(crate) B);
+
+impl<A: FromStr, B: FromStr> FromRequestParts<App> for PathIds<A, B> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let extract::Path((one, other)) =
+            extract::Path::<(String, String)>::from_request_parts(parts, app).await.map_err(|_| no_such())?;
+        Ok(Self(one.parse().map_err(|_| no_such())?, other.parse().map_err(|_| no_such())?))
+    }
+}
+
+fn no_such() -> Error {
+    Problem::not_found("there is nothing with that id in this workspace").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_told_by_its_content_type() {
+        let with = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, text.parse().unwrap());
+            is_json(&headers)
+        };
+        assert!(is_json(&HeaderMap::new()));
+        assert!(
+            with("application/json")
+                && with("Application/JSON; charset=utf-8")
+                && with("application/ld+json")
+        );
+        assert!(
+            !with("text/plain")
+                && !with("application/x-www-form-urlencoded")
+                && !with("")
+                && !with("text/x+json")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_body_over_the_limit_is_too_large() {
+        let error = whole_body(Body::from("12345"), 4).await.unwrap_err();
+        assert_eq!(error.status.as_u16(), 413);
+        assert_eq!(whole_body(Body::from("1234"), 4).await.unwrap(), "1234");
+    }
+}

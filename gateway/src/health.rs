@@ -1,0 +1,58 @@
+//! Whether the process lives (`/healthz`) and whether what it needs does too (`/readyz`).
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use cairn_chassis::channel::ServiceChannel;
+use futures::future::join_all;
+use http::StatusCode;
+use serde::Serialize;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+
+use crate::app::App;
+
+/// A probe must answer sooner than those who probe give up.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/healthz", get(alive)).route("/readyz", get(ready))
+}
+
+#[derive(Serialize)]
+struct Health {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    down: Vec<&'static str>,
+}
+
+async fn alive() -> Json<Health> {
+    Json(Health { status: "ok", down: Vec::new() })
+}
+
+async fn ready(State(app): State<App>) -> Response {
+    let asked = app
+        .upstreams
+        .named()
+        .map(|(name, channel)| async move { (!serves(channel.clone()).await).then_some(name) });
+    let down: Vec<_> = join_all(asked).await.into_iter().flatten().collect();
+    if down.is_empty() {
+        return Json(Health { status: "ok", down }).into_response();
+    }
+    tracing::warn!(?down, "not ready");
+    (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "unavailable", down })).into_response()
+}
+
+async fn serves(channel: ServiceChannel) -> bool {
+    let mut client = HealthClient::new(channel);
+    let mut request = tonic::Request::new(HealthCheckRequest { service: String::new() });
+    request.set_timeout(PATIENCE);
+    match tokio::time::timeout(PATIENCE, client.check(request)).await {
+        Ok(Ok(response)) => response.into_inner().status() == ServingStatus::Serving,
+        Ok(Err(_)) | Err(_) => false,
+    }
+}

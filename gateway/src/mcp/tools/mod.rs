@@ -1,0 +1,192 @@
+//! The tools: what each is called and says of itself, and the one way in which all are called.
+
+mod arguments;
+mod databases;
+mod files;
+mod folders;
+mod guide;
+mod memories;
+mod outcome;
+mod search;
+
+use std::sync::OnceLock;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use self::arguments::Arguments;
+use self::outcome::Outcome;
+use super::envelope::Request;
+use super::reply::Failure;
+use crate::operations::Context;
+use crate::schema::Contract;
+use crate::validate;
+use cairn_chassis::status::Problem;
+
+/// A tool.
+struct Tool {
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    hints: Hints,
+    input: fn() -> &'static Contract,
+    /// The schema of the structured content; a tool without one answers text only.
+    output: Option<fn() -> Value>,
+    /// The call to make when the tool says that something does not exist or is out of reach.
+    recovery: &'static str,
+    run: for<'a> fn(&'a Context, Arguments) -> BoxFuture<'a, Result<Outcome, Problem>>,
+}
+
+/// What a client may assume of a tool before it asks its user.
+#[derive(Clone, Copy)]
+struct Hints {
+    read_only: bool,
+    destructive: bool,
+    idempotent: bool,
+    open_world: bool,
+}
+
+impl Hints {
+    const READ: Self = Self { read_only: true, destructive: false, idempotent: true, open_world: false };
+    /// It may ask live providers.
+    const SEARCH: Self = Self { open_world: true, ..Self::READ };
+    const CREATE: Self = Self { read_only: false, destructive: false, idempotent: false, open_world: false };
+    const OVERWRITE: Self = Self { read_only: false, destructive: true, idempotent: true, open_world: false };
+}
+
+/// Every tool, in the order of the list: it never changes between two calls, which keeps prompt caches warm.
+static TOOLS: &[&Tool] = &[
+    &guide::GET_USAGE_GUIDE,
+    &search::SEARCH_CONTEXT,
+    &files::SEARCH_FILES,
+    &files::LIST_FILES,
+    &files::GET_FILE,
+    &files::CREATE_FILE,
+    &files::UPDATE_FILE,
+    &files::DELETE_FILE,
+    &folders::LIST_FOLDERS,
+    &folders::CREATE_FOLDER,
+    &memories::LIST_MEMORIES,
+    &memories::GET_MEMORY,
+    &memories::CREATE_MEMORY,
+    &memories::UPDATE_MEMORY,
+    &databases::LIST_DATABASES,
+    &databases::GET_DATABASE,
+    &databases::QUERY_DATABASE,
+    &databases::CREATE_DATABASE_RECORD,
+    &databases::UPDATE_DATABASE_RECORD,
+    &databases::DELETE_DATABASE_RECORD,
+];
+
+/// The list as clients get it, made once.
+pub(super) fn list() -> &'static Value {
+    static LIST: OnceLock<Value> = OnceLock::new();
+    LIST.get_or_init(|| TOOLS.iter().map(|tool| described(tool)).collect())
+}
+
+fn described(tool: &Tool) -> Value {
+    let mut description = json!({
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": input_schema(tool),
+        "annotations": {
+            "title": tool.title,
+            "readOnlyHint": tool.hints.read_only,
+            "destructiveHint": tool.hints.destructive,
+            "idempotentHint": tool.hints.idempotent,
+            "openWorldHint": tool.hints.open_world,
+        },
+    });
+    if let (Some(output), Some(fields)) = (tool.output, description.as_object_mut()) {
+        fields.insert("outputSchema".to_owned(), output());
+    }
+    description
+}
+
+/// The tool's description says what its type says, so the type's own is left out.
+fn input_schema(tool: &Tool) -> Value {
+    let mut schema = (tool.input)().portable();
+    if let Some(fields) = schema.as_object_mut() {
+        fields.remove("description");
+        // Some clients want it of a tool without arguments, too.
+        fields.entry("properties").or_insert_with(|| json!({}));
+    }
+    schema
+}
+
+/// Calls a tool. What is wrong with the call itself is a JSON-RPC error; what the tool says no to is a result.
+pub(super) async fn call(context: &Context, request: &Request) -> Result<Map<String, Value>, Failure> {
+    let Some(name) = request.text("name") else {
+        return Err(Failure::invalid_params("tools/call: `name` must be a string"));
+    };
+    let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
+        return Err(unknown(name));
+    };
+    let given = match request.params.get("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(given)) => given.clone(),
+        Some(_) => return Err(Failure::invalid_params("tools/call: `arguments` must be an object")),
+    };
+    let arguments = Arguments::prepare(given, request.params.get("_meta"), (tool.input)());
+    let answer = (tool.run)(context, arguments).await;
+    Ok(answer.map_or_else(|problem| outcome::refusal(tool, &problem), Outcome::into_result))
+}
+
+fn unknown(name: &str) -> Failure {
+    let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+    let shown: String = name.chars().take(64).collect();
+    let advice =
+        validate::nearest(name, &names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Failure::invalid_params(format!("Unknown tool: {shown}{advice}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_says_all_that_a_client_needs() {
+        for tool in list().as_array().unwrap() {
+            let name = tool["name"].as_str().unwrap();
+            assert!(!tool["title"].as_str().unwrap().is_empty(), "{name}");
+            let length = tool["description"].as_str().unwrap().len();
+            assert!((80..=700).contains(&length), "{name}: {length}");
+            for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
+                assert!(tool["annotations"][hint].is_boolean(), "{name}: {hint}");
+            }
+            let hints = &tool["annotations"];
+            assert!(!(hints["readOnlyHint"] == true && hints["destructiveHint"] == true), "{name}");
+        }
+    }
+
+    #[test]
+    fn schemas_are_plain_objects_that_every_client_reads() {
+        for tool in list().as_array().unwrap() {
+            let schema = &tool["inputSchema"];
+            assert_eq!(schema["type"], "object", "{tool}");
+            assert_eq!(schema["additionalProperties"], false, "{tool}");
+            for banned in ["oneOf", "anyOf", "allOf", "$ref"] {
+                assert!(!schema.to_string().contains(&format!("\"{banned}\"")), "{tool}");
+            }
+            for (argument, described) in schema["properties"].as_object().unwrap() {
+                assert!(described["description"].is_string(), "{}: {argument}", tool["name"]);
+                assert!(described["type"].is_string(), "{}: {argument}", tool["name"]);
+            }
+            if let Some(output) = tool.get("outputSchema") {
+                assert_eq!(output["type"], "object", "{tool}");
+                assert!(!output.to_string().contains("$ref"), "{tool}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_schema_compiles() {
+        for tool in TOOLS {
+            assert!((tool.input)().validator().is_some(), "{}", tool.name);
+            if let Some(output) = tool.output {
+                assert!(jsonschema::validator_for(&output()).is_ok(), "{}", tool.name);
+            }
+        }
+    }
+}

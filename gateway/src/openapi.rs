@@ -1,0 +1,188 @@
+//! The OpenAPI 3.1 document of `/api/v1`, made from the routes themselves, and its pages.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::Router;
+use axum::extract::Path;
+use axum::response::{IntoResponse as _, Response as ResponseBody};
+use axum::routing::{MethodRouter, get};
+use bytes::Bytes;
+use cairn_chassis::status::Problem;
+use http::header;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{
+    Components, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder, ResponsesBuilder,
+};
+use utoipa::{PartialSchema as _, ToSchema as _};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_swagger_ui::Config;
+
+use crate::app::App;
+use crate::error::{Error, ErrorBody};
+
+const VERSION: &str = "1.0.0";
+const BEARER: &str = "bearer";
+const JSON_PATH: &str = "/api/docs/openapi.json";
+const UI_PATH: &str = "/api/docs/swagger";
+const PAGE_HEAD: &str = "<head><base href=\"/api/docs/swagger/\">";
+const YAML_PATH: &str = "/api/docs/openapi.yaml";
+const DESCRIPTION: &str = "Workspace context for AI agents: files and folders, and search over them with citations.\n\n\
+    Every operation takes an API token of one workspace: `Authorization: Bearer <API_TOKEN>`. Unknown fields in a body \
+    are an error, unknown query parameters are ignored. A write answers `X-Cairn-Change`; sent with a search, the \
+    search sees at least that write.";
+
+/// Takes the routes and their document apart.
+pub(crate) fn split(api: OpenApiRouter<App>) -> (Router<App>, OpenApi) {
+    let (router, mut document) = api.split_for_parts();
+    let info = InfoBuilder::new().title("Cairn").version(VERSION).description(Some(DESCRIPTION)).build();
+    document.info = info;
+    document.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
+    describe_shared_parts(document.components.get_or_insert_with(Components::new));
+    for (path, item) in &mut document.paths.paths {
+        let operations = [&mut item.get, &mut item.post, &mut item.patch, &mut item.put, &mut item.delete];
+        operations.into_iter().flatten().for_each(|operation| describe_errors(path, operation));
+    }
+    (router, document)
+}
+
+/// Serves the document and the page that explores it. The texts are made at the first request: a cold start must not
+/// pay for them.
+pub(crate) fn routes(document: OpenApi) -> Router<App> {
+    let document = Arc::new(document);
+    let json = text_of(&document, "application/json", |document| document.to_json().unwrap_or_default());
+    let yaml = text_of(&document, "application/yaml", |document| document.to_yaml().unwrap_or_default());
+    Router::new()
+        .route(JSON_PATH, json)
+        .route(YAML_PATH, yaml)
+        .route(UI_PATH, get(async || swagger_file(String::new())))
+        .route(&format!("{UI_PATH}/"), get(async || swagger_file(String::new())))
+        .route(&format!("{UI_PATH}/{{*file}}"), get(async |Path(file): Path<String>| swagger_file(file)))
+}
+
+fn text_of(
+    document: &Arc<OpenApi>,
+    media_type: &'static str,
+    write: fn(&OpenApi) -> String,
+) -> MethodRouter<App> {
+    let document = Arc::clone(document);
+    let text: Arc<OnceLock<Bytes>> = Arc::default();
+    get(async move || {
+        let bytes = text.get_or_init(|| Bytes::from(write(&document))).clone();
+        ([(header::CONTENT_TYPE, media_type)], bytes)
+    })
+}
+
+/// A file of the page. Its links are relative, so the page must know its folder when it is opened without the slash.
+fn swagger_file(name: String) -> Result<ResponseBody, Error> {
+    static CONFIG: OnceLock<Arc<Config<'static>>> = OnceLock::new();
+    let config = CONFIG.get_or_init(|| Arc::new(Config::from(JSON_PATH)));
+    let found = utoipa_swagger_ui::serve(&name, Arc::clone(config))
+        .map_err(|error| Problem::internal(format_args!("the API page is damaged: {error}")))?;
+    let Some(file) = found else {
+        return Err(Error::unknown_route());
+    };
+    let mut bytes = file.bytes.into_owned();
+    if file.content_type == "text/html" {
+        let html = String::from_utf8_lossy(&bytes).replacen("<head>", PAGE_HEAD, 1);
+        bytes = html.into_bytes();
+    }
+    Ok(([(header::CONTENT_TYPE, file.content_type)], bytes).into_response())
+}
+
+fn describe_shared_parts(components: &mut Components) {
+    let scheme = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("An API token of a workspace, from the console's Tokens page."))
+        .build();
+    components.add_security_scheme(BEARER, SecurityScheme::Http(scheme));
+    let mut schemas = vec![(ErrorBody::name().into_owned(), ErrorBody::schema())];
+    ErrorBody::schemas(&mut schemas);
+    components.schemas.extend(schemas);
+    let errors = [
+        ("BadRequest", "The body or a parameter is not valid; `errors` lists every problem."),
+        ("Unauthorized", "The token is missing, invalid, expired or deactivated."),
+        ("Forbidden", "The token lacks the permission, or the resource lies outside its folders."),
+        ("NotFound", "There is no such resource in the token's workspace."),
+        ("PayloadTooLarge", "The body is too large."),
+        ("UnsupportedMediaType", "The body is not JSON."),
+        ("RateLimited", "A rate limit is exhausted: wait as long as `Retry-After` says."),
+        ("Internal", "A fault of the service; its log has the detail under the request id."),
+        ("Unavailable", "A service is down: try again after `Retry-After` seconds."),
+        ("Timeout", "The time for the request ran out."),
+    ];
+    for (name, description) in errors {
+        components.responses.insert(name.to_owned(), RefOr::T(error_response(name, description)));
+    }
+}
+
+fn error_response(name: &str, description: &str) -> Response {
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ErrorBody::name()))).build();
+    let response = ResponseBuilder::new()
+        .description(description)
+        .content("application/json", content)
+        .header("X-Request-Id", text_header("The request, as the log knows it."));
+    let waits = matches!(name, "RateLimited" | "Unavailable");
+    if waits {
+        return response.header("Retry-After", text_header("Whole seconds to wait.")).build();
+    }
+    response.build()
+}
+
+/// What every operation can answer beside its own results, by what it takes.
+fn describe_errors(path: &str, operation: &mut Operation) {
+    let has_body = operation.request_body.is_some();
+    let takes_input =
+        has_body || operation.parameters.as_ref().is_some_and(|parameters| !parameters.is_empty());
+    let codes = [
+        ("400", "BadRequest", takes_input),
+        ("401", "Unauthorized", true),
+        ("403", "Forbidden", true),
+        ("404", "NotFound", path.contains('{') || takes_input),
+        ("413", "PayloadTooLarge", has_body),
+        ("415", "UnsupportedMediaType", has_body),
+        ("429", "RateLimited", true),
+        ("500", "Internal", true),
+        ("503", "Unavailable", true),
+        ("504", "Timeout", true),
+    ];
+    let mut responses = ResponsesBuilder::new();
+    for (code, name, _) in codes.iter().filter(|(.., applies)| *applies) {
+        responses = responses.response(*code, Ref::from_response_name(*name));
+    }
+    describe_successes(operation);
+    operation.responses.responses.extend(responses.build().responses);
+}
+
+/// The headers of successes, by the operation's verb.
+fn describe_successes(operation: &mut Operation) {
+    let id = operation.operation_id.clone().unwrap_or_default();
+    let starts_with = |verbs: &[&str]| verbs.iter().any(|verb| id.starts_with(verb));
+    let is_list = starts_with(&["list"]);
+    let is_write = starts_with(&["create", "update", "delete", "restore"]);
+    let mut headers = vec![("X-Request-Id", "The request, as the log knows it.")];
+    if is_write {
+        headers.push(("X-Cairn-Change", "Where this write stands: send it with a search that must see it."));
+    }
+    if is_list {
+        headers.push(("X-Total-Count", "How many there are in all."));
+        headers.push(("Link", "`rel=\"next\"`: the address of the next page, if there is one (RFC 8288)."));
+    }
+    for (code, answer) in &mut operation.responses.responses {
+        if let RefOr::T(response) = answer
+            && code.starts_with('2')
+        {
+            let described = headers.iter().map(|(name, text)| ((*name).to_owned(), text_header(text).into()));
+            response.headers.extend(described);
+        }
+    }
+}
+
+fn text_header(description: &str) -> utoipa::openapi::Header {
+    HeaderBuilder::new()
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .description(Some(description))
+        .build()
+}

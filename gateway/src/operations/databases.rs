@@ -1,0 +1,374 @@
+//! Databases: make, read, list, change, trash; their properties and views.
+
+use cairn_chassis::status::Problem;
+use cairn_proto::content::v1 as proto;
+use cairn_proto::ids::{DatabaseId, PropertyId, ViewId};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
+use crate::change;
+use crate::records::{Database, Property, PropertyType, View};
+use crate::schema::inputs;
+
+inputs!(CreateDatabase, UpdateDatabase, CreateField, UpdateField, CreateView, UpdateView);
+
+/// A database to make. Further fields are accepted and ignored.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CreateDatabase {
+    /// 1 to 255 characters without `/`.
+    #[schema(min_length = 1, max_length = 255)]
+    name: String,
+    description: Option<String>,
+    /// An emoji, or the address of a picture.
+    icon: Option<String>,
+    /// The folder it goes into; the root when left out.
+    #[schema(format = "uuid")]
+    folder_id: Option<String>,
+}
+
+/// Changes of a database: fields that are left out stay. Further fields are accepted and ignored.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UpdateDatabase {
+    #[serde(default)]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 255)]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<String>)]
+    description: Option<Option<String>>,
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<String>)]
+    icon: Option<Option<String>>,
+    /// The folder to move it to; null for the root.
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<String>, format = "uuid")]
+    folder_id: Option<Option<String>>,
+}
+
+/// A choice of a select.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OptionInput {
+    /// Left out for a new option.
+    id: Option<String>,
+    #[schema(min_length = 1, max_length = 255)]
+    name: String,
+    color: Option<String>,
+}
+
+/// What a property's type needs to know.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ConfigInput {
+    /// Of select and multi_select: all of them, in their order.
+    options: Option<Vec<OptionInput>>,
+    /// Of references: whether a value may be an array of ids.
+    multiple: Option<bool>,
+    /// Of a relation: the database whose records it names.
+    #[schema(format = "uuid")]
+    relation_database_id: Option<String>,
+}
+
+impl From<ConfigInput> for proto::PropertyConfig {
+    fn from(config: ConfigInput) -> Self {
+        let option = |option: OptionInput| proto::PropertyOption {
+            id: option.id.unwrap_or_default(),
+            name: option.name,
+            color: option.color.unwrap_or_default(),
+        };
+        Self {
+            options: config.options.unwrap_or_default().into_iter().map(option).collect(),
+            multiple: config.multiple.unwrap_or_default(),
+            relation_database_id: config.relation_database_id,
+        }
+    }
+}
+
+/// A property to add.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CreateField {
+    #[schema(min_length = 1, max_length = 255)]
+    name: String,
+    r#type: PropertyType,
+    config: Option<ConfigInput>,
+}
+
+/// Changes of a property: fields that are left out stay. The type is fixed.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct UpdateField {
+    #[schema(min_length = 1, max_length = 255)]
+    name: Option<String>,
+    /// All of it from now on. Options that are left out are taken from the records.
+    config: Option<ConfigInput>,
+    /// Its place among the properties, from 0.
+    position: Option<u32>,
+}
+
+/// A condition.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct FilterInput {
+    field_id: String,
+    /// `equals`, `not_equals`, `contains`, `in`, `gt`, `gte`, `lt`, `lte`, `before`, `after`, `is_empty`, `is_not_empty`.
+    operator: String,
+    /// What to compare with.
+    #[serde(default)]
+    #[schema(value_type = Value, required = false)]
+    value: Option<Value>,
+}
+
+/// An order.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct SortInput {
+    pub(crate) field_id: String,
+    /// `asc` (when left out) or `desc`.
+    pub(crate) direction: Option<String>,
+}
+
+/// A view to save.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CreateView {
+    #[schema(min_length = 1, max_length = 255)]
+    name: String,
+    /// Always `table`.
+    #[expect(dead_code, reason = "there is one type; a caller may name it")]
+    r#type: Option<ViewType>,
+    /// All hold.
+    filters: Option<Vec<FilterInput>>,
+    /// The first decides, the others break ties.
+    sorts: Option<Vec<SortInput>>,
+    hidden_field_ids: Option<Vec<String>>,
+}
+
+/// The kind of a view.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ViewType {
+    Table,
+}
+
+/// Changes of a view: fields that are left out stay.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct UpdateView {
+    #[schema(min_length = 1, max_length = 255)]
+    name: Option<String>,
+    /// All of them from now on.
+    filters: Option<Vec<FilterInput>>,
+    /// All of them from now on.
+    sorts: Option<Vec<SortInput>>,
+    /// All of them from now on.
+    hidden_field_ids: Option<Vec<String>>,
+    /// Its place among the views, from 0.
+    position: Option<u32>,
+}
+
+fn filters(inputs: Vec<FilterInput>) -> Vec<proto::ViewFilter> {
+    let filter = |input: FilterInput| proto::ViewFilter {
+        field_id: input.field_id,
+        operator: input.operator,
+        value_json: input.value.map(|value| value.to_string()),
+    };
+    inputs.into_iter().map(filter).collect()
+}
+
+fn sorts(inputs: Vec<SortInput>) -> Vec<proto::ViewSort> {
+    let sort = |input: SortInput| proto::ViewSort {
+        field_id: input.field_id,
+        direction: input.direction.unwrap_or_default(),
+    };
+    inputs.into_iter().map(sort).collect()
+}
+
+fn mask_of<'a>(fields: &[(&'a str, bool)]) -> Vec<&'a str> {
+    fields.iter().filter_map(|(field, given)| given.then_some(*field)).collect()
+}
+
+pub(crate) async fn create(context: &Context, input: CreateDatabase) -> Result<Written<Database>, Problem> {
+    let CreateDatabase { name, description, icon, folder_id } = input;
+    let request = context.call.request(proto::CreateDatabaseRequest { name, description, icon, folder_id });
+    let made = answered(context.app.upstreams.databases().create_database(request).await)?;
+    written(made.database, made.change_position)
+}
+
+pub(crate) async fn get(context: &Context, id: DatabaseId) -> Result<Database, Problem> {
+    let request = context.call.request(proto::GetDatabaseRequest { database_id: id.to_string() });
+    let found = answered(context.app.upstreams.databases().get_database(request).await)?;
+    present(found.database).map(Database::from)
+}
+
+pub(crate) async fn list(
+    context: &Context,
+    folder_id: Option<String>,
+    paging: Paging,
+) -> Result<Page<Database>, Problem> {
+    let request = context.call.request(proto::ListDatabasesRequest {
+        folder_id,
+        page_size: paging.limit.unwrap_or_default(),
+        page_token: paging.cursor.unwrap_or_default(),
+    });
+    let listed = answered(context.app.upstreams.databases().list_databases(request).await)?;
+    Ok(Page::read(listed.databases, listed.next_page_token, listed.total_size))
+}
+
+pub(crate) async fn list_trashed(context: &Context, paging: Paging) -> Result<Page<Database>, Problem> {
+    let request = context.call.request(proto::ListTrashedDatabasesRequest {
+        page_size: paging.limit.unwrap_or_default(),
+        page_token: paging.cursor.unwrap_or_default(),
+    });
+    let listed = answered(context.app.upstreams.databases().list_trashed_databases(request).await)?;
+    Ok(Page::read(listed.databases, listed.next_page_token, listed.total_size))
+}
+
+pub(crate) async fn update(
+    context: &Context,
+    id: DatabaseId,
+    input: UpdateDatabase,
+) -> Result<Written<Database>, Problem> {
+    let mask = mask_of(&[
+        ("name", input.name.is_some()),
+        ("description", input.description.is_some()),
+        ("icon", input.icon.is_some()),
+        ("folder_id", input.folder_id.is_some()),
+    ]);
+    at_least_one(&mask, "name, description, icon, folderId")?;
+    let request = context.call.request(proto::UpdateDatabaseRequest {
+        database_id: id.to_string(),
+        update_mask: Some(field_mask(&mask)),
+        name: input.name.unwrap_or_default(),
+        description: input.description.flatten(),
+        icon: input.icon.flatten(),
+        folder_id: input.folder_id.flatten(),
+    });
+    let updated = answered(context.app.upstreams.databases().update_database(request).await)?;
+    written(updated.database, updated.change_position)
+}
+
+/// Moves a database to trash.
+pub(crate) async fn delete(context: &Context, id: DatabaseId) -> Result<Written<()>, Problem> {
+    let request = context.call.request(proto::DeleteDatabaseRequest { database_id: id.to_string() });
+    let deleted = answered(context.app.upstreams.databases().delete_database(request).await)?;
+    Ok(Written { value: (), change: change::of_content(deleted.change_position) })
+}
+
+pub(crate) async fn restore(context: &Context, id: DatabaseId) -> Result<Written<Database>, Problem> {
+    let request = context.call.request(proto::RestoreDatabaseRequest { database_id: id.to_string() });
+    let restored = answered(context.app.upstreams.databases().restore_database(request).await)?;
+    written(restored.database, restored.change_position)
+}
+
+/// Removes a trashed database for good.
+pub(crate) async fn purge(context: &Context, id: DatabaseId) -> Result<Written<()>, Problem> {
+    let request = context.call.request(proto::PurgeDatabaseRequest { database_id: id.to_string() });
+    let purged = answered(context.app.upstreams.databases().purge_database(request).await)?;
+    Ok(Written { value: (), change: change::of_content(purged.change_position) })
+}
+
+pub(crate) async fn create_field(
+    context: &Context,
+    id: DatabaseId,
+    input: CreateField,
+) -> Result<Written<Property>, Problem> {
+    let request = context.call.request(proto::CreatePropertyRequest {
+        database_id: id.to_string(),
+        name: input.name,
+        r#type: proto::PropertyType::from(input.r#type).into(),
+        config: input.config.map(Into::into),
+    });
+    let made = answered(context.app.upstreams.databases().create_property(request).await)?;
+    let value = present(made.property)?.into();
+    Ok(Written { value, change: change::of_content(made.change_position) })
+}
+
+pub(crate) async fn update_field(
+    context: &Context,
+    id: DatabaseId,
+    field: PropertyId,
+    input: UpdateField,
+) -> Result<Written<Property>, Problem> {
+    let mask = mask_of(&[
+        ("name", input.name.is_some()),
+        ("config", input.config.is_some()),
+        ("position", input.position.is_some()),
+    ]);
+    at_least_one(&mask, "name, config, position")?;
+    let request = context.call.request(proto::UpdatePropertyRequest {
+        database_id: id.to_string(),
+        property_id: field.to_string(),
+        update_mask: Some(field_mask(&mask)),
+        name: input.name.unwrap_or_default(),
+        config: input.config.map(Into::into),
+        position: input.position.unwrap_or_default(),
+    });
+    let updated = answered(context.app.upstreams.databases().update_property(request).await)?;
+    let value = present(updated.property)?.into();
+    Ok(Written { value, change: change::of_content(updated.change_position) })
+}
+
+pub(crate) async fn delete_field(
+    context: &Context,
+    id: DatabaseId,
+    field: PropertyId,
+) -> Result<Written<()>, Problem> {
+    let request = context.call.request(proto::DeletePropertyRequest {
+        database_id: id.to_string(),
+        property_id: field.to_string(),
+    });
+    let deleted = answered(context.app.upstreams.databases().delete_property(request).await)?;
+    Ok(Written { value: (), change: change::of_content(deleted.change_position) })
+}
+
+pub(crate) async fn create_view(
+    context: &Context,
+    id: DatabaseId,
+    input: CreateView,
+) -> Result<Written<View>, Problem> {
+    let request = context.call.request(proto::CreateViewRequest {
+        database_id: id.to_string(),
+        name: input.name,
+        filters: filters(input.filters.unwrap_or_default()),
+        sorts: sorts(input.sorts.unwrap_or_default()),
+        hidden_field_ids: input.hidden_field_ids.unwrap_or_default(),
+    });
+    let made = answered(context.app.upstreams.databases().create_view(request).await)?;
+    Ok(Written { value: present(made.view)?.into(), change: change::of_content(made.change_position) })
+}
+
+pub(crate) async fn update_view(
+    context: &Context,
+    id: DatabaseId,
+    view: ViewId,
+    input: UpdateView,
+) -> Result<Written<View>, Problem> {
+    let mask = mask_of(&[
+        ("name", input.name.is_some()),
+        ("filters", input.filters.is_some()),
+        ("sorts", input.sorts.is_some()),
+        ("hidden_field_ids", input.hidden_field_ids.is_some()),
+        ("position", input.position.is_some()),
+    ]);
+    at_least_one(&mask, "name, filters, sorts, hiddenFieldIds, position")?;
+    let request = context.call.request(proto::UpdateViewRequest {
+        database_id: id.to_string(),
+        view_id: view.to_string(),
+        update_mask: Some(field_mask(&mask)),
+        name: input.name.unwrap_or_default(),
+        filters: filters(input.filters.unwrap_or_default()),
+        sorts: sorts(input.sorts.unwrap_or_default()),
+        hidden_field_ids: input.hidden_field_ids.unwrap_or_default(),
+        position: input.position.unwrap_or_default(),
+    });
+    let updated = answered(context.app.upstreams.databases().update_view(request).await)?;
+    Ok(Written { value: present(updated.view)?.into(), change: change::of_content(updated.change_position) })
+}
+
+fn written(database: Option<proto::Database>, position: u64) -> Result<Written<Database>, Problem> {
+    Ok(Written { value: present(database)?.into(), change: change::of_content(position) })
+}

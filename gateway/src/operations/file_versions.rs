@@ -1,0 +1,48 @@
+//! Versions of files: list, read, make one the content again.
+
+use cairn_chassis::status::Problem;
+use cairn_proto::content::v1 as proto;
+use cairn_proto::ids::FileId;
+
+use super::{Context, Page, Paging, Written, answered, present};
+use crate::change;
+use crate::records::{File, FileVersion};
+
+pub(crate) async fn list(
+    context: &Context,
+    id: FileId,
+    paging: Paging,
+) -> Result<Page<FileVersion>, Problem> {
+    let request = context.call.request(proto::ListFileVersionsRequest {
+        file_id: id.to_string(),
+        page_size: paging.limit.unwrap_or_default(),
+        page_token: paging.cursor.unwrap_or_default(),
+    });
+    let listed = answered(context.app.upstreams.file_versions().list_file_versions(request).await)?;
+    Ok(Page::read(listed.versions, listed.next_page_token, listed.total_size))
+}
+
+pub(crate) async fn get(context: &Context, id: FileId, version: u64) -> Result<FileVersion, Problem> {
+    let request = context.call.request(proto::GetFileVersionRequest { file_id: id.to_string(), version });
+    let found = answered(context.app.upstreams.file_versions().get_file_version(request).await)?;
+    present(found.version).map(FileVersion::from)
+}
+
+/// Makes a version the content again, unless `if_match` is given and names none of the file's contents.
+pub(crate) async fn restore(
+    context: &Context,
+    id: FileId,
+    version: u64,
+    if_match: Vec<String>,
+) -> Result<Written<File>, Problem> {
+    let request = context.call.request(proto::RestoreFileVersionRequest {
+        file_id: id.to_string(),
+        version,
+        if_content_hash: if_match,
+    });
+    let restored = answered(context.app.upstreams.file_versions().restore_file_version(request).await)?;
+    Ok(Written {
+        value: present(restored.file)?.into(),
+        change: change::of_content(restored.change_position),
+    })
+}

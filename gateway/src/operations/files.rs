@@ -1,0 +1,179 @@
+//! Files: make, read, list, change, move to trash, find by name.
+
+use cairn_chassis::status::Problem;
+use cairn_proto::content::v1 as proto;
+use cairn_proto::ids::FileId;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{
+    Context, Page, Paging, Written, answered, at_least_one, field_mask, folder_choice, null_or_value, present,
+};
+use crate::change;
+use crate::records::{File, FileType};
+use crate::schema::inputs;
+
+inputs!(CreateFile, UpdateFile, SearchFiles);
+
+/// A file to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CreateFile {
+    /// The name with its ending, such as `notes.md`: 1 to 255 characters without `/`.
+    #[schema(min_length = 1, max_length = 255)]
+    name: String,
+    /// The whole text, at most 5 MB.
+    content: String,
+    file_type: FileType,
+    /// The id of the folder it goes into; the root when left out.
+    #[schema(format = "uuid")]
+    folder_id: Option<String>,
+    /// Words to group files by.
+    tags: Option<Vec<String>>,
+}
+
+/// Changes of a file: fields that are left out stay as they are.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct UpdateFile {
+    /// The new name: 1 to 255 characters without `/`.
+    #[serde(default)]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 255)]
+    name: Option<String>,
+    /// The new text, whole, at most 5 MB.
+    #[serde(default)]
+    #[schema(value_type = String, required = false)]
+    content: Option<String>,
+    /// The folder to move it to; null for the root.
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<String>, format = "uuid")]
+    folder_id: Option<Option<String>>,
+    /// All its tags from now on.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>, required = false)]
+    tags: Option<Vec<String>>,
+}
+
+impl UpdateFile {
+    pub(crate) fn of_content(content: String) -> Self {
+        Self { content: Some(content), ..Self::default() }
+    }
+}
+
+/// What to look for in names.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct SearchFiles {
+    /// Part of a file's name; upper and lower case are the same. Example: `onboard` finds `Onboarding.md`.
+    #[schema(min_length = 1, max_length = 255)]
+    query: String,
+    /// Only in this folder and below it.
+    #[schema(format = "uuid")]
+    folder_id: Option<String>,
+    /// How many at most: 1 to 1000, 50 when left out.
+    #[schema(minimum = 1, maximum = 1000, default = 50)]
+    limit: Option<u32>,
+}
+
+/// Which files to list.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    /// `None` for the whole workspace.
+    folder: Option<proto::FolderFilter>,
+}
+
+impl Selection {
+    /// What `folderId` names: everywhere, the root's own files, or a folder's own files.
+    pub(crate) fn of_filter(folder_id: Option<String>) -> Result<Self, Problem> {
+        let choice = folder_choice(folder_id, "folderId")?;
+        Ok(Self { folder: choice.map(|folder_id| proto::FolderFilter { folder_id, recursive: false }) })
+    }
+
+    pub(crate) fn of_folder(folder_id: String, recursive: bool) -> Self {
+        Self { folder: Some(proto::FolderFilter { folder_id: Some(folder_id), recursive }) }
+    }
+}
+
+pub(crate) async fn create(context: &Context, input: CreateFile) -> Result<Written<File>, Problem> {
+    let request = context.call.request(proto::CreateFileRequest {
+        name: input.name,
+        content: input.content,
+        file_type: proto::FileType::from(input.file_type).into(),
+        folder_id: input.folder_id,
+        tags: input.tags.unwrap_or_default(),
+    });
+    let created = answered(context.app.upstreams.files().create_file(request).await)?;
+    written(created.file, created.change_position)
+}
+
+pub(crate) async fn get(context: &Context, id: FileId) -> Result<File, Problem> {
+    let request = context.call.request(proto::GetFileRequest { file_id: id.to_string() });
+    let found = answered(context.app.upstreams.files().get_file(request).await)?;
+    present(found.file).map(File::from)
+}
+
+pub(crate) async fn list(
+    context: &Context,
+    selection: Selection,
+    paging: Paging,
+) -> Result<Page<File>, Problem> {
+    let request = context.call.request(proto::ListFilesRequest {
+        folder: selection.folder,
+        page_size: paging.limit.unwrap_or_default(),
+        page_token: paging.cursor.unwrap_or_default(),
+    });
+    let listed = answered(context.app.upstreams.files().list_files(request).await)?;
+    Ok(Page::read(listed.files, listed.next_page_token, listed.total_size))
+}
+
+/// Changes a file, unless `if_match` is given and names none of its contents.
+pub(crate) async fn update(
+    context: &Context,
+    id: FileId,
+    input: UpdateFile,
+    if_match: Vec<String>,
+) -> Result<Written<File>, Problem> {
+    let mask: Vec<&str> = [
+        ("name", input.name.is_some()),
+        ("content", input.content.is_some()),
+        ("folder_id", input.folder_id.is_some()),
+        ("tags", input.tags.is_some()),
+    ]
+    .into_iter()
+    .filter_map(|(field, given)| given.then_some(field))
+    .collect();
+    at_least_one(&mask, "name, content, folderId, tags")?;
+    let request = context.call.request(proto::UpdateFileRequest {
+        file_id: id.to_string(),
+        update_mask: Some(field_mask(&mask)),
+        name: input.name.unwrap_or_default(),
+        content: input.content.unwrap_or_default(),
+        folder_id: input.folder_id.flatten(),
+        tags: input.tags.unwrap_or_default(),
+        if_content_hash: if_match,
+    });
+    let updated = answered(context.app.upstreams.files().update_file(request).await)?;
+    written(updated.file, updated.change_position)
+}
+
+/// Moves a file to trash.
+pub(crate) async fn delete(context: &Context, id: FileId) -> Result<Written<()>, Problem> {
+    let request = context.call.request(proto::DeleteFileRequest { file_id: id.to_string() });
+    let deleted = answered(context.app.upstreams.files().delete_file(request).await)?;
+    Ok(Written { value: (), change: change::of_content(deleted.change_position) })
+}
+
+/// Finds files by name: exact names first, then prefixes, then the rest.
+pub(crate) async fn search(context: &Context, input: SearchFiles) -> Result<Page<File>, Problem> {
+    let request = context.call.request(proto::SearchFilesRequest {
+        query: input.query,
+        folder_id: input.folder_id,
+        limit: input.limit.unwrap_or_default(),
+    });
+    let found = answered(context.app.upstreams.files().search_files(request).await)?;
+    Ok(Page::read(found.files, String::new(), found.total_size))
+}
+
+fn written(file: Option<proto::File>, position: u64) -> Result<Written<File>, Problem> {
+    Ok(Written { value: present(file)?.into(), change: change::of_content(position) })
+}

@@ -1,0 +1,262 @@
+//! Memories: make, read whole, list, change, remove, and their members.
+
+use cairn_chassis::call::Call;
+use cairn_chassis::status::Problem;
+use cairn_proto::content::v1 as proto;
+use cairn_proto::ids::{MemberId, MemoryId, WorkspaceId};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
+use crate::app::App;
+use crate::change;
+use crate::records::{Member, MemberKind, Memory, ResolvedMemory, SortOrder as SortDirection, spelled};
+use crate::schema::inputs;
+
+inputs!(CreateMemory, UpdateMemory, AddMembers);
+
+/// Which records of a database a member stands for, as in the list of records.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct DatabaseQueryInput {
+    /// Words that the records hold.
+    #[schema(max_length = 1000)]
+    search: Option<String>,
+    /// A tree of conditions.
+    #[schema(value_type = Option<Object>)]
+    filter: Option<serde_json::Value>,
+    /// The property to sort by.
+    #[schema(format = "uuid")]
+    sort_field_id: Option<String>,
+    sort_direction: Option<SortDirection>,
+    /// How many at most: 1 to 200, 50 when left out.
+    #[schema(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+}
+
+/// A member to add: a kind, and the reference of that kind.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct MemberInput {
+    kind: MemberKind,
+    /// The file, for the kind `file`.
+    #[schema(format = "uuid")]
+    file_id: Option<String>,
+    /// The folder, for the kind `folder`: all live files in it and below it, 50 at most.
+    #[schema(format = "uuid")]
+    folder_id: Option<String>,
+    /// The document, for the kind `source_document`.
+    #[schema(format = "uuid")]
+    source_document_id: Option<String>,
+    /// The database, for the kind `database`.
+    #[schema(format = "uuid")]
+    database_id: Option<String>,
+    /// Which of its records; left out: the first 50.
+    database_query: Option<DatabaseQueryInput>,
+}
+
+/// A memory to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CreateMemory {
+    /// The name: 1 to 255 characters.
+    #[schema(min_length = 1, max_length = 255)]
+    name: String,
+    /// A name for addresses: small letters, digits and single hyphens. Left out: derived from the name.
+    #[schema(min_length = 1, max_length = 100)]
+    slug: Option<String>,
+    /// What it holds.
+    #[schema(max_length = 10000)]
+    description: Option<String>,
+    /// When an agent should load it.
+    #[schema(max_length = 10000)]
+    use_when: Option<String>,
+    /// Whether anybody may export it without a token; false when left out.
+    is_public: Option<bool>,
+    /// What it holds first, in this order.
+    #[schema(max_items = 100)]
+    members: Option<Vec<MemberInput>>,
+}
+
+/// Changes of a memory: fields that are left out stay as they are.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct UpdateMemory {
+    /// The new name: 1 to 255 characters.
+    #[serde(default)]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 255)]
+    pub(crate) name: Option<String>,
+    /// The new name for addresses: small letters, digits and single hyphens.
+    #[serde(default)]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 100)]
+    pub(crate) slug: Option<String>,
+    /// What it holds; null clears it.
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<String>, max_length = 10000)]
+    pub(crate) description: Option<Option<String>>,
+    /// When an agent should load it; null clears it.
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<String>, max_length = 10000)]
+    pub(crate) use_when: Option<Option<String>>,
+    /// Whether anybody may export it without a token.
+    #[serde(default)]
+    #[schema(value_type = bool, required = false)]
+    pub(crate) is_public: Option<bool>,
+}
+
+/// Members to add.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AddMembers {
+    /// In the order in which they follow those that the memory has.
+    #[schema(min_items = 1, max_items = 100)]
+    members: Vec<MemberInput>,
+}
+
+/// Changes of the membership that go with an update.
+#[derive(Debug, Default)]
+pub(crate) struct Membership {
+    pub(crate) add: Vec<MemberInput>,
+    pub(crate) remove: Vec<String>,
+}
+
+impl From<MemberInput> for proto::MemberInput {
+    fn from(input: MemberInput) -> Self {
+        Self {
+            kind: proto::MemberKind::from(input.kind).into(),
+            file_id: input.file_id,
+            folder_id: input.folder_id,
+            source_document_id: input.source_document_id,
+            database_id: input.database_id,
+            database_query: input.database_query.map(proto::DatabaseQuery::from),
+        }
+    }
+}
+
+impl From<DatabaseQueryInput> for proto::DatabaseQuery {
+    fn from(query: DatabaseQueryInput) -> Self {
+        Self {
+            search: query.search.unwrap_or_default(),
+            filter: query.filter.map(|tree| tree.to_string()).unwrap_or_default(),
+            sort_field_id: query.sort_field_id.unwrap_or_default(),
+            sort_direction: query.sort_direction.map(|direction| spelled(&direction)).unwrap_or_default(),
+            limit: query.limit.unwrap_or_default(),
+        }
+    }
+}
+
+fn inputs_of(members: Vec<MemberInput>) -> Vec<proto::MemberInput> {
+    members.into_iter().map(proto::MemberInput::from).collect()
+}
+
+pub(crate) async fn create(context: &Context, input: CreateMemory) -> Result<Written<Memory>, Problem> {
+    let request = context.call.request(proto::CreateMemoryRequest {
+        name: input.name,
+        slug: input.slug,
+        description: input.description,
+        use_when: input.use_when,
+        is_public: input.is_public.unwrap_or_default(),
+        members: inputs_of(input.members.unwrap_or_default()),
+    });
+    let created = answered(context.app.upstreams.memories().create_memory(request).await)?;
+    written(created.memory, created.change_position)
+}
+
+pub(crate) async fn list(context: &Context, paging: Paging) -> Result<Page<Memory>, Problem> {
+    let request = context.call.request(proto::ListMemoriesRequest {
+        page_size: paging.limit.unwrap_or_default(),
+        page_token: paging.cursor.unwrap_or_default(),
+    });
+    let listed = answered(context.app.upstreams.memories().list_memories(request).await)?;
+    Ok(Page::read(listed.memories, listed.next_page_token, listed.total_size))
+}
+
+/// A memory by its id or slug, with the current contents of its members.
+pub(crate) async fn get(context: &Context, named: String) -> Result<ResolvedMemory, Problem> {
+    let request = context.call.request(proto::ResolveMemoryRequest { memory: named });
+    let found = answered(context.app.upstreams.memories().resolve_memory(request).await)?;
+    Ok(ResolvedMemory::read(present(found.memory)?, &context.app.links))
+}
+
+/// The same for whoever calls, with an identity or without one.
+pub(crate) async fn export(
+    app: &App,
+    call: &Call,
+    named: String,
+    workspace: Option<WorkspaceId>,
+) -> Result<ResolvedMemory, Problem> {
+    let workspace_id = workspace.map(|id| id.to_string());
+    let request = call.request(proto::ExportMemoryRequest { memory: named, workspace_id });
+    let found = answered(app.upstreams.memories().export_memory(request).await)?;
+    Ok(ResolvedMemory::read(present(found.memory)?, &app.links))
+}
+
+/// Changes a memory and its membership in one version.
+pub(crate) async fn update(
+    context: &Context,
+    named: String,
+    input: UpdateMemory,
+    members: Membership,
+) -> Result<Written<Memory>, Problem> {
+    let mask: Vec<&str> = [
+        ("name", input.name.is_some()),
+        ("slug", input.slug.is_some()),
+        ("description", input.description.is_some()),
+        ("use_when", input.use_when.is_some()),
+        ("is_public", input.is_public.is_some()),
+    ]
+    .into_iter()
+    .filter_map(|(field, given)| given.then_some(field))
+    .collect();
+    if members.add.is_empty() && members.remove.is_empty() {
+        at_least_one(&mask, "name, slug, description, useWhen, isPublic")?;
+    }
+    let request = context.call.request(proto::UpdateMemoryRequest {
+        memory: named,
+        update_mask: Some(field_mask(&mask)),
+        name: input.name.unwrap_or_default(),
+        slug: input.slug.unwrap_or_default(),
+        description: input.description.flatten(),
+        use_when: input.use_when.flatten(),
+        is_public: input.is_public.unwrap_or_default(),
+        add_members: inputs_of(members.add),
+        remove_member_ids: members.remove,
+    });
+    let updated = answered(context.app.upstreams.memories().update_memory(request).await)?;
+    written(updated.memory, updated.change_position)
+}
+
+/// Removes a memory for good.
+pub(crate) async fn delete(context: &Context, id: MemoryId) -> Result<Written<()>, Problem> {
+    let request = context.call.request(proto::DeleteMemoryRequest { memory: id.to_string() });
+    let deleted = answered(context.app.upstreams.memories().delete_memory(request).await)?;
+    Ok(Written { value: (), change: change::of_content(deleted.change_position) })
+}
+
+pub(crate) async fn add_members(
+    context: &Context,
+    id: MemoryId,
+    input: AddMembers,
+) -> Result<Written<Vec<Member>>, Problem> {
+    let request = context
+        .call
+        .request(proto::AddMembersRequest { memory: id.to_string(), members: inputs_of(input.members) });
+    let added = answered(context.app.upstreams.memories().add_members(request).await)?;
+    let members = added.members.into_iter().map(Member::from).collect();
+    Ok(Written { value: members, change: change::of_content(added.change_position) })
+}
+
+pub(crate) async fn remove_member(
+    context: &Context,
+    id: MemoryId,
+    member: MemberId,
+) -> Result<Written<()>, Problem> {
+    let message = proto::RemoveMemberRequest { memory: id.to_string(), member_id: member.to_string() };
+    let request = context.call.request(message);
+    let removed = answered(context.app.upstreams.memories().remove_member(request).await)?;
+    Ok(Written { value: (), change: change::of_content(removed.change_position) })
+}
+
+fn written(memory: Option<proto::Memory>, position: u64) -> Result<Written<Memory>, Problem> {
+    Ok(Written { value: present(memory)?.into(), change: change::of_content(position) })
+}

@@ -1,0 +1,133 @@
+//! What can be done, once for REST and MCP: each function takes a checked input, calls the owner, and gives a record.
+
+pub(crate) mod databases;
+pub(crate) mod file_versions;
+pub(crate) mod files;
+pub(crate) mod folders;
+pub(crate) mod memories;
+pub(crate) mod records;
+pub(crate) mod search;
+pub(crate) mod workspace;
+
+use axum::extract::FromRequestParts;
+use cairn_chassis::call::Call;
+use cairn_chassis::status::{Problem, Violation};
+use cairn_proto::ids::FolderId;
+use http::request::Parts;
+use serde::{Deserialize, Deserializer};
+use tonic::{Response, Status};
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::{self, Error};
+
+/// Names the root where an id of a folder could stand, in queries.
+pub(crate) const ROOT: &str = "root";
+/// What a list gives at once at most (contract, "Array endpoints").
+pub(crate) const MOST_ITEMS: u32 = 1_000;
+
+/// Who asks, and through what.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) app: App,
+    pub(crate) call: Call,
+}
+
+impl FromRequestParts<App> for Context {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        Ok(Self { app: app.clone(), call: caller.call })
+    }
+}
+
+/// A write's result, and the token with which a later search is sure to see it.
+#[derive(Debug)]
+pub(crate) struct Written<T> {
+    pub(crate) value: T,
+    pub(crate) change: String,
+}
+
+/// A part of a list.
+#[derive(Debug)]
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    /// Where the next part begins; `None` after the last.
+    pub(crate) next: Option<String>,
+    /// How many there are in all.
+    pub(crate) total: u64,
+}
+
+impl<T> Page<T> {
+    pub(crate) fn read<P: Into<T>>(items: Vec<P>, next: String, total: u64) -> Self {
+        let next = Some(next).filter(|token| !token.is_empty());
+        Self { items: items.into_iter().map(Into::into).collect(), next, total }
+    }
+}
+
+/// Which part of a list is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Paging {
+    pub(crate) limit: Option<u32>,
+    pub(crate) cursor: Option<String>,
+}
+
+/// The message of an answer, or the problem.
+fn answered<T>(answer: Result<Response<T>, Status>) -> Result<T, Problem> {
+    answer.map(Response::into_inner).map_err(|status| error::from_upstream(&status))
+}
+
+/// The record that a response must hold.
+fn present<T>(record: Option<T>) -> Result<T, Problem> {
+    record.ok_or_else(|| Problem::internal("a response lacks its record"))
+}
+
+/// Reads a filter that is absent, `root`, or the id of a folder; the outer absence means everywhere.
+fn folder_choice(text: Option<String>, path: &str) -> Result<Option<Option<String>>, Problem> {
+    match text {
+        None => Ok(None),
+        Some(text) if text == ROOT => Ok(Some(None)),
+        Some(text) if text.parse::<FolderId>().is_ok() => Ok(Some(Some(text))),
+        Some(_) => {
+            let message = "must be the id of a folder, or `root`; leave it out for the whole workspace";
+            Err(Problem::validation(vec![Violation::new(path, "invalid_id", message)]))
+        }
+    }
+}
+
+/// A change of nothing is likely a mistake, and an empty mask would mean every field to a service.
+fn at_least_one(mask: &[&str], fields: &str) -> Result<(), Problem> {
+    if mask.is_empty() {
+        let message = format!("needs at least one of: {fields}");
+        return Err(Problem::validation(vec![Violation::new("body", "empty", message)]));
+    }
+    Ok(())
+}
+
+fn field_mask(paths: &[&str]) -> prost_types::FieldMask {
+    prost_types::FieldMask { paths: paths.iter().map(|path| (*path).to_owned()).collect() }
+}
+
+/// Tells a field that is null from one that is absent.
+pub(crate) fn null_or_value<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_filter_is_everywhere_the_root_or_a_folder() {
+        let id = "0199c0de-0000-7000-8000-000000000001".to_owned();
+        assert_eq!(folder_choice(None, "folderId"), Ok(None));
+        assert_eq!(folder_choice(Some("root".to_owned()), "folderId"), Ok(Some(None)));
+        assert_eq!(folder_choice(Some(id.clone()), "folderId"), Ok(Some(Some(id))));
+        assert!(folder_choice(Some(String::new()), "folderId").is_err());
+    }
+}

@@ -1,0 +1,248 @@
+//! Records of databases: make, list, change, trash, versions; and who names a file.
+
+use cairn_chassis::status::{Problem, Violation};
+use cairn_proto::content::v1 as proto;
+use cairn_proto::ids::{DatabaseId, FileId, RecordId};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::databases::SortInput;
+use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
+use crate::change;
+use crate::records::{Backlink, Record, RecordPage, RecordVersion};
+use crate::schema::inputs;
+
+inputs!(CreateRecord, UpdateRecord);
+
+/// A record to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CreateRecord {
+    /// Values by property id.
+    #[serde(default)]
+    #[schema(value_type = Object, required = false)]
+    pub(crate) values: Map<String, Value>,
+    /// A file that is its body.
+    #[schema(format = "uuid")]
+    pub(crate) content_file_id: Option<String>,
+}
+
+/// Changes of a record: properties that are left out stay, null clears.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct UpdateRecord {
+    /// Values by property id; null clears one.
+    #[serde(default)]
+    #[schema(value_type = Object, required = false)]
+    pub(crate) values: Option<Map<String, Value>>,
+    /// A file that is its body; null for none.
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<String>, format = "uuid")]
+    pub(crate) content_file_id: Option<Option<String>>,
+    /// Change the record only while it has this version.
+    #[schema(minimum = 1)]
+    pub(crate) version: Option<u64>,
+}
+
+/// Which records, in which order.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    pub(crate) record_id: Option<String>,
+    pub(crate) search: Option<String>,
+    pub(crate) sort_field_id: Option<String>,
+    pub(crate) sort_direction: Option<String>,
+    /// A JSON list of sorts.
+    pub(crate) sorts: Option<String>,
+    pub(crate) filter_field_id: Option<String>,
+    pub(crate) filter_operator: Option<String>,
+    pub(crate) filter_value: Option<String>,
+    /// A JSON tree.
+    pub(crate) filter: Option<String>,
+    pub(crate) view_id: Option<String>,
+    pub(crate) limit: Option<u32>,
+    pub(crate) offset: Option<u64>,
+    pub(crate) allow_names: bool,
+}
+
+impl Selection {
+    fn sorts(&self) -> Result<Vec<proto::RecordSort>, Problem> {
+        let direction = self.sort_direction.clone().unwrap_or_default();
+        let first = self.sort_field_id.clone().map(|field_id| proto::RecordSort { field_id, direction });
+        let mut sorts: Vec<proto::RecordSort> = first.into_iter().collect();
+        if let Some(text) = &self.sorts {
+            let read: Vec<SortInput> = serde_json::from_str(text).map_err(|error| {
+                let message = format!("must be a JSON list of {{\"fieldId\", \"direction\"}}: {error}");
+                Problem::validation(vec![Violation::new("sorts", "invalid_json", message)])
+            })?;
+            sorts.extend(read.into_iter().map(|sort| proto::RecordSort {
+                field_id: sort.field_id,
+                direction: sort.direction.unwrap_or_default(),
+            }));
+        }
+        Ok(sorts)
+    }
+
+    /// One condition needs both its property and its operator.
+    fn field_filter(&self) -> Result<Option<proto::FieldFilter>, Problem> {
+        let (field, operator) = (self.filter_field_id.clone(), self.filter_operator.clone());
+        let missing = match (&field, &operator) {
+            (None, None) if self.filter_value.is_none() => return Ok(None),
+            (Some(_), Some(_)) => None,
+            (None, _) => Some("filterFieldId"),
+            (_, None) => Some("filterOperator"),
+        };
+        if let Some(path) = missing {
+            let message = "filterFieldId and filterOperator go together";
+            return Err(Problem::validation(vec![Violation::new(path, "required", message)]));
+        }
+        Ok(Some(proto::FieldFilter {
+            field_id: field.unwrap_or_default(),
+            operator: operator.unwrap_or_default(),
+            value: self.filter_value.clone(),
+        }))
+    }
+}
+
+pub(crate) async fn list(
+    context: &Context,
+    database: DatabaseId,
+    selection: Selection,
+) -> Result<RecordPage, Problem> {
+    let request = context.call.request(proto::ListRecordsRequest {
+        database_id: database.to_string(),
+        sorts: selection.sorts()?,
+        field_filter: selection.field_filter()?,
+        record_id: selection.record_id,
+        search: selection.search.unwrap_or_default(),
+        filter_json: selection.filter.unwrap_or_default(),
+        view_id: selection.view_id,
+        limit: selection.limit.unwrap_or_default(),
+        offset: selection.offset.unwrap_or_default(),
+        allow_names: selection.allow_names,
+    });
+    answered(context.app.upstreams.records().list_records(request).await).map(RecordPage::from)
+}
+
+pub(crate) async fn create(
+    context: &Context,
+    database: DatabaseId,
+    input: CreateRecord,
+    allow_names: bool,
+) -> Result<Written<Record>, Problem> {
+    let request = context.call.request(proto::CreateRecordRequest {
+        database_id: database.to_string(),
+        values_json: Value::Object(input.values).to_string(),
+        content_file_id: input.content_file_id,
+        allow_names,
+    });
+    let made = answered(context.app.upstreams.records().create_record(request).await)?;
+    written(made.record, made.change_position)
+}
+
+/// Merges values, unless versions are given and none of them is the record's.
+pub(crate) async fn update(
+    context: &Context,
+    database: DatabaseId,
+    record: RecordId,
+    input: UpdateRecord,
+    if_version: Vec<u64>,
+    allow_names: bool,
+) -> Result<Written<Record>, Problem> {
+    let fields = [("values", input.values.is_some()), ("content_file_id", input.content_file_id.is_some())];
+    let mask: Vec<&str> = fields.into_iter().filter_map(|(field, given)| given.then_some(field)).collect();
+    at_least_one(&mask, "values, contentFileId")?;
+    let request = context.call.request(proto::UpdateRecordRequest {
+        database_id: database.to_string(),
+        record_id: record.to_string(),
+        values_json: input.values.map(|values| Value::Object(values).to_string()).unwrap_or_default(),
+        content_file_id: input.content_file_id.flatten(),
+        update_mask: Some(field_mask(&mask)),
+        if_version,
+        allow_names,
+    });
+    let updated = answered(context.app.upstreams.records().update_record(request).await)?;
+    written(updated.record, updated.change_position)
+}
+
+/// Moves a record to trash.
+pub(crate) async fn delete(
+    context: &Context,
+    database: DatabaseId,
+    record: RecordId,
+) -> Result<Written<()>, Problem> {
+    let request = context.call.request(proto::DeleteRecordRequest {
+        database_id: database.to_string(),
+        record_id: record.to_string(),
+    });
+    let deleted = answered(context.app.upstreams.records().delete_record(request).await)?;
+    Ok(Written { value: (), change: change::of_content(deleted.change_position) })
+}
+
+pub(crate) async fn restore(
+    context: &Context,
+    database: DatabaseId,
+    record: RecordId,
+) -> Result<Written<Record>, Problem> {
+    let request = context.call.request(proto::RestoreRecordRequest {
+        database_id: database.to_string(),
+        record_id: record.to_string(),
+    });
+    let restored = answered(context.app.upstreams.records().restore_record(request).await)?;
+    written(restored.record, restored.change_position)
+}
+
+/// Removes a trashed record for good.
+pub(crate) async fn purge(
+    context: &Context,
+    database: DatabaseId,
+    record: RecordId,
+) -> Result<Written<()>, Problem> {
+    let request = context.call.request(proto::PurgeRecordRequest {
+        database_id: database.to_string(),
+        record_id: record.to_string(),
+    });
+    let purged = answered(context.app.upstreams.records().purge_record(request).await)?;
+    Ok(Written { value: (), change: change::of_content(purged.change_position) })
+}
+
+pub(crate) async fn versions(
+    context: &Context,
+    database: DatabaseId,
+    record: RecordId,
+    paging: Paging,
+) -> Result<Page<RecordVersion>, Problem> {
+    let request = context.call.request(proto::ListRecordVersionsRequest {
+        database_id: database.to_string(),
+        record_id: record.to_string(),
+        page_size: paging.limit.unwrap_or_default(),
+        page_token: paging.cursor.unwrap_or_default(),
+    });
+    let listed = answered(context.app.upstreams.records().list_record_versions(request).await)?;
+    Ok(Page::read(listed.versions, listed.next_page_token, listed.total_size))
+}
+
+pub(crate) async fn restore_version(
+    context: &Context,
+    database: DatabaseId,
+    record: RecordId,
+    version: u64,
+) -> Result<Written<Record>, Problem> {
+    let request = context.call.request(proto::RestoreRecordVersionRequest {
+        database_id: database.to_string(),
+        record_id: record.to_string(),
+        version,
+    });
+    let restored = answered(context.app.upstreams.records().restore_record_version(request).await)?;
+    written(restored.record, restored.change_position)
+}
+
+pub(crate) async fn backlinks(context: &Context, file: FileId) -> Result<Vec<Backlink>, Problem> {
+    let request = context.call.request(proto::ListBacklinksRequest { file_id: file.to_string() });
+    let listed = answered(context.app.upstreams.records().list_backlinks(request).await)?;
+    Ok(listed.backlinks.into_iter().map(Backlink::from).collect())
+}
+
+fn written(record: Option<proto::Record>, position: u64) -> Result<Written<Record>, Problem> {
+    Ok(Written { value: present(record)?.into(), change: change::of_content(position) })
+}

@@ -1,0 +1,133 @@
+//! Search over everything that the workspace holds.
+
+use std::time::Duration;
+
+use cairn_chassis::status::{Problem, Violation};
+use cairn_proto::retrieval::v1 as proto;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Context, answered};
+use crate::change;
+use crate::records::{Mode, SearchAnswer, Strategy, SubqueryType};
+use crate::schema::inputs;
+
+inputs!(SearchContext);
+
+const LONGEST_WAIT_MS: u64 = 10_000;
+
+/// What to search for, and how.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct SearchContext {
+    /// A question or keywords. Quote a phrase to have it word for word, put `-` before a term to exclude it:
+    /// `"release process" -draft`.
+    #[schema(min_length = 1, max_length = 10000)]
+    query: String,
+    /// `hybrid` when left out. It does not apply when `searches` are given.
+    #[schema(default = "hybrid")]
+    strategy: Option<Strategy>,
+    /// 1 to 8 further angles on the query, fused with it; the query itself counts double.
+    #[schema(min_items = 1, max_items = 8)]
+    searches: Option<Vec<Subquery>>,
+    /// `fast`: stored content only. `balanced` (when left out): also the catalog of connected sources. `fresh`: also
+    /// live sources.
+    #[schema(default = "balanced")]
+    mode: Option<Mode>,
+    /// Only results of these connected sources.
+    #[schema(max_items = 100)]
+    source_ids: Option<Vec<String>>,
+    /// How many results at most: 1 to 50, 10 when left out.
+    #[schema(minimum = 1, maximum = 50, default = 10)]
+    limit: Option<u32>,
+    /// Drops results that score below it (scores are 0 to 1).
+    min_score: Option<f64>,
+    /// About how many tokens of content to return at most.
+    #[schema(minimum = 1)]
+    token_budget: Option<u32>,
+    /// Attaches to each result how its score came about.
+    #[schema(default = false)]
+    explain: Option<bool>,
+}
+
+/// One angle on the query.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Subquery {
+    /// `lex`: words for full-text search. `vec`: a question for vector search. `hyde`: a made-up answer of 30 to 80
+    /// words, for vector search.
+    r#type: SubqueryType,
+    #[schema(min_length = 1, max_length = 10000)]
+    text: String,
+}
+
+/// Which write the search must have seen, and how long it may wait for it.
+#[derive(Debug, Default)]
+pub(crate) struct Freshness {
+    pub(crate) after: Option<proto::FeedPosition>,
+    pub(crate) wait: Option<Duration>,
+}
+
+impl Freshness {
+    /// From the two headers; `paths` are what errors call them.
+    pub(crate) fn read(
+        change: Option<&str>,
+        wait_ms: Option<&str>,
+        paths: (&str, &str),
+    ) -> Result<Self, Problem> {
+        let after = change.map(|token| change::parse(token, paths.0)).transpose()?;
+        let wait = wait_ms.map(|text| read_wait(text, paths.1)).transpose()?;
+        Ok(Self { after, wait })
+    }
+}
+
+fn read_wait(text: &str, path: &str) -> Result<Duration, Problem> {
+    match text.trim().parse() {
+        Ok(millis) if millis <= LONGEST_WAIT_MS => Ok(Duration::from_millis(millis)),
+        _ => {
+            let message = format!("must be a whole number of milliseconds from 0 to {LONGEST_WAIT_MS}");
+            Err(Problem::validation(vec![Violation::new(path, "invalid_wait", message)]))
+        }
+    }
+}
+
+pub(crate) async fn search(
+    context: &Context,
+    input: SearchContext,
+    freshness: Freshness,
+) -> Result<SearchAnswer, Problem> {
+    let searches = input.searches.unwrap_or_default().into_iter().map(|angle| proto::Subquery {
+        r#type: proto::SubqueryType::from(angle.r#type).into(),
+        text: angle.text,
+    });
+    let request = context.call.request(proto::SearchContextRequest {
+        query: input.query,
+        strategy: input.strategy.map_or(proto::Strategy::Unspecified, Into::into).into(),
+        searches: searches.collect(),
+        mode: input.mode.map_or(proto::Mode::Unspecified, Into::into).into(),
+        source_ids: input.source_ids.unwrap_or_default(),
+        limit: input.limit.unwrap_or_default(),
+        min_score: input.min_score,
+        token_budget: input.token_budget.unwrap_or_default(),
+        explain: input.explain.unwrap_or_default(),
+        after: freshness.after.into_iter().collect(),
+        max_wait: freshness.wait.and_then(|wait| prost_types::Duration::try_from(wait).ok()),
+    });
+    let answer = answered(context.app.upstreams.search().search_context(request).await)?;
+    Ok(SearchAnswer::read(answer, &context.app.links))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_0_to_10_000_milliseconds() {
+        let read = |text| Freshness::read(None, Some(text), ("c", "w")).map(|freshness| freshness.wait);
+        assert_eq!(read("0"), Ok(Some(Duration::ZERO)));
+        assert_eq!(read("10000"), Ok(Some(Duration::from_secs(10))));
+        for odd in ["10001", "-1", "", "1s"] {
+            assert!(read(odd).is_err(), "{odd}");
+        }
+    }
+}

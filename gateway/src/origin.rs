@@ -1,0 +1,181 @@
+//! Which web pages may talk to us: our own, and those that the configuration lists (spec 5.10; contract, "Console API").
+
+use http::{HeaderMap, Uri, header};
+
+use crate::ConfigError;
+
+const FETCH_SITE: &str = "sec-fetch-site";
+
+/// The rule, made once from the configuration.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Origins {
+    own: Option<Origin>,
+    listed: Vec<Origin>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    scheme: String,
+    host: String,
+    port: u16,
+}
+
+impl Origin {
+    /// An address or an `Origin` header; whatever path it has does not count.
+    fn parse(text: &str) -> Option<Self> {
+        let uri: Uri = text.trim().parse().ok()?;
+        let scheme = uri.scheme_str()?.to_ascii_lowercase();
+        let host = uri.host()?.to_ascii_lowercase();
+        let standard_port = match scheme.as_str() {
+            "https" => 443,
+            "http" => 80,
+            _ => return None,
+        };
+        Some(Self { port: uri.port_u16().unwrap_or(standard_port), scheme, host })
+    }
+
+    fn is_loopback(&self) -> bool {
+        matches!(self.host.as_str(), "localhost" | "127.0.0.1" | "[::1]")
+    }
+
+    /// A machine's loopback has several names, and all of them are this deployment.
+    fn is_same(&self, other: &Self) -> bool {
+        let same_loopback = self.is_loopback()
+            && other.is_loopback()
+            && self.port == other.port
+            && self.scheme == other.scheme;
+        self == other || same_loopback
+    }
+}
+
+impl Origins {
+    /// Fails for an address that cannot be read: to leave it out would refuse people for no visible reason.
+    pub(crate) fn new(base_url: Option<&str>, allowed: &[String]) -> Result<Self, ConfigError> {
+        let own = base_url.map(|url| Origin::parse(url).ok_or_else(|| ConfigError::BaseUrl(url.to_owned())));
+        let listed = allowed
+            .iter()
+            .map(|url| Origin::parse(url).ok_or_else(|| ConfigError::AllowedOrigin(url.clone())));
+        Ok(Self { own: own.transpose()?, listed: listed.collect::<Result<_, _>>()? })
+    }
+
+    /// Whether `/mcp` takes the request: no Origin, our own, or a listed one.
+    pub(crate) fn allow(&self, headers: &HeaderMap) -> bool {
+        let mut sent = headers.get_all(header::ORIGIN).iter();
+        match (sent.next(), sent.next()) {
+            (None, _) => true,
+            (Some(_), Some(_)) => false,
+            (Some(only), None) => {
+                let origin = only.to_str().ok().and_then(Origin::parse);
+                origin.is_some_and(|origin| self.is_own(&origin, headers) || self.listed.contains(&origin))
+            }
+        }
+    }
+
+    /// Whether a request that changes state may come with a session cookie: never from another site's page.
+    pub(crate) fn allow_session_write(&self, headers: &HeaderMap) -> bool {
+        let foreign_site = headers
+            .get_all(FETCH_SITE)
+            .iter()
+            .any(|site| matches!(site.as_bytes(), b"cross-site" | b"same-site"));
+        if foreign_site {
+            return false;
+        }
+        headers.get_all(header::ORIGIN).iter().all(|sent| {
+            let origin = sent.to_str().ok().and_then(Origin::parse);
+            origin.is_some_and(|origin| self.is_own(&origin, headers))
+        })
+    }
+
+    /// A deployment on loopback, or without a configured address, may be reached through a tunnel under another port:
+    /// there the address that the caller used is ours too, as long as it is loopback. Any other `Host` proves nothing,
+    /// because a page can rebind its name to 127.0.0.1.
+    fn is_own(&self, origin: &Origin, headers: &HeaderMap) -> bool {
+        if self.own.as_ref().is_some_and(|own| own.is_same(origin)) {
+            return true;
+        }
+        let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+        let addressed = host.and_then(|host| Origin::parse(&format!("{}://{host}", origin.scheme)));
+        self.is_loopback()
+            && addressed.is_some_and(|addressed| addressed.is_loopback() && addressed.is_same(origin))
+    }
+
+    /// Whether cookies may travel without TLS: on loopback only.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.own.as_ref().is_none_or(Origin::is_loopback)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            map.append(*name, value.parse().unwrap());
+        }
+        map
+    }
+
+    #[test]
+    fn only_our_own_and_listed_origins_pass() {
+        let origins =
+            Origins::new(Some("https://cairn.example/"), &["https://tools.example:8443".to_owned()]).unwrap();
+        assert!(origins.allow(&headers(&[])));
+        assert!(origins.allow(&headers(&[("origin", "https://cairn.example")])));
+        assert!(origins.allow(&headers(&[("origin", "https://cairn.example:443")])));
+        assert!(origins.allow(&headers(&[("origin", "https://tools.example:8443")])));
+        for odd in
+            ["http://cairn.example", "https://tools.example", "https://cairn.example.evil", "null", "", "é"]
+        {
+            assert!(!origins.allow(&headers(&[("origin", odd)])), "{odd}");
+        }
+        let twice = headers(&[("origin", "https://cairn.example"), ("origin", "https://cairn.example")]);
+        assert!(!origins.allow(&twice));
+    }
+
+    #[test]
+    fn without_an_address_only_loopback_is_ours() {
+        let origins = Origins::new(None, &[]).unwrap();
+        assert!(origins.allow(&headers(&[("host", "127.0.0.1:8700"), ("origin", "http://127.0.0.1:8700")])));
+        assert!(!origins.allow(&headers(&[("host", "evil.example"), ("origin", "http://evil.example")])));
+        assert!(!origins.allow(&headers(&[("host", "127.0.0.1:8700"), ("origin", "http://127.0.0.1:9")])));
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_read_is_an_error() {
+        assert!(Origins::new(Some("cairn.example"), &[]).is_err());
+        assert!(Origins::new(None, &["tools".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn loopback_has_several_names() {
+        let origins = Origins::new(Some("http://127.0.0.1:8700"), &[]).unwrap();
+        assert!(origins.allow(&headers(&[("origin", "http://localhost:8700")])));
+        assert!(!origins.allow(&headers(&[("origin", "http://localhost:8701")])));
+        assert!(origins.is_loopback());
+        let tunnelled = [("host", "localhost:9000"), ("origin", "http://localhost:9000")];
+        assert!(origins.allow(&headers(&tunnelled)));
+        assert!(!Origins::new(Some("https://cairn.example"), &[]).unwrap().allow(&headers(&tunnelled)));
+    }
+
+    #[test]
+    fn a_session_write_from_another_site_is_refused() {
+        let origins =
+            Origins::new(Some("https://cairn.example"), &["https://tools.example".to_owned()]).unwrap();
+        assert!(origins.allow_session_write(&headers(&[])));
+        assert!(origins.allow_session_write(&headers(&[("sec-fetch-site", "same-origin")])));
+        assert!(origins.allow_session_write(&headers(&[
+            ("sec-fetch-site", "none"),
+            ("origin", "https://cairn.example")
+        ])));
+        for (name, value) in [
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+            ("origin", "https://tools.example"),
+            ("origin", "null"),
+        ] {
+            assert!(!origins.allow_session_write(&headers(&[(name, value)])), "{name}: {value}");
+        }
+    }
+}

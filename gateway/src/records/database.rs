@@ -1,0 +1,235 @@
+//! The database record, its properties and its views.
+
+use cairn_proto::content::v1 as proto;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{optional_time, time};
+
+/// Which values a property takes and how they are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PropertyType {
+    Text,
+    Number,
+    Boolean,
+    Date,
+    Select,
+    MultiSelect,
+    Url,
+    Relation,
+    FileReference,
+    AssetReference,
+}
+
+impl From<PropertyType> for proto::PropertyType {
+    fn from(kind: PropertyType) -> Self {
+        match kind {
+            PropertyType::Text => Self::Text,
+            PropertyType::Number => Self::Number,
+            PropertyType::Boolean => Self::Boolean,
+            PropertyType::Date => Self::Date,
+            PropertyType::Select => Self::Select,
+            PropertyType::MultiSelect => Self::MultiSelect,
+            PropertyType::Url => Self::Url,
+            PropertyType::Relation => Self::Relation,
+            PropertyType::FileReference => Self::FileReference,
+            PropertyType::AssetReference => Self::AssetReference,
+        }
+    }
+}
+
+impl From<proto::PropertyType> for PropertyType {
+    fn from(kind: proto::PropertyType) -> Self {
+        match kind {
+            proto::PropertyType::Text | proto::PropertyType::Unspecified => Self::Text,
+            proto::PropertyType::Number => Self::Number,
+            proto::PropertyType::Boolean => Self::Boolean,
+            proto::PropertyType::Date => Self::Date,
+            proto::PropertyType::Select => Self::Select,
+            proto::PropertyType::MultiSelect => Self::MultiSelect,
+            proto::PropertyType::Url => Self::Url,
+            proto::PropertyType::Relation => Self::Relation,
+            proto::PropertyType::FileReference => Self::FileReference,
+            proto::PropertyType::AssetReference => Self::AssetReference,
+        }
+    }
+}
+
+/// A choice of a select.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct PropertyOption {
+    id: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    color: Option<String>,
+}
+
+/// What a property's type needs to know.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PropertyConfig {
+    /// Of select and multi_select, in the order in which records are sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    options: Vec<PropertyOption>,
+    /// Of references: whether a value may be an array of ids.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    multiple: bool,
+    /// Of a relation: the database whose records it names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relation_database_id: Option<String>,
+}
+
+/// A typed column of a database.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Property {
+    #[schema(format = "uuid")]
+    id: String,
+    name: String,
+    r#type: PropertyType,
+    /// Whether its value titles the records.
+    is_primary: bool,
+    /// From 0.
+    position: u32,
+    config: PropertyConfig,
+}
+
+impl From<proto::Property> for Property {
+    fn from(property: proto::Property) -> Self {
+        let r#type = property.r#type().into();
+        let config = property.config.unwrap_or_default();
+        let option = |option: proto::PropertyOption| PropertyOption {
+            id: option.id,
+            name: option.name,
+            color: Some(option.color).filter(|color| !color.is_empty()),
+        };
+        Self {
+            id: property.id,
+            name: property.name,
+            r#type,
+            is_primary: property.is_primary,
+            position: property.position,
+            config: PropertyConfig {
+                options: config.options.into_iter().map(option).collect(),
+                multiple: config.multiple,
+                relation_database_id: config.relation_database_id,
+            },
+        }
+    }
+}
+
+/// A condition of a view.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ViewFilter {
+    field_id: String,
+    operator: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+}
+
+/// An order of a view.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ViewSort {
+    field_id: String,
+    /// `asc` or `desc`.
+    direction: String,
+}
+
+/// A saved way to look at a database.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct View {
+    #[schema(format = "uuid")]
+    id: String,
+    name: String,
+    /// Always `table`.
+    r#type: &'static str,
+    /// All hold.
+    filters: Vec<ViewFilter>,
+    /// The first decides, the others break ties.
+    sorts: Vec<ViewSort>,
+    hidden_field_ids: Vec<String>,
+    /// From 0.
+    position: u32,
+    is_default: bool,
+}
+
+impl From<proto::View> for View {
+    fn from(view: proto::View) -> Self {
+        let filter = |filter: proto::ViewFilter| ViewFilter {
+            field_id: filter.field_id,
+            operator: filter.operator,
+            value: filter.value_json.and_then(|text| serde_json::from_str(&text).ok()),
+        };
+        let sort = |sort: proto::ViewSort| ViewSort { field_id: sort.field_id, direction: sort.direction };
+        Self {
+            id: view.id,
+            name: view.name,
+            r#type: "table",
+            filters: view.filters.into_iter().map(filter).collect(),
+            sorts: view.sorts.into_iter().map(sort).collect(),
+            hidden_field_ids: view.hidden_field_ids,
+            position: view.position,
+            is_default: view.is_default,
+        }
+    }
+}
+
+/// A structured database.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Database {
+    #[schema(format = "uuid")]
+    pub(crate) id: String,
+    #[schema(format = "uuid")]
+    workspace_id: String,
+    /// The folder it stands in; null for the root.
+    #[schema(required = true)]
+    folder_id: Option<String>,
+    name: String,
+    #[schema(required = true)]
+    description: Option<String>,
+    #[schema(required = true)]
+    icon: Option<String>,
+    /// In their order.
+    properties: Vec<Property>,
+    /// The same as `properties`.
+    fields: Vec<Property>,
+    views: Vec<View>,
+    record_count: u64,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    updated_at: String,
+    /// Of a database in trash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    deleted_at: Option<String>,
+}
+
+impl From<proto::Database> for Database {
+    fn from(database: proto::Database) -> Self {
+        let properties: Vec<Property> = database.properties.into_iter().map(Property::from).collect();
+        Self {
+            id: database.id,
+            workspace_id: database.workspace_id,
+            folder_id: database.folder_id,
+            name: database.name,
+            description: database.description,
+            icon: database.icon,
+            fields: properties.clone(),
+            properties,
+            views: database.views.into_iter().map(View::from).collect(),
+            record_count: database.record_count,
+            created_at: time(database.created_at.as_ref()),
+            updated_at: time(database.updated_at.as_ref()),
+            deleted_at: optional_time(database.deleted_at.as_ref()),
+        }
+    }
+}

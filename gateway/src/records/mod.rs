@@ -1,0 +1,53 @@
+//! The JSON of the contract's records, and how each is read from its protobuf message.
+
+mod database;
+mod file;
+mod file_version;
+mod folder;
+mod memory;
+mod record;
+mod search;
+mod trash;
+mod workspace;
+
+use cairn_chassis::clock::Timestamp;
+
+pub(crate) use self::database::{Database, Property, PropertyType, View};
+pub(crate) use self::file::{File, FileType};
+pub(crate) use self::file_version::FileVersion;
+pub(crate) use self::folder::Folder;
+pub(crate) use self::memory::{Member, MemberKind, Memory, ResolvedMemory, SortOrder};
+pub(crate) use self::record::{Backlink, Record, RecordPage, RecordVersion};
+pub(crate) use self::search::{Mode, SearchAnswer, SearchResult, Strategy, SubqueryType};
+pub(crate) use self::trash::{RestoredItem, TrashItem, TrashKind};
+pub(crate) use self::workspace::{Permission, ScopeType, Session, Token, TokenWorkspace, Workspace};
+
+/// Makes addresses of what a service gives as a path.
+#[derive(Debug, Clone)]
+pub(crate) struct Links {
+    base: String,
+}
+
+impl Links {
+    pub(crate) fn new(base_url: Option<&str>) -> Self {
+        Self { base: base_url.unwrap_or_default().trim_end_matches('/').to_owned() }
+    }
+
+    /// Absolute where the deployment knows its address.
+    pub(crate) fn to(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+}
+
+fn time(proto: Option<&prost_types::Timestamp>) -> String {
+    optional_time(proto).unwrap_or_default()
+}
+
+fn optional_time(proto: Option<&prost_types::Timestamp>) -> Option<String> {
+    proto.map(|at| Timestamp::from_proto(at).to_rfc3339())
+}
+
+/// The spelling of an enum value: serde's, which the contract fixes.
+pub(crate) fn spelled<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_value(value).ok().and_then(|text| text.as_str().map(ToOwned::to_owned)).unwrap_or_default()
+}

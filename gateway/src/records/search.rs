@@ -1,0 +1,354 @@
+//! The search answer (contract: "Search result", "Citation", "Search trace", "Coverage note").
+
+use cairn_proto::content::v1 as content;
+use cairn_proto::feed::v1::Kind as ProtoKind;
+use cairn_proto::retrieval::v1 as proto;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Links, optional_time};
+
+/// Which lists answer the query when no sub-queries are given.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Strategy {
+    Keyword,
+    Semantic,
+    Hybrid,
+}
+
+impl From<Strategy> for proto::Strategy {
+    fn from(strategy: Strategy) -> Self {
+        match strategy {
+            Strategy::Keyword => Self::Keyword,
+            Strategy::Semantic => Self::Semantic,
+            Strategy::Hybrid => Self::Hybrid,
+        }
+    }
+}
+
+/// How far connected sources are consulted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    Fast,
+    Balanced,
+    Fresh,
+}
+
+impl From<Mode> for proto::Mode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Fast => Self::Fast,
+            Mode::Balanced => Self::Balanced,
+            Mode::Fresh => Self::Fresh,
+        }
+    }
+}
+
+impl From<proto::Mode> for Mode {
+    fn from(mode: proto::Mode) -> Self {
+        match mode {
+            proto::Mode::Fast => Self::Fast,
+            proto::Mode::Fresh => Self::Fresh,
+            proto::Mode::Balanced | proto::Mode::Unspecified => Self::Balanced,
+        }
+    }
+}
+
+/// Where a sub-query goes: `lex` to full-text search, `vec` and `hyde` to vector search.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SubqueryType {
+    Lex,
+    Vec,
+    Hyde,
+}
+
+impl From<SubqueryType> for proto::SubqueryType {
+    fn from(kind: SubqueryType) -> Self {
+        match kind {
+            SubqueryType::Lex => Self::Lex,
+            SubqueryType::Vec => Self::Vec,
+            SubqueryType::Hyde => Self::Hyde,
+        }
+    }
+}
+
+/// Cited evidence, what the answer does not cover, and how sources were consulted.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SearchAnswer {
+    /// Best first.
+    pub(crate) results: Vec<SearchResult>,
+    /// Notes on what was not searched: no evidence, never to be quoted as content.
+    pub(crate) coverage: Vec<CoverageNote>,
+    pub(crate) mode: Mode,
+}
+
+/// A piece of cited evidence.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SearchResult {
+    pub(crate) content: String,
+    /// 0 to 1; comparable within one answer.
+    pub(crate) score: f64,
+    pub(crate) citation: Citation,
+    pub(crate) chunk_id: String,
+    pub(crate) document_id: String,
+    /// The file, when the evidence comes from one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_id: Option<String>,
+    /// The record, when the evidence comes from one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record_id: Option<String>,
+    /// The record's database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database_id: Option<String>,
+    /// The folder of the document; left out for the root and for sources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    updated_at: Option<String>,
+    chunk: Chunk,
+    /// How the score came about; only with `explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<Trace>,
+}
+
+/// Where evidence comes from.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Citation {
+    /// For people: name and place.
+    pub(crate) label: String,
+    /// A link that opens the document.
+    pub(crate) url: String,
+    pub(crate) kind: Kind,
+    /// The id of the file, record or document.
+    pub(crate) id: String,
+    pub(crate) path: String,
+    /// The first line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) start_line: Option<u32>,
+    /// The last line, inclusive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) end_line: Option<u32>,
+    heading_path: Vec<String>,
+    /// Of the whole stored document that the lines were counted in.
+    content_hash: String,
+    sync_mode: SyncMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    updated_at: Option<String>,
+}
+
+/// What is cited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    File,
+    Record,
+    SourceDocument,
+    Ingested,
+    Memory,
+}
+
+impl From<ProtoKind> for Kind {
+    fn from(kind: ProtoKind) -> Self {
+        match kind {
+            ProtoKind::Record | ProtoKind::Database => Self::Record,
+            ProtoKind::SourceDocument => Self::SourceDocument,
+            ProtoKind::Ingested => Self::Ingested,
+            ProtoKind::Memory => Self::Memory,
+            ProtoKind::File | ProtoKind::Folder | ProtoKind::Unspecified => Self::File,
+        }
+    }
+}
+
+/// Whether evidence came from the index or live from a provider.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SyncMode {
+    Indexed,
+    Live,
+}
+
+/// The piece of the document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Chunk {
+    location: Location,
+    /// The piece's place in its document, from 0.
+    index: u32,
+}
+
+/// Where a piece stands in the stored document.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Location {
+    start_line: u32,
+    end_line: u32,
+    heading_path: Vec<String>,
+}
+
+/// How a score came about: the contributions and bonuses add up to `final`.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Trace {
+    subqueries: Vec<SubqueryTrace>,
+    rrf: f64,
+    bonuses: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rerank: Option<f64>,
+    r#final: f64,
+}
+
+/// What one list contributed.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SubqueryTrace {
+    subquery: String,
+    r#type: String,
+    weight: f64,
+    /// From 1; 0 when the list does not hold the result.
+    rank: u32,
+    raw_score: f64,
+    contribution: f64,
+}
+
+/// What the answer does not cover.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CoverageNote {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u32>,
+}
+
+impl SearchAnswer {
+    pub(crate) fn read(answer: proto::SearchContextResponse, links: &Links) -> Self {
+        Self {
+            mode: answer.mode().into(),
+            results: answer.results.into_iter().map(|result| SearchResult::read(result, links)).collect(),
+            coverage: answer.coverage.into_iter().map(CoverageNote::from).collect(),
+        }
+    }
+}
+
+impl SearchResult {
+    fn read(result: proto::Result, links: &Links) -> Self {
+        let cited = result.citation.unwrap_or_default();
+        let kind = Kind::from(cited.kind());
+        let place = cited.location.clone().unwrap_or_default();
+        Self {
+            content: result.content,
+            score: result.score,
+            chunk_id: result.chunk_id,
+            document_id: result.document_id,
+            file_id: (kind == Kind::File).then(|| cited.id.clone()),
+            record_id: (kind == Kind::Record).then(|| cited.id.clone()),
+            database_id: result.database_id,
+            folder_id: result.folder_id,
+            updated_at: optional_time(cited.updated_at.as_ref()),
+            chunk: Chunk {
+                location: Location {
+                    start_line: place.start_line,
+                    end_line: place.end_line,
+                    heading_path: place.heading_path,
+                },
+                index: result.chunk_index,
+            },
+            trace: result.trace.map(Trace::from),
+            citation: Citation::read(cited, kind, links),
+        }
+    }
+}
+
+impl Citation {
+    /// Of a whole record.
+    pub(super) fn of_record(record: &content::ResolvedRecord, links: &Links) -> Self {
+        Self {
+            label: record.title.clone(),
+            url: links.to(&format!("/databases/{}?record={}", record.database_id, record.record_id)),
+            kind: Kind::Record,
+            id: record.record_id.clone(),
+            path: record.path.clone(),
+            start_line: None,
+            end_line: None,
+            heading_path: Vec::new(),
+            content_hash: record.content_hash.clone(),
+            sync_mode: SyncMode::Indexed,
+            updated_at: optional_time(record.updated_at.as_ref()),
+        }
+    }
+
+    /// Of a whole file.
+    pub(super) fn of_file(file: &content::File, links: &Links) -> Self {
+        Self {
+            label: file.name.clone(),
+            url: links.to(&format!("/file/{}", file.id)),
+            kind: Kind::File,
+            id: file.id.clone(),
+            path: file.path.clone(),
+            start_line: None,
+            end_line: None,
+            heading_path: Vec::new(),
+            content_hash: file.content_hash.clone(),
+            sync_mode: SyncMode::Indexed,
+            updated_at: optional_time(file.updated_at.as_ref()),
+        }
+    }
+
+    fn read(cited: proto::Citation, kind: Kind, links: &Links) -> Self {
+        let sync_mode = match cited.sync_mode() {
+            proto::SyncMode::Live => SyncMode::Live,
+            proto::SyncMode::Indexed | proto::SyncMode::Unspecified => SyncMode::Indexed,
+        };
+        Self {
+            label: cited.label,
+            url: links.to(&cited.url),
+            kind,
+            id: cited.id,
+            path: cited.path,
+            start_line: cited.location.as_ref().map(|place| place.start_line),
+            end_line: cited.location.as_ref().map(|place| place.end_line),
+            heading_path: cited.location.map(|place| place.heading_path).unwrap_or_default(),
+            content_hash: cited.content_hash,
+            sync_mode,
+            updated_at: optional_time(cited.updated_at.as_ref()),
+        }
+    }
+}
+
+impl From<proto::Trace> for Trace {
+    fn from(trace: proto::Trace) -> Self {
+        Self {
+            subqueries: trace.subqueries.into_iter().map(SubqueryTrace::from).collect(),
+            rrf: trace.rrf,
+            bonuses: trace.bonuses,
+            rerank: trace.rerank,
+            r#final: trace.r#final,
+        }
+    }
+}
+
+impl From<proto::SubqueryTrace> for SubqueryTrace {
+    fn from(trace: proto::SubqueryTrace) -> Self {
+        Self {
+            subquery: trace.subquery,
+            r#type: trace.r#type,
+            weight: trace.weight,
+            rank: trace.rank,
+            raw_score: trace.raw_score,
+            contribution: trace.contribution,
+        }
+    }
+}
+
+impl From<proto::CoverageNote> for CoverageNote {
+    fn from(note: proto::CoverageNote) -> Self {
+        Self { code: note.code, message: note.message, source_id: note.source_id, count: note.count }
+    }
+}

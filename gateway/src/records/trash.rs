@@ -1,0 +1,98 @@
+//! What is in trash.
+
+use cairn_proto::content::v1 as proto;
+use cairn_proto::feed::v1::Kind;
+use serde::{Deserialize, Serialize};
+
+use super::{optional_time, time};
+
+/// What can be in trash by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TrashKind {
+    File,
+    Folder,
+    Database,
+    Record,
+}
+
+impl TrashKind {
+    const ALL: [Self; 4] = [Self::File, Self::Folder, Self::Database, Self::Record];
+
+    fn read(kind: Kind) -> Self {
+        Self::ALL.into_iter().find(|known| Kind::from(*known) == kind).unwrap_or(Self::File)
+    }
+}
+
+impl From<TrashKind> for Kind {
+    fn from(kind: TrashKind) -> Self {
+        match kind {
+            TrashKind::File => Self::File,
+            TrashKind::Folder => Self::Folder,
+            TrashKind::Database => Self::Database,
+            TrashKind::Record => Self::Record,
+        }
+    }
+}
+
+impl From<TrashKind> for i32 {
+    fn from(kind: TrashKind) -> Self {
+        Kind::from(kind).into()
+    }
+}
+
+/// One deletion.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TrashItem {
+    kind: TrashKind,
+    id: String,
+    name: String,
+    /// Where it stood.
+    path: String,
+    parent_id: Option<String>,
+    deleted_at: String,
+    /// How many items the deletion took, this one included.
+    item_count: u64,
+    /// When it is removed for good by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+}
+
+impl From<proto::TrashItem> for TrashItem {
+    fn from(item: proto::TrashItem) -> Self {
+        Self {
+            kind: TrashKind::read(item.kind()),
+            deleted_at: time(item.deleted_at.as_ref()),
+            expires_at: optional_time(item.expires_at.as_ref()),
+            id: item.id,
+            name: item.name,
+            path: item.path,
+            parent_id: item.parent_id,
+            item_count: item.item_count,
+        }
+    }
+}
+
+/// What came back, and where it stands.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RestoredItem {
+    kind: TrashKind,
+    id: String,
+    path: String,
+    parent_id: Option<String>,
+    item_count: u64,
+}
+
+impl From<proto::RestoreItemResponse> for RestoredItem {
+    fn from(item: proto::RestoreItemResponse) -> Self {
+        Self {
+            kind: TrashKind::read(item.kind()),
+            id: item.item_id,
+            path: item.path,
+            parent_id: item.parent_id,
+            item_count: item.item_count,
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The records of svc-auth: workspaces, tokens, sessions.
+
+use cairn_chassis::identity::{self, Identity};
+use cairn_proto::auth::v1 as proto;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{optional_time, time};
+
+/// What a token may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Permission {
+    Read,
+    Write,
+    Delete,
+}
+
+impl Permission {
+    const fn read(permission: proto::Permission) -> Option<Self> {
+        match permission {
+            proto::Permission::Read => Some(Self::Read),
+            proto::Permission::Write => Some(Self::Write),
+            proto::Permission::Delete => Some(Self::Delete),
+            proto::Permission::Unspecified => None,
+        }
+    }
+}
+
+impl From<Permission> for proto::Permission {
+    fn from(permission: Permission) -> Self {
+        match permission {
+            Permission::Read => Self::Read,
+            Permission::Write => Self::Write,
+            Permission::Delete => Self::Delete,
+        }
+    }
+}
+
+impl From<identity::Permission> for Permission {
+    fn from(permission: identity::Permission) -> Self {
+        match permission {
+            identity::Permission::Read => Self::Read,
+            identity::Permission::Write => Self::Write,
+            identity::Permission::Delete => Self::Delete,
+        }
+    }
+}
+
+/// A user's standing in a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Role {
+    Owner,
+    Admin,
+    Editor,
+    Contributor,
+    Viewer,
+}
+
+impl Role {
+    const fn read(role: proto::Role) -> Option<Self> {
+        match role {
+            proto::Role::Owner => Some(Self::Owner),
+            proto::Role::Admin => Some(Self::Admin),
+            proto::Role::Editor => Some(Self::Editor),
+            proto::Role::Contributor => Some(Self::Contributor),
+            proto::Role::Viewer => Some(Self::Viewer),
+            proto::Role::Unspecified => None,
+        }
+    }
+}
+
+/// Whether a token sees the whole workspace or some folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ScopeType {
+    All,
+    Folders,
+}
+
+/// Which part of the workspace a token may touch.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TokenScope {
+    r#type: ScopeType,
+    /// The folders, each with everything below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder_ids: Option<Vec<String>>,
+}
+
+impl TokenScope {
+    fn of(folder_ids: Option<Vec<String>>) -> Self {
+        let folder_ids = folder_ids.filter(|folders| !folders.is_empty());
+        let r#type = if folder_ids.is_some() { ScopeType::Folders } else { ScopeType::All };
+        Self { r#type, folder_ids }
+    }
+}
+
+/// The workspace of an API token, and what the token may do in it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TokenWorkspace {
+    #[schema(format = "uuid")]
+    id: String,
+    name: String,
+    plan: String,
+    /// What the token may do now: what it was given, cut to its owner's present role.
+    permissions: Vec<Permission>,
+    scope: TokenScope,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(format = DateTime)]
+    updated_at: String,
+}
+
+impl TokenWorkspace {
+    pub(crate) fn read(workspace: proto::Workspace, identity: &Identity) -> Self {
+        let folder_ids = match &identity.scope {
+            identity::Scope::All => None,
+            identity::Scope::Folders(folders) => Some(folders.iter().map(ToString::to_string).collect()),
+        };
+        Self {
+            created_at: time(workspace.created_at.as_ref()),
+            updated_at: time(workspace.updated_at.as_ref()),
+            id: workspace.id,
+            name: workspace.name,
+            plan: workspace.plan,
+            permissions: identity.permissions.iter().map(Permission::from).collect(),
+            scope: TokenScope::of(folder_ids),
+        }
+    }
+}
+
+/// A workspace and the role of the signed-in person.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Workspace {
+    id: String,
+    name: String,
+    plan: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<Role>,
+    created_at: String,
+    updated_at: String,
+}
+
+impl From<proto::Membership> for Workspace {
+    fn from(membership: proto::Membership) -> Self {
+        let role = Role::read(membership.role());
+        let workspace = membership.workspace.unwrap_or_default();
+        Self {
+            role,
+            created_at: time(workspace.created_at.as_ref()),
+            updated_at: time(workspace.updated_at.as_ref()),
+            id: workspace.id,
+            name: workspace.name,
+            plan: workspace.plan,
+        }
+    }
+}
+
+/// An API token without its secret.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Token {
+    id: String,
+    workspace_id: String,
+    owner_id: String,
+    name: String,
+    permissions: Vec<Permission>,
+    scope: TokenScope,
+    last_four: String,
+    active: bool,
+    created_at: String,
+    expires_at: Option<String>,
+    last_used_at: Option<String>,
+    /// The whole token: shown once, in the answer that made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+impl Token {
+    pub(crate) fn with_secret(self, secret: String) -> Self {
+        Self { token: Some(secret), ..self }
+    }
+}
+
+impl From<proto::Token> for Token {
+    fn from(token: proto::Token) -> Self {
+        Self {
+            permissions: token.permissions().filter_map(Permission::read).collect(),
+            created_at: time(token.created_at.as_ref()),
+            expires_at: optional_time(token.expires_at.as_ref()),
+            last_used_at: optional_time(token.last_used_at.as_ref()),
+            scope: TokenScope::of(token.scope.map(|scope| scope.folder_ids)),
+            id: token.id,
+            workspace_id: token.workspace_id,
+            owner_id: token.owner_id,
+            name: token.name,
+            last_four: token.last_four,
+            active: token.active,
+            token: None,
+        }
+    }
+}
+
+/// Who is signed in, and where they belong.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Session {
+    user: User,
+    workspaces: Vec<Workspace>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct User {
+    id: String,
+    email: String,
+    name: String,
+}
+
+impl Session {
+    pub(crate) fn read(user: Option<proto::User>, memberships: Vec<proto::Membership>) -> Self {
+        let user = user.unwrap_or_default();
+        Self {
+            user: User { id: user.id, email: user.email, name: user.name },
+            workspaces: memberships.into_iter().map(Workspace::from).collect(),
+        }
+    }
+}

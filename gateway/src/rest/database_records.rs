@@ -1,0 +1,288 @@
+//! Records of structured databases (spec 4.9), and the records that name a file (spec 4.1).
+
+use axum::Json as JsonBody;
+use axum::extract::{FromRequestParts, OriginalUri, Path, State};
+use axum::response::{IntoResponse as _, Response};
+use cairn_chassis::status::Problem;
+use cairn_proto::ids::{DatabaseId, FileId, RecordId};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{Answer, conditional, done, paging, written};
+use crate::app::App;
+use crate::error::Error;
+use crate::extract::{Json, PathId, PathIds, Query};
+use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
+use crate::operations::{Context, Paging, Written};
+use crate::records::{Backlink, Record, RecordPage, RecordVersion};
+use crate::schema::inputs;
+
+inputs!(ListRecords, ListVersions);
+
+/// Which records, in which order.
+#[derive(Debug, Deserialize, ToSchema, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListRecords {
+    /// Answers the page that contains this record.
+    #[schema(format = "uuid")]
+    record_id: Option<String>,
+    /// Words that must all stand in a record's values; upper and lower case are the same.
+    search: Option<String>,
+    /// The property to sort by: numbers as numbers, dates as dates, selects in the order of their options. Records
+    /// without a value come last. Left out: by creation.
+    #[schema(format = "uuid")]
+    sort_field_id: Option<String>,
+    /// The direction; `asc` when left out.
+    #[param(inline)]
+    sort_direction: Option<Direction>,
+    /// Several sorts as a JSON list, behind `sortFieldId`: `[{"fieldId": "…", "direction": "desc"}]`.
+    sorts: Option<String>,
+    /// The property to filter on.
+    #[schema(format = "uuid")]
+    filter_field_id: Option<String>,
+    /// `contains`, `equals`, `not_equals`, `is_empty`, `is_not_empty`, and those of `filter`.
+    filter_operator: Option<String>,
+    /// What to compare with.
+    filter_value: Option<String>,
+    /// A JSON tree of `{"and": […]}`, `{"or": […]}` and `{"fieldId": "…", "operator": "gte", "value": 5}` with the
+    /// operators equals, not_equals, contains, in, gt, gte, lt, lte, before, after, is_empty, is_not_empty.
+    filter: Option<String>,
+    /// Applies a saved view: its filters and, unless sorts are given, its sorts.
+    #[schema(format = "uuid")]
+    view_id: Option<String>,
+    /// How many at once: 1 to 200, 50 when left out.
+    #[schema(minimum = 1, maximum = 200)]
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// How many to skip.
+    #[schema(minimum = 0)]
+    offset: Option<u64>,
+}
+
+/// The direction of an order.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Direction {
+    Asc,
+    Desc,
+}
+
+/// Which versions to list.
+#[derive(Debug, Deserialize, ToSchema, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListVersions {
+    /// How many at once: 1 to 1000, 1000 when left out.
+    #[schema(minimum = 1, maximum = 1000)]
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// Where to go on: from the `Link` header of the page before.
+    cursor: Option<String>,
+}
+
+/// A version of a record in the path.
+#[derive(Debug)]
+pub(super) struct VersionPath {
+    database: DatabaseId,
+    record: RecordId,
+    version: u64,
+}
+
+impl FromRequestParts<App> for VersionPath {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let no_such = || Error::from(Problem::not_found("there is nothing with that id in this workspace"));
+        let read = Path::<(String, String, String)>::from_request_parts(parts, app).await;
+        let Path((database, record, version)) = read.map_err(|_| no_such())?;
+        Ok(Self {
+            database: database.parse().map_err(|_| no_such())?,
+            record: record.parse().map_err(|_| no_such())?,
+            version: version.parse().map_err(|_| no_such())?,
+        })
+    }
+}
+
+/// List records.
+#[utoipa::path(
+    get, path = "/api/v1/databases/{databaseId}/records", operation_id = "queryRecords", tag = "Records",
+    params(("databaseId" = String, Path, format = "uuid", description = "The database."), ListRecords),
+    responses((status = 200, description = "A page of records.", body = RecordPage)),
+)]
+pub(super) async fn list(
+    context: Context,
+    PathId(id): PathId<DatabaseId>,
+    Query(query): Query<ListRecords>,
+) -> Answer {
+    let direction = query.sort_direction.map(|direction| match direction {
+        Direction::Asc => "asc".to_owned(),
+        Direction::Desc => "desc".to_owned(),
+    });
+    let selection = Selection {
+        record_id: query.record_id,
+        search: query.search,
+        sort_field_id: query.sort_field_id,
+        sort_direction: direction,
+        sorts: query.sorts,
+        filter_field_id: query.filter_field_id,
+        filter_operator: query.filter_operator,
+        filter_value: query.filter_value,
+        filter: query.filter,
+        view_id: query.view_id,
+        limit: query.limit,
+        offset: query.offset,
+        allow_names: false,
+    };
+    Ok(JsonBody(records::list(&context, id, selection).await?).into_response())
+}
+
+/// Create a record.
+#[utoipa::path(
+    post, path = "/api/v1/databases/{databaseId}/records", operation_id = "createRecord", tag = "Records",
+    request_body = CreateRecord,
+    params(("databaseId" = String, Path, format = "uuid", description = "The database.")),
+    responses((status = 201, description = "The record.", body = Record,
+        headers(("ETag" = String, description = "The version, for `If-Match`.")))),
+)]
+pub(super) async fn create(
+    context: Context,
+    PathId(id): PathId<DatabaseId>,
+    Json(input): Json<CreateRecord>,
+) -> Answer {
+    Ok(tagged(StatusCode::CREATED, records::create(&context, id, input, false).await?))
+}
+
+/// Change a record: values are merged, and a version is saved.
+#[utoipa::path(
+    patch, path = "/api/v1/databases/{databaseId}/records/{recordId}", operation_id = "updateRecord", tag = "Records",
+    request_body = UpdateRecord,
+    params(
+        ("databaseId" = String, Path, format = "uuid", description = "The database."),
+        ("recordId" = String, Path, format = "uuid", description = "The record."),
+        ("If-Match" = Option<String>, Header, description = "Change the record only while it has this version."),
+    ),
+    responses(
+        (status = 200, description = "The record as it is now.", body = Record,
+            headers(("ETag" = String, description = "The version, for `If-Match`."))),
+        (status = 409, description = "The record has another version.", body = crate::error::ErrorBody),
+    ),
+)]
+pub(super) async fn update(
+    context: Context,
+    PathIds(id, record): PathIds<DatabaseId, RecordId>,
+    headers: HeaderMap,
+    Json(input): Json<UpdateRecord>,
+) -> Answer {
+    let if_version = required_versions(&headers, input.version);
+    let updated = records::update(&context, id, record, input, if_version, false).await?;
+    Ok(tagged(StatusCode::OK, updated))
+}
+
+/// The versions of which the record must have one. 0, which no record has, stands for what names none.
+fn required_versions(headers: &HeaderMap, version: Option<u64>) -> Vec<u64> {
+    let named = conditional::required(headers).into_iter().map(|tag| tag.parse().unwrap_or(0));
+    let named: Vec<u64> = named.collect();
+    match version {
+        None => named,
+        Some(version) if named.is_empty() || named.contains(&version) => vec![version],
+        Some(_) => vec![0],
+    }
+}
+
+/// Move a record to trash.
+#[utoipa::path(
+    delete, path = "/api/v1/databases/{databaseId}/records/{recordId}", operation_id = "deleteRecord", tag = "Records",
+    params(
+        ("databaseId" = String, Path, format = "uuid", description = "The database."),
+        ("recordId" = String, Path, format = "uuid", description = "The record."),
+    ),
+    responses((status = 204, description = "The record is in trash.")),
+)]
+pub(super) async fn delete(context: Context, PathIds(id, record): PathIds<DatabaseId, RecordId>) -> Answer {
+    Ok(done(&records::delete(&context, id, record).await?))
+}
+
+/// Bring a record back from trash.
+#[utoipa::path(
+    post, path = "/api/v1/databases/{databaseId}/records/{recordId}/restore", operation_id = "restoreRecord",
+    tag = "Records",
+    params(
+        ("databaseId" = String, Path, format = "uuid", description = "The database."),
+        ("recordId" = String, Path, format = "uuid", description = "The record."),
+    ),
+    responses((status = 200, description = "The record.", body = Record)),
+)]
+pub(super) async fn restore(context: Context, PathIds(id, record): PathIds<DatabaseId, RecordId>) -> Answer {
+    Ok(tagged(StatusCode::OK, records::restore(&context, id, record).await?))
+}
+
+/// Remove a trashed record for good, with its versions.
+#[utoipa::path(
+    delete, path = "/api/v1/databases/{databaseId}/records/{recordId}/permanent",
+    operation_id = "deleteRecordPermanently", tag = "Records",
+    params(
+        ("databaseId" = String, Path, format = "uuid", description = "The database."),
+        ("recordId" = String, Path, format = "uuid", description = "The record."),
+    ),
+    responses((status = 204, description = "The record is gone.")),
+)]
+pub(super) async fn purge(context: Context, PathIds(id, record): PathIds<DatabaseId, RecordId>) -> Answer {
+    Ok(done(&records::purge(&context, id, record).await?))
+}
+
+/// List the versions of a record, the newest first.
+#[utoipa::path(
+    get, path = "/api/v1/databases/{databaseId}/records/{recordId}/versions", operation_id = "listRecordVersions",
+    tag = "Records",
+    params(
+        ("databaseId" = String, Path, format = "uuid", description = "The database."),
+        ("recordId" = String, Path, format = "uuid", description = "The record."),
+        ListVersions,
+    ),
+    responses((status = 200, description = "The versions.", body = Vec<RecordVersion>)),
+)]
+pub(super) async fn versions(
+    State(app): State<App>,
+    OriginalUri(uri): OriginalUri,
+    context: Context,
+    PathIds(id, record): PathIds<DatabaseId, RecordId>,
+    Query(query): Query<ListVersions>,
+) -> Answer {
+    let page = Paging { limit: query.limit, cursor: query.cursor };
+    Ok(paging::respond(records::versions(&context, id, record, page).await?, &uri, &app.links))
+}
+
+/// Make a record what it was at a version, as a new version.
+#[utoipa::path(
+    post, path = "/api/v1/databases/{databaseId}/records/{recordId}/versions/{version}/restore",
+    operation_id = "restoreRecordVersion", tag = "Records",
+    params(
+        ("databaseId" = String, Path, format = "uuid", description = "The database."),
+        ("recordId" = String, Path, format = "uuid", description = "The record."),
+        ("version" = u64, Path, description = "The version."),
+    ),
+    responses((status = 200, description = "The record as it is now.", body = Record)),
+)]
+pub(super) async fn restore_version(context: Context, path: VersionPath) -> Answer {
+    let restored = records::restore_version(&context, path.database, path.record, path.version).await?;
+    Ok(tagged(StatusCode::OK, restored))
+}
+
+/// List the records that name a file, by a property or as their body.
+#[utoipa::path(
+    get, path = "/api/v1/files/{fileId}/database-backlinks", operation_id = "getDatabaseBacklinks", tag = "Records",
+    params(("fileId" = String, Path, format = "uuid", description = "The file.")),
+    responses((status = 200, description = "The records, at most 1000.", body = Vec<Backlink>)),
+)]
+pub(super) async fn backlinks(context: Context, PathId(id): PathId<FileId>) -> Answer {
+    Ok(JsonBody(records::backlinks(&context, id).await?).into_response())
+}
+
+fn tagged(status: StatusCode, record: Written<Record>) -> Response {
+    let tag = HeaderValue::from_str(&format!("\"{}\"", record.value.version)).ok();
+    let mut response = written(status, record);
+    response.headers_mut().extend(tag.map(|tag| (header::ETAG, tag)));
+    response
+}

@@ -1,0 +1,209 @@
+//! One JSON Schema for each input: the type's own, as utoipa derives it, with references written out.
+//!
+//! REST bodies, the OpenAPI document and the MCP tools all come from it, so they cannot drift.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use jsonschema::Validator;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+const REFERENCE: &str = "#/components/schemas/";
+/// No schema of ours nests deeper; a type that contains itself must not hang the process.
+const MOST_DEPTH: usize = 24;
+
+/// A type that callers send: its schema checks the JSON before serde reads it.
+pub(crate) trait Input: ToSchema + DeserializeOwned + Send {
+    /// The type's contract, made at the first use: a cold start must not pay for schemas that nobody sends.
+    fn contract() -> &'static Contract;
+}
+
+/// Makes types [`Input`]s; each gets its own place for its contract, which a generic function could not give it.
+macro_rules! inputs {
+    ($($name:ident),+ $(,)?) => {
+        $(
+            impl $crate::schema::Input for $name {
+                fn contract() -> &'static $crate::schema::Contract {
+                    static CONTRACT: std::sync::OnceLock<$crate::schema::Contract> = std::sync::OnceLock::new();
+                    CONTRACT.get_or_init($crate::schema::Contract::of::<$name>)
+                }
+            }
+        )+
+    };
+}
+pub(crate) use inputs;
+
+/// The schema of an input and its compiled form.
+pub(crate) struct Contract {
+    schema: Value,
+    validator: OnceLock<Option<Validator>>,
+}
+
+impl fmt::Debug for Contract {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Contract").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl Contract {
+    pub(crate) fn of<T: ToSchema>() -> Self {
+        Self { schema: inlined::<T>(), validator: OnceLock::new() }
+    }
+
+    pub(crate) fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// `None` when the schema is itself wrong: a fault of ours, which a test of every input finds.
+    pub(crate) fn validator(&self) -> Option<&Validator> {
+        let compile = || jsonschema::options().should_validate_formats(true).build(&self.schema).ok();
+        self.validator.get_or_init(compile).as_ref()
+    }
+
+    /// The schema as tools publish it: some clients do not read a list of types, and a tool's optional argument is
+    /// simply left out, so `null` is not offered (it is still accepted).
+    pub(crate) fn portable(&self) -> Value {
+        let mut schema = self.schema.clone();
+        without_null(&mut schema);
+        schema
+    }
+}
+
+/// The schema of a type with every reference written out.
+pub(crate) fn inlined<T: ToSchema>() -> Value {
+    let mut parts = Vec::new();
+    T::schemas(&mut parts);
+    let components: Map<String, Value> =
+        parts.into_iter().map(|(name, schema)| (name, as_value(&schema))).collect();
+    inline(as_value(&T::schema()), &components, 0)
+}
+
+fn as_value<T: Serialize>(schema: &T) -> Value {
+    serde_json::to_value(schema).unwrap_or_default()
+}
+
+fn inline(value: Value, components: &Map<String, Value>, depth: usize) -> Value {
+    if depth > MOST_DEPTH {
+        return Value::Bool(true);
+    }
+    match value {
+        Value::Object(fields) => inline_object(fields, components, depth),
+        Value::Array(items) => items.into_iter().map(|item| inline(item, components, depth + 1)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+fn inline_object(mut fields: Map<String, Value>, components: &Map<String, Value>, depth: usize) -> Value {
+    if let Some(name) =
+        fields.get("$ref").and_then(Value::as_str).and_then(|link| link.strip_prefix(REFERENCE))
+    {
+        let target = components.get(name).cloned().unwrap_or_default();
+        fields.remove("$ref");
+        return merged(inline(target, components, depth + 1), fields);
+    }
+    let mut whole: Map<String, Value> =
+        fields.into_iter().map(|(key, item)| (key, inline(item, components, depth + 1))).collect();
+    // int32 and int64 are formats of OpenAPI, noise to every other reader.
+    let keeps_format = whole.get("format").is_none_or(|format| format == "uuid" || format == "date-time");
+    if !keeps_format {
+        whole.remove("format");
+    }
+    if let Some(Value::String(text)) = whole.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+    flatten_nullable(whole)
+}
+
+/// What stands beside a reference (a description of the field) wins over what the target says of itself.
+fn merged(target: Value, beside: Map<String, Value>) -> Value {
+    let Value::Object(mut whole) = target else {
+        return target;
+    };
+    whole.extend(beside);
+    Value::Object(whole)
+}
+
+/// `oneOf: [{type: null}, X]` becomes X with a type that allows null: errors then speak of X and not of a choice.
+fn flatten_nullable(mut fields: Map<String, Value>) -> Value {
+    let is_null = |option: &Value| option.get("type").is_some_and(|kind| kind == "null");
+    let options = match fields.get("oneOf").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([null, other]) if is_null(null) => other.clone(),
+        Some([other, null]) if is_null(null) => other.clone(),
+        _ => return Value::Object(fields),
+    };
+    fields.remove("oneOf");
+    let Value::Object(mut whole) = merged(options, fields) else {
+        return Value::Bool(true);
+    };
+    if let Some(kind) = whole.get("type").cloned() {
+        whole.insert("type".to_owned(), Value::from(vec![kind, Value::from("null")]));
+    }
+    if let Some(Value::Array(values)) = whole.get_mut("enum") {
+        values.push(Value::Null);
+    }
+    Value::Object(whole)
+}
+
+fn without_null(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Array(values)) = fields.get_mut("enum") {
+                values.retain(|value| !value.is_null());
+            }
+            if let Some(kinds) = fields.get("type").and_then(Value::as_array) {
+                let kept: Vec<Value> = kinds.iter().filter(|kind| *kind != "null").cloned().collect();
+                let only = if let [only] = kept.as_slice() { only.clone() } else { Value::Array(kept) };
+                fields.insert("type".to_owned(), only);
+            }
+            fields.values_mut().for_each(without_null);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_null),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Deserialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Colour {
+        Red,
+        Blue,
+    }
+
+    #[derive(Deserialize, ToSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its schema is read")]
+    struct Paint {
+        /// Which colour.
+        colour: Option<Colour>,
+        coats: u32,
+    }
+
+    #[test]
+    fn references_are_written_out_and_nullable_ones_flattened() {
+        let schema = inlined::<Paint>();
+        assert_eq!(schema["properties"]["colour"]["type"], json!(["string", "null"]));
+        assert_eq!(schema["properties"]["colour"]["enum"], json!(["red", "blue", null]));
+        assert_eq!(schema["properties"]["colour"]["description"], "Which colour.");
+        assert_eq!(schema["additionalProperties"], json!(false));
+        assert_eq!(schema["required"], json!(["coats"]));
+        assert!(!schema.to_string().contains("$ref"));
+        assert!(schema["properties"]["coats"].get("format").is_none());
+    }
+
+    #[test]
+    fn tools_are_shown_no_null() {
+        let schema = Contract::of::<Paint>().portable();
+        assert_eq!(schema["properties"]["colour"]["type"], "string");
+        assert_eq!(schema["properties"]["colour"]["enum"], json!(["red", "blue"]));
+    }
+}

@@ -1,0 +1,121 @@
+//! A gateway over fakes in this process. What the services decide is tested where they live, and black box.
+
+mod auth;
+mod content;
+mod memories;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use axum::Router;
+use axum::body::Body;
+use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::identity::{Permission, Scope};
+use cairn_chassis::testing::identity::Issuer;
+use cairn_chassis::{server, token_format};
+use cairn_proto::auth::v1::session_service_server::SessionServiceServer;
+use cairn_proto::auth::v1::token_service_server::TokenServiceServer;
+use cairn_proto::auth::v1::workspace_service_server::WorkspaceServiceServer;
+use cairn_proto::content::v1::file_service_server::FileServiceServer;
+use cairn_proto::content::v1::memory_service_server::MemoryServiceServer;
+use cairn_proto::ids::WorkspaceId;
+use http::{HeaderMap, Request, StatusCode};
+use serde_json::Value;
+use tonic::service::Routes;
+use tower::ServiceExt as _;
+
+use crate::{Config, Gateway, Upstreams};
+
+/// The id of the one file that exists.
+pub(crate) const FILE: &str = "0199c0de-0000-7000-8000-0000000000f1";
+/// The id of the one memory that exists, `guide`.
+pub(crate) const MEMORY: &str = "0199c0de-0000-7000-8000-0000000000b1";
+const WORKSPACE: &str = "0199c0de-0000-7000-8000-0000000000a1";
+/// The password of the one person that exists.
+pub(crate) const PASSWORD: &str = "correct horse";
+
+/// A gateway and how often its svc-auth was asked.
+pub(crate) struct Bench {
+    pub(crate) router: Router,
+    pub(crate) exchanges: Arc<AtomicUsize>,
+}
+
+/// An answer that was read.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {}", self.text))
+    }
+}
+
+/// A token that the fake svc-auth takes.
+pub(crate) fn token() -> String {
+    token_format::assemble(&"a".repeat(token_format::RANDOM_LENGTH))
+}
+
+/// A well-formed token that it refuses.
+pub(crate) fn refused_token() -> String {
+    token_format::assemble(&"b".repeat(token_format::RANDOM_LENGTH))
+}
+
+pub(crate) async fn bench() -> Bench {
+    let issuer = Issuer::new().unwrap();
+    let workspace: WorkspaceId = WORKSPACE.parse().unwrap();
+    let identity = issuer.sign(&issuer.token(workspace, &Permission::ALL, Scope::All)).unwrap();
+    let exchanges = Arc::new(AtomicUsize::new(0));
+    let tokens = auth::Tokens { identity: identity.clone(), asked: Arc::clone(&exchanges) };
+    let auth_routes = Routes::new(TokenServiceServer::new(tokens))
+        .add_service(SessionServiceServer::new(auth::Sessions::new(identity)))
+        .add_service(WorkspaceServiceServer::new(auth::Workspaces));
+    let auth = local(auth_routes).await;
+    let content_routes = Routes::new(FileServiceServer::new(content::Files))
+        .add_service(MemoryServiceServer::new(memories::Memories));
+    let content = local(content_routes).await;
+    let nothing = ServiceChannel::remote("http://127.0.0.1:1").unwrap();
+    let upstreams =
+        Upstreams { auth, content, ingest: nothing.clone(), retrieval: nothing.clone(), sync: nothing };
+    let config = Config {
+        base_url: Some("http://127.0.0.1:8700".to_owned()),
+        max_body_bytes: 64 * 1024,
+        ..Config::default()
+    };
+    Bench { router: Gateway::new(config, upstreams, issuer.ambient()).router(), exchanges }
+}
+
+async fn local(routes: Routes) -> ServiceChannel {
+    ServiceChannel::local(server::compose(routes, &[]).await.unwrap().routes)
+}
+
+impl Bench {
+    /// Sends a request with the good token, unless it brings an Authorization of its own.
+    pub(crate) async fn send(&self, mut request: Request<Body>) -> Answer {
+        let bearer = format!("Bearer {}", token()).parse().unwrap();
+        request.headers_mut().entry(http::header::AUTHORIZATION).or_insert(bearer);
+        self.send_as_is(request).await
+    }
+
+    pub(crate) async fn send_as_is(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).body(Body::empty()).unwrap()).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: impl Into<Body>) -> Answer {
+        let request = Request::post(path).header("content-type", "application/json");
+        self.send(request.body(body.into()).unwrap()).await
+    }
+}

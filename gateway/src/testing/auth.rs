@@ -1,0 +1,170 @@
+//! A svc-auth that knows one token, one person and one workspace.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use cairn_chassis::status::Problem;
+use cairn_proto::auth::v1 as auth;
+use cairn_proto::auth::v1::session_service_server::SessionService;
+use cairn_proto::auth::v1::token_service_server::TokenService;
+use cairn_proto::auth::v1::workspace_service_server::WorkspaceService;
+use tonic::{Request, Response, Status};
+
+use super::{PASSWORD, WORKSPACE, token};
+
+type Answered<T> = Result<Response<T>, Status>;
+
+pub(super) struct Tokens {
+    pub(super) identity: String,
+    pub(super) asked: Arc<AtomicUsize>,
+}
+
+#[tonic::async_trait]
+impl TokenService for Tokens {
+    async fn exchange(&self, request: Request<auth::ExchangeRequest>) -> Answered<auth::ExchangeResponse> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        if request.into_inner().api_token != token() {
+            return Err(Problem::unauthorized("no such token").into());
+        }
+        Ok(Response::new(auth::ExchangeResponse { identity: self.identity.clone(), expires_at: None }))
+    }
+
+    async fn list_tokens(&self, _: Request<auth::ListTokensRequest>) -> Answered<auth::ListTokensResponse> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn create_token(
+        &self,
+        _: Request<auth::CreateTokenRequest>,
+    ) -> Answered<auth::CreateTokenResponse> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn update_token(
+        &self,
+        _: Request<auth::UpdateTokenRequest>,
+    ) -> Answered<auth::UpdateTokenResponse> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn delete_token(
+        &self,
+        _: Request<auth::DeleteTokenRequest>,
+    ) -> Answered<auth::DeleteTokenResponse> {
+        Err(Status::unimplemented(""))
+    }
+}
+
+const SECRET: &str = "session-secret";
+
+pub(super) struct Sessions {
+    pub(super) identity: String,
+    ended: AtomicBool,
+}
+
+impl Sessions {
+    pub(super) fn new(identity: String) -> Self {
+        Self { identity, ended: AtomicBool::new(false) }
+    }
+}
+
+fn user() -> Option<auth::User> {
+    Some(auth::User { id: "u".to_owned(), email: "a@b.example".to_owned(), name: "A".to_owned() })
+}
+
+fn membership() -> auth::Membership {
+    let workspace = auth::Workspace {
+        id: WORKSPACE.to_owned(),
+        name: "Home".to_owned(),
+        plan: "selfhosted".to_owned(),
+        ..Default::default()
+    };
+    auth::Membership { workspace: Some(workspace), role: auth::Role::Owner.into() }
+}
+
+#[tonic::async_trait]
+impl SessionService for Sessions {
+    async fn create_session(
+        &self,
+        request: Request<auth::CreateSessionRequest>,
+    ) -> Answered<auth::CreateSessionResponse> {
+        if request.into_inner().password != PASSWORD {
+            return Err(Problem::unauthorized("the email or the password is wrong").into());
+        }
+        Ok(Response::new(auth::CreateSessionResponse {
+            session_secret: SECRET.to_owned(),
+            expires_at: Some(prost_types::Timestamp { seconds: 4_000_000_000, nanos: 0 }),
+            user: user(),
+            memberships: vec![membership()],
+        }))
+    }
+
+    async fn exchange_session(
+        &self,
+        request: Request<auth::ExchangeSessionRequest>,
+    ) -> Answered<auth::ExchangeSessionResponse> {
+        if request.into_inner().session_secret != SECRET || self.ended.load(Ordering::SeqCst) {
+            return Err(Problem::unauthorized("the session has ended").into());
+        }
+        Ok(Response::new(auth::ExchangeSessionResponse { identity: self.identity.clone(), expires_at: None }))
+    }
+
+    async fn get_session(
+        &self,
+        request: Request<auth::GetSessionRequest>,
+    ) -> Answered<auth::GetSessionResponse> {
+        assert!(request.metadata().contains_key("authorization"));
+        Ok(Response::new(auth::GetSessionResponse { user: user(), memberships: vec![membership()] }))
+    }
+
+    async fn delete_session(
+        &self,
+        _: Request<auth::DeleteSessionRequest>,
+    ) -> Answered<auth::DeleteSessionResponse> {
+        self.ended.store(true, Ordering::SeqCst);
+        Ok(Response::new(auth::DeleteSessionResponse {}))
+    }
+}
+
+pub(super) struct Workspaces;
+
+#[tonic::async_trait]
+impl WorkspaceService for Workspaces {
+    async fn get_workspace(
+        &self,
+        request: Request<auth::GetWorkspaceRequest>,
+    ) -> Answered<auth::GetWorkspaceResponse> {
+        if request.into_inner().workspace_id != WORKSPACE {
+            return Err(Problem::not_found("there is no such workspace").into());
+        }
+        Ok(Response::new(auth::GetWorkspaceResponse { membership: Some(membership()) }))
+    }
+
+    async fn list_workspaces(
+        &self,
+        _: Request<auth::ListWorkspacesRequest>,
+    ) -> Answered<auth::ListWorkspacesResponse> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn create_workspace(
+        &self,
+        _: Request<auth::CreateWorkspaceRequest>,
+    ) -> Answered<auth::CreateWorkspaceResponse> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn update_workspace(
+        &self,
+        _: Request<auth::UpdateWorkspaceRequest>,
+    ) -> Answered<auth::UpdateWorkspaceResponse> {
+        Err(Status::unimplemented(""))
+    }
+
+    async fn delete_workspace(
+        &self,
+        _: Request<auth::DeleteWorkspaceRequest>,
+    ) -> Answered<auth::DeleteWorkspaceResponse> {
+        Err(Status::unimplemented(""))
+    }
+}

@@ -1,0 +1,69 @@
+//! The services behind the gateway, and their clients with the mesh's message limit.
+
+use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_proto::auth::v1::session_service_client::SessionServiceClient;
+use cairn_proto::auth::v1::token_service_client::TokenServiceClient;
+use cairn_proto::auth::v1::workspace_service_client::WorkspaceServiceClient;
+use cairn_proto::content::v1::database_service_client::DatabaseServiceClient;
+use cairn_proto::content::v1::file_service_client::FileServiceClient;
+use cairn_proto::content::v1::file_version_service_client::FileVersionServiceClient;
+use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
+use cairn_proto::content::v1::memory_service_client::MemoryServiceClient;
+use cairn_proto::content::v1::record_service_client::RecordServiceClient;
+use cairn_proto::content::v1::trash_service_client::TrashServiceClient;
+use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
+
+/// The ways to the services of the mesh.
+#[derive(Debug, Clone)]
+pub struct Upstreams {
+    /// svc-auth.
+    pub auth: ServiceChannel,
+    /// svc-content.
+    pub content: ServiceChannel,
+    /// svc-ingest.
+    pub ingest: ServiceChannel,
+    /// svc-retrieval.
+    pub retrieval: ServiceChannel,
+    /// svc-sync.
+    pub sync: ServiceChannel,
+}
+
+macro_rules! clients {
+    ($($method:ident: $client:ident on $channel:ident),+ $(,)?) => {
+        impl Upstreams {
+            $(
+                pub(crate) fn $method(&self) -> $client<ServiceChannel> {
+                    $client::new(self.$channel.clone())
+                        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                }
+            )+
+        }
+    };
+}
+
+clients!(
+    tokens: TokenServiceClient on auth,
+    sessions: SessionServiceClient on auth,
+    workspaces: WorkspaceServiceClient on auth,
+    databases: DatabaseServiceClient on content,
+    records: RecordServiceClient on content,
+    files: FileServiceClient on content,
+    file_versions: FileVersionServiceClient on content,
+    folders: FolderServiceClient on content,
+    memories: MemoryServiceClient on content,
+    trash: TrashServiceClient on content,
+    search: SearchServiceClient on retrieval,
+);
+
+impl Upstreams {
+    /// Every service by name, in one order.
+    pub(crate) fn named(&self) -> [(&'static str, &ServiceChannel); 5] {
+        [
+            ("auth", &self.auth),
+            ("content", &self.content),
+            ("ingest", &self.ingest),
+            ("retrieval", &self.retrieval),
+            ("sync", &self.sync),
+        ]
+    }
+}

@@ -1,0 +1,371 @@
+//! From JSON to a typed input: every problem at once, each with its place, a code, and what would be right.
+
+use cairn_chassis::status::{Problem, Violation};
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::paths::{Location, LocationSegment};
+use serde_json::{Map, Value};
+
+use crate::schema::{Contract, Input};
+
+/// Names less alike than this are not offered: a wrong guess misleads more than none.
+const LIKE_ENOUGH: f64 = 0.6;
+/// A longer value is likely not a slip of the pen but content in the wrong field, and content stays out of errors.
+const LONGEST_ECHO: usize = 40;
+
+/// Reads an input; `root` is what the whole value is called: `body`, `arguments`.
+pub(crate) fn read<T: Input>(mut value: Value, root: &str) -> Result<T, Problem> {
+    let contract = T::contract();
+    drop_required_nulls(&mut value, contract);
+    let violations = check(contract, &value, root)?;
+    if !violations.is_empty() {
+        return Err(Problem::validation(violations));
+    }
+    serde_json::from_value(value)
+        .map_err(|error| Problem::validation(vec![Violation::new(root, "invalid", error.to_string())]))
+}
+
+fn check(contract: &Contract, value: &Value, root: &str) -> Result<Vec<Violation>, Problem> {
+    let validator =
+        contract.validator().ok_or_else(|| Problem::internal("an input's schema does not compile"))?;
+    Ok(validator.iter_errors(value).flat_map(|error| explain(&error, contract.schema(), root)).collect())
+}
+
+/// `null` for a field that must be given means that it was not given (contract, "Names").
+fn drop_required_nulls(value: &mut Value, contract: &Contract) {
+    let required = contract.schema().get("required").and_then(Value::as_array);
+    let (Some(fields), Some(required)) = (value.as_object_mut(), required) else { return };
+    fields.retain(|name, value| !value.is_null() || !required.iter().any(|one| one == name));
+}
+
+/// Turns texts into the numbers and booleans that the schema wants: query parameters are all texts, and some agents
+/// send `"5"` for 5.
+pub(crate) fn coerce(fields: &mut Map<String, Value>, contract: &Contract) {
+    for (name, value) in fields.iter_mut() {
+        let Some(wanted) = contract.schema().pointer("/properties").and_then(|known| known.get(name)) else {
+            continue;
+        };
+        if let Some(read) = coerced(value, wanted) {
+            *value = read;
+        }
+    }
+}
+
+fn coerced(value: &Value, wanted: &Value) -> Option<Value> {
+    match value {
+        Value::String(text) if allows(wanted, "integer") => text.trim().parse::<i64>().ok().map(Value::from),
+        Value::String(text) if allows(wanted, "number") => text.trim().parse::<f64>().ok().map(Value::from),
+        Value::String(text) if allows(wanted, "boolean") => text.trim().parse::<bool>().ok().map(Value::from),
+        // JSON Schema takes 5.0 for an integer, serde does not.
+        Value::Number(number) if allows(wanted, "integer") => whole(number.as_f64()?).map(Value::from),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => None,
+    }
+}
+
+pub(crate) fn whole(number: f64) -> Option<i64> {
+    let fits = number.fract() == 0.0 && number.abs() < 9e15;
+    fits.then(|| format!("{number:.0}").parse().ok()).flatten()
+}
+
+fn allows(schema: &Value, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(only)) => only == kind,
+        Some(Value::Array(several)) => several.iter().any(|one| one == kind),
+        _ => false,
+    }
+}
+
+/// Keeps only the fields that the schema knows.
+pub(crate) fn keep_known(fields: &mut Map<String, Value>, contract: &Contract) {
+    let known = contract.schema().get("properties").and_then(Value::as_object);
+    fields.retain(|name, _| known.is_some_and(|properties| properties.contains_key(name)));
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the library's list is open; what is left out is `limit`'s"
+)]
+fn explain(error: &ValidationError<'_>, schema: &Value, root: &str) -> Vec<Violation> {
+    let path = place(error.instance_path());
+    let at = if path.is_empty() { root.to_owned() } else { path.clone() };
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            vec![Violation::new(joined(&path, name), "required", "is required")]
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let known = known_fields(error, schema);
+            unexpected.iter().map(|name| unknown_field(&path, name, &known)).collect()
+        }
+        // Of a value of another type the type is said already.
+        ValidationErrorKind::Enum { .. } if !error.instance().is_string() => Vec::new(),
+        ValidationErrorKind::Enum { options } => vec![wrong_choice(at, options, error.instance())],
+        ValidationErrorKind::Type { kind } => vec![Violation::new(
+            at,
+            "wrong_type",
+            format!("must be {}, not {}", wanted(kind), kind_of(error.instance())),
+        )],
+        kind => {
+            let (code, message) = limit(kind);
+            vec![Violation::new(at, code, message)]
+        }
+    }
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the library's list is open, and our schemas use few of its rules"
+)]
+fn limit(kind: &ValidationErrorKind) -> (&'static str, String) {
+    match kind {
+        ValidationErrorKind::MaxLength { limit } => {
+            ("too_long", format!("may have at most {limit} characters"))
+        }
+        ValidationErrorKind::MinLength { limit: 1 } => ("too_short", "may not be empty".to_owned()),
+        ValidationErrorKind::MinLength { limit } => {
+            ("too_short", format!("needs at least {limit} characters"))
+        }
+        ValidationErrorKind::Maximum { limit } => ("too_large", format!("may be at most {limit}")),
+        ValidationErrorKind::Minimum { limit } => ("too_small", format!("must be at least {limit}")),
+        ValidationErrorKind::MaxItems { limit } => ("too_many", format!("may have at most {limit} entries")),
+        ValidationErrorKind::MinItems { limit } => ("too_few", format!("needs at least {limit} entries")),
+        ValidationErrorKind::Format { format } if format == "uuid" => {
+            ("invalid_id", "must be an id: a UUID such as 0199c0de-0000-7000-8000-000000000001".to_owned())
+        }
+        ValidationErrorKind::Format { format } if format == "date-time" => {
+            ("invalid_time", "must be an RFC 3339 time such as 2026-11-20T12:00:00Z".to_owned())
+        }
+        ValidationErrorKind::Format { format } => ("invalid_format", format!("must be a {format}")),
+        ValidationErrorKind::MinProperties { .. } => ("empty", "needs at least one field".to_owned()),
+        _ => ("invalid", "does not have the shape that the OpenAPI document gives".to_owned()),
+    }
+}
+
+fn place(location: &Location) -> String {
+    let mut path = String::new();
+    for segment in location.segments() {
+        match segment {
+            LocationSegment::Property(name) => path = joined(&path, &name),
+            LocationSegment::Index(index) => path.push_str(&format!("[{index}]")),
+        }
+    }
+    path
+}
+
+fn joined(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// The fields of the object that the error is about.
+fn known_fields<'a>(error: &ValidationError<'_>, schema: &'a Value) -> Vec<&'a str> {
+    let keyword = error.schema_path().as_str();
+    let object = keyword.strip_suffix("/additionalProperties").and_then(|parent| schema.pointer(parent));
+    let properties = object.and_then(|object| object.get("properties")).and_then(Value::as_object);
+    properties.map(|fields| fields.keys().map(String::as_str).collect()).unwrap_or_default()
+}
+
+fn unknown_field(path: &str, name: &str, known: &[&str]) -> Violation {
+    let shown: String = name.chars().take(LONGEST_ECHO).collect();
+    let advice = match nearest(name, known) {
+        Some(field) => format!("did you mean `{field}`?"),
+        None if known.is_empty() => "there are no fields here".to_owned(),
+        None => format!("the fields are: {}", known.join(", ")),
+    };
+    Violation::new(joined(path, &shown), "unknown_field", format!("is not a known field; {advice}"))
+}
+
+fn wrong_choice(at: String, options: &Value, given: &Value) -> Violation {
+    let accepted: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let list = accepted.join(", ");
+    let message = match given.as_str() {
+        Some(text) if text.chars().count() <= LONGEST_ECHO => {
+            let guess =
+                nearest(text, &accepted).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            format!("must be one of: {list}; not \"{text}\"{guess}")
+        }
+        _ => format!("must be one of: {list}"),
+    };
+    Violation::new(at, "invalid_value", message)
+}
+
+/// The name as JSON spells it: `folder_id` is `folderId`.
+pub(crate) fn camel_case(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut raise = false;
+    for letter in name.chars() {
+        match letter {
+            '_' | '-' => raise = !out.is_empty(),
+            other if raise => {
+                out.extend(other.to_uppercase());
+                raise = false;
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The known name most like this one, if any is like it.
+pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
+    let wanted = plain(name);
+    known
+        .iter()
+        .map(|candidate| (strsim::normalized_damerau_levenshtein(&wanted, &plain(candidate)), *candidate))
+        .filter(|(likeness, _)| *likeness >= LIKE_ENOUGH)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, candidate)| candidate)
+}
+
+fn wanted(kind: &TypeKind) -> String {
+    let names: Vec<String> = match kind {
+        TypeKind::Single(only) => vec![only.to_string()],
+        TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),
+    };
+    let named: Vec<&str> = names.iter().map(|name| with_article(name)).collect();
+    named.join(" or ")
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn with_article(name: &str) -> &str {
+    match name {
+        "boolean" => "a boolean",
+        "number" => "a number",
+        "integer" => "a whole number",
+        "string" => "a string",
+        "array" => "an array",
+        "object" => "an object",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::Deserialize;
+    use serde_json::json;
+    use utoipa::ToSchema;
+
+    use super::*;
+    use crate::schema::inputs;
+
+    #[derive(Debug, Deserialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        Markdown,
+        Text,
+    }
+
+    #[derive(Debug, Deserialize, ToSchema)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Member {
+        #[expect(dead_code, reason = "only checked")]
+        #[schema(format = "uuid")]
+        file_id: String,
+    }
+
+    #[derive(Debug, Deserialize, ToSchema)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Sample {
+        #[schema(min_length = 1, max_length = 5)]
+        name: String,
+        file_type: Option<Kind>,
+        #[expect(dead_code, reason = "only checked")]
+        folder_id: Option<String>,
+        #[serde(default)]
+        #[schema(required = false)]
+        members: Vec<Member>,
+        #[schema(minimum = 1, maximum = 50)]
+        limit: Option<u32>,
+    }
+
+    inputs!(Sample);
+
+    fn problems(value: Value) -> Vec<(String, String, String)> {
+        let problem = read::<Sample>(value, "body").unwrap_err();
+        let mut found: Vec<_> = problem
+            .violations
+            .into_iter()
+            .map(|violation| (violation.path, violation.code, violation.message))
+            .collect();
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn every_problem_is_named_at_once() {
+        let found = problems(json!({
+            "name": "too long", "fileType": "markdwn", "folderid": "x", "limit": 51,
+            "members": [{"fileId": "0199c0de-0000-7000-8000-000000000001"}, {"fileId": "no"}, {}],
+        }));
+        let codes: Vec<_> = found.iter().map(|(path, code, _)| (path.as_str(), code.as_str())).collect();
+        assert_eq!(
+            codes,
+            [
+                ("fileType", "invalid_value"),
+                ("folderid", "unknown_field"),
+                ("limit", "too_large"),
+                ("members[1].fileId", "invalid_id"),
+                ("members[2].fileId", "required"),
+                ("name", "too_long"),
+            ]
+        );
+        assert!(
+            found[0].2.contains("markdown, text") && found[0].2.contains("did you mean `markdown`"),
+            "{:?}",
+            found[0]
+        );
+        assert!(found[1].2.contains("`folderId`"), "{:?}", found[1]);
+    }
+
+    #[test]
+    fn a_wrong_type_says_what_is_wanted() {
+        assert_eq!(problems(json!({"name": 5}))[0].2, "must be a string, not a number");
+        assert_eq!(
+            problems(json!([])),
+            [("body".into(), "wrong_type".into(), "must be an object, not an array".into())]
+        );
+        assert_eq!(problems(json!({"name": ""}))[0].2, "may not be empty");
+    }
+
+    #[test]
+    fn null_is_absence_and_texts_become_numbers() {
+        let mut fields = json!({"name": "a", "fileType": null, "limit": "5"}).as_object().cloned().unwrap();
+        coerce(&mut fields, Sample::contract());
+        let sample = read::<Sample>(Value::Object(fields), "body").unwrap();
+        assert_eq!((sample.limit, sample.members.len()), (Some(5), 0));
+        assert!(sample.file_type.is_none() && sample.name == "a");
+        let mut fields = json!({"name": "a", "limit": 5.0}).as_object().cloned().unwrap();
+        coerce(&mut fields, Sample::contract());
+        assert_eq!(read::<Sample>(Value::Object(fields), "body").unwrap().limit, Some(5));
+    }
+
+    #[test]
+    fn a_long_wrong_value_is_not_repeated() {
+        let secret = "s3cret".repeat(20);
+        assert!(!problems(json!({"name": "a", "fileType": secret}))[0].2.contains("s3cret"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_json_is_judged_without_a_panic(text in "\\PC{0,64}", number in any::<f64>()) {
+            let value = json!({"name": text, "limit": number, "members": [text], "x": {"y": [number]}});
+            let _ = read::<Sample>(value, "body");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The admin port: metrics for Prometheus, and whether the process lives and takes requests.
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+use cairn_chassis::telemetry::Telemetry;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// Serves the admin port until the process ends, so that a draining process can still be watched.
+pub(crate) fn spawn(listener: TcpListener, telemetry: &Telemetry, shutdown: CancellationToken) {
+    let metrics = telemetry.metrics();
+    let render = move || {
+        metrics.run_upkeep();
+        std::future::ready(metrics.render())
+    };
+    let ready = move || {
+        let draining = shutdown.is_cancelled();
+        std::future::ready(if draining { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK })
+    };
+    let router = Router::new()
+        .route("/metrics", get(render))
+        .route("/healthz", get(|| std::future::ready(StatusCode::OK)))
+        .route("/readyz", get(ready));
+    tokio::spawn(async move {
+        if let Err(error) = axum::serve(listener, router).await {
+            tracing::warn!(%error, "the admin port is no longer served");
+        }
+    });
+}

@@ -1,0 +1,283 @@
+//! The command line. Every option can also be set by the environment variable that `--help` names.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Where the public address is when nothing else is said (contract, "Starting it").
+const DEFAULT_LISTEN: &str = "127.0.0.1:8700";
+
+/// A workspace context service for AI agents: files searched and cited over MCP and REST.
+#[derive(Debug, Parser)]
+#[command(version, after_help = "Without a command, cairn runs `cairn up`.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run everything in one process, with embedded storage.
+    #[command(after_help = UP_EXAMPLES)]
+    Up(UpOptions),
+    /// Run one service of the mesh, over TCP.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeOptions),
+    /// Check every invariant of the stored data; says OK, or what is wrong and ends with 1. Writes nothing.
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorOptions),
+}
+
+const UP_EXAMPLES: &str = "Examples:
+  cairn up                                  data in ./cairn-data, on http://127.0.0.1:8700
+  cairn up --data /srv/cairn --listen 0.0.0.0:8700 --base-url https://cairn.example
+  cairn up --listen 127.0.0.1:0 --quiet     on a free port; <data>/bootstrap.json tells which";
+
+const SERVE_EXAMPLES: &str = "Examples:
+  export CAIRN_MESH_SECRET=$(openssl rand -hex 32)       the same for every service
+  cairn serve auth    --listen 0.0.0.0:8711 --database postgres://cairn@db/cairn
+  cairn serve content --listen 0.0.0.0:8712 --database postgres://cairn@db/cairn --auth-url http://auth:8711
+  cairn serve gateway --listen 0.0.0.0:8700 --auth-url http://auth:8711 --content-url http://content:8712 …";
+
+const DOCTOR_EXAMPLES: &str = "Examples:
+  cairn doctor                              of cairn up, with its data in ./cairn-data
+  cairn doctor --data /srv/cairn
+  cairn doctor --database postgres://cairn@db/cairn
+
+It may run while Cairn runs: each service's data is looked at as it was at one moment.";
+
+impl Command {
+    /// What `cairn` alone means.
+    pub(crate) fn default_up() -> Self {
+        match Cli::parse_from(["cairn", "up"]).command {
+            Some(up) => up,
+            // The parser was just told the command.
+            None => std::process::exit(2),
+        }
+    }
+}
+
+/// What the content service keeps.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ContentOptions {
+    /// Days after which what is in trash is removed for good, at least 1. Default: it is kept.
+    #[arg(
+        long,
+        env = "CAIRN_TRASH_RETENTION_DAYS",
+        value_name = "DAYS",
+        value_parser = clap::value_parser!(u32).range(1..=36_500)
+    )]
+    pub(crate) trash_retention_days: Option<u32>,
+}
+
+impl ContentOptions {
+    /// How long trash is kept; for ever when absent.
+    pub(crate) fn trash_retention(&self) -> Option<Duration> {
+        self.trash_retention_days.map(|days| DAY * days)
+    }
+}
+
+/// How the gateway presents itself.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PublicOptions {
+    /// The address that people and agents use, when a proxy stands in front.
+    #[arg(long, env = "CAIRN_BASE_URL", value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Further origins that may call /mcp, separated by commas.
+    #[arg(long, env = "MCP_ALLOWED_ORIGINS", value_name = "ORIGINS", value_delimiter = ',')]
+    pub(crate) allowed_origins: Vec<String>,
+}
+
+/// The first account; it is made when there is none yet.
+#[derive(Clone, Args)]
+pub(crate) struct BootstrapOptions {
+    /// The owner's email.
+    #[arg(long, env = "CAIRN_BOOTSTRAP_EMAIL", value_name = "EMAIL")]
+    pub(crate) bootstrap_email: Option<String>,
+    /// The owner's password; better set by the environment than on the command line.
+    #[arg(long, env = "CAIRN_BOOTSTRAP_PASSWORD", hide_env_values = true, value_name = "PASSWORD")]
+    pub(crate) bootstrap_password: Option<String>,
+    /// The first token; better set by the environment than on the command line.
+    #[arg(long, env = "CAIRN_BOOTSTRAP_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub(crate) bootstrap_token: Option<String>,
+    /// The plan of new workspaces.
+    #[arg(long, env = "CAIRN_DEFAULT_PLAN", value_name = "PLAN", default_value = "selfhosted")]
+    pub(crate) default_plan: String,
+}
+
+/// Without the secrets.
+impl std::fmt::Debug for BootstrapOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("BootstrapOptions")
+            .field("email", &self.bootstrap_email)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct DoctorOptions {
+    /// The data folder of `cairn up`, or of services that keep SQLite files.
+    #[arg(long, env = "CAIRN_DATA", value_name = "DIR", default_value = "./cairn-data")]
+    pub(crate) data: PathBuf,
+    /// The database of services that have one instead, such as postgres://user:password@host/database.
+    #[arg(long, env = "CAIRN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    pub(crate) database: Option<String>,
+    /// Say nothing on the way, only the result.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// Without the URL, which may hold a password.
+impl std::fmt::Debug for DoctorOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("DoctorOptions").field("data", &self.data).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpOptions {
+    /// The folder that holds all data; made when it is not there.
+    #[arg(long, env = "CAIRN_DATA", value_name = "DIR", default_value = "./cairn-data")]
+    pub(crate) data: PathBuf,
+    /// The public address (HTTP); port 0 picks a free one.
+    #[arg(long, env = "CAIRN_LISTEN", value_name = "ADDR", default_value = DEFAULT_LISTEN)]
+    pub(crate) listen: SocketAddr,
+    /// The admin address (/metrics, /healthz, /readyz). Default: the public port + 1, when that is free.
+    #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR")]
+    pub(crate) admin_listen: Option<SocketAddr>,
+    /// An address for direct gRPC. Default: none.
+    #[arg(long, env = "CAIRN_GRPC_LISTEN", value_name = "ADDR")]
+    pub(crate) grpc_listen: Option<SocketAddr>,
+    /// Print nothing but errors.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) public: PublicOptions,
+    #[command(flatten)]
+    pub(crate) bootstrap: BootstrapOptions,
+    #[command(flatten)]
+    pub(crate) content: ContentOptions,
+}
+
+/// A service of the mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Role {
+    /// The edge: REST, MCP, console API.
+    Gateway,
+    /// Users, workspaces, tokens, signed identities.
+    Auth,
+    /// Files and folders.
+    Content,
+    /// Outside documents.
+    Ingest,
+    /// Index and search.
+    Retrieval,
+    /// Directory sync and imports.
+    Sync,
+}
+
+impl Role {
+    /// The name on the command line, in logs and in traces.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Gateway => "gateway",
+            Self::Auth => "auth",
+            Self::Content => "content",
+            Self::Ingest => "ingest",
+            Self::Retrieval => "retrieval",
+            Self::Sync => "sync",
+        }
+    }
+
+    /// The port when nothing else is said; the gateway's is the public one.
+    pub(crate) const fn default_port(self) -> u16 {
+        match self {
+            Self::Gateway => 8700,
+            Self::Auth => 8711,
+            Self::Content => 8712,
+            Self::Ingest => 8713,
+            Self::Retrieval => 8714,
+            Self::Sync => 8715,
+        }
+    }
+}
+
+/// Where the other services of the mesh are.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct UpstreamOptions {
+    /// svc-auth.
+    #[arg(long, env = "CAIRN_AUTH_URL", value_name = "URL", default_value = "http://127.0.0.1:8711")]
+    pub(crate) auth_url: String,
+    /// svc-content.
+    #[arg(long, env = "CAIRN_CONTENT_URL", value_name = "URL", default_value = "http://127.0.0.1:8712")]
+    pub(crate) content_url: String,
+    /// svc-ingest.
+    #[arg(long, env = "CAIRN_INGEST_URL", value_name = "URL", default_value = "http://127.0.0.1:8713")]
+    pub(crate) ingest_url: String,
+    /// svc-retrieval.
+    #[arg(long, env = "CAIRN_RETRIEVAL_URL", value_name = "URL", default_value = "http://127.0.0.1:8714")]
+    pub(crate) retrieval_url: String,
+    /// svc-sync.
+    #[arg(long, env = "CAIRN_SYNC_URL", value_name = "URL", default_value = "http://127.0.0.1:8715")]
+    pub(crate) sync_url: String,
+}
+
+#[derive(Args)]
+pub(crate) struct ServeOptions {
+    /// Which service.
+    #[arg(value_enum)]
+    pub(crate) service: Role,
+    /// The address to serve on: HTTP for the gateway, gRPC for the others. Default: 127.0.0.1 and the service's port.
+    #[arg(long, env = "CAIRN_LISTEN", value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// The admin address (/metrics, /healthz, /readyz). Default: a free port of 127.0.0.1.
+    #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub(crate) admin_listen: SocketAddr,
+    /// The folder for what the service keeps on its own disk: SQLite when no database is given, the search index.
+    #[arg(long, env = "CAIRN_DATA", value_name = "DIR", default_value = "./cairn-data")]
+    pub(crate) data: PathBuf,
+    /// The database, such as postgres://user:password@host/database. Default: a SQLite file in the data folder.
+    #[arg(long, env = "CAIRN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    pub(crate) database: Option<String>,
+    /// The secret that services of one mesh share, at least 16 characters; better set by the environment.
+    #[arg(
+        long,
+        env = "CAIRN_MESH_SECRET",
+        hide_env_values = true,
+        value_name = "SECRET",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(crate) mesh_secret: String,
+    #[command(flatten)]
+    pub(crate) upstreams: UpstreamOptions,
+    #[command(flatten)]
+    pub(crate) public: PublicOptions,
+    #[command(flatten)]
+    pub(crate) bootstrap: BootstrapOptions,
+    #[command(flatten)]
+    pub(crate) content: ContentOptions,
+}
+
+/// Without the secrets.
+impl std::fmt::Debug for ServeOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ServeOptions").field("service", &self.service).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

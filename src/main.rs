@@ -1,0 +1,45 @@
+//! The one binary: the whole mesh in one process, or one service of it.
+
+mod admin;
+mod bootstrap_file;
+mod cli;
+mod data_folder;
+mod doctor;
+mod public;
+mod serve;
+mod starter_guide;
+mod topology;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&anyhow::Error::from(error).context("cannot start the async runtime")),
+    };
+    let ended = runtime.block_on(async {
+        match cli.command.unwrap_or_else(Command::default_up) {
+            Command::Up(options) => up::run(options).await,
+            Command::Serve(options) => serve::run(options).await,
+            Command::Doctor(options) => doctor::run(options).await,
+        }
+    });
+    // Work that never ends by itself (a blocked read, a stuck peer) must not hold the process.
+    runtime.shutdown_background();
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the last word of a command that failed is for whoever started it")]
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("cairn: {error:#}");
+    ExitCode::FAILURE
+}

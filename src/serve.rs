@@ -1,0 +1,139 @@
+//! `cairn serve`: one service of the mesh, over TCP.
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use cairn_chassis::telemetry::{self, Telemetry};
+use cairn_chassis::{server, shutdown};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Role, ServeOptions, UpstreamOptions};
+use crate::data_folder::DataFolder;
+use crate::topology::{Mesh, Place, Places, Settings, sqlite_in};
+use crate::up::bootstrap;
+use crate::{admin, public};
+
+const LOG_FILTER: &str = "info";
+/// What svc-auth asks for; told here too, so that every service says what is wrong at its own start.
+const LEAST_SECRET_CHARACTERS: usize = 16;
+/// Runs one service until a signal ends it.
+pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
+    if options.mesh_secret.chars().count() < LEAST_SECRET_CHARACTERS {
+        bail!(
+            "CAIRN_MESH_SECRET must have at least {LEAST_SECRET_CHARACTERS} characters and be the same for every \
+             service; `openssl rand -hex 32` makes one"
+        );
+    }
+    let telemetry = telemetry::install(options.service.name(), LOG_FILTER)?;
+    let shutdown = shutdown::on_signal().context("cannot listen for signals")?;
+    let ended = serve(&options, &telemetry, &shutdown).await;
+    telemetry.shutdown();
+    ended
+}
+
+async fn serve(
+    options: &ServeOptions,
+    telemetry: &Telemetry,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    let role = options.service;
+    let default = SocketAddr::from((Ipv4Addr::LOCALHOST, role.default_port()));
+    let listener = server::bind(options.listen.unwrap_or(default)).await?;
+    let admin_listener = server::bind(options.admin_listen).await?;
+    let announcement = format!(
+        "cairn {} listening on {} (admin {})",
+        role.name(),
+        listener.local_addr()?,
+        admin_listener.local_addr()?
+    );
+
+    // They hold the claim on the data folder, so they stay until the end.
+    let settings = settings(options)?;
+    let mut mesh = Mesh::open(&places(role, &options.upstreams), &settings).await?;
+    if role == Role::Auth {
+        make_first_account(&mesh, options).await?;
+    }
+    admin::spawn(admin_listener, telemetry, shutdown.clone());
+    // It ends when the draining begins: open feed streams would keep the server from draining.
+    let mut background = mesh.start_background(shutdown);
+    {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{announcement}")?;
+        out.flush()?;
+    }
+    if role == Role::Gateway {
+        let config = cairn_gateway::Config {
+            base_url: options.public.base_url.clone(),
+            allowed_origins: options.public.allowed_origins.clone(),
+            ..cairn_gateway::Config::default()
+        };
+        public::serve(listener, mesh.gateway(config)?, shutdown.clone()).await?;
+    } else {
+        let serving = mesh.served().await?.serve(listener, shutdown.clone());
+        let drained = async {
+            shutdown.cancelled().await;
+            tokio::time::sleep(public::DRAIN_LIMIT).await;
+        };
+        tokio::select! {
+            ended = serving => ended.context("the address is no longer served")?,
+            () = drained => tracing::warn!("some calls did not finish in time and were cut off"),
+        }
+    }
+    while background.join_next().await.is_some() {}
+    mesh.close().await;
+    Ok(())
+}
+
+fn places(role: Role, urls: &UpstreamOptions) -> Places {
+    let place = |service: Role, url: &str| {
+        if service == role { Place::Here } else { Place::At(url.to_owned()) }
+    };
+    Places {
+        auth: place(Role::Auth, &urls.auth_url),
+        content: place(Role::Content, &urls.content_url),
+        ingest: place(Role::Ingest, &urls.ingest_url),
+        retrieval: place(Role::Retrieval, &urls.retrieval_url),
+        sync: place(Role::Sync, &urls.sync_url),
+    }
+}
+
+fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
+    let role = options.service;
+    // Each service has its own corner of the data folder, so that several on one machine do not meet.
+    let corner = options.data.join(role.name());
+    let keeps_files =
+        role == Role::Retrieval || (options.database.is_none() && matches!(role, Role::Auth | Role::Content));
+    let data = if keeps_files { Some(Arc::new(DataFolder::claim(&corner)?)) } else { None };
+    let database = options.database.clone();
+    Ok(Settings {
+        index_folder: corner.join("index"),
+        database: Box::new(move |role| match (&database, &data) {
+            (Some(url), _) => cairn_chassis::sql::Config::from_url(url)
+                .context("the database cannot be used; see --database in --help"),
+            (None, Some(data)) => Ok(sqlite_in(data.path(), role)),
+            (None, None) => bail!("the {} service has no database", role.name()),
+        }),
+        mesh_secret: options.mesh_secret.clone(),
+        default_plan: options.bootstrap.default_plan.clone(),
+        trash_retention: options.content.trash_retention(),
+    })
+}
+
+/// The first account of a mesh is made when the environment says how it is to be: what is made up would have to be
+/// printed into a log.
+async fn make_first_account(mesh: &Mesh, options: &ServeOptions) -> anyhow::Result<()> {
+    let given = &options.bootstrap;
+    if given.bootstrap_email.is_none() || given.bootstrap_password.is_none() {
+        tracing::info!(
+            "no first account is made; set CAIRN_BOOTSTRAP_EMAIL and CAIRN_BOOTSTRAP_PASSWORD (and \
+             CAIRN_BOOTSTRAP_TOKEN) for the first start of the auth service"
+        );
+        return Ok(());
+    }
+    if let Some(made) = bootstrap(mesh, given, |_| Ok(())).await? {
+        tracing::info!(workspace.id = %made.workspace_id, "the first account was made");
+    }
+    Ok(())
+}

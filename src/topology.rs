@@ -1,0 +1,272 @@
+//! The only place that decides whether a service is local or remote.
+//!
+//! [`Mesh::open`] opens the services that run here, in the order in which they need each other, and makes a channel to
+//! each of the others. Which service is where is all that `cairn up` and `cairn serve` differ in.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::clock::{Clock, SystemClock};
+use cairn_chassis::entropy::{Entropy, OsEntropy};
+use cairn_chassis::identity::{RemoteKeys, ServiceIdentitySource, Verifier};
+use cairn_chassis::server::{self, Composed};
+use cairn_chassis::sql;
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+
+use crate::cli::Role;
+
+/// Where a service runs.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// In this process.
+    Here,
+    /// At an address such as `http://content:8712`.
+    At(String),
+}
+
+/// Where each service runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    pub(crate) auth: Place,
+    pub(crate) content: Place,
+    pub(crate) ingest: Place,
+    pub(crate) retrieval: Place,
+    pub(crate) sync: Place,
+}
+
+impl Places {
+    /// Everything in this process.
+    pub(crate) fn all_here() -> Self {
+        let here = || Place::Here;
+        Self { auth: here(), content: here(), ingest: here(), retrieval: here(), sync: here() }
+    }
+}
+
+/// What the services that run here are told.
+pub(crate) struct Settings {
+    /// The database of a service that runs here.
+    pub(crate) database: Box<dyn Fn(Role) -> anyhow::Result<sql::Config> + Send + Sync>,
+    /// The folder of the search index.
+    pub(crate) index_folder: PathBuf,
+    /// The secret that services of the mesh share.
+    pub(crate) mesh_secret: String,
+    /// The plan of new workspaces.
+    pub(crate) default_plan: String,
+    /// How long what was deleted stays in trash; for ever when absent.
+    pub(crate) trash_retention: Option<Duration>,
+}
+
+/// The SQLite file of a service in that folder.
+pub(crate) fn sqlite_in(folder: &Path, role: Role) -> sql::Config {
+    sql::Config::sqlite(folder.join(format!("{}.db", role.name())))
+}
+
+/// The ways to the services.
+#[derive(Debug, Clone)]
+pub(crate) struct Channels {
+    pub(crate) auth: ServiceChannel,
+    pub(crate) content: ServiceChannel,
+    pub(crate) ingest: ServiceChannel,
+    pub(crate) retrieval: ServiceChannel,
+    pub(crate) sync: ServiceChannel,
+}
+
+/// Work that goes on beside the requests, until the token is cancelled.
+type Background = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
+/// What a service does when nothing is served any more.
+type Closing = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
+
+/// The services that run here, and the ways to all of them.
+pub(crate) struct Mesh {
+    pub(crate) channels: Channels,
+    pub(crate) ambient: Ambient,
+    /// svc-auth, when it runs here: who starts a deployment asks it for the first account.
+    pub(crate) auth: Option<Arc<cairn_auth::Service>>,
+    hosted: Hosted,
+}
+
+/// What runs here.
+#[derive(Default)]
+struct Hosted {
+    plain: Routes,
+    names: Vec<&'static str>,
+    background: Vec<Background>,
+    closing: Vec<Closing>,
+}
+
+impl Hosted {
+    /// Takes in a service's routes; the channel that is answered calls them in this process.
+    async fn host(
+        &mut self,
+        routes: Routes,
+        names: &'static [&'static str],
+    ) -> anyhow::Result<ServiceChannel> {
+        let composed = server::compose(routes.clone(), names).await?;
+        let plain = std::mem::take(&mut self.plain);
+        // The fallback of both is the same: only one may stay.
+        let merged = plain.into_axum_router().reset_fallback().merge(routes.into_axum_router());
+        self.plain = Routes::from(merged);
+        self.names.extend_from_slice(names);
+        Ok(ServiceChannel::local(composed.routes))
+    }
+
+    /// Work that begins when the services are open.
+    fn on_start<F>(&mut self, work: impl FnOnce(CancellationToken) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.background.push(Box::new(move |shutdown| Box::pin(work(shutdown))));
+    }
+
+    /// What is done when nothing is served any more.
+    fn at_end<F>(&mut self, close: impl FnOnce() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.closing.push(Box::new(move || Box::pin(close())));
+    }
+}
+
+fn remote(name: &str, address: &str) -> anyhow::Result<ServiceChannel> {
+    ServiceChannel::remote(address)
+        .with_context(|| format!("the address of the {name} service is not a URL: use http://host:port"))
+}
+
+impl Mesh {
+    /// Opens what runs here and makes channels to the rest; nothing remote is contacted yet.
+    pub(crate) async fn open(places: &Places, settings: &Settings) -> anyhow::Result<Self> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
+        let mut hosted = Hosted::default();
+
+        let (auth, auth_channel) = match &places.auth {
+            Place::At(address) => (None, remote("auth", address)?),
+            Place::Here => {
+                let service = Arc::new(open_auth(settings, &clock, &entropy).await?);
+                let channel = hosted.host(service.routes(), cairn_auth::SERVICE_NAMES).await?;
+                let (running, closing) = (Arc::clone(&service), Arc::clone(&service));
+                hosted.on_start(|shutdown| async move { running.run(shutdown).await });
+                hosted.at_end(|| async move { closing.close().await });
+                (Some(service), channel)
+            }
+        };
+        let ambient = match &auth {
+            Some(service) => service.ambient(),
+            None => {
+                let verifier = Verifier::new(Arc::new(RemoteKeys(auth_channel.clone())), Arc::clone(&clock));
+                Ambient::new(Arc::clone(&clock), entropy, verifier)
+            }
+        };
+
+        let content = match &places.content {
+            Place::At(address) => remote("content", address)?,
+            Place::Here => open_content(settings, &ambient, &mut hosted).await?,
+        };
+        let ingest = match &places.ingest {
+            Place::At(address) => remote("ingest", address)?,
+            Place::Here => {
+                let service = cairn_ingest::Service::open(ambient.clone());
+                hosted.host(service.routes(), cairn_ingest::SERVICE_NAMES).await?
+            }
+        };
+        let sync = match &places.sync {
+            Place::At(address) => remote("sync", address)?,
+            Place::Here => {
+                let service = cairn_sync::Service::open(ambient.clone());
+                hosted.host(service.routes(), cairn_sync::SERVICE_NAMES).await?
+            }
+        };
+        let retrieval = match &places.retrieval {
+            Place::At(address) => remote("retrieval", address)?,
+            Place::Here => {
+                let secret = settings.mesh_secret.clone();
+                let identity = ServiceIdentitySource::new("retrieval", secret, auth_channel.clone(), clock);
+                let upstreams = cairn_retrieval::Upstreams { content: content.clone(), identity };
+                open_retrieval(settings, &ambient, upstreams, &mut hosted).await?
+            }
+        };
+        let channels = Channels { auth: auth_channel, content, ingest, retrieval, sync };
+        Ok(Self { channels, ambient, auth, hosted })
+    }
+
+    /// The gateway in front of the services.
+    pub(crate) fn gateway(&self, config: cairn_gateway::Config) -> anyhow::Result<axum::Router> {
+        config.check()?;
+        let Channels { auth, content, ingest, retrieval, sync } = self.channels.clone();
+        let upstreams = cairn_gateway::Upstreams { auth, content, ingest, retrieval, sync };
+        Ok(cairn_gateway::Gateway::new(config, upstreams, self.ambient.clone()).router())
+    }
+
+    /// Everything that runs here, for a gRPC listener.
+    pub(crate) async fn served(&self) -> anyhow::Result<Composed> {
+        Ok(server::compose(self.hosted.plain.clone(), &self.hosted.names).await?)
+    }
+
+    /// Starts the work that goes on beside the requests; the token ends it.
+    pub(crate) fn start_background(&mut self, shutdown: &CancellationToken) -> tokio::task::JoinSet<()> {
+        let mut tasks = tokio::task::JoinSet::new();
+        for work in self.hosted.background.drain(..) {
+            tasks.spawn(work(shutdown.clone()));
+        }
+        tasks
+    }
+
+    /// Closes the storages, so that a SQLite file holds all its data again and not a log beside it.
+    pub(crate) async fn close(self) {
+        for close in self.hosted.closing {
+            close().await;
+        }
+    }
+}
+
+async fn open_auth(
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+    entropy: &Arc<dyn Entropy>,
+) -> anyhow::Result<cairn_auth::Service> {
+    let config = cairn_auth::Config {
+        storage: (settings.database)(Role::Auth)?,
+        mesh_secret: settings.mesh_secret.clone(),
+        default_plan: settings.default_plan.clone(),
+    };
+    let opened = cairn_auth::Service::open(config, Arc::clone(clock), Arc::clone(entropy)).await;
+    opened.context("the auth service cannot open its storage")
+}
+
+async fn open_content(
+    settings: &Settings,
+    ambient: &Ambient,
+    hosted: &mut Hosted,
+) -> anyhow::Result<ServiceChannel> {
+    let config = cairn_content::Config {
+        storage: (settings.database)(Role::Content)?,
+        trash_retention: settings.trash_retention,
+    };
+    let opened = cairn_content::Service::open(config, ambient.clone()).await;
+    let service = Arc::new(opened.context("the content service cannot open its storage")?);
+    let channel = hosted.host(service.routes(), cairn_content::SERVICE_NAMES).await?;
+    let closing = Arc::clone(&service);
+    hosted.on_start(|shutdown| async move { service.run(shutdown).await });
+    hosted.at_end(|| async move { closing.close().await });
+    Ok(channel)
+}
+
+async fn open_retrieval(
+    settings: &Settings,
+    ambient: &Ambient,
+    upstreams: cairn_retrieval::Upstreams,
+    hosted: &mut Hosted,
+) -> anyhow::Result<ServiceChannel> {
+    let config = cairn_retrieval::Config { index_folder: settings.index_folder.clone() };
+    let opened = cairn_retrieval::Service::open(config, ambient.clone(), upstreams).await;
+    let service = opened.context("the retrieval service cannot open its index")?;
+    let channel = hosted.host(service.routes(), cairn_retrieval::SERVICE_NAMES).await?;
+    hosted.on_start(|shutdown| async move { service.run(shutdown).await });
+    Ok(channel)
+}

@@ -1,0 +1,207 @@
+//! `cairn up`: the whole mesh in one process, on embedded storage.
+
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use cairn_auth::{Bootstrap, Bootstrapped};
+use cairn_chassis::entropy::{Entropy as _, OsEntropy};
+use cairn_chassis::telemetry::{self, Telemetry};
+use cairn_chassis::{server, shutdown};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::bootstrap_file::{self, BootstrapFile};
+use crate::cli::{BootstrapOptions, UpOptions};
+use crate::data_folder::DataFolder;
+use crate::topology::{Mesh, Places, Settings, sqlite_in};
+use crate::{admin, public, starter_guide};
+
+/// On a terminal the banner says what matters.
+const LOG_FILTER: &str = "warn";
+/// How long the background work may take to end.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+
+/// Runs until a signal ends it.
+pub(crate) async fn run(options: UpOptions) -> anyhow::Result<()> {
+    let telemetry = telemetry::install("up", LOG_FILTER)?;
+    let shutdown = shutdown::on_signal().context("cannot listen for signals")?;
+    let ended = serve(&options, &telemetry, &shutdown).await;
+    telemetry.shutdown();
+    ended
+}
+
+async fn serve(
+    options: &UpOptions,
+    telemetry: &Telemetry,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    let data = DataFolder::claim(&options.data)?;
+    let listener = server::bind(options.listen).await?;
+    let address = listener.local_addr()?;
+    let admin = bind_admin(options, address).await?;
+    let mut further = Vec::new();
+    if let Some(listener) = &admin {
+        further.push(format!("Admin {} (/metrics, /healthz, /readyz)", listener.local_addr()?));
+    }
+    let grpc = match options.grpc_listen {
+        Some(address) => Some(server::bind(address).await?),
+        None => None,
+    };
+    if let Some(listener) = &grpc {
+        further.push(format!("gRPC {}", listener.local_addr()?));
+    }
+
+    let base_url = options.public.base_url.clone().unwrap_or_else(|| format!("http://{address}"));
+    let mut mesh = Mesh::open(&Places::all_here(), &settings(options, &data)).await?;
+    let made =
+        bootstrap(&mesh, &options.bootstrap, |made| file_of(made, &base_url).write(data.path())).await?;
+    if let Some(made) = &made {
+        starter_guide::write(&mesh.channels, &made.token).await?;
+    }
+    let file = refresh_bootstrap_file(&data, &base_url)?;
+    if let Some(listener) = admin {
+        admin::spawn(listener, telemetry, shutdown.clone());
+    }
+
+    // It ends when the draining begins: open feed streams would keep a gRPC listener from draining.
+    let mut background = mesh.start_background(shutdown);
+    let router = mesh.gateway(cairn_gateway::Config {
+        base_url: Some(base_url.clone()),
+        allowed_origins: options.public.allowed_origins.clone(),
+        ..cairn_gateway::Config::default()
+    })?;
+    if !options.quiet {
+        announce(&base_url, &data, made.is_some(), file.as_ref(), &further)?;
+    }
+    let over_http = public::serve(listener, router, shutdown.clone());
+    match grpc {
+        None => over_http.await?,
+        Some(listener) => {
+            let over_grpc = mesh.served().await?.serve(listener, shutdown.clone());
+            let (http, grpc) = tokio::join!(over_http, over_grpc);
+            http?;
+            grpc.context("the gRPC address is no longer served")?;
+        }
+    }
+    let ended = tokio::time::timeout(STOP_LIMIT, async { while background.join_next().await.is_some() {} });
+    if ended.await.is_err() {
+        tracing::warn!("background work did not end in time; it goes on at the next start");
+    }
+    mesh.close().await;
+    Ok(())
+}
+
+/// The default admin port is a convenience: when it is taken, the service starts without it.
+async fn bind_admin(options: &UpOptions, public: SocketAddr) -> anyhow::Result<Option<TcpListener>> {
+    if let Some(address) = options.admin_listen {
+        return Ok(Some(server::bind(address).await?));
+    }
+    let port = match options.listen.port() {
+        0 => 0,
+        port => port.checked_add(1).unwrap_or(0),
+    };
+    match server::bind(SocketAddr::new(public.ip(), port)).await {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) => {
+            tracing::warn!(%error, "no admin port; choose one with --admin-listen");
+            Ok(None)
+        }
+    }
+}
+
+fn settings(options: &UpOptions, data: &DataFolder) -> Settings {
+    let folder = data.path().to_owned();
+    let mut secret = [0_u8; 32];
+    OsEntropy.fill(&mut secret);
+    Settings {
+        database: Box::new(move |role| Ok(sqlite_in(&folder, role))),
+        index_folder: data.join("index"),
+        // Nobody outside this process needs it.
+        mesh_secret: secret.iter().map(|byte| format!("{byte:02x}")).collect(),
+        default_plan: options.bootstrap.default_plan.clone(),
+        trash_retention: options.content.trash_retention(),
+    }
+}
+
+/// Makes the first account when there is none; `keep` is given its secrets before it is made for good.
+pub(crate) async fn bootstrap(
+    mesh: &Mesh,
+    options: &BootstrapOptions,
+    keep: impl FnOnce(&Bootstrapped) -> io::Result<()>,
+) -> anyhow::Result<Option<Bootstrapped>> {
+    let Some(auth) = &mesh.auth else { return Ok(None) };
+    let wanted = Bootstrap {
+        email: options.bootstrap_email.clone(),
+        password: options.bootstrap_password.clone(),
+        token: options.bootstrap_token.clone(),
+        workspace_name: "My workspace".to_owned(),
+    };
+    auth.bootstrap(wanted, keep).await.context("the first account cannot be made")
+}
+
+fn file_of(made: &Bootstrapped, base_url: &str) -> BootstrapFile {
+    BootstrapFile {
+        base_url: base_url.to_owned(),
+        email: made.email.clone(),
+        password: made.password.clone(),
+        workspace_id: made.workspace_id.to_string(),
+        token: made.token.clone(),
+    }
+}
+
+/// The bootstrap file with the address of this start; none when it was removed.
+fn refresh_bootstrap_file(data: &DataFolder, base_url: &str) -> anyhow::Result<Option<BootstrapFile>> {
+    let Some(kept) = BootstrapFile::read(data.path()) else { return Ok(None) };
+    let file = BootstrapFile { base_url: base_url.to_owned(), ..kept };
+    file.write(data.path()).context("the address cannot be written to the bootstrap file")?;
+    Ok(Some(file))
+}
+
+fn announce(
+    base_url: &str,
+    data: &DataFolder,
+    first_start: bool,
+    file: Option<&BootstrapFile>,
+    further_addresses: &[String],
+) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "Cairn is ready at {base_url}   (data in {})", data.path().display())?;
+    for address in further_addresses {
+        writeln!(out, "{address}")?;
+    }
+    let kept_in = data.join(bootstrap_file::FILE_NAME);
+    match file {
+        Some(file) if first_start => announce_access(&mut out, file, &kept_in)?,
+        Some(_) => writeln!(out, "Sign-in and token: {}", kept_in.display())?,
+        None => writeln!(out, "Sign in with the account that was made at the first start.")?,
+    }
+    writeln!(out, "API documentation: {base_url}/api/docs/swagger\nCtrl-C stops it.")?;
+    Ok(out.flush()?)
+}
+
+fn announce_access(
+    out: &mut impl std::io::Write,
+    file: &BootstrapFile,
+    kept_in: &std::path::Path,
+) -> anyhow::Result<()> {
+    let BootstrapFile { base_url, email, password, token, .. } = file;
+    let mcp = serde_json::json!({"mcpServers": {"cairn": {
+        "type": "http",
+        "url": format!("{base_url}/mcp"),
+        "headers": {"Authorization": format!("Bearer {token}")},
+    }}});
+    writeln!(out, "\nSign in as   {email}\nPassword     {password}\nAPI token    {token}")?;
+    writeln!(out, "(kept in {}, readable by you only)", kept_in.display())?;
+    writeln!(out, "\nAsk it something:")?;
+    writeln!(out, "  curl -s {base_url}/api/v1/search_context \\")?;
+    writeln!(out, "    -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' \\")?;
+    writeln!(out, "    -d '{{\"query\": \"How do I add my first file?\"}}'")?;
+    writeln!(out, "\nGive it to an agent (MCP client configuration):")?;
+    for line in serde_json::to_string_pretty(&mcp)?.lines() {
+        writeln!(out, "  {line}")?;
+    }
+    writeln!(out)?;
+    Ok(())
+}

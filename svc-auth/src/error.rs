@@ -1,0 +1,84 @@
+//! What can go wrong, and the one place that says what a caller reads of it.
+
+use cairn_chassis::identity::{Role, SignerError};
+use cairn_chassis::sql;
+use cairn_chassis::status::{Problem, Violation};
+use tonic::Status;
+
+/// A failure of svc-auth.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An API token that opens nothing. The text is the same for every cause, so that nobody learns which secrets
+    /// exist.
+    #[error("the token is missing, invalid, expired or deactivated: send `authorization: Bearer <token>`")]
+    TokenRefused,
+    /// A session that does not exist or has ended.
+    #[error("the session is missing, invalid or expired: sign in again")]
+    SessionRefused,
+    /// A wrong email or password; which of them is not told.
+    #[error("the email or the password is wrong")]
+    SignInRefused,
+    /// A stranger asked for the identity of a service.
+    #[error("the mesh secret is wrong: every service of a deployment needs the same one")]
+    MeshSecretRefused,
+    /// No such resource among those that the caller may know of.
+    #[error("{0} not found")]
+    NotFound(&'static str),
+    /// The caller's role in the workspace does not allow it.
+    #[error("{action} needs the role {needed}; yours is '{}'", held.as_str())]
+    RoleTooLow {
+        /// What was asked for.
+        action: &'static str,
+        /// Which roles may.
+        needed: &'static str,
+        /// Which role the caller has.
+        held: Role,
+    },
+    /// Fields break rules: all of them at once.
+    #[error("{}", describe(.0))]
+    Invalid(Vec<Violation>),
+    /// The deployment's settings are not usable.
+    #[error("{0}")]
+    Config(String),
+    /// The secrets of the first account could not be kept, so it was not made.
+    #[error("the first account's secrets cannot be kept: {0}")]
+    Unkept(#[source] std::io::Error),
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] sql::Error),
+    /// An identity could not be signed.
+    #[error(transparent)]
+    Signer(#[from] SignerError),
+    /// A password could not be hashed or its stored hash not be read.
+    #[error("password hashing failed: {0}")]
+    PasswordHash(String),
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::TokenRefused | Error::SessionRefused | Error::SignInRefused | Error::MeshSecretRefused => {
+                Self::unauthorized(error.to_string())
+            }
+            Error::NotFound(_) => Self::not_found(error.to_string()),
+            Error::RoleTooLow { .. } => Self::forbidden(error.to_string()),
+            Error::Invalid(violations) => Self::validation(violations),
+            Error::Storage(storage) => storage.into(),
+            Error::Config(_) | Error::Unkept(_) | Error::Signer(_) | Error::PasswordHash(_) => {
+                Self::internal(error)
+            }
+        }
+    }
+}
+
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        Problem::from(error).into()
+    }
+}
+
+fn describe(violations: &[Violation]) -> String {
+    let each: Vec<_> =
+        violations.iter().map(|broken| format!("{} {}", broken.path, broken.message)).collect();
+    each.join("; ")
+}

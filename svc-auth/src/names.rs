@@ -1,0 +1,44 @@
+//! The rule for names that people give to things.
+
+use cairn_chassis::status::Violation;
+
+const MAX_LENGTH: usize = 100;
+
+/// The name without the blanks around it; what is wrong with it goes to the list.
+pub(crate) fn check(path: &str, given: &str, violations: &mut Vec<Violation>) -> String {
+    let name = given.trim();
+    if name.is_empty() {
+        violations.push(Violation::new(path, "required", format!("must have 1 to {MAX_LENGTH} characters")));
+    }
+    if name.chars().count() > MAX_LENGTH {
+        violations.push(Violation::new(
+            path,
+            "too_long",
+            format!("must have at most {MAX_LENGTH} characters"),
+        ));
+    }
+    if name.chars().any(char::is_control) {
+        violations.push(Violation::new(path, "invalid", "must not contain control characters"));
+    }
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(name: &str) -> Vec<String> {
+        let mut violations = Vec::new();
+        check("name", name, &mut violations);
+        violations.into_iter().map(|violation| violation.code).collect()
+    }
+
+    #[test]
+    fn a_name_has_one_to_a_hundred_visible_characters() {
+        assert_eq!(codes(" agent "), Vec::<String>::new());
+        assert_eq!(codes(&"ä".repeat(100)), Vec::<String>::new());
+        assert_eq!(codes(&"ä".repeat(101)), ["too_long"]);
+        assert_eq!(codes(" \n"), ["required"]);
+        assert_eq!(codes("a\0b"), ["invalid"]);
+    }
+}

@@ -1,0 +1,128 @@
+//! Passwords: argon2id, never more than two at a time, and the same work whether an account exists or not.
+
+use std::fmt;
+use std::sync::Arc;
+
+use argon2::Argon2;
+use argon2::password_hash::{self, PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash};
+use cairn_chassis::entropy::Entropy;
+use cairn_chassis::status::Violation;
+use tokio::sync::Semaphore;
+
+use crate::error::Error;
+
+/// Each hash takes 19 MiB and a core for tens of milliseconds: a flood of sign-ins must not take the machine.
+const AT_ONCE: usize = 2;
+const SALT_LENGTH: usize = 16;
+const MIN_LENGTH: usize = 8;
+const MAX_LENGTH: usize = 1_024;
+
+/// Verified for accounts that do not exist. Its parameters are those of [`Argon2::default`] (a test compares them);
+/// no password is known for it.
+const NOBODY: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5IHdpdGggc2FsdA$MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY";
+
+/// Hashes and checks passwords; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Passwords(Arc<Semaphore>);
+
+impl fmt::Debug for Passwords {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Passwords").finish_non_exhaustive()
+    }
+}
+
+impl Passwords {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(AT_ONCE)))
+    }
+
+    /// The PHC string of a password.
+    pub(crate) async fn hash(&self, password: &str, entropy: &dyn Entropy) -> Result<String, Error> {
+        let mut salt = [0_u8; SALT_LENGTH];
+        entropy.fill(&mut salt);
+        let password = password.to_owned();
+        self.work(move || {
+            let hash: PasswordHash = Argon2::default().hash_password_with_salt(password.as_bytes(), &salt)?;
+            Ok(hash.to_string())
+        })
+        .await
+    }
+
+    /// Whether the password has that hash. Without a hash the answer is no, after the same work.
+    pub(crate) async fn verify(&self, password: &str, hash: Option<String>) -> Result<bool, Error> {
+        let password = password.to_owned();
+        self.work(move || {
+            let known = hash.is_some();
+            let parsed = PasswordHash::new(hash.as_deref().unwrap_or(NOBODY))?;
+            match Argon2::default().verify_password(password.as_bytes(), &parsed) {
+                Ok(()) => Ok(known),
+                Err(password_hash::Error::PasswordInvalid) => Ok(false),
+                Err(error) => Err(error),
+            }
+        })
+        .await
+    }
+
+    async fn work<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> password_hash::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let failed = |error: &dyn fmt::Display| Error::PasswordHash(error.to_string());
+        let permit = Arc::clone(&self.0).acquire_owned().await.map_err(|error| failed(&error))?;
+        let done = tokio::task::spawn_blocking(move || {
+            // Held by the work itself: a caller that gives up does not end it.
+            let _permit = permit;
+            job()
+        });
+        done.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+    }
+}
+
+/// What is wrong with a new password goes to the list.
+pub(crate) fn check(path: &str, password: &str, violations: &mut Vec<Violation>) {
+    let length = password.chars().count();
+    if length < MIN_LENGTH {
+        violations.push(Violation::new(
+            path,
+            "too_short",
+            format!("must have at least {MIN_LENGTH} characters"),
+        ));
+    }
+    if length > MAX_LENGTH {
+        violations.push(Violation::new(
+            path,
+            "too_long",
+            format!("must have at most {MAX_LENGTH} characters"),
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::entropy::SeededEntropy;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_password_opens_its_own_hash_only() {
+        let passwords = Passwords::new();
+        let hash = passwords.hash("correct horse", &SeededEntropy::new(1)).await.unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$"), "{hash}");
+        assert!(passwords.verify("correct horse", Some(hash.clone())).await.unwrap());
+        assert!(!passwords.verify("wrong horse", Some(hash)).await.unwrap());
+        assert!(!passwords.verify("correct horse", None).await.unwrap());
+        assert!(passwords.verify("x", Some("not a hash".into())).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn an_unknown_account_costs_the_same_work() {
+        let hash = Passwords::new().hash("x", &SeededEntropy::new(1)).await.unwrap();
+        let (real, nobody) = (PasswordHash::new(&hash).unwrap(), PasswordHash::new(NOBODY).unwrap());
+        assert_eq!(real.algorithm, nobody.algorithm);
+        assert_eq!(real.version, nobody.version);
+        assert_eq!(real.params, nobody.params);
+        assert_eq!(real.salt.unwrap().len(), nobody.salt.unwrap().len());
+        assert_eq!(real.hash.unwrap().len(), nobody.hash.unwrap().len());
+    }
+}

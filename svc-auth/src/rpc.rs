@@ -1,0 +1,54 @@
+//! The gRPC servers: decode, authorize, call, encode; no rule.
+
+pub(crate) mod keys;
+mod sessions;
+mod tokens;
+mod workspaces;
+
+use std::sync::Arc;
+
+use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::identity::Verifier;
+use cairn_chassis::status::Problem;
+use cairn_proto::auth::v1::key_service_server::KeyServiceServer;
+use cairn_proto::auth::v1::session_service_server::SessionServiceServer;
+use cairn_proto::auth::v1::token_service_server::TokenServiceServer;
+use cairn_proto::auth::v1::workspace_service_server::WorkspaceServiceServer;
+use cairn_proto::ids::{UserId, WorkspaceId};
+use tonic::metadata::MetadataMap;
+use tonic::service::Routes;
+
+use crate::error::Error;
+use crate::{Service, workspaces as rules};
+
+macro_rules! sized {
+    ($server:expr) => {
+        $server.max_decoding_message_size(MAX_MESSAGE_BYTES).max_encoding_message_size(MAX_MESSAGE_BYTES)
+    };
+}
+
+pub(crate) fn routes(service: &Service) -> Routes {
+    let verifier = &service.ambient.verifier;
+    let tokens = tokens::Tokens { rules: Arc::clone(&service.tokens), verifier: verifier.clone() };
+    let sessions = sessions::Sessions { rules: Arc::clone(&service.sessions), verifier: verifier.clone() };
+    let workspaces =
+        workspaces::Workspaces { rules: Arc::clone(&service.workspaces), verifier: verifier.clone() };
+    let keys = keys::KeyServer {
+        keys: Arc::clone(&service.keys),
+        identities: Arc::clone(&service.service_identities),
+    };
+    Routes::new(sized!(TokenServiceServer::new(tokens)))
+        .add_service(sized!(SessionServiceServer::new(sessions)))
+        .add_service(sized!(WorkspaceServiceServer::new(workspaces)))
+        .add_service(sized!(KeyServiceServer::new(keys)))
+}
+
+/// The signed-in person who calls.
+async fn user(verifier: &Verifier, metadata: &MetadataMap) -> Result<UserId, Problem> {
+    verifier.authenticate(metadata).await?.user_id()
+}
+
+/// A text that is no id is the id of no workspace.
+fn workspace_id(text: &str) -> Result<WorkspaceId, Error> {
+    text.parse().map_err(|_| rules::not_found())
+}

@@ -1,0 +1,73 @@
+//! SessionService.
+
+use std::sync::Arc;
+
+use cairn_chassis::identity::Verifier;
+use cairn_proto::auth::v1::session_service_server::SessionService;
+use cairn_proto::auth::v1::{
+    self as proto, CreateSessionRequest, CreateSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
+    ExchangeSessionRequest, ExchangeSessionResponse, GetSessionRequest, GetSessionResponse,
+};
+use tonic::{Request, Response, Status};
+
+use super::workspaces::encode_memberships;
+use super::{user, workspace_id};
+use crate::sessions as rules;
+use crate::users::User;
+
+#[derive(Debug)]
+pub(super) struct Sessions {
+    pub(super) rules: Arc<rules::Sessions>,
+    pub(super) verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl SessionService for Sessions {
+    async fn create_session(
+        &self,
+        request: Request<CreateSessionRequest>,
+    ) -> Result<Response<CreateSessionResponse>, Status> {
+        let message = request.get_ref();
+        let signed_in = self.rules.create(&message.email, &message.password).await?;
+        Ok(Response::new(CreateSessionResponse {
+            session_secret: signed_in.secret,
+            expires_at: Some(signed_in.expires_at.to_proto()),
+            user: Some(encode(signed_in.profile.user)),
+            memberships: encode_memberships(signed_in.profile.memberships),
+        }))
+    }
+
+    async fn exchange_session(
+        &self,
+        request: Request<ExchangeSessionRequest>,
+    ) -> Result<Response<ExchangeSessionResponse>, Status> {
+        let message = request.get_ref();
+        let workspace = message.workspace_id.as_deref().map(workspace_id).transpose()?;
+        let issued = self.rules.exchange(&message.session_secret, workspace).await?;
+        let expires_at = Some(issued.expires_at.to_proto());
+        Ok(Response::new(ExchangeSessionResponse { identity: issued.identity, expires_at }))
+    }
+
+    async fn get_session(
+        &self,
+        request: Request<GetSessionRequest>,
+    ) -> Result<Response<GetSessionResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let profile = self.rules.get(user).await?;
+        let memberships = encode_memberships(profile.memberships);
+        Ok(Response::new(GetSessionResponse { user: Some(encode(profile.user)), memberships }))
+    }
+
+    /// The secret is the proof: whoever has it may end the session.
+    async fn delete_session(
+        &self,
+        request: Request<DeleteSessionRequest>,
+    ) -> Result<Response<DeleteSessionResponse>, Status> {
+        self.rules.delete(&request.get_ref().session_secret).await?;
+        Ok(Response::new(DeleteSessionResponse {}))
+    }
+}
+
+fn encode(user: User) -> proto::User {
+    proto::User { id: user.id.to_string(), email: user.email, name: user.name }
+}

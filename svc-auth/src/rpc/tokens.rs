@@ -1,0 +1,136 @@
+//! TokenService.
+
+use std::sync::Arc;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::{Permission, Scope, Verifier};
+use cairn_proto::auth::v1::token_service_server::TokenService;
+use cairn_proto::auth::v1::{
+    self as proto, CreateTokenRequest, CreateTokenResponse, DeleteTokenRequest, DeleteTokenResponse,
+    ExchangeRequest, ExchangeResponse, ListTokensRequest, ListTokensResponse, UpdateTokenRequest,
+    UpdateTokenResponse,
+};
+use cairn_proto::ids::TokenId;
+use tonic::{Request, Response, Status};
+
+use super::{user, workspace_id};
+use crate::error::Error;
+use crate::tokens::{self as rules, Draft, Token};
+
+#[derive(Debug)]
+pub(super) struct Tokens {
+    pub(super) rules: Arc<rules::Tokens>,
+    pub(super) verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl TokenService for Tokens {
+    async fn exchange(
+        &self,
+        request: Request<ExchangeRequest>,
+    ) -> Result<Response<ExchangeResponse>, Status> {
+        let issued = self.rules.exchange(&request.get_ref().api_token).await?;
+        let expires_at = Some(issued.expires_at.to_proto());
+        Ok(Response::new(ExchangeResponse { identity: issued.identity, expires_at }))
+    }
+
+    async fn list_tokens(
+        &self,
+        request: Request<ListTokensRequest>,
+    ) -> Result<Response<ListTokensResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let workspace = workspace_id(&request.get_ref().workspace_id)?;
+        let tokens = self.rules.list(user, workspace).await?;
+        Ok(Response::new(ListTokensResponse { tokens: tokens.into_iter().map(encode).collect() }))
+    }
+
+    async fn create_token(
+        &self,
+        request: Request<CreateTokenRequest>,
+    ) -> Result<Response<CreateTokenResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let message = request.into_inner();
+        let workspace = workspace_id(&message.workspace_id)?;
+        let created = self.rules.create(user, workspace, decode(message)).await?;
+        Ok(Response::new(CreateTokenResponse { token: Some(encode(created.token)), secret: created.secret }))
+    }
+
+    async fn update_token(
+        &self,
+        request: Request<UpdateTokenRequest>,
+    ) -> Result<Response<UpdateTokenResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let message = request.get_ref();
+        let (workspace, id) = (workspace_id(&message.workspace_id)?, token_id(&message.token_id)?);
+        let token = self.rules.set_active(user, workspace, id, message.active).await?;
+        Ok(Response::new(UpdateTokenResponse { token: Some(encode(token)) }))
+    }
+
+    async fn delete_token(
+        &self,
+        request: Request<DeleteTokenRequest>,
+    ) -> Result<Response<DeleteTokenResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let message = request.get_ref();
+        let (workspace, id) = (workspace_id(&message.workspace_id)?, token_id(&message.token_id)?);
+        self.rules.delete(user, workspace, id).await?;
+        Ok(Response::new(DeleteTokenResponse {}))
+    }
+}
+
+fn token_id(text: &str) -> Result<TokenId, Error> {
+    text.parse().map_err(|_| Error::NotFound("token"))
+}
+
+fn decode(message: CreateTokenRequest) -> Draft {
+    Draft {
+        permissions: message.permissions.into_iter().map(decode_permission).collect(),
+        expires_at: message.expires_at.as_ref().map(Timestamp::from_proto),
+        folders: message.scope.map(|scope| scope.folder_ids),
+        name: message.name,
+    }
+}
+
+/// From the raw number: the generated accessor would leave out what it does not know.
+fn decode_permission(number: i32) -> Option<Permission> {
+    match proto::Permission::try_from(number).ok()? {
+        proto::Permission::Unspecified => None,
+        proto::Permission::Read => Some(Permission::Read),
+        proto::Permission::Write => Some(Permission::Write),
+        proto::Permission::Delete => Some(Permission::Delete),
+    }
+}
+
+const fn encode_permission(permission: Permission) -> proto::Permission {
+    match permission {
+        Permission::Read => proto::Permission::Read,
+        Permission::Write => proto::Permission::Write,
+        Permission::Delete => proto::Permission::Delete,
+    }
+}
+
+fn encode(token: Token) -> proto::Token {
+    let scope = match token.scope {
+        Scope::All => None,
+        Scope::Folders(folders) => {
+            Some(proto::TokenScope { folder_ids: folders.iter().map(ToString::to_string).collect() })
+        }
+    };
+    proto::Token {
+        id: token.id.to_string(),
+        workspace_id: token.workspace.to_string(),
+        owner_id: token.owner.to_string(),
+        name: token.name,
+        permissions: token
+            .permissions
+            .iter()
+            .map(|permission| encode_permission(permission).into())
+            .collect(),
+        scope,
+        last_four: token.last_four,
+        active: token.active,
+        created_at: Some(token.created_at.to_proto()),
+        expires_at: token.expires_at.map(Timestamp::to_proto),
+        last_used_at: token.last_used_at.map(Timestamp::to_proto),
+    }
+}

@@ -1,0 +1,123 @@
+//! WorkspaceService.
+
+use std::sync::Arc;
+
+use cairn_chassis::identity::{PrincipalKind, Role, Verifier};
+use cairn_proto::auth::v1::workspace_service_server::WorkspaceService;
+use cairn_proto::auth::v1::{
+    self as proto, CreateWorkspaceRequest, CreateWorkspaceResponse, DeleteWorkspaceRequest,
+    DeleteWorkspaceResponse, GetWorkspaceRequest, GetWorkspaceResponse, ListWorkspacesRequest,
+    ListWorkspacesResponse, UpdateWorkspaceRequest, UpdateWorkspaceResponse,
+};
+use tonic::{Request, Response, Status};
+
+use super::{user, workspace_id};
+use crate::workspaces::{self as rules, Changes, Membership, Workspace};
+
+#[derive(Debug)]
+pub(super) struct Workspaces {
+    pub(super) rules: Arc<rules::Workspaces>,
+    pub(super) verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl WorkspaceService for Workspaces {
+    async fn list_workspaces(
+        &self,
+        request: Request<ListWorkspacesRequest>,
+    ) -> Result<Response<ListWorkspacesResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let memberships = encode_memberships(self.rules.list(user).await?);
+        Ok(Response::new(ListWorkspacesResponse { memberships }))
+    }
+
+    async fn create_workspace(
+        &self,
+        request: Request<CreateWorkspaceRequest>,
+    ) -> Result<Response<CreateWorkspaceResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let membership = self.rules.create(user, &request.get_ref().name).await?;
+        Ok(Response::new(CreateWorkspaceResponse { membership: Some(encode_membership(membership)) }))
+    }
+
+    async fn get_workspace(
+        &self,
+        request: Request<GetWorkspaceRequest>,
+    ) -> Result<Response<GetWorkspaceResponse>, Status> {
+        let identity = self.verifier.authenticate(request.metadata()).await?;
+        let id = workspace_id(&request.get_ref().workspace_id)?;
+        let membership = match identity.principal.kind {
+            PrincipalKind::Token => encode_bound(self.rules.get_bound(identity.workspace_id()?, id).await?),
+            PrincipalKind::User | PrincipalKind::Service => {
+                encode_membership(self.rules.get(identity.user_id()?, id).await?)
+            }
+        };
+        Ok(Response::new(GetWorkspaceResponse { membership: Some(membership) }))
+    }
+
+    async fn update_workspace(
+        &self,
+        request: Request<UpdateWorkspaceRequest>,
+    ) -> Result<Response<UpdateWorkspaceResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let message = request.into_inner();
+        let id = workspace_id(&message.workspace_id)?;
+        let membership = self.rules.update(user, id, decode(message)).await?;
+        Ok(Response::new(UpdateWorkspaceResponse { membership: Some(encode_membership(membership)) }))
+    }
+
+    async fn delete_workspace(
+        &self,
+        request: Request<DeleteWorkspaceRequest>,
+    ) -> Result<Response<DeleteWorkspaceResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        self.rules.delete(user, workspace_id(&request.get_ref().workspace_id)?).await?;
+        Ok(Response::new(DeleteWorkspaceResponse {}))
+    }
+}
+
+fn decode(message: UpdateWorkspaceRequest) -> Changes {
+    let mut changes = Changes::default();
+    for field in message.update_mask.unwrap_or_default().paths {
+        match field.as_str() {
+            "name" => changes.name = Some(message.name.clone()),
+            "plan" => changes.plan = Some(message.plan.clone()),
+            _ => changes.unknown.push(field),
+        }
+    }
+    changes
+}
+
+pub(super) fn encode_memberships(memberships: Vec<Membership>) -> Vec<proto::Membership> {
+    memberships.into_iter().map(encode_membership).collect()
+}
+
+fn encode_membership(membership: Membership) -> proto::Membership {
+    let role = encode_role(membership.role).into();
+    proto::Membership { workspace: Some(encode(membership.workspace)), role }
+}
+
+/// For a token, which has no role of its own.
+fn encode_bound(workspace: Workspace) -> proto::Membership {
+    proto::Membership { workspace: Some(encode(workspace)), role: proto::Role::Unspecified.into() }
+}
+
+fn encode(workspace: Workspace) -> proto::Workspace {
+    proto::Workspace {
+        id: workspace.id.to_string(),
+        name: workspace.name,
+        plan: workspace.plan,
+        created_at: Some(workspace.created_at.to_proto()),
+        updated_at: Some(workspace.updated_at.to_proto()),
+    }
+}
+
+const fn encode_role(role: Role) -> proto::Role {
+    match role {
+        Role::Owner => proto::Role::Owner,
+        Role::Admin => proto::Role::Admin,
+        Role::Editor => proto::Role::Editor,
+        Role::Contributor => proto::Role::Contributor,
+        Role::Viewer => proto::Role::Viewer,
+    }
+}

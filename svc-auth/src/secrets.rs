@@ -1,0 +1,68 @@
+//! Secrets: made from entropy, shown once, kept as digests.
+
+use std::fmt::Write as _;
+
+use cairn_chassis::entropy::Entropy;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// The SHA-256 of a secret. Secrets are random and long, so a plain hash is enough to keep them, and looking one up
+/// by its hash tells nothing through its timing.
+pub(crate) type Digest = [u8; 32];
+
+/// What is kept of a secret.
+pub(crate) fn digest(secret: &str) -> Digest {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+/// Whether two secrets are the same, in a time that does not depend on where or whether they differ.
+pub(crate) fn same(one: &str, other: &str) -> bool {
+    digest(one).ct_eq(&digest(other)).into()
+}
+
+/// `N` random bytes in hexadecimal.
+pub(crate) fn random_hex<const N: usize>(entropy: &dyn Entropy) -> String {
+    let mut bytes = [0_u8; N];
+    entropy.fill(&mut bytes);
+    bytes.iter().fold(String::with_capacity(N * 2), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The last four characters, which are kept so that people can tell secrets apart.
+pub(crate) fn last_four(secret: &str) -> &str {
+    let start = secret.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
+    secret.get(start..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::entropy::SeededEntropy;
+
+    use super::*;
+
+    #[test]
+    fn equal_means_equal() {
+        assert!(same("mesh", "mesh"));
+        for other in ["", "mes", "mesh ", "Mesh"] {
+            assert!(!same("mesh", other), "{other}");
+        }
+    }
+
+    #[test]
+    fn random_text_has_its_length_and_is_not_repeated() {
+        let entropy = SeededEntropy::new(1);
+        let first = random_hex::<32>(&entropy);
+        assert_eq!(first.len(), 64);
+        assert_ne!(first, random_hex::<32>(&entropy));
+    }
+
+    #[test]
+    fn the_last_four_of_short_texts_are_all_of_them() {
+        assert_eq!(last_four("abcdef"), "cdef");
+        assert_eq!(last_four("äöü"), "äöü");
+        assert_eq!(last_four(""), "");
+    }
+}

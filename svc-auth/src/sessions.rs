@@ -1,0 +1,155 @@
+//! Web sessions: people sign in with a password; the session's secret becomes their cookie.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Scope};
+use cairn_chassis::sql::Db;
+use cairn_proto::ids::{SessionId, UserId, WorkspaceId};
+
+use crate::error::Error;
+use crate::keys::{Issued, Keys};
+use crate::passwords::Passwords;
+use crate::secrets::{self, Digest};
+use crate::store;
+use crate::users::{self, User};
+use crate::workspaces::{Membership, require_member};
+
+/// A session ends this long after the sign-in. The end is fixed: sliding it would cost a write per request.
+const LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const SECRET_BYTES: usize = 32;
+
+/// A person who just signed in.
+pub(crate) struct SignedIn {
+    pub(crate) secret: String,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) profile: Profile,
+}
+
+impl fmt::Debug for SignedIn {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("SignedIn").field("profile", &self.profile).finish_non_exhaustive()
+    }
+}
+
+/// A person with roles.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    pub(crate) user: User,
+    pub(crate) memberships: Vec<Membership>,
+}
+
+/// A session to store.
+pub(crate) struct NewSession {
+    pub(crate) id: SessionId,
+    pub(crate) user: UserId,
+    pub(crate) digest: Digest,
+    pub(crate) created_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// A session that was found by its secret.
+pub(crate) struct FoundSession {
+    pub(crate) user: User,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// The rules of sessions.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    db: Db,
+    ambient: Ambient,
+    keys: Arc<Keys>,
+    passwords: Passwords,
+}
+
+impl Sessions {
+    pub(crate) const fn new(db: Db, ambient: Ambient, keys: Arc<Keys>, passwords: Passwords) -> Self {
+        Self { db, ambient, keys, passwords }
+    }
+
+    /// Signs a person in. An email that no account has costs the same work and gets the same answer as a wrong
+    /// password.
+    pub(crate) async fn create(&self, email: &str, password: &str) -> Result<SignedIn, Error> {
+        let account = match users::fold_email(email) {
+            Some(email) => store::users::find_account(&self.db, &email).await?,
+            None => None,
+        };
+        let (user, hash) = account.map_or((None, None), |(user, hash)| (Some(user), hash));
+        let right = self.passwords.verify(password, hash).await?;
+        let user = user.filter(|_| right).ok_or(Error::SignInRefused)?;
+
+        let secret = secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy);
+        let now = self.ambient.clock.now();
+        let session = NewSession {
+            id: self.ambient.ids.next(),
+            user: user.id,
+            digest: secrets::digest(&secret),
+            created_at: now,
+            expires_at: now.plus(LIFETIME),
+        };
+        store::sessions::insert(&self.db, &session).await?;
+        let memberships = store::workspaces::list(&self.db, user.id).await?;
+        Ok(SignedIn { secret, expires_at: session.expires_at, profile: Profile { user, memberships } })
+    }
+
+    /// The identity of the person: in no particular workspace, so without permissions in any; or in one that the person
+    /// belongs to, with what the role there allows now.
+    pub(crate) async fn exchange(
+        &self,
+        secret: &str,
+        workspace: Option<WorkspaceId>,
+    ) -> Result<Issued, Error> {
+        let now = self.ambient.clock.now();
+        let found = store::sessions::find(&self.db, &secrets::digest(secret)).await?;
+        let session = found.filter(|session| session.expires_at > now).ok_or(Error::SessionRefused)?;
+        let membership = match workspace {
+            Some(id) => Some(self.membership(session.user.id, id).await?),
+            None => None,
+        };
+        let identity = Identity {
+            principal: Principal {
+                kind: PrincipalKind::User,
+                id: session.user.id.to_string(),
+                name: session.user.name,
+            },
+            workspace,
+            permissions: membership
+                .as_ref()
+                .map_or_else(PermissionSet::default, |membership| membership.role.permissions()),
+            scope: Scope::All,
+            plan: membership.map(|membership| membership.workspace.plan),
+            expires_at: now,
+        };
+        Ok(self.keys.issue(identity, now, Some(session.expires_at))?)
+    }
+
+    async fn membership(&self, user: UserId, workspace: WorkspaceId) -> Result<Membership, Error> {
+        let mut tx = self.db.begin_read().await?;
+        let membership = require_member(&mut tx, user, workspace).await?;
+        tx.commit().await?;
+        Ok(membership)
+    }
+
+    /// Who is signed in, with workspaces and roles.
+    pub(crate) async fn get(&self, user: UserId) -> Result<Profile, Error> {
+        let mut tx = self.db.begin_read().await?;
+        let user = store::users::find(&mut tx, user).await?.ok_or(Error::SessionRefused)?;
+        tx.commit().await?;
+        let memberships = store::workspaces::list(&self.db, user.id).await?;
+        Ok(Profile { user, memberships })
+    }
+
+    /// Ends a session; one that has ended already is no error.
+    pub(crate) async fn delete(&self, secret: &str) -> Result<(), Error> {
+        Ok(store::sessions::delete(&self.db, &secrets::digest(secret)).await?)
+    }
+
+    /// Forgets the sessions that have ended.
+    pub(crate) async fn purge(&self) -> Result<u64, Error> {
+        Ok(store::sessions::delete_ended(&self.db, self.ambient.clock.now()).await?)
+    }
+}

@@ -1,0 +1,54 @@
+//! Table `sessions`.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::on_db;
+use cairn_chassis::sql::{Db, Error, Text};
+use cairn_proto::ids::UserId;
+
+use crate::secrets::Digest;
+use crate::sessions::{FoundSession, NewSession};
+use crate::users::User;
+
+const FIND: &str = "SELECT u.id, u.email, u.name, s.expires_at \
+     FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.digest = $1";
+const INSERT: &str =
+    "INSERT INTO sessions (id, user_id, digest, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)";
+const DELETE: &str = "DELETE FROM sessions WHERE digest = $1";
+const DELETE_ENDED: &str = "DELETE FROM sessions WHERE expires_at <= $1";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[FIND, INSERT, DELETE, DELETE_ENDED];
+
+pub(crate) async fn find(db: &Db, digest: &Digest) -> Result<Option<FoundSession>, Error> {
+    let row: Option<(Text<UserId>, String, String, Timestamp)> =
+        on_db!(db, |c| sqlx::query_as(FIND).bind(digest.as_slice()).fetch_optional(c).await)?;
+    Ok(row.map(|(Text(id), email, name, expires_at)| FoundSession {
+        user: User { id, email, name },
+        expires_at,
+    }))
+}
+
+pub(crate) async fn insert(db: &Db, session: &NewSession) -> Result<(), Error> {
+    on_db!(db.writer(), |c| sqlx::query(INSERT)
+        .bind(Text(session.id))
+        .bind(Text(session.user))
+        .bind(session.digest.as_slice())
+        .bind(session.created_at)
+        .bind(session.expires_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+pub(crate) async fn delete(db: &Db, digest: &Digest) -> Result<(), Error> {
+    on_db!(db.writer(), |c| sqlx::query(DELETE).bind(digest.as_slice()).execute(c).await.map(|_| ()))
+}
+
+/// Deletes what ended by `now`; answers how many there were.
+pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<u64, Error> {
+    on_db!(db.writer(), |c| sqlx::query(DELETE_ENDED)
+        .bind(now)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))
+}

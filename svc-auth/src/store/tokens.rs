@@ -1,0 +1,194 @@
+//! Table `tokens`.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::{Permission, PermissionSet, Scope};
+use cairn_chassis::on_db;
+use cairn_chassis::sql::{self, Db, Error, Text, Tx};
+use cairn_proto::ids::{FolderId, TokenId, UserId, WorkspaceId};
+
+use super::word;
+use crate::secrets::Digest;
+use crate::tokens::{Presented, Token, Uses};
+
+/// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
+const FIND_BY_DIGEST: &str = "SELECT t.workspace_id, t.id, t.name, t.permissions, t.folders, t.active, t.expires_at, w.plan, m.role \
+     FROM tokens t \
+     JOIN workspaces w ON w.id = t.workspace_id \
+     JOIN members m ON m.workspace_id = t.workspace_id AND m.user_id = t.owner_id \
+     WHERE t.digest = $1 AND w.deleted_at IS NULL";
+const LIST: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
+     expires_at, last_used_at FROM tokens WHERE workspace_id = $1 ORDER BY created_at DESC, id DESC";
+const FIND: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
+     expires_at, last_used_at FROM tokens WHERE workspace_id = $1 AND id = $2";
+const INSERT: &str = "INSERT INTO tokens (workspace_id, id, owner_id, name, permissions, folders, digest, last_four, \
+     active, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+const SET_ACTIVE: &str = "UPDATE tokens SET active = $3 WHERE workspace_id = $1 AND id = $2";
+const DELETE: &str = "DELETE FROM tokens WHERE workspace_id = $1 AND id = $2";
+const RECORD_USE: &str = "UPDATE tokens SET last_used_at = $3 \
+     WHERE workspace_id = $1 AND id = $2 AND (last_used_at IS NULL OR last_used_at < $3)";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[FIND_BY_DIGEST, LIST, FIND, INSERT, SET_ACTIVE, DELETE, RECORD_USE];
+
+#[derive(sqlx::FromRow)]
+struct PresentedRow {
+    workspace_id: Text<WorkspaceId>,
+    id: Text<TokenId>,
+    name: String,
+    permissions: String,
+    folders: Option<String>,
+    active: bool,
+    expires_at: Option<Timestamp>,
+    plan: String,
+    role: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    workspace_id: Text<WorkspaceId>,
+    id: Text<TokenId>,
+    owner_id: Text<UserId>,
+    name: String,
+    permissions: String,
+    folders: Option<String>,
+    last_four: String,
+    active: bool,
+    created_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    last_used_at: Option<Timestamp>,
+}
+
+impl TryFrom<PresentedRow> for Presented {
+    type Error = Error;
+
+    fn try_from(row: PresentedRow) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.id.0,
+            workspace: row.workspace_id.0,
+            name: row.name,
+            granted: read_permissions(&row.permissions)?,
+            scope: read_scope(row.folders.as_deref())?,
+            active: row.active,
+            expires_at: row.expires_at,
+            plan: row.plan,
+            owner_role: word("members.role", &row.role)?,
+        })
+    }
+}
+
+impl TryFrom<Row> for Token {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.id.0,
+            workspace: row.workspace_id.0,
+            owner: row.owner_id.0,
+            name: row.name,
+            permissions: read_permissions(&row.permissions)?,
+            scope: read_scope(row.folders.as_deref())?,
+            last_four: row.last_four,
+            active: row.active,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+            last_used_at: row.last_used_at,
+        })
+    }
+}
+
+/// A token with the plan of its workspace and the role of its owner; none when either is gone.
+pub(crate) async fn find_by_digest(db: &Db, digest: &Digest) -> Result<Option<Presented>, Error> {
+    let row: Option<PresentedRow> =
+        on_db!(db, |c| sqlx::query_as(FIND_BY_DIGEST).bind(digest.as_slice()).fetch_optional(c).await)?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// The tokens of a workspace, newest first.
+pub(crate) async fn list(tx: &mut Tx, workspace: WorkspaceId) -> Result<Vec<Token>, Error> {
+    let rows: Vec<Row> = on_db!(tx, |c| sqlx::query_as(LIST).bind(Text(workspace)).fetch_all(c).await)?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+pub(crate) async fn find(tx: &mut Tx, workspace: WorkspaceId, id: TokenId) -> Result<Option<Token>, Error> {
+    let row: Option<Row> =
+        on_db!(tx, |c| sqlx::query_as(FIND).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
+    row.map(TryInto::try_into).transpose()
+}
+
+pub(crate) async fn insert(tx: &mut Tx, token: &Token, digest: &Digest) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(token.workspace))
+        .bind(Text(token.id))
+        .bind(Text(token.owner))
+        .bind(&token.name)
+        .bind(write_permissions(token.permissions))
+        .bind(write_scope(&token.scope))
+        .bind(digest.as_slice())
+        .bind(&token.last_four)
+        .bind(token.active)
+        .bind(token.created_at)
+        .bind(token.expires_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+pub(crate) async fn set_active(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: TokenId,
+    active: bool,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(SET_ACTIVE)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .bind(active)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: TokenId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))
+}
+
+/// Records uses in one transaction. An earlier one never replaces a later one, and a token that is gone is skipped.
+pub(crate) async fn record_uses(db: &Db, uses: &Uses) -> Result<(), Error> {
+    let mut tx = db.begin_write().await?;
+    for ((workspace, id), at) in uses {
+        on_db!(tx, |c| sqlx::query(RECORD_USE)
+            .bind(Text(workspace))
+            .bind(Text(id))
+            .bind(at)
+            .execute(c)
+            .await
+            .map(|_| ()))?;
+    }
+    tx.commit().await
+}
+
+fn write_permissions(permissions: PermissionSet) -> String {
+    permissions.iter().map(Permission::as_str).collect::<Vec<_>>().join(",")
+}
+
+fn read_permissions(text: &str) -> Result<PermissionSet, Error> {
+    let words = text.split(',').filter(|word| !word.is_empty());
+    words.map(|name| word::<Permission>("tokens.permissions", name)).collect()
+}
+
+fn write_scope(scope: &Scope) -> Option<String> {
+    match scope {
+        Scope::All => None,
+        Scope::Folders(folders) => Some(sql::json_list(folders.iter())),
+    }
+}
+
+/// A scope that cannot be read is an error, never the whole workspace.
+fn read_scope(folders: Option<&str>) -> Result<Scope, Error> {
+    let Some(text) = folders else {
+        return Ok(Scope::All);
+    };
+    let folders: Vec<FolderId> = serde_json::from_str(text)
+        .map_err(|error| Error::corrupt(format!("tokens.folders is not a list of ids: {error}")))?;
+    Ok(Scope::Folders(folders.into()))
+}

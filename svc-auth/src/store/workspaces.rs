@@ -1,0 +1,134 @@
+//! Tables `workspaces` and `members`.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::Role;
+use cairn_chassis::on_db;
+use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_proto::ids::{UserId, WorkspaceId};
+
+use super::word;
+use crate::workspaces::{Changes, Membership, Workspace};
+
+const LIST: &str = "SELECT w.id, w.name, w.plan, w.created_at, w.updated_at, m.role \
+     FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+     WHERE m.user_id = $1 AND w.deleted_at IS NULL ORDER BY w.name, w.id";
+const FIND_MEMBERSHIP: &str = "SELECT w.id, w.name, w.plan, w.created_at, w.updated_at, m.role \
+     FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+     WHERE m.user_id = $1 AND m.workspace_id = $2 AND w.deleted_at IS NULL";
+const FIND: &str =
+    "SELECT id, name, plan, created_at, updated_at FROM workspaces WHERE id = $1 AND deleted_at IS NULL";
+const INSERT: &str =
+    "INSERT INTO workspaces (id, name, plan, created_at, updated_at) VALUES ($1, $2, $3, $4, $5)";
+const INSERT_MEMBER: &str =
+    "INSERT INTO members (workspace_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)";
+const UPDATE: &str = "UPDATE workspaces SET name = COALESCE($2, name), plan = COALESCE($3, plan), updated_at = $4 \
+     WHERE id = $1 AND deleted_at IS NULL RETURNING id, name, plan, created_at, updated_at";
+const MARK_DELETED: &str = "UPDATE workspaces SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] =
+    &[LIST, FIND_MEMBERSHIP, FIND, INSERT, INSERT_MEMBER, UPDATE, MARK_DELETED];
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: Text<WorkspaceId>,
+    name: String,
+    plan: String,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct MembershipRow {
+    #[sqlx(flatten)]
+    workspace: Row,
+    role: String,
+}
+
+impl From<Row> for Workspace {
+    fn from(row: Row) -> Self {
+        let Row { id: Text(id), name, plan, created_at, updated_at } = row;
+        Self { id, name, plan, created_at, updated_at }
+    }
+}
+
+impl TryFrom<MembershipRow> for Membership {
+    type Error = Error;
+
+    fn try_from(row: MembershipRow) -> Result<Self, Error> {
+        Ok(Self { workspace: row.workspace.into(), role: word("members.role", &row.role)? })
+    }
+}
+
+/// The workspaces of a person, by name.
+pub(crate) async fn list(db: &Db, user: UserId) -> Result<Vec<Membership>, Error> {
+    let rows: Vec<MembershipRow> = on_db!(db, |c| sqlx::query_as(LIST).bind(Text(user)).fetch_all(c).await)?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+pub(crate) async fn find_membership(
+    tx: &mut Tx,
+    user: UserId,
+    id: WorkspaceId,
+) -> Result<Option<Membership>, Error> {
+    let row: Option<MembershipRow> = on_db!(tx, |c| sqlx::query_as(FIND_MEMBERSHIP)
+        .bind(Text(user))
+        .bind(Text(id))
+        .fetch_optional(c)
+        .await)?;
+    row.map(TryInto::try_into).transpose()
+}
+
+pub(crate) async fn find(db: &Db, id: WorkspaceId) -> Result<Option<Workspace>, Error> {
+    let row: Option<Row> = on_db!(db, |c| sqlx::query_as(FIND).bind(Text(id)).fetch_optional(c).await)?;
+    Ok(row.map(Into::into))
+}
+
+pub(crate) async fn insert(tx: &mut Tx, workspace: &Workspace) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(workspace.id))
+        .bind(&workspace.name)
+        .bind(&workspace.plan)
+        .bind(workspace.created_at)
+        .bind(workspace.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+pub(crate) async fn insert_member(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    user: UserId,
+    role: Role,
+    now: Timestamp,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT_MEMBER)
+        .bind(Text(workspace))
+        .bind(Text(user))
+        .bind(role.as_str())
+        .bind(now)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+pub(crate) async fn update(
+    tx: &mut Tx,
+    id: WorkspaceId,
+    changes: &Changes,
+    now: Timestamp,
+) -> Result<Option<Workspace>, Error> {
+    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(UPDATE)
+        .bind(Text(id))
+        .bind(changes.name.as_deref())
+        .bind(changes.plan.as_deref())
+        .bind(now)
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(Into::into))
+}
+
+pub(crate) async fn mark_deleted(tx: &mut Tx, id: WorkspaceId, now: Timestamp) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(MARK_DELETED).bind(Text(id)).bind(now).execute(c).await.map(|_| ()))
+}

@@ -1,0 +1,26 @@
+use cairn_chassis::on_db;
+use cairn_chassis::sql;
+
+use super::*;
+use crate::doctor::{CHECKS, examine};
+
+#[tokio::test]
+async fn a_new_deployment_is_sound_and_every_damage_is_named() {
+    let damages = [
+        ("UPDATE members SET role = 'viewer'", "every live workspace has an owner"),
+        ("UPDATE members SET role = 'king'", "every role is one that there is"),
+        ("UPDATE tokens SET last_four = 'x'", "every token is known by a whole digest"),
+        ("UPDATE signing_keys SET state = 'retired'", "one signing key is active"),
+    ];
+    for (damage, rule) in damages {
+        for world in worlds().await {
+            let checks = cairn_chassis::doctor::statements(CHECKS);
+            sql::prepare_all(&world.service.db, &checks).await.unwrap();
+            let storage = &world._storage.config;
+            assert_eq!(examine(storage, &|_| {}).await.unwrap(), Some(Vec::new()), "{}", world.engine);
+            on_db!(world.service.db.writer(), |c| sqlx::query(damage).execute(c).await.map(|_| ())).unwrap();
+            let found = examine(storage, &|_| {}).await.unwrap().unwrap();
+            assert!(found.iter().any(|finding| finding.rule == rule), "{} {damage}: {found:?}", world.engine);
+        }
+    }
+}

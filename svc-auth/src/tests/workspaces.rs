@@ -1,0 +1,127 @@
+use cairn_proto::auth::v1::{
+    CreateWorkspaceRequest, DeleteWorkspaceRequest, GetWorkspaceRequest, ListWorkspacesRequest, Membership,
+    Role as ProtoRole, UpdateWorkspaceRequest,
+};
+use prost_types::FieldMask;
+
+use super::*;
+
+impl World {
+    async fn list_workspaces(&self, person: &Person) -> Vec<Membership> {
+        let request = person.request(ListWorkspacesRequest {});
+        self.workspaces().list_workspaces(request).await.unwrap().into_inner().memberships
+    }
+
+    async fn get(&self, person: &Person, workspace_id: &str) -> Result<Membership, Status> {
+        let request = person.request(GetWorkspaceRequest { workspace_id: workspace_id.to_owned() });
+        Ok(self.workspaces().get_workspace(request).await?.into_inner().membership.unwrap())
+    }
+
+    async fn create(&self, person: &Person, name: &str) -> Result<Membership, Status> {
+        let request = person.request(CreateWorkspaceRequest { name: name.to_owned() });
+        Ok(self.workspaces().create_workspace(request).await?.into_inner().membership.unwrap())
+    }
+
+    /// Changes the fields of the mask to these values.
+    async fn update(
+        &self,
+        person: &Person,
+        name: &str,
+        plan: &str,
+        mask: &[&str],
+    ) -> Result<Membership, Status> {
+        let message = UpdateWorkspaceRequest {
+            workspace_id: self.workspace(),
+            name: name.to_owned(),
+            plan: plan.to_owned(),
+            update_mask: Some(FieldMask { paths: mask.iter().map(|path| (*path).to_owned()).collect() }),
+        };
+        let response = self.workspaces().update_workspace(person.request(message)).await?;
+        Ok(response.into_inner().membership.unwrap())
+    }
+
+    async fn delete_workspace(&self, person: &Person) -> Result<(), Status> {
+        let request = person.request(DeleteWorkspaceRequest { workspace_id: self.workspace() });
+        self.workspaces().delete_workspace(request).await.map(|_| ())
+    }
+}
+
+#[tokio::test]
+async fn a_person_sees_their_own_workspaces_by_name() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let made = world.create(&owner, " Archive ").await.unwrap();
+        assert_eq!(made.role(), ProtoRole::Owner);
+        let workspace = made.workspace.clone().unwrap();
+        assert_eq!((workspace.name.as_str(), workspace.plan.as_str()), ("Archive", "selfhosted"));
+
+        let names: Vec<_> =
+            world.list_workspaces(&owner).await.into_iter().map(|of| of.workspace.unwrap().name).collect();
+        assert_eq!(names, ["Archive", "Home"], "{}", world.engine);
+        let stranger = world.stranger("stranger@example.com").await;
+        assert!(world.list_workspaces(&stranger).await.is_empty());
+        assert_eq!(reason(world.get(&stranger, &workspace.id).await), Reason::NotFound);
+        assert_eq!(world.get(&owner, &workspace.id).await.unwrap(), made);
+        assert_eq!(broken(world.create(&owner, "").await), [("name".to_owned(), "required".to_owned())]);
+    }
+}
+
+#[tokio::test]
+async fn a_token_sees_the_one_workspace_that_it_opens() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let other = world.create(&owner, "Other").await.unwrap().workspace.unwrap().id;
+        let issued = world.service.tokens.exchange(&world.first.token).await.unwrap();
+        let token = Person { id: owner.id, identity: issued.identity };
+        let membership = world.get(&token, &world.workspace()).await.unwrap();
+        assert_eq!(membership.role(), ProtoRole::Unspecified);
+        assert_eq!(membership.workspace.unwrap().name, "Home");
+        assert_eq!(reason(world.get(&token, &other).await), Reason::NotFound);
+        let list = world.workspaces().list_workspaces(token.request(ListWorkspacesRequest {})).await;
+        assert_eq!(reason(list), Reason::Forbidden, "{}", world.engine);
+
+        world.delete_workspace(&owner).await.unwrap();
+        assert_eq!(reason(world.get(&token, &world.workspace()).await), Reason::NotFound);
+    }
+}
+
+#[tokio::test]
+async fn roles_decide_what_may_be_changed() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let admin = world.member("admin@example.com", Role::Admin).await;
+        let editor = world.member("editor@example.com", Role::Editor).await;
+        let stranger = world.stranger("stranger@example.com").await;
+
+        world.clock.advance(MINUTE);
+        let renamed = world.update(&admin, "New", "", &["name"]).await.unwrap();
+        assert_eq!(renamed.role(), ProtoRole::Admin);
+        let workspace = renamed.workspace.unwrap();
+        assert_eq!((workspace.name.as_str(), workspace.plan.as_str()), ("New", "selfhosted"));
+        assert_eq!(workspace.updated_at, Some(world.clock.now().to_proto()));
+        assert_eq!(reason(world.update(&admin, "", "free", &["plan"]).await), Reason::Forbidden);
+        assert_eq!(reason(world.update(&editor, "Mine", "", &["name"]).await), Reason::Forbidden);
+        assert_eq!(reason(world.update(&stranger, "Mine", "", &["name"]).await), Reason::NotFound);
+        assert_eq!(reason(world.delete_workspace(&admin).await), Reason::Forbidden);
+        assert_eq!(reason(world.delete_workspace(&stranger).await), Reason::NotFound);
+
+        let both = world.update(&owner, "Both", "team", &["name", "plan"]).await.unwrap().workspace.unwrap();
+        assert_eq!((both.name.as_str(), both.plan.as_str()), ("Both", "team"));
+        world.delete_workspace(&owner).await.unwrap();
+        assert_eq!(reason(world.delete_workspace(&owner).await), Reason::NotFound, "{}", world.engine);
+        assert_eq!(reason(world.get(&owner, &world.workspace()).await), Reason::NotFound);
+        assert!(world.list_workspaces(&owner).await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_bad_change_is_told_everything_at_once() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let found = broken(world.update(&owner, "", "gold", &["name", "plan", "colour"]).await);
+        let expected = [("updateMask", "unknown_field"), ("name", "required"), ("plan", "invalid")];
+        assert_eq!(found, expected.map(|(path, code)| (path.to_owned(), code.to_owned())));
+        assert_eq!(broken(world.update(&owner, "x", "free", &[]).await)[0].1, "required");
+        assert_eq!(world.get(&owner, &world.workspace()).await.unwrap().workspace.unwrap().name, "Home");
+    }
+}

@@ -1,0 +1,249 @@
+//! API tokens: who may make, see and end them, and their exchange for a signed identity.
+//!
+//! Owners and admins of a workspace manage all of its tokens. Everybody else sees and manages the tokens that they
+//! made themselves: for them another member's token does not exist.
+
+mod draft;
+mod last_use;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Role, Scope};
+use cairn_chassis::sql::{Db, Tx};
+use cairn_chassis::token_format;
+use cairn_proto::ids::{TokenId, UserId, WorkspaceId};
+
+use self::draft::Checked;
+pub(crate) use self::draft::Draft;
+use self::last_use::LastUse;
+pub(crate) use self::last_use::Uses;
+use crate::error::Error;
+use crate::keys::{Issued, Keys};
+use crate::secrets::{self, Digest};
+use crate::store;
+use crate::workspaces::{is_manager, require_member};
+
+/// What may be known about an API token after its creation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// The token, which is not the secret.
+    pub(crate) id: TokenId,
+    /// The one workspace that it opens.
+    pub(crate) workspace: WorkspaceId,
+    /// Who made it and whose role caps it.
+    pub(crate) owner: UserId,
+    /// For people to read.
+    pub(crate) name: String,
+    /// What was granted.
+    pub(crate) permissions: PermissionSet,
+    /// Which part of the workspace it opens.
+    pub(crate) scope: Scope,
+    /// The end of the secret, for telling tokens apart.
+    pub(crate) last_four: String,
+    /// A token that is not active is refused.
+    pub(crate) active: bool,
+    /// When it was made.
+    pub(crate) created_at: Timestamp,
+    /// When it ends, if it does.
+    pub(crate) expires_at: Option<Timestamp>,
+    /// When it was last exchanged, to the minute after a restart.
+    pub(crate) last_used_at: Option<Timestamp>,
+}
+
+/// A new token with its secret, this once.
+pub(crate) struct Created {
+    pub(crate) token: Token,
+    pub(crate) secret: String,
+}
+
+impl fmt::Debug for Created {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Created").field("token", &self.token).finish_non_exhaustive()
+    }
+}
+
+/// What an exchange needs of a token, its workspace and its owner's membership.
+pub(crate) struct Presented {
+    pub(crate) id: TokenId,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) name: String,
+    pub(crate) granted: PermissionSet,
+    pub(crate) scope: Scope,
+    pub(crate) active: bool,
+    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) plan: String,
+    pub(crate) owner_role: Role,
+}
+
+/// The rules of tokens.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    db: Db,
+    ambient: Ambient,
+    keys: Arc<Keys>,
+    last_use: LastUse,
+}
+
+impl Tokens {
+    pub(crate) fn new(db: Db, ambient: Ambient, keys: Arc<Keys>) -> Self {
+        Self { db, ambient, keys, last_use: LastUse::default() }
+    }
+
+    /// The identity that a token stands for now. The checks run on every exchange, so a change of the token, of its
+    /// owner's role or of the workspace holds at the next one.
+    pub(crate) async fn exchange(&self, secret: &str) -> Result<Issued, Error> {
+        if !token_format::is_well_formed(secret) {
+            return Err(Error::TokenRefused);
+        }
+        let found = store::tokens::find_by_digest(&self.db, &secrets::digest(secret)).await?;
+        let now = self.ambient.clock.now();
+        let is_open = |token: &Presented| token.active && token.expires_at.is_none_or(|end| end > now);
+        let token = found.filter(is_open).ok_or(Error::TokenRefused)?;
+
+        self.last_use.note(token.workspace, token.id, now);
+        let identity = Identity {
+            principal: Principal { kind: PrincipalKind::Token, id: token.id.to_string(), name: token.name },
+            workspace: Some(token.workspace),
+            // May be empty, after a change of role: the caller is known then, and may do nothing.
+            permissions: token.granted.intersection(token.owner_role.permissions()),
+            scope: token.scope,
+            plan: Some(token.plan),
+            expires_at: now,
+        };
+        Ok(self.keys.issue(identity, now, token.expires_at)?)
+    }
+
+    /// The tokens of a workspace that the person may manage, newest first.
+    pub(crate) async fn list(&self, user: UserId, workspace: WorkspaceId) -> Result<Vec<Token>, Error> {
+        let mut tx = self.db.begin_read().await?;
+        let role = require_member(&mut tx, user, workspace).await?.role;
+        let mut tokens = store::tokens::list(&mut tx, workspace).await?;
+        tx.commit().await?;
+        tokens.retain(|token| may_manage(role, user, token));
+        for token in &mut tokens {
+            self.last_use.refresh(token);
+        }
+        Ok(tokens)
+    }
+
+    /// Makes a token that its maker owns.
+    pub(crate) async fn create(
+        &self,
+        user: UserId,
+        workspace: WorkspaceId,
+        draft: Draft,
+    ) -> Result<Created, Error> {
+        let mut tx = self.db.begin_write().await?;
+        let role = require_member(&mut tx, user, workspace).await?.role;
+        let checked = draft.check(role, self.ambient.clock.now())?;
+        let secret = token_format::generate(&*self.ambient.entropy);
+        let created = self.insert(&mut tx, user, workspace, checked, secret).await?;
+        tx.commit().await?;
+        Ok(created)
+    }
+
+    /// Makes a workspace's first token, with every permission, as part of a larger step.
+    pub(crate) async fn create_first(
+        &self,
+        tx: &mut Tx,
+        user: UserId,
+        workspace: WorkspaceId,
+        name: &str,
+        secret: String,
+    ) -> Result<Created, Error> {
+        let everything = Checked {
+            name: name.to_owned(),
+            permissions: PermissionSet::all(),
+            scope: Scope::All,
+            expires_at: None,
+        };
+        self.insert(tx, user, workspace, everything, secret).await
+    }
+
+    /// Activates or deactivates a token.
+    pub(crate) async fn set_active(
+        &self,
+        user: UserId,
+        workspace: WorkspaceId,
+        id: TokenId,
+        active: bool,
+    ) -> Result<Token, Error> {
+        let mut tx = self.db.begin_write().await?;
+        let mut token = require_manageable(&mut tx, user, workspace, id).await?;
+        store::tokens::set_active(&mut tx, workspace, id, active).await?;
+        tx.commit().await?;
+        token.active = active;
+        self.last_use.refresh(&mut token);
+        Ok(token)
+    }
+
+    /// Removes a token for good.
+    pub(crate) async fn delete(
+        &self,
+        user: UserId,
+        workspace: WorkspaceId,
+        id: TokenId,
+    ) -> Result<(), Error> {
+        let mut tx = self.db.begin_write().await?;
+        require_manageable(&mut tx, user, workspace, id).await?;
+        store::tokens::delete(&mut tx, workspace, id).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Writes down when tokens were last used; what cannot be written is kept for the next time.
+    pub(crate) async fn flush_last_use(&self) -> Result<(), Error> {
+        let uses = self.last_use.take();
+        if uses.is_empty() {
+            return Ok(());
+        }
+        let written = store::tokens::record_uses(&self.db, &uses).await;
+        if written.is_err() {
+            self.last_use.put_back(uses);
+        }
+        Ok(written?)
+    }
+
+    async fn insert(
+        &self,
+        tx: &mut Tx,
+        user: UserId,
+        workspace: WorkspaceId,
+        checked: Checked,
+        secret: String,
+    ) -> Result<Created, Error> {
+        let token = Token {
+            id: self.ambient.ids.next(),
+            workspace,
+            owner: user,
+            name: checked.name,
+            permissions: checked.permissions,
+            scope: checked.scope,
+            last_four: secrets::last_four(&secret).to_owned(),
+            active: true,
+            created_at: self.ambient.clock.now(),
+            expires_at: checked.expires_at,
+            last_used_at: None,
+        };
+        let digest: Digest = secrets::digest(&secret);
+        store::tokens::insert(tx, &token, &digest).await?;
+        Ok(Created { token, secret })
+    }
+}
+
+async fn require_manageable(
+    tx: &mut Tx,
+    user: UserId,
+    workspace: WorkspaceId,
+    id: TokenId,
+) -> Result<Token, Error> {
+    let role = require_member(tx, user, workspace).await?.role;
+    let found = store::tokens::find(tx, workspace, id).await?;
+    found.filter(|token| may_manage(role, user, token)).ok_or(Error::NotFound("token"))
+}
+
+fn may_manage(role: Role, user: UserId, token: &Token) -> bool {
+    is_manager(role) || token.owner == user
+}

@@ -1,0 +1,52 @@
+//! People with accounts.
+
+use cairn_proto::ids::UserId;
+
+const MAX_EMAIL_LENGTH: usize = 254;
+
+/// A person with an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct User {
+    /// The account.
+    pub(crate) id: UserId,
+    /// Folded to lower case.
+    pub(crate) email: String,
+    /// For people to read.
+    pub(crate) name: String,
+}
+
+/// A person to store.
+pub(crate) struct NewUser<'a> {
+    pub(crate) id: UserId,
+    pub(crate) email: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) password_hash: &'a str,
+}
+
+/// The one spelling of an email address; `None` when the text is none. The domain may be a bare host: a deployment of
+/// one's own starts with `owner@localhost`.
+pub(crate) fn fold_email(text: &str) -> Option<String> {
+    let email = text.trim().to_lowercase();
+    let (local, domain) = email.split_once('@')?;
+    let odd = |character: char| character.is_whitespace() || character.is_control() || character == '@';
+    if local.is_empty() || domain.is_empty() || local.contains(odd) || domain.contains(odd) {
+        return None;
+    }
+    (email.len() <= MAX_EMAIL_LENGTH).then_some(email)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_email_has_one_spelling() {
+        assert_eq!(fold_email(" Owner@LocalHost ").as_deref(), Some("owner@localhost"));
+        assert_eq!(fold_email("ÄRA@Example.com").as_deref(), Some("ära@example.com"));
+        for odd in
+            ["", "owner", "@", "a@", "@b", "a b@c", "a@b@c", "a\0@c", &format!("{}@b", "a".repeat(254))]
+        {
+            assert_eq!(fold_email(odd), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Workspaces and who belongs to them.
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::Role;
+use cairn_chassis::sql::{Db, Tx};
+use cairn_chassis::status::Violation;
+use cairn_proto::ids::{UserId, WorkspaceId};
+
+use crate::error::Error;
+use crate::{names, store};
+
+/// The plans of the contract's limit table.
+pub const PLANS: [&str; 7] = ["free", "starter", "studio", "team", "pro", "business", "selfhosted"];
+
+/// The unit that tokens, content and limits belong to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Workspace {
+    /// The workspace.
+    pub(crate) id: WorkspaceId,
+    /// For people to read.
+    pub(crate) name: String,
+    /// One of [`PLANS`].
+    pub(crate) plan: String,
+    /// When it was made.
+    pub(crate) created_at: Timestamp,
+    /// When its name or plan last changed.
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A workspace with a person's role in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Membership {
+    /// The workspace.
+    pub(crate) workspace: Workspace,
+    /// The person's role.
+    pub(crate) role: Role,
+}
+
+/// What is to change; `None` stays as it is.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) name: Option<String>,
+    pub(crate) plan: Option<String>,
+    /// Fields that were named and cannot be changed.
+    pub(crate) unknown: Vec<String>,
+}
+
+/// The rules of workspaces.
+#[derive(Debug)]
+pub(crate) struct Workspaces {
+    db: Db,
+    ambient: Ambient,
+    default_plan: String,
+}
+
+impl Workspaces {
+    pub(crate) fn new(db: Db, ambient: Ambient, default_plan: String) -> Self {
+        Self { db, ambient, default_plan }
+    }
+
+    /// The workspaces of a person, by name.
+    pub(crate) async fn list(&self, user: UserId) -> Result<Vec<Membership>, Error> {
+        Ok(store::workspaces::list(&self.db, user).await?)
+    }
+
+    /// Makes a workspace that the person owns.
+    pub(crate) async fn create(&self, user: UserId, name: &str) -> Result<Membership, Error> {
+        let mut violations = Vec::new();
+        let name = names::check("name", name, &mut violations);
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations));
+        }
+        let mut tx = self.db.begin_write().await?;
+        if store::users::find(&mut tx, user).await?.is_none() {
+            return Err(Error::SessionRefused);
+        }
+        let membership = self.create_in(&mut tx, user, name).await?;
+        tx.commit().await?;
+        Ok(membership)
+    }
+
+    /// The same as part of a larger step, with a name that was checked.
+    pub(crate) async fn create_in(
+        &self,
+        tx: &mut Tx,
+        user: UserId,
+        name: String,
+    ) -> Result<Membership, Error> {
+        let now = self.ambient.clock.now();
+        let workspace = Workspace {
+            id: self.ambient.ids.next(),
+            name,
+            plan: self.default_plan.clone(),
+            created_at: now,
+            updated_at: now,
+        };
+        let membership = Membership { workspace, role: Role::Owner };
+        store::workspaces::insert(tx, &membership.workspace).await?;
+        store::workspaces::insert_member(tx, membership.workspace.id, user, membership.role, now).await?;
+        Ok(membership)
+    }
+
+    /// A workspace of the person.
+    pub(crate) async fn get(&self, user: UserId, id: WorkspaceId) -> Result<Membership, Error> {
+        let mut tx = self.db.begin_read().await?;
+        let membership = require_member(&mut tx, user, id).await?;
+        tx.commit().await?;
+        Ok(membership)
+    }
+
+    /// The workspace that a token is bound to.
+    pub(crate) async fn get_bound(&self, bound_to: WorkspaceId, id: WorkspaceId) -> Result<Workspace, Error> {
+        if bound_to != id {
+            return Err(not_found());
+        }
+        store::workspaces::find(&self.db, id).await?.ok_or_else(not_found)
+    }
+
+    /// Renames a workspace (owner, admin) or changes its plan (owner).
+    pub(crate) async fn update(
+        &self,
+        user: UserId,
+        id: WorkspaceId,
+        mut changes: Changes,
+    ) -> Result<Membership, Error> {
+        let mut tx = self.db.begin_write().await?;
+        let membership = require_member(&mut tx, user, id).await?;
+        if changes.name.is_some() {
+            require_manager(membership.role, "renaming a workspace")?;
+        }
+        if changes.plan.is_some() {
+            require_owner(membership.role, "changing the plan")?;
+        }
+        check(&mut changes)?;
+        let now = self.ambient.clock.now();
+        let workspace = store::workspaces::update(&mut tx, id, &changes, now).await?.ok_or_else(not_found)?;
+        tx.commit().await?;
+        Ok(Membership { workspace, ..membership })
+    }
+
+    /// Closes a workspace (owner): nobody finds it any more, and its tokens are refused.
+    pub(crate) async fn delete(&self, user: UserId, id: WorkspaceId) -> Result<(), Error> {
+        let mut tx = self.db.begin_write().await?;
+        let membership = require_member(&mut tx, user, id).await?;
+        require_owner(membership.role, "deleting a workspace")?;
+        store::workspaces::mark_deleted(&mut tx, id, self.ambient.clock.now()).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}
+
+/// The workspace with the person's role. One that does not exist and one of strangers look the same.
+pub(crate) async fn require_member(tx: &mut Tx, user: UserId, id: WorkspaceId) -> Result<Membership, Error> {
+    store::workspaces::find_membership(tx, user, id).await?.ok_or_else(not_found)
+}
+
+/// Whether the role may manage what belongs to other members.
+pub(crate) const fn is_manager(role: Role) -> bool {
+    match role {
+        Role::Owner | Role::Admin => true,
+        Role::Editor | Role::Contributor | Role::Viewer => false,
+    }
+}
+
+pub(crate) const fn not_found() -> Error {
+    Error::NotFound("workspace")
+}
+
+fn require_manager(held: Role, action: &'static str) -> Result<(), Error> {
+    if is_manager(held) {
+        return Ok(());
+    }
+    Err(Error::RoleTooLow { action, needed: "'owner' or 'admin'", held })
+}
+
+fn require_owner(held: Role, action: &'static str) -> Result<(), Error> {
+    if held == Role::Owner {
+        return Ok(());
+    }
+    Err(Error::RoleTooLow { action, needed: "'owner'", held })
+}
+
+fn check(changes: &mut Changes) -> Result<(), Error> {
+    let mut violations = Vec::new();
+    for field in &changes.unknown {
+        let message = format!("'{field}' cannot be changed; these can: name, plan");
+        violations.push(Violation::new("updateMask", "unknown_field", message));
+    }
+    if changes.unknown.is_empty() && changes.name.is_none() && changes.plan.is_none() {
+        violations.push(Violation::new("updateMask", "required", "must name what to change: name, plan"));
+    }
+    if let Some(name) = changes.name.take() {
+        changes.name = Some(names::check("name", &name, &mut violations));
+    }
+    if let Some(plan) = &changes.plan
+        && !PLANS.contains(&plan.as_str())
+    {
+        violations.push(Violation::new("plan", "invalid", format!("must be one of: {}", PLANS.join(", "))));
+    }
+    if violations.is_empty() { Ok(()) } else { Err(Error::Invalid(violations)) }
+}

@@ -1,0 +1,289 @@
+//! The rules of batches: many writes in one transaction, all of them or none.
+
+use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::identity::Permission;
+use cairn_chassis::sql::Tx;
+use cairn_chassis::status::Violation;
+use cairn_proto::ids::{FileId, FolderId};
+use uuid::Uuid;
+
+use crate::Error;
+use crate::bodied::with_bodied_records;
+use crate::bodies::Body;
+use crate::files::{self, File, Files};
+use crate::folders::{self, Folder, Folders};
+use crate::scope::Caller;
+use crate::service::Context;
+use crate::store;
+
+const MAX_WRITES: usize = 1_000;
+const MAX_CONTENT_BYTES: usize = 24 * 1024 * 1024;
+/// Marks the index of an earlier write where an id of a folder could stand.
+const EARLIER: char = '#';
+
+/// One write.
+#[derive(Debug, Clone)]
+pub(crate) enum Write {
+    CreateFile(files::Draft),
+    UpdateFile(String, files::Patch),
+    DeleteFile(String),
+    CreateFolder(folders::Draft),
+    UpdateFolder(String, folders::Patch),
+    DeleteFolder(String),
+}
+
+impl Write {
+    /// What it takes.
+    pub(crate) const fn needs(&self) -> Permission {
+        match self {
+            Self::DeleteFile(_) | Self::DeleteFolder(_) => Permission::Delete,
+            Self::CreateFile(_) | Self::UpdateFile(..) | Self::CreateFolder(_) | Self::UpdateFolder(..) => {
+                Permission::Write
+            }
+        }
+    }
+
+    fn content_bytes(&self) -> usize {
+        match self {
+            Self::CreateFile(draft) => draft.content.len(),
+            Self::UpdateFile(_, patch) => patch.content.as_ref().map_or(0, String::len),
+            Self::DeleteFile(_) | Self::CreateFolder(_) | Self::UpdateFolder(..) | Self::DeleteFolder(_) => 0,
+        }
+    }
+
+    /// The folder that it names.
+    fn folder(&mut self) -> Option<(&'static str, &mut String)> {
+        match self {
+            Self::CreateFile(draft) => draft.folder_id.as_mut().map(|id| ("folderId", id)),
+            Self::UpdateFile(_, patch) => patch.folder_id.as_mut()?.as_mut().map(|id| ("folderId", id)),
+            Self::CreateFolder(draft) => draft.parent_id.as_mut().map(|id| ("parentId", id)),
+            Self::UpdateFolder(_, patch) => patch.parent_id.as_mut()?.as_mut().map(|id| ("parentId", id)),
+            Self::DeleteFile(_) | Self::DeleteFolder(_) => None,
+        }
+    }
+}
+
+/// What became of one write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    File(File),
+    Folder(Folder),
+    Deleted(String),
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) outcomes: Vec<Outcome>,
+    /// 0 when nothing has changed.
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+/// A write whose fields obey their rules.
+enum Checked {
+    CreateFile(FileId, files::CheckedDraft, Body),
+    UpdateFile(FileId, files::CheckedPatch, Option<Body>),
+    DeleteFile(FileId),
+    CreateFolder(FolderId, String, Option<FolderId>),
+    UpdateFolder(FolderId, folders::Checked),
+    DeleteFolder(FolderId),
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Batches {
+    context: Context,
+    files: Files,
+    folders: Folders,
+}
+
+impl Batches {
+    pub(crate) fn new(context: Context) -> Self {
+        Self { files: Files::new(context.clone()), folders: Folders::new(context.clone()), context }
+    }
+
+    /// Carries out all writes, or none and says all that is wrong.
+    pub(crate) async fn write(&self, caller: &Caller, writes: Vec<Write>) -> Result<Done, Error> {
+        check_size(&writes)?;
+        let checked = self.check(writes).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        // Of batches and of all that changes the tree, one at a time: so nobody waits in a circle.
+        store::folders::lock_tree(&mut tx, caller.workspace).await?;
+        self.hold_bodies(&mut tx, caller, &checked).await?;
+
+        let mut outcomes = Vec::with_capacity(checked.len());
+        let mut entries = Vec::with_capacity(checked.len());
+        let mut wrong = Vec::new();
+        for (place, write) in checked.into_iter().enumerate() {
+            match self.apply(&mut tx, caller, write, &mut entries).await {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) => wrong.extend(violations_of(place, error)?),
+            }
+        }
+        if !wrong.is_empty() {
+            tx.rollback().await?;
+            return Err(Error::Invalid(wrong));
+        }
+        let entries = with_bodied_records(&mut tx, caller.workspace, entries).await?;
+        let last = feed::append(&mut tx, caller.workspace, &entries, self.context.clock.now()).await?;
+        self.context.feed.commit(tx, caller.workspace, last).await?;
+        let first = if entries.is_empty() { 0 } else { last + 1 - entries.len() as u64 };
+        Ok(Done { outcomes, first, last })
+    }
+
+    async fn check(&self, writes: Vec<Write>) -> Result<Vec<Checked>, Error> {
+        let ids: Vec<Uuid> = writes.iter().map(|_| self.context.ids.next()).collect();
+        let makes_folder: Vec<bool> =
+            writes.iter().map(|write| matches!(write, Write::CreateFolder(_))).collect();
+        let mut checked = Vec::with_capacity(writes.len());
+        let mut wrong = Vec::new();
+        for (place, (mut write, id)) in writes.into_iter().zip(&ids).enumerate() {
+            let earlier = |index: usize| {
+                let is_folder = index < place && makes_folder.get(index) == Some(&true);
+                ids.get(index).filter(|_| is_folder).map(Uuid::to_string)
+            };
+            let checking = match resolve(&mut write, earlier) {
+                Ok(()) => check_one(write, *id).await,
+                Err(error) => Err(error),
+            };
+            match checking {
+                Ok(write) => checked.push(write),
+                Err(error) => wrong.extend(violations_of(place, error)?),
+            }
+        }
+        if wrong.is_empty() { Ok(checked) } else { Err(Error::Invalid(wrong)) }
+    }
+
+    /// In the order of their hashes, as whoever removes bodies takes them.
+    async fn hold_bodies(&self, tx: &mut Tx, caller: &Caller, writes: &[Checked]) -> Result<(), Error> {
+        let mut bodies: Vec<&Body> = writes.iter().filter_map(body_of).collect();
+        bodies.sort_by(|one, other| one.hash.cmp(&other.hash));
+        bodies.dedup_by(|one, other| one.hash == other.hash);
+        for body in bodies {
+            store::bodies::put(tx, caller.workspace, body).await?;
+        }
+        Ok(())
+    }
+
+    async fn apply(
+        &self,
+        tx: &mut Tx,
+        caller: &Caller,
+        write: Checked,
+        entries: &mut Vec<Entry>,
+    ) -> Result<Outcome, Error> {
+        match write {
+            Checked::CreateFile(id, draft, body) => {
+                entries.push(Entry::upsert(Kind::File, id));
+                Ok(Outcome::File(self.files.create_in(tx, caller, id, draft, &body).await?))
+            }
+            Checked::UpdateFile(id, patch, body) => {
+                let (file, is_changed) = self.files.update_in(tx, caller, id, patch, body.as_ref()).await?;
+                entries.extend(is_changed.then(|| Entry::upsert(Kind::File, id)));
+                Ok(Outcome::File(file))
+            }
+            Checked::DeleteFile(id) => {
+                self.files.delete_in(tx, caller, id).await?;
+                entries.push(Entry::delete(Kind::File, id));
+                Ok(Outcome::Deleted(id.to_string()))
+            }
+            Checked::CreateFolder(id, name, parent) => {
+                entries.push(Entry::upsert(Kind::Folder, id));
+                Ok(Outcome::Folder(self.folders.create_in(tx, caller, id, name, parent).await?))
+            }
+            Checked::UpdateFolder(id, patch) => {
+                let (folder, is_changed) = self.folders.update_in(tx, caller, id, patch).await?;
+                entries.extend(is_changed.then(|| Entry::upsert(Kind::Folder, id)));
+                Ok(Outcome::Folder(folder))
+            }
+            Checked::DeleteFolder(id) => {
+                let (deletion, _) = self.folders.delete_in(tx, caller, id).await?;
+                let taken = store::trash::taken(tx, &deletion).await?;
+                entries.extend(taken.into_iter().map(|(kind, id)| Entry::delete(kind, id)));
+                Ok(Outcome::Deleted(id.to_string()))
+            }
+        }
+    }
+}
+
+fn check_size(writes: &[Write]) -> Result<(), Error> {
+    if writes.len() > MAX_WRITES {
+        let message = format!("a batch has at most {MAX_WRITES} writes; this one has {}", writes.len());
+        return Err(Error::invalid("writes", "too_long", message));
+    }
+    let bytes: usize = writes.iter().map(Write::content_bytes).sum();
+    if bytes > MAX_CONTENT_BYTES {
+        let message =
+            format!("a batch has at most {MAX_CONTENT_BYTES} bytes of content; this one has {bytes}");
+        return Err(Error::invalid("writes", "too_long", message));
+    }
+    Ok(())
+}
+
+/// Puts the id of the folder that an earlier write makes where the write names that one by its index.
+fn resolve(write: &mut Write, earlier: impl Fn(usize) -> Option<String>) -> Result<(), Error> {
+    let Some((path, id)) = write.folder() else { return Ok(()) };
+    let Some(index) = id.strip_prefix(EARLIER) else { return Ok(()) };
+    let found = index.parse().ok().and_then(earlier);
+    *id = found.ok_or_else(|| {
+        let message = "'#' and an index name an earlier write of this batch that makes a folder";
+        Error::invalid(path, "invalid", message)
+    })?;
+    Ok(())
+}
+
+async fn check_one(write: Write, id: Uuid) -> Result<Checked, Error> {
+    Ok(match write {
+        Write::CreateFile(draft) => {
+            let mut draft = files::check_draft(draft)?;
+            let body = Body::of(std::mem::take(&mut draft.content)).await?;
+            Checked::CreateFile(FileId(id), draft, body)
+        }
+        Write::UpdateFile(id, patch) => {
+            let id = files::parse(&id)?;
+            let mut patch = files::check(patch)?;
+            let body = match patch.content.take() {
+                Some(content) => Some(Body::of(content).await?),
+                None => None,
+            };
+            Checked::UpdateFile(id, patch, body)
+        }
+        Write::DeleteFile(id) => Checked::DeleteFile(files::parse(&id)?),
+        Write::CreateFolder(draft) => {
+            let (name, parent) = folders::check_draft(draft)?;
+            Checked::CreateFolder(FolderId(id), name, parent)
+        }
+        Write::UpdateFolder(id, patch) => Checked::UpdateFolder(folders::parse(&id)?, folders::check(patch)?),
+        Write::DeleteFolder(id) => Checked::DeleteFolder(folders::parse(&id)?),
+    })
+}
+
+const fn body_of(write: &Checked) -> Option<&Body> {
+    match write {
+        Checked::CreateFile(_, _, body) => Some(body),
+        Checked::UpdateFile(_, _, body) => body.as_ref(),
+        Checked::DeleteFile(_)
+        | Checked::CreateFolder(..)
+        | Checked::UpdateFolder(..)
+        | Checked::DeleteFolder(_) => None,
+    }
+}
+
+/// What is wrong with one write, under its place; what is no fault of the caller stays an error.
+fn violations_of(place: usize, error: Error) -> Result<Vec<Violation>, Error> {
+    let path = format!("writes[{place}]");
+    let code = if matches!(error, Error::NotFound { .. }) {
+        "not_found"
+    } else if matches!(error, Error::OutOfScope(_)) {
+        "out_of_scope"
+    } else if matches!(error, Error::VersionConflict { .. }) {
+        "version_conflict"
+    } else if let Error::Invalid(violations) = error {
+        let under = |broken: Violation| Violation { path: format!("{path}.{}", broken.path), ..broken };
+        return Ok(violations.into_iter().map(under).collect());
+    } else {
+        return Err(error);
+    };
+    Ok(vec![Violation::new(path, code, error.to_string())])
+}

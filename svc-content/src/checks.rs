@@ -1,0 +1,166 @@
+//! The rules that single fields obey; every violation of a request is gathered before it is refused.
+
+use std::str::FromStr;
+
+use cairn_chassis::status::Violation;
+
+use crate::Error;
+
+/// Bytes of a file's content.
+pub(crate) const MAX_CONTENT_BYTES: usize = 5 * 1024 * 1024;
+const MAX_NAME_CHARS: usize = 255;
+const MAX_TAGS: usize = 50;
+const MAX_TAG_CHARS: usize = 100;
+
+/// Gathers violations.
+#[derive(Debug, Default)]
+pub(crate) struct Checks {
+    violations: Vec<Violation>,
+}
+
+impl Checks {
+    pub(crate) fn violation(&mut self, path: &str, code: &str, message: impl Into<String>) {
+        self.violations.push(Violation::new(path, code, message));
+    }
+
+    /// Ends the checks.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        if self.violations.is_empty() { Ok(()) } else { Err(Error::Invalid(self.violations)) }
+    }
+
+    /// A name is one step of a path, for people and for the virtual filesystem.
+    pub(crate) fn name(&mut self, name: &str) {
+        if name.trim().is_empty() {
+            return self.violation("name", "required", "give a name");
+        }
+        if name.chars().count() > MAX_NAME_CHARS {
+            self.violation("name", "too_long", format!("a name has at most {MAX_NAME_CHARS} characters"));
+        }
+        if name == "." || name == ".." {
+            self.violation("name", "invalid", "'.' and '..' mean folders in a path and cannot be names");
+        }
+        if name.contains('/') {
+            self.violation("name", "invalid", "a name has no '/'; put the file into a folder instead");
+        }
+        if name.contains(char::is_control) {
+            self.violation("name", "invalid", "a name has no control characters");
+        }
+    }
+
+    /// Content is text of at most 5 MiB.
+    pub(crate) fn content(&mut self, content: &str) {
+        if content.len() > MAX_CONTENT_BYTES {
+            let message =
+                format!("content has {} bytes; at most {MAX_CONTENT_BYTES} are kept", content.len());
+            self.violation("content", "too_long", message);
+        }
+        if content.contains('\0') {
+            self.violation("content", "invalid", "content is text and has no NUL character");
+        }
+    }
+
+    /// Tags without repetition, in their order.
+    pub(crate) fn tags(&mut self, tags: Vec<String>) -> Vec<String> {
+        let mut kept: Vec<String> = Vec::with_capacity(tags.len().min(MAX_TAGS));
+        let mut is_too_many = false;
+        for (place, tag) in tags.into_iter().enumerate() {
+            let path = format!("tags[{place}]");
+            if tag.trim().is_empty() {
+                self.violation(&path, "required", "a tag has at least one character");
+            } else if tag.chars().count() > MAX_TAG_CHARS {
+                self.violation(&path, "too_long", format!("a tag has at most {MAX_TAG_CHARS} characters"));
+            } else if tag.contains(char::is_control) {
+                self.violation(&path, "invalid", "a tag has no control characters");
+            } else if kept.contains(&tag) {
+                continue;
+            } else if kept.len() == MAX_TAGS {
+                is_too_many = true;
+                break;
+            } else {
+                kept.push(tag);
+            }
+        }
+        if is_too_many {
+            self.violation("tags", "too_long", format!("a file has at most {MAX_TAGS} tags"));
+        }
+        kept
+    }
+
+    /// An id that a field refers to.
+    pub(crate) fn id<T: FromStr>(&mut self, path: &str, text: &str) -> Option<T> {
+        let id = text.parse().ok();
+        if id.is_none() {
+            self.violation(path, "invalid", "an id is a UUID, such as 0199c0de-0000-7000-8000-000000000001");
+        }
+        id
+    }
+
+    /// An id that a field refers to, when the field is there.
+    pub(crate) fn optional_id<T: FromStr>(&mut self, path: &str, text: Option<&str>) -> Option<T> {
+        text.and_then(|text| self.id(path, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(check: impl FnOnce(&mut Checks)) -> Vec<(String, String)> {
+        let mut checks = Checks::default();
+        check(&mut checks);
+        checks.violations.into_iter().map(|violation| (violation.path, violation.code)).collect()
+    }
+
+    #[test]
+    fn names_have_limits() {
+        for good in ["a", "ä b.md", &"é".repeat(255), "...", ".hidden", "a\\b"] {
+            assert_eq!(codes(|checks| checks.name(good)), [], "{good}");
+        }
+        for (bad, code) in [
+            ("", "required"),
+            ("  ", "required"),
+            (".", "invalid"),
+            ("..", "invalid"),
+            ("a/b", "invalid"),
+            ("a\0", "invalid"),
+            ("a\nb", "invalid"),
+            ("a\u{85}b", "invalid"),
+            (&"é".repeat(256), "too_long"),
+        ] {
+            assert_eq!(codes(|checks| checks.name(bad)), [("name".to_owned(), code.to_owned())], "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn content_has_limits() {
+        assert_eq!(codes(|checks| checks.content("")), []);
+        assert_eq!(codes(|checks| checks.content(&"x".repeat(5_242_880))), []);
+        assert_eq!(codes(|checks| checks.content(&"x".repeat(5_242_881))).len(), 1);
+        assert_eq!(codes(|checks| checks.content("a\0b")).len(), 1);
+    }
+
+    #[test]
+    fn tags_keep_their_order_once() {
+        let texts = |tags: &[&str]| tags.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
+        let mut checks = Checks::default();
+        assert_eq!(checks.tags(texts(&["b", "a", "b", "c", "a"])), ["b", "a", "c"]);
+        assert!(checks.finish().is_ok());
+
+        let fifty: Vec<_> = (0..50).map(|number| number.to_string()).collect();
+        assert_eq!(codes(|checks| assert_eq!(checks.tags(fifty.clone()).len(), 50)), []);
+        let repeated: Vec<_> = fifty.iter().chain(&fifty).cloned().collect();
+        assert_eq!(codes(|checks| assert_eq!(checks.tags(repeated).len(), 50)), []);
+        let more: Vec<_> = (0..51).map(|number| number.to_string()).collect();
+        assert_eq!(codes(|checks| drop(checks.tags(more))), [("tags".into(), "too_long".into())]);
+        let odd = texts(&["", &"x".repeat(100), &"x".repeat(101), "a\0"]);
+        let found = codes(|checks| drop(checks.tags(odd)));
+        assert_eq!(
+            found,
+            [
+                ("tags[0]".into(), "required".into()),
+                ("tags[2]".into(), "too_long".into()),
+                ("tags[3]".into(), "invalid".into())
+            ]
+        );
+    }
+}

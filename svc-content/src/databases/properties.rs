@@ -1,0 +1,329 @@
+//! The properties of a database: ten types, each with what its values need to know.
+
+use std::collections::HashSet;
+
+use cairn_proto::ids::{DatabaseId, PropertyId};
+use serde::{Deserialize, Serialize};
+
+use crate::checks::Checks;
+use crate::files::fold;
+
+pub(super) const MAX_PROPERTIES: usize = 200;
+const MAX_OPTIONS: usize = 500;
+const MAX_NAME_CHARS: usize = 255;
+const MAX_COLOR_CHARS: usize = 50;
+
+/// Which values a property takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PropertyType {
+    Text,
+    Number,
+    Boolean,
+    Date,
+    Select,
+    MultiSelect,
+    Url,
+    Relation,
+    FileReference,
+    AssetReference,
+}
+
+impl PropertyType {
+    /// Whether values name other things by their ids.
+    pub(crate) const fn is_reference(self) -> bool {
+        matches!(self, Self::Relation | Self::FileReference | Self::AssetReference)
+    }
+
+    /// Whether values are choices among options.
+    pub(crate) const fn has_options(self) -> bool {
+        matches!(self, Self::Select | Self::MultiSelect)
+    }
+
+    /// The contract's spelling.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Date => "date",
+            Self::Select => "select",
+            Self::MultiSelect => "multi_select",
+            Self::Url => "url",
+            Self::Relation => "relation",
+            Self::FileReference => "file_reference",
+            Self::AssetReference => "asset_reference",
+        }
+    }
+}
+
+/// A choice of a select.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PropertyOption {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) color: String,
+}
+
+/// What a type needs to know besides itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    #[serde(default)]
+    pub(crate) options: Vec<PropertyOption>,
+    #[serde(default)]
+    pub(crate) multiple: bool,
+    #[serde(default)]
+    pub(crate) relation_database_id: Option<DatabaseId>,
+}
+
+/// A typed column of a database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Property {
+    pub(crate) id: PropertyId,
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: PropertyType,
+    #[serde(default)]
+    pub(crate) is_primary: bool,
+    #[serde(default)]
+    pub(crate) config: Settings,
+}
+
+impl Property {
+    /// The option with that id.
+    pub(crate) fn option(&self, id: &str) -> Option<&PropertyOption> {
+        self.config.options.iter().find(|option| option.id == id)
+    }
+
+    /// The option that a text names, by id or by name.
+    pub(crate) fn option_named(&self, text: &str) -> Option<&PropertyOption> {
+        let by_name = || self.config.options.iter().find(|option| option.name == text);
+        let folded = || {
+            let wanted = fold(text);
+            self.config.options.iter().find(|option| fold(&option.name) == wanted)
+        };
+        self.option(text).or_else(by_name).or_else(folded)
+    }
+
+    /// Where an option stands among the options, which is how its records are ordered.
+    pub(crate) fn option_place(&self, id: &str) -> Option<usize> {
+        self.config.options.iter().position(|option| option.id == id)
+    }
+
+    /// The names of the options, for a caller who gave none of them.
+    pub(crate) fn choices(&self) -> String {
+        let names: Vec<&str> = self.config.options.iter().map(|option| option.name.as_str()).collect();
+        if names.is_empty() { "there are no options yet".to_owned() } else { names.join(", ") }
+    }
+}
+
+/// An option as a caller gives it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OptionDraft {
+    /// Empty for a new one.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) color: String,
+}
+
+/// Settings as a caller gives them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SettingsDraft {
+    pub(crate) options: Vec<OptionDraft>,
+    pub(crate) multiple: bool,
+    pub(crate) relation_database_id: Option<String>,
+}
+
+/// A property to be added.
+#[derive(Debug, Clone)]
+pub(crate) struct PropertyDraft {
+    pub(crate) name: String,
+    /// Absent when the caller named none that there is.
+    pub(crate) kind: Option<PropertyType>,
+    pub(crate) config: Option<SettingsDraft>,
+}
+
+/// Changes to a property: what is absent stays.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PropertyPatch {
+    pub(crate) name: Option<String>,
+    pub(crate) config: Option<SettingsDraft>,
+    pub(crate) position: Option<u32>,
+    pub(crate) unknown_fields: Vec<String>,
+}
+
+/// A name of a property, a view or an option: no step of a path, so it may hold a slash.
+pub(super) fn check_label(checks: &mut Checks, path: &str, name: &str) {
+    if name.trim().is_empty() {
+        checks.violation(path, "required", "give a name");
+    } else if name.chars().count() > MAX_NAME_CHARS {
+        checks.violation(path, "too_long", format!("a name has at most {MAX_NAME_CHARS} characters"));
+    }
+    if name.contains(char::is_control) {
+        checks.violation(path, "invalid", "a name has no control characters");
+    }
+}
+
+/// Settings that obey the rules of their type; `before` is what the property has now.
+pub(super) fn check_settings(
+    checks: &mut Checks,
+    kind: PropertyType,
+    draft: SettingsDraft,
+    before: Option<&Settings>,
+    mut new_id: impl FnMut() -> String,
+) -> Settings {
+    if !kind.has_options() && !draft.options.is_empty() {
+        let message = format!("only select and multi_select have options, not {}", kind.as_str());
+        checks.violation("config.options", "invalid", message);
+    }
+    if !kind.is_reference() && draft.multiple {
+        let message = format!("only references and relations may be multiple, not {}", kind.as_str());
+        checks.violation("config.multiple", "invalid", message);
+    }
+    let options = if kind.has_options() {
+        check_options(checks, draft.options, before, &mut new_id)
+    } else {
+        Vec::new()
+    };
+    if before.is_some_and(|settings| settings.multiple && !draft.multiple) {
+        let message = "records may hold several ids by now: it stays multiple";
+        checks.violation("config.multiple", "invalid", message);
+    }
+    let relation_database_id = check_relation(checks, kind, draft.relation_database_id.as_deref(), before);
+    Settings { options, multiple: draft.multiple && kind.is_reference(), relation_database_id }
+}
+
+fn check_relation(
+    checks: &mut Checks,
+    kind: PropertyType,
+    text: Option<&str>,
+    before: Option<&Settings>,
+) -> Option<DatabaseId> {
+    const PATH: &str = "config.relationDatabaseId";
+    let given: Option<DatabaseId> = checks.optional_id(PATH, text);
+    let known = before.and_then(|settings| settings.relation_database_id);
+    if kind != PropertyType::Relation {
+        if text.is_some() {
+            let message = format!("only a relation names a database, not {}", kind.as_str());
+            checks.violation(PATH, "invalid", message);
+        }
+        return None;
+    }
+    if text.is_none() && known.is_none() {
+        checks.violation(PATH, "required", "a relation names the database whose records it holds");
+    }
+    if known.is_some() && given.is_some() && given != known {
+        checks.violation(PATH, "invalid", "the database of a relation is fixed: add another property");
+    }
+    given.or(known)
+}
+
+fn check_options(
+    checks: &mut Checks,
+    drafts: Vec<OptionDraft>,
+    before: Option<&Settings>,
+    new_id: &mut impl FnMut() -> String,
+) -> Vec<PropertyOption> {
+    if drafts.len() > MAX_OPTIONS {
+        checks.violation("config.options", "too_many", format!("at most {MAX_OPTIONS} options"));
+        return Vec::new();
+    }
+    let known: &[PropertyOption] = before.map_or(&[], |settings| &settings.options);
+    let mut names = HashSet::new();
+    let mut ids = HashSet::new();
+    let mut options = Vec::with_capacity(drafts.len());
+    for (place, draft) in drafts.into_iter().enumerate() {
+        let at = format!("config.options[{place}]");
+        check_label(checks, &format!("{at}.name"), &draft.name);
+        if !names.insert(fold(&draft.name)) {
+            checks.violation(&format!("{at}.name"), "duplicate", "another option has that name");
+        }
+        if draft.color.chars().count() > MAX_COLOR_CHARS || draft.color.contains(char::is_control) {
+            let message = format!("a color is a word of at most {MAX_COLOR_CHARS} characters");
+            checks.violation(&format!("{at}.color"), "invalid", message);
+        }
+        // An option without an id that has the name of one that there is means that one: agents know names.
+        let found = match draft.id.as_str() {
+            "" => known.iter().find(|option| option.name == draft.name),
+            id => known.iter().find(|option| option.id == id),
+        };
+        if found.is_none() && !draft.id.is_empty() {
+            let message = "no such option: leave the id out to make a new one";
+            checks.violation(&format!("{at}.id"), "invalid", message);
+        }
+        let id = found.map_or_else(&mut *new_id, |option| option.id.clone());
+        if !ids.insert(id.clone()) {
+            checks.violation(&format!("{at}.id"), "duplicate", "the option is there twice");
+        }
+        options.push(PropertyOption { id, name: draft.name, color: draft.color });
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    fn checked(
+        kind: PropertyType,
+        draft: SettingsDraft,
+        before: Option<&Settings>,
+    ) -> (Settings, Vec<String>) {
+        let mut checks = Checks::default();
+        let mut next = 0;
+        let settings = check_settings(&mut checks, kind, draft, before, || {
+            next += 1;
+            format!("option-{next}")
+        });
+        let paths = match checks.finish() {
+            Err(Error::Invalid(violations)) => violations.into_iter().map(|found| found.path).collect(),
+            _ => Vec::new(),
+        };
+        (settings, paths)
+    }
+
+    fn option(id: &str, name: &str) -> OptionDraft {
+        OptionDraft { id: id.into(), name: name.into(), color: String::new() }
+    }
+
+    #[test]
+    fn options_keep_their_ids() {
+        let draft = SettingsDraft {
+            options: vec![option("", "Open"), option("", "Done")],
+            ..SettingsDraft::default()
+        };
+        let (before, paths) = checked(PropertyType::Select, draft, None);
+        assert!(paths.is_empty(), "{paths:?}");
+        let draft = SettingsDraft {
+            options: vec![option("option-2", "Finished"), option("", "Open")],
+            ..SettingsDraft::default()
+        };
+        let (after, paths) = checked(PropertyType::Select, draft, Some(&before));
+        assert!(paths.is_empty(), "{paths:?}");
+        let (first, second) = (&after.options[0], &after.options[1]);
+        assert_eq!((first.id.as_str(), first.name.as_str()), ("option-2", "Finished"));
+        assert_eq!((second.id.as_str(), second.name.as_str()), ("option-1", "Open"));
+    }
+
+    #[test]
+    fn settings_fit_their_type() {
+        let everything = || SettingsDraft {
+            options: vec![option("", "a"), option("", "A"), option("x", "")],
+            multiple: true,
+            relation_database_id: Some("no id".into()),
+        };
+        let (_, paths) = checked(PropertyType::Select, everything(), None);
+        for path in
+            ["config.multiple", "config.options[1].name", "config.options[2].id", "config.relationDatabaseId"]
+        {
+            assert!(paths.iter().any(|found| found == path), "{path} {paths:?}");
+        }
+        let (_, paths) = checked(PropertyType::Relation, SettingsDraft::default(), None);
+        assert_eq!(paths, ["config.relationDatabaseId"]);
+        let before = Settings { multiple: true, ..Settings::default() };
+        let (_, paths) = checked(PropertyType::FileReference, SettingsDraft::default(), Some(&before));
+        assert_eq!(paths, ["config.multiple"]);
+    }
+}

@@ -1,0 +1,235 @@
+//! Changes of a database's properties and views.
+
+use cairn_proto::ids::{PropertyId, ViewId};
+
+use super::properties::{
+    MAX_PROPERTIES, Property, PropertyDraft, PropertyPatch, PropertyType, Settings, check_label,
+    check_settings,
+};
+use super::views::{MAX_VIEWS, View, ViewDraft, ViewPatch};
+use super::{Database, Databases, Records, locked, parse};
+use crate::Error;
+use crate::checks::Checks;
+use crate::files::Written;
+use crate::scope::Caller;
+use crate::store;
+
+/// What was changed within a database, and the place at which it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Placed<T> {
+    pub(crate) item: T,
+    pub(crate) position: usize,
+}
+
+impl Databases {
+    /// Adds a property behind the others.
+    pub(crate) async fn create_property(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        draft: PropertyDraft,
+    ) -> Result<Written<Placed<Property>>, Error> {
+        let id: PropertyId = self.context.ids.next();
+        let mut checks = Checks::default();
+        check_label(&mut checks, "name", &draft.name);
+        let kind = draft.kind.unwrap_or_else(|| {
+            checks.violation("type", "required", "give a property type, such as text, number or select");
+            PropertyType::Text
+        });
+        let config = draft.config.unwrap_or_default();
+        let config = check_settings(&mut checks, kind, config, None, || self.new_option_id());
+        // Before the transaction: a second connection within one could wait for ever in a small pool.
+        self.check_relation(&mut checks, caller, &config).await?;
+
+        let mut tx = self.context.db.begin_write().await?;
+        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        if database.properties.len() >= MAX_PROPERTIES {
+            let message = format!("a database has at most {MAX_PROPERTIES} properties");
+            checks.violation("name", "too_many", message);
+        }
+        checks.finish()?;
+
+        let property = Property { id, name: draft.name, kind, is_primary: false, config };
+        database.properties.push(property.clone());
+        let now = self.context.clock.now();
+        database.updated_at = now;
+        store::databases::update(&mut tx, &database).await?;
+        let written = self.announce(tx, database, Records::Untouched, now).await?;
+        Ok(placed_property(written, property))
+    }
+
+    /// Changes a property. Options that are gone are taken from the records that hold them.
+    pub(crate) async fn update_property(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        property_id: &str,
+        patch: PropertyPatch,
+    ) -> Result<Written<Placed<Property>>, Error> {
+        let mut tx = self.context.db.begin_write().await?;
+        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let (place, before) = property_of(&database, property_id)?;
+        let mut property = before.clone();
+        let mut checks = Checks::default();
+        for field in &patch.unknown_fields {
+            let message = format!("'{field}' cannot be updated; name, config and position can");
+            checks.violation("updateMask", "invalid", message);
+        }
+        if let Some(name) = patch.name {
+            check_label(&mut checks, "name", &name);
+            property.name = name;
+        }
+        if let Some(config) = patch.config {
+            property.config = check_settings(&mut checks, before.kind, config, Some(&before.config), || {
+                self.new_option_id()
+            });
+        }
+        checks.finish()?;
+
+        database.properties.remove(place);
+        let last = database.properties.len();
+        let position = patch.position.map_or(place, |wanted| wanted as usize).min(last);
+        database.properties.insert(position, property.clone());
+        let now = self.context.clock.now();
+        database.updated_at = now;
+        store::databases::update(&mut tx, &database).await?;
+        if property.config.options != before.config.options {
+            store::cells::follow_options(&mut tx, &database, &property).await?;
+        }
+        let is_shown_anew = property.name != before.name || property.config.options != before.config.options;
+        let records = if is_shown_anew { Records::Changed } else { Records::Untouched };
+        let written = self.announce(tx, database, records, now).await?;
+        Ok(placed_property(written, property))
+    }
+
+    /// Removes a property with its values. Versions keep what they hold.
+    pub(crate) async fn delete_property(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        property_id: &str,
+    ) -> Result<u64, Error> {
+        let mut tx = self.context.db.begin_write().await?;
+        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let (place, property) = property_of(&database, property_id)?;
+        if property.is_primary {
+            let message = "the primary property titles the records and cannot be deleted";
+            return Err(Error::invalid("fieldId", "primary", message));
+        }
+        database.properties.remove(place);
+        for view in &mut database.views {
+            view.forget(property.id);
+        }
+        let now = self.context.clock.now();
+        database.updated_at = now;
+        store::databases::update(&mut tx, &database).await?;
+        store::cells::forget_property(&mut tx, &database, property.id).await?;
+        Ok(self.announce(tx, database, Records::Changed, now).await?.position)
+    }
+
+    /// Saves a view behind the others.
+    pub(crate) async fn create_view(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        draft: ViewDraft,
+    ) -> Result<Written<Placed<View>>, Error> {
+        let id: ViewId = self.context.ids.next();
+        let mut tx = self.context.db.begin_write().await?;
+        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let mut checks = Checks::default();
+        if database.views.len() >= MAX_VIEWS {
+            checks.violation("name", "too_many", format!("a database has at most {MAX_VIEWS} views"));
+        }
+        let mut view = View {
+            id,
+            name: String::new(),
+            filters: Vec::new(),
+            sorts: Vec::new(),
+            hidden_field_ids: Vec::new(),
+            is_default: false,
+        };
+        let patch = ViewPatch {
+            name: Some(draft.name),
+            filters: Some(draft.filters),
+            sorts: Some(draft.sorts),
+            hidden_field_ids: Some(draft.hidden_field_ids),
+            ..ViewPatch::default()
+        };
+        view.apply(&mut checks, &database, patch);
+        checks.finish()?;
+        let position = database.views.len();
+        database.views.push(view.clone());
+        let now = self.context.clock.now();
+        database.updated_at = now;
+        store::databases::update(&mut tx, &database).await?;
+        let written = self.announce(tx, database, Records::Untouched, now).await?;
+        Ok(Written { item: Placed { item: view, position }, position: written.position })
+    }
+
+    /// Changes a view.
+    pub(crate) async fn update_view(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        view_id: &str,
+        patch: ViewPatch,
+    ) -> Result<Written<Placed<View>>, Error> {
+        let mut tx = self.context.db.begin_write().await?;
+        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let place = view_of(&database, view_id)?;
+        let mut view = database.views.remove(place);
+        let position = patch.position.map_or(place, |wanted| wanted as usize).min(database.views.len());
+        let mut checks = Checks::default();
+        view.apply(&mut checks, &database, patch);
+        checks.finish()?;
+        database.views.insert(position, view.clone());
+        let now = self.context.clock.now();
+        database.updated_at = now;
+        store::databases::update(&mut tx, &database).await?;
+        let written = self.announce(tx, database, Records::Untouched, now).await?;
+        Ok(Written { item: Placed { item: view, position }, position: written.position })
+    }
+
+    fn new_option_id(&self) -> String {
+        let id: PropertyId = self.context.ids.next();
+        id.to_string()
+    }
+
+    async fn check_relation(
+        &self,
+        checks: &mut Checks,
+        caller: &Caller,
+        config: &Settings,
+    ) -> Result<(), Error> {
+        let Some(id) = config.relation_database_id else {
+            return Ok(());
+        };
+        let found = store::databases::get(self.context.db.engine(), caller.workspace, id).await?;
+        match found {
+            None => {
+                checks.violation("config.relationDatabaseId", "not_found", "there is no such database");
+                Ok(())
+            }
+            Some(database) => caller.require("database", id, &database.folders),
+        }
+    }
+}
+
+fn placed_property(written: Written<Database>, property: Property) -> Written<Placed<Property>> {
+    let place = written.item.properties.iter().position(|one| one.id == property.id);
+    let item = Placed { item: property, position: place.unwrap_or_default() };
+    Written { item, position: written.position }
+}
+
+fn property_of(database: &Database, text: &str) -> Result<(usize, Property), Error> {
+    let id: PropertyId = text.parse().map_err(|_| Error::no_property(text))?;
+    let mut all = database.properties.iter().enumerate();
+    let found = all.find(|(_, property)| property.id == id);
+    found.map(|(place, property)| (place, property.clone())).ok_or_else(|| Error::no_property(text))
+}
+
+pub(crate) fn view_of(database: &Database, text: &str) -> Result<usize, Error> {
+    let id: ViewId = text.parse().map_err(|_| Error::no_view(text))?;
+    database.views.iter().position(|view| view.id == id).ok_or_else(|| Error::no_view(text))
+}

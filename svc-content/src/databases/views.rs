@@ -1,0 +1,174 @@
+//! Saved views: filters that hold together, sorts, and what is hidden.
+
+use cairn_proto::ids::{PropertyId, ViewId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Database;
+use super::properties::check_label;
+use crate::checks::Checks;
+use crate::records::filter;
+
+const MAX_FILTERS: usize = 50;
+pub(super) const MAX_VIEWS: usize = 100;
+/// More than this many sorts decide nothing that a person sees.
+pub(crate) const MAX_SORTS: usize = 5;
+
+/// A condition of a view.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ViewFilter {
+    pub(crate) field_id: String,
+    pub(crate) operator: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) value: Option<Value>,
+}
+
+impl ViewFilter {
+    /// The condition as a filter tree has it.
+    pub(crate) fn to_tree(&self) -> Value {
+        let mut tree = serde_json::json!({"fieldId": self.field_id, "operator": self.operator});
+        if let (Some(value), Some(fields)) = (&self.value, tree.as_object_mut()) {
+            fields.insert("value".to_owned(), value.clone());
+        }
+        tree
+    }
+}
+
+/// An order by a property.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sort {
+    pub(crate) field_id: PropertyId,
+    pub(crate) is_descending: bool,
+}
+
+/// An order as a caller gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SortDraft {
+    pub(crate) field_id: String,
+    /// "asc" (also when empty) or "desc".
+    pub(crate) direction: String,
+}
+
+/// A saved view.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct View {
+    pub(crate) id: ViewId,
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) filters: Vec<ViewFilter>,
+    #[serde(default)]
+    pub(crate) sorts: Vec<Sort>,
+    #[serde(default)]
+    pub(crate) hidden_field_ids: Vec<PropertyId>,
+    #[serde(default)]
+    pub(crate) is_default: bool,
+}
+
+/// A view to be saved.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ViewDraft {
+    pub(crate) name: String,
+    pub(crate) filters: Vec<ViewFilter>,
+    pub(crate) sorts: Vec<SortDraft>,
+    pub(crate) hidden_field_ids: Vec<String>,
+}
+
+/// Changes to a view: what is absent stays.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ViewPatch {
+    pub(crate) name: Option<String>,
+    pub(crate) filters: Option<Vec<ViewFilter>>,
+    pub(crate) sorts: Option<Vec<SortDraft>>,
+    pub(crate) hidden_field_ids: Option<Vec<String>>,
+    pub(crate) position: Option<u32>,
+    pub(crate) unknown_fields: Vec<String>,
+}
+
+impl View {
+    pub(super) fn apply(&mut self, checks: &mut Checks, database: &Database, patch: ViewPatch) {
+        for field in &patch.unknown_fields {
+            let message = format!("'{field}' cannot be updated");
+            checks.violation("updateMask", "invalid", message);
+        }
+        if let Some(name) = patch.name {
+            check_label(checks, "name", &name);
+            self.name = name;
+        }
+        if let Some(filters) = patch.filters {
+            check_filters(checks, database, &filters);
+            self.filters = filters;
+        }
+        if let Some(sorts) = patch.sorts {
+            self.sorts = check_sorts(checks, database, &sorts, "sorts", false);
+        }
+        if let Some(hidden) = patch.hidden_field_ids {
+            self.hidden_field_ids = check_hidden(checks, database, &hidden);
+        }
+    }
+
+    /// Lets go of a property that is no more.
+    pub(super) fn forget(&mut self, property: PropertyId) {
+        let text = property.to_string();
+        self.filters.retain(|filter| filter.field_id != text);
+        self.sorts.retain(|sort| sort.field_id != property);
+        self.hidden_field_ids.retain(|hidden| *hidden != property);
+    }
+}
+
+fn check_filters(checks: &mut Checks, database: &Database, filters: &[ViewFilter]) {
+    if filters.len() > MAX_FILTERS {
+        checks.violation("filters", "too_many", format!("a view has at most {MAX_FILTERS} filters"));
+        return;
+    }
+    for (place, filter) in filters.iter().enumerate() {
+        filter::check(checks, database, &filter.to_tree(), &format!("filters[{place}]"), false);
+    }
+}
+
+/// Sorts of properties that there are, each at most once.
+pub(crate) fn check_sorts(
+    checks: &mut Checks,
+    database: &Database,
+    drafts: &[SortDraft],
+    path: &str,
+    allow_names: bool,
+) -> Vec<Sort> {
+    if drafts.len() > MAX_SORTS {
+        checks.violation(path, "too_many", format!("at most {MAX_SORTS} sorts"));
+        return Vec::new();
+    }
+    let mut sorts: Vec<Sort> = Vec::with_capacity(drafts.len());
+    for (place, draft) in drafts.iter().enumerate() {
+        let at = format!("{path}[{place}]");
+        let is_descending = match draft.direction.as_str() {
+            "" | "asc" => false,
+            "desc" => true,
+            _ => {
+                checks.violation(&format!("{at}.direction"), "invalid_value", "must be asc or desc");
+                false
+            }
+        };
+        let field = format!("{at}.fieldId");
+        let Some(property) = database.find(checks, &field, &draft.field_id, allow_names) else {
+            continue;
+        };
+        if sorts.iter().any(|sort| sort.field_id == property.id) {
+            checks.violation(&field, "duplicate", "the records are sorted by that property already");
+        }
+        sorts.push(Sort { field_id: property.id, is_descending });
+    }
+    sorts
+}
+
+fn check_hidden(checks: &mut Checks, database: &Database, hidden: &[String]) -> Vec<PropertyId> {
+    let mut ids = Vec::with_capacity(hidden.len().min(database.properties.len()));
+    for (place, text) in hidden.iter().enumerate() {
+        let at = format!("hiddenFieldIds[{place}]");
+        if let Some(property) = database.find(checks, &at, text, false)
+            && !ids.contains(&property.id)
+        {
+            ids.push(property.id);
+        }
+    }
+    ids
+}

@@ -1,0 +1,177 @@
+//! What must always hold of the content: the tree, the trash, the feed, bodies and versions.
+//!
+//! Numbers in the statements: kinds 1 file and 2 folder, ops 1 upsert and 2 delete, as in the feed.
+
+use cairn_chassis::doctor::{self, Check, Finding, Progress};
+use cairn_chassis::sql::{self, Db, Tx};
+
+use crate::bodies::{Body, hash};
+use crate::{Error, store};
+
+/// Bodies that are in memory at once: at most 5 MiB each.
+const BODIES_AT_ONCE: i64 = 16;
+const BODY_RULE: &str = "every body can be read and has its hash and size";
+
+/// Whether the last change that the feed tells of each of these items is what became of it.
+macro_rules! last_word {
+    ($table:literal, $kind:literal) => {
+        concat!(
+            "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \
+             FROM feed_changes WHERE kind = ",
+            $kind,
+            " GROUP BY workspace_id, item_id) \
+             SELECT 'workspace ' || i.workspace_id || ' item ' || i.id FROM ",
+            $table,
+            " i LEFT JOIN last ON last.workspace_id = i.workspace_id AND last.item_id = i.id \
+             LEFT JOIN feed_changes c ON c.workspace_id = i.workspace_id AND c.position = last.position \
+             WHERE c.op IS NULL OR c.op <> CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END \
+             UNION ALL SELECT 'workspace ' || c.workspace_id || ' item ' || c.item_id FROM last \
+             JOIN feed_changes c ON c.workspace_id = last.workspace_id AND c.position = last.position \
+             LEFT JOIN ",
+            $table,
+            " i ON i.workspace_id = last.workspace_id AND i.id = last.item_id WHERE c.op = 1 AND i.id IS NULL"
+        )
+    };
+}
+
+/// Whether what carries a deletion is in trash and all that is in trash carries its deletion.
+macro_rules! trashed {
+    ($table:literal, $kind:literal) => {
+        concat!(
+            "SELECT 'workspace ' || i.workspace_id || ' item ' || i.id FROM ",
+            $table,
+            " i LEFT JOIN trash t ON t.workspace_id = i.workspace_id AND t.deletion_id = i.deletion_id \
+             WHERE (i.deleted_at IS NULL) <> (i.deletion_id IS NULL) \
+             OR (i.deletion_id IS NOT NULL AND t.deletion_id IS NULL) \
+             UNION ALL SELECT 'workspace ' || t.workspace_id || ' deletion ' || t.deletion_id FROM trash t \
+             LEFT JOIN ",
+            $table,
+            " i ON i.workspace_id = t.workspace_id AND i.id = t.item_id AND i.deletion_id = t.deletion_id \
+             WHERE t.kind = ",
+            $kind,
+            " AND i.id IS NULL"
+        )
+    };
+}
+
+/// Every invariant of the tables that a statement can see.
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        rule: "a live file stands in a live folder or the root",
+        sql: "SELECT 'workspace ' || f.workspace_id || ' file ' || f.id FROM files f \
+              LEFT JOIN folders d ON d.workspace_id = f.workspace_id AND d.id = f.folder_id \
+              WHERE f.deleted_at IS NULL AND f.folder_id IS NOT NULL AND (d.id IS NULL OR d.deleted_at IS NOT NULL)",
+    },
+    Check {
+        rule: "a live folder stands in a live folder or the root",
+        sql: "SELECT 'workspace ' || f.workspace_id || ' folder ' || f.id FROM folders f \
+              LEFT JOIN folders d ON d.workspace_id = f.workspace_id AND d.id = f.parent_id \
+              WHERE f.deleted_at IS NULL AND f.parent_id IS NOT NULL AND (d.id IS NULL OR d.deleted_at IS NOT NULL)",
+    },
+    Check {
+        rule: "what is in trash refers to folders that there are",
+        sql: "SELECT 'workspace ' || f.workspace_id || ' file ' || f.id FROM files f \
+              LEFT JOIN folders d ON d.workspace_id = f.workspace_id AND d.id = f.folder_id \
+              WHERE f.folder_id IS NOT NULL AND d.id IS NULL",
+    },
+    Check {
+        rule: "every folder has a way to the root",
+        sql: "WITH RECURSIVE reached (workspace_id, id) AS (\
+              SELECT workspace_id, id FROM folders WHERE parent_id IS NULL UNION ALL \
+              SELECT c.workspace_id, c.id FROM reached \
+              JOIN folders c ON c.workspace_id = reached.workspace_id AND c.parent_id = reached.id) \
+              SELECT 'workspace ' || workspace_id || ' folder ' || id FROM (\
+              SELECT workspace_id, id FROM folders EXCEPT SELECT workspace_id, id FROM reached) AS lost",
+    },
+    Check {
+        rule: "a name is one step of a path",
+        sql: "SELECT 'workspace ' || workspace_id || ' file ' || id FROM files WHERE name = '' OR name LIKE '%/%' \
+              UNION ALL \
+              SELECT 'workspace ' || workspace_id || ' folder ' || id FROM folders WHERE name = '' OR name LIKE '%/%'",
+    },
+    Check { rule: "a trashed file carries its deletion", sql: trashed!("files", "1") },
+    Check { rule: "a trashed folder carries its deletion", sql: trashed!("folders", "2") },
+    Check {
+        rule: "the feed has no gap and ends at its head",
+        sql: "SELECT 'workspace ' || h.workspace_id || ' head ' || CAST(h.position AS TEXT) FROM feed_heads h \
+              LEFT JOIN (SELECT workspace_id, COUNT(*) AS told, MIN(position) AS first, MAX(position) AS last \
+              FROM feed_changes GROUP BY workspace_id) c ON c.workspace_id = h.workspace_id \
+              WHERE COALESCE(c.told, 0) <> h.position OR (h.position > 0 AND (c.first <> 1 OR c.last <> h.position)) \
+              UNION ALL SELECT DISTINCT 'workspace ' || c.workspace_id || ' without a head' FROM feed_changes c \
+              LEFT JOIN feed_heads h ON h.workspace_id = c.workspace_id WHERE h.workspace_id IS NULL",
+    },
+    Check { rule: "the feed's last word on a file is true", sql: last_word!("files", "1") },
+    Check { rule: "the feed's last word on a folder is true", sql: last_word!("folders", "2") },
+    Check {
+        rule: "a file has a body of its size",
+        sql: "SELECT 'workspace ' || f.workspace_id || ' file ' || f.id FROM files f \
+              LEFT JOIN bodies b ON b.workspace_id = f.workspace_id AND b.hash = f.content_hash \
+              WHERE b.hash IS NULL OR b.size_bytes <> f.size_bytes",
+    },
+    Check {
+        rule: "a version has a file and a body of its size",
+        sql: "SELECT 'workspace ' || v.workspace_id || ' file ' || v.file_id || ' version ' || CAST(v.version AS TEXT) \
+              FROM file_versions v LEFT JOIN files f ON f.workspace_id = v.workspace_id AND f.id = v.file_id \
+              LEFT JOIN bodies b ON b.workspace_id = v.workspace_id AND b.hash = v.content_hash \
+              WHERE f.id IS NULL OR b.hash IS NULL OR b.size_bytes <> v.size_bytes",
+    },
+    Check {
+        rule: "a file's content is its newest version",
+        sql: "SELECT 'workspace ' || f.workspace_id || ' file ' || f.id FROM files f \
+              LEFT JOIN (SELECT workspace_id, file_id, MAX(version) AS version FROM file_versions \
+              GROUP BY workspace_id, file_id) n ON n.workspace_id = f.workspace_id AND n.file_id = f.id \
+              LEFT JOIN file_versions v ON v.workspace_id = f.workspace_id AND v.file_id = f.id \
+              AND v.version = n.version \
+              WHERE v.content_hash IS NULL OR v.content_hash <> f.content_hash OR v.version > f.version",
+    },
+];
+
+/// Looks for what is wrong with the content in a storage; `None` when it holds none. Nothing is written.
+///
+/// # Errors
+/// When the storage cannot be read.
+pub async fn examine(storage: &sql::Config, progress: Progress<'_>) -> Result<Option<Vec<Finding>>, Error> {
+    let Some(db) = Db::open_existing(storage, store::SCHEMA, store::MIGRATIONS).await? else {
+        return Ok(None);
+    };
+    let findings = examine_open(&db, progress).await?;
+    db.close().await;
+    Ok(Some(findings))
+}
+
+/// As [`examine`], on what is open; all checks see one moment.
+pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
+    let mut tx = db.begin_read().await?;
+    let mut findings = doctor::run(&mut tx, CHECKS, progress).await?;
+    progress(BODY_RULE);
+    findings.extend(examine_bodies(&mut tx).await?);
+    tx.rollback().await?;
+    Ok(findings)
+}
+
+async fn examine_bodies(tx: &mut Tx) -> Result<Vec<Finding>, Error> {
+    let mut findings = Vec::new();
+    let mut after = (String::new(), String::new());
+    loop {
+        let bodies = store::bodies::list_all(tx, &after.0, &after.1, BODIES_AT_ONCE).await?;
+        let Some((workspace, last)) = bodies.last() else { break };
+        after = (workspace.clone(), last.hash.clone());
+        // Decompressing and hashing this much would hold up whoever shares the thread.
+        let examined = tokio::task::spawn_blocking(move || {
+            bodies.into_iter().filter_map(|(workspace, body)| damage(&workspace, body)).collect::<Vec<_>>()
+        });
+        findings.extend(examined.await.map_err(|_| sql::Error::corrupt("a body could not be examined"))?);
+    }
+    Ok(findings)
+}
+
+fn damage(workspace: &str, body: Body) -> Option<Finding> {
+    let name = format!("workspace {workspace} body {}", body.hash);
+    let recorded = body.hash.clone();
+    let wrong = match body.into_text() {
+        Ok(text) if hash(&text) == recorded => return None,
+        Ok(text) => format!("{name}: what is stored has the hash {}", hash(&text)),
+        Err(error) => format!("{name}: {error}"),
+    };
+    Some(Finding { rule: BODY_RULE, subject: wrong })
+}

@@ -1,0 +1,214 @@
+//! What retrieval needs of the documents of this service: reading them to index, and confirming them before a result
+//! leaves.
+
+use std::collections::HashMap;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
+use cairn_proto::ids::{DatabaseId, DocumentId, FolderId, WorkspaceId};
+
+use crate::Error;
+use crate::bodies::Body;
+use crate::files::{File, FileType};
+use crate::records;
+use crate::scope::Caller;
+use crate::service::Context;
+use crate::{memories, store};
+
+const MAX_READ: usize = 100;
+const MAX_CONFIRMED: usize = 1_000;
+/// Contents in one answer; one document more than that is always answered, so that a reader gets on.
+const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Names a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ref {
+    /// Absent when the caller named none that there is.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) id: String,
+}
+
+/// A reference in the one spelling that ids have.
+type Key = (Kind, DocumentId);
+
+impl Ref {
+    fn key(&self) -> Option<Key> {
+        Some((self.kind?, self.id.parse().ok()?))
+    }
+}
+
+/// What retrieval learns of a live document besides its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Document {
+    pub(crate) kind: Kind,
+    pub(crate) id: DocumentId,
+    /// From the root to the folder that holds it; none in the root, which is outside every folder scope.
+    pub(crate) folders: Vec<FolderId>,
+    pub(crate) title: String,
+    pub(crate) path: String,
+    pub(crate) format: FileType,
+    pub(crate) content_hash: String,
+    pub(crate) updated_at: Timestamp,
+    /// Of a record.
+    pub(crate) database_id: Option<DatabaseId>,
+}
+
+impl From<File> for Document {
+    fn from(file: File) -> Self {
+        Self {
+            kind: Kind::File,
+            id: DocumentId(file.id.0),
+            folders: file.folders,
+            title: file.name,
+            path: file.path,
+            format: file.file_type,
+            content_hash: file.content_hash,
+            updated_at: file.updated_at,
+            database_id: None,
+        }
+    }
+}
+
+/// A live document, and its content where that is at hand.
+#[derive(Debug)]
+struct Live {
+    document: Document,
+    size_bytes: u64,
+    /// Absent when a body with the document's hash holds it.
+    content: Option<String>,
+    /// Where what it quotes stands: who may not see that may not see the document.
+    quoted: Option<Vec<FolderId>>,
+}
+
+/// Documents as they are to be indexed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Read {
+    /// Live ones, in the order asked for.
+    pub(crate) documents: Vec<(Document, String)>,
+    /// How many references, from the first on, were looked at.
+    pub(crate) read: usize,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Documents {
+    context: Context,
+}
+
+impl Documents {
+    pub(crate) fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// The live ones of some documents of a workspace, for a service of the mesh.
+    pub(crate) async fn read(&self, workspace: &str, refs: &[Ref]) -> Result<Read, Error> {
+        let workspace: WorkspaceId = workspace
+            .parse()
+            .map_err(|_| Error::invalid("workspaceId", "invalid", "a workspace id is a UUID"))?;
+        check_count(refs, MAX_READ)?;
+        let mut live = self.live(workspace, refs).await?;
+
+        let mut found = Vec::new();
+        let mut bytes = 0_u64;
+        let mut read = 0;
+        for reference in refs {
+            if bytes > MAX_READ_BYTES {
+                break;
+            }
+            read += 1;
+            // Removed, so that a document that is named twice is answered once.
+            if let Some(document) = reference.key().and_then(|key| live.remove(&key)) {
+                bytes += document.size_bytes;
+                found.push(document);
+            }
+        }
+        Ok(Read { documents: self.with_content(workspace, found).await?, read })
+    }
+
+    /// The live ones of some documents that the caller's scope covers, as they stand now.
+    pub(crate) async fn confirm(&self, caller: &Caller, refs: &[Ref]) -> Result<Vec<Document>, Error> {
+        check_count(refs, MAX_CONFIRMED)?;
+        let mut live = self.live(caller.workspace, refs).await?;
+        live.retain(|_, found| {
+            let may_quote = found.quoted.as_ref().is_none_or(|folders| caller.covers(folders));
+            may_quote && caller.covers(&found.document.folders)
+        });
+        let confirmed = refs.iter().filter_map(|reference| live.remove(&reference.key()?));
+        Ok(confirmed.map(|found| found.document).collect())
+    }
+
+    async fn live(&self, workspace: WorkspaceId, refs: &[Ref]) -> Result<HashMap<Key, Live>, Error> {
+        let mut live = Vec::new();
+        let files = ids_of(refs, Kind::File);
+        if !files.is_empty() {
+            let found = store::files::get_many(&self.context.db, workspace, &files).await?;
+            live.extend(found.into_iter().map(|file| Live {
+                size_bytes: file.size_bytes,
+                document: file.into(),
+                content: None,
+                quoted: None,
+            }));
+        }
+        let guidance = ids_of(refs, Kind::Memory);
+        if !guidance.is_empty() {
+            let found = store::memories::guidance(&self.context.db, workspace, &guidance).await?;
+            live.extend(found.into_iter().map(memories::document).map(|(document, content)| Live {
+                document,
+                size_bytes: content.len() as u64,
+                content: Some(content),
+                quoted: None,
+            }));
+        }
+        let records = ids_of(refs, Kind::Record);
+        if !records.is_empty() {
+            let found = records::documents(&self.context, workspace, &records).await?;
+            live.extend(found.into_iter().map(|found| Live {
+                size_bytes: found.content.len() as u64,
+                document: found.document,
+                content: Some(found.content),
+                quoted: found.quoted,
+            }));
+        }
+        Ok(live.into_iter().map(|found| ((found.document.kind, found.document.id), found)).collect())
+    }
+
+    /// Bodies never change under their hash, so this second look cannot disagree with the first.
+    async fn with_content(
+        &self,
+        workspace: WorkspaceId,
+        found: Vec<Live>,
+    ) -> Result<Vec<(Document, String)>, Error> {
+        let stored = found.iter().filter(|live| live.content.is_none());
+        let hashes: Vec<&str> = stored.map(|live| live.document.content_hash.as_str()).collect();
+        let mut texts = HashMap::with_capacity(hashes.len());
+        if !hashes.is_empty() {
+            for body in store::bodies::get_many(&self.context.db, workspace, &hashes).await? {
+                texts.insert(body.hash.clone(), Body::into_text(body)?);
+            }
+        }
+        let content_of = |document: &Document| {
+            texts.get(&document.content_hash).cloned().ok_or_else(|| Error::DamagedBody {
+                hash: document.content_hash.clone(),
+                detail: "it is missing".into(),
+            })
+        };
+        let whole = |live: Live| match live.content {
+            Some(content) => Ok((live.document, content)),
+            None => content_of(&live.document).map(|content| (live.document, content)),
+        };
+        found.into_iter().map(whole).collect()
+    }
+}
+
+/// The ids of one kind among references.
+fn ids_of<T: From<uuid::Uuid>>(refs: &[Ref], kind: Kind) -> Vec<T> {
+    let keys = refs.iter().filter_map(Ref::key);
+    keys.filter(|(found, _)| *found == kind).map(|(_, id)| T::from(id.0)).collect()
+}
+
+fn check_count(refs: &[Ref], most: usize) -> Result<(), Error> {
+    if refs.len() <= most {
+        return Ok(());
+    }
+    Err(Error::invalid("refs", "out_of_range", format!("at most {most} documents in one call")))
+}

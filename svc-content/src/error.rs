@@ -1,0 +1,123 @@
+//! What can go wrong, and what the caller gets of it.
+
+use cairn_chassis::sql;
+use cairn_chassis::status::{Problem, Reason, Violation};
+
+/// An error of this service.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Fields of the request break rules: all of them at once.
+    #[error("{} fields are not valid", .0.len())]
+    Invalid(Vec<Violation>),
+    /// No such item in the caller's workspace, or it is in trash.
+    #[error("no {kind} {id}")]
+    NotFound {
+        /// `file` or `folder`.
+        kind: &'static str,
+        /// As the caller gave it.
+        id: String,
+    },
+    /// References of the request name nothing in the caller's workspace: all of them at once.
+    #[error("{} references name nothing in this workspace", .0.len())]
+    NoTargets(Vec<Violation>),
+    /// Another memory of the workspace has the slug.
+    #[error("the slug '{0}' is taken by another memory of this workspace")]
+    SlugTaken(String),
+    /// The item exists outside the folders of the caller's token.
+    #[error("{0}")]
+    OutOfScope(String),
+    /// The file is not what the caller thought it was.
+    #[error("the file {id} has the content hash {actual} now")]
+    VersionConflict {
+        /// Which file.
+        id: String,
+        /// Its content hash now.
+        actual: String,
+    },
+    /// The record is not what the caller thought it was.
+    #[error("the record {id} has version {actual} now")]
+    RecordConflict {
+        /// Which record.
+        id: String,
+        /// Its version now.
+        actual: u64,
+    },
+    /// What the request was checked against changed again and again.
+    #[error("{0}")]
+    OutOfDate(String),
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] sql::Error),
+    /// A stored body cannot be read back.
+    #[error("the body {hash} is damaged: {detail}")]
+    DamagedBody {
+        /// Which body.
+        hash: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn no_file(id: impl ToString) -> Self {
+        Self::NotFound { kind: "file", id: id.to_string() }
+    }
+
+    pub(crate) fn no_folder(id: impl ToString) -> Self {
+        Self::NotFound { kind: "folder", id: id.to_string() }
+    }
+
+    pub(crate) fn no_memory(id: impl ToString) -> Self {
+        Self::NotFound { kind: "memory", id: id.to_string() }
+    }
+
+    pub(crate) fn no_member(id: impl ToString) -> Self {
+        Self::NotFound { kind: "member", id: id.to_string() }
+    }
+
+    pub(crate) fn no_database(id: impl ToString) -> Self {
+        Self::NotFound { kind: "database", id: id.to_string() }
+    }
+
+    pub(crate) fn no_property(id: impl ToString) -> Self {
+        Self::NotFound { kind: "property", id: id.to_string() }
+    }
+
+    pub(crate) fn no_view(id: impl ToString) -> Self {
+        Self::NotFound { kind: "view", id: id.to_string() }
+    }
+
+    pub(crate) fn no_record(id: impl ToString) -> Self {
+        Self::NotFound { kind: "record", id: id.to_string() }
+    }
+
+    pub(crate) fn invalid(path: &str, code: &str, message: impl Into<String>) -> Self {
+        Self::Invalid(vec![Violation::new(path, code, message)])
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Invalid(violations) => Self::validation(violations),
+            Error::NoTargets(violations) => Self { reason: Reason::NotFound, ..Self::validation(violations) },
+            Error::SlugTaken(_) => {
+                Self::new(Reason::SlugTaken, format!("{error}; choose another, or leave it out"))
+            }
+            Error::NotFound { .. } => Self::not_found(error.to_string()),
+            Error::OutOfScope(message) => Self::out_of_scope(message),
+            Error::VersionConflict { .. } | Error::RecordConflict { .. } => {
+                Self::version_conflict(format!("{error}; read it again and decide anew"))
+            }
+            Error::OutOfDate(message) => Self::unavailable(message, std::time::Duration::from_secs(1)),
+            Error::Storage(storage) => Self::from(storage),
+            Error::DamagedBody { .. } => Self::internal(error),
+        }
+    }
+}
+
+impl From<Error> for tonic::Status {
+    fn from(error: Error) -> Self {
+        Problem::from(error).into()
+    }
+}

@@ -1,0 +1,456 @@
+//! The rules of files (spec 2.1, 4.1).
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::sql::Tx;
+use cairn_proto::ids::{DeletionId, FileId, FolderId, WorkspaceId};
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::Error;
+use crate::bodied::with_bodied_records;
+use crate::bodies::Body;
+use crate::checks::Checks;
+use crate::paging::{Ask, Page};
+use crate::scope::Caller;
+use crate::service::Context;
+use crate::store;
+use crate::store::page::Among;
+use crate::trash::Deletion;
+use crate::versions::Version;
+
+const DEFAULT_FOUND: u32 = 50;
+const MAX_FOUND: u32 = 1_000;
+
+/// How a file is cut into chunks, and its raw Content-Type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileType {
+    Markdown,
+    Json,
+    Yaml,
+    Text,
+}
+
+impl FileType {
+    pub(crate) const ALL: [Self; 4] = [Self::Markdown, Self::Json, Self::Yaml, Self::Text];
+}
+
+/// A live file without its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct File {
+    pub(crate) id: FileId,
+    pub(crate) workspace_id: WorkspaceId,
+    /// From the root to the folder that holds it; none for a file in the root.
+    pub(crate) folders: Vec<FolderId>,
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) file_type: FileType,
+    pub(crate) tags: Vec<String>,
+    pub(crate) size_bytes: u64,
+    pub(crate) content_hash: String,
+    pub(crate) version: u64,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+impl File {
+    /// The folder that holds it.
+    pub(crate) fn folder_id(&self) -> Option<FolderId> {
+        self.folders.last().copied()
+    }
+}
+
+/// What was written, and its position in the change feed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Written<T> {
+    pub(crate) item: T,
+    pub(crate) position: u64,
+}
+
+/// A file to be made.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    pub(crate) name: String,
+    pub(crate) content: String,
+    /// Absent when the caller named none that there is.
+    pub(crate) file_type: Option<FileType>,
+    pub(crate) folder_id: Option<String>,
+    pub(crate) tags: Vec<String>,
+}
+
+/// Changes to a file: what is absent stays.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Patch {
+    pub(crate) name: Option<String>,
+    pub(crate) content: Option<String>,
+    /// `Some(None)` is the root.
+    pub(crate) folder_id: Option<Option<String>>,
+    pub(crate) tags: Option<Vec<String>>,
+    /// Names in the mask that are no field.
+    pub(crate) unknown_fields: Vec<String>,
+    /// The content hash must be one of these; none: any.
+    pub(crate) if_content_hash: Vec<String>,
+}
+
+/// Which folder a list is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InFolder {
+    /// Absent for the root.
+    pub(crate) folder_id: Option<String>,
+    pub(crate) is_recursive: bool,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Files {
+    context: Context,
+}
+
+impl Files {
+    pub(crate) fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// Makes a file.
+    pub(crate) async fn create(&self, caller: &Caller, draft: Draft) -> Result<Written<File>, Error> {
+        let mut checked = check_draft(draft)?;
+        let body = Body::of(std::mem::take(&mut checked.content)).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        let file = self.create_in(&mut tx, caller, self.context.ids.next(), checked, &body).await?;
+        let now = file.created_at;
+        self.announce(tx, file, now).await
+    }
+
+    /// The same as part of a larger transaction, which tells the feed.
+    pub(crate) async fn create_in(
+        &self,
+        tx: &mut Tx,
+        caller: &Caller,
+        id: FileId,
+        draft: CheckedDraft,
+        body: &Body,
+    ) -> Result<File, Error> {
+        let place = place(tx, caller, draft.folder_id).await?;
+        let now = self.context.clock.now();
+        let file = File {
+            id,
+            workspace_id: caller.workspace,
+            path: format!("{}/{}", place.path, draft.name),
+            folders: place.folders,
+            name: draft.name,
+            file_type: draft.file_type,
+            tags: draft.tags,
+            size_bytes: body.size_bytes,
+            content_hash: body.hash.clone(),
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        store::bodies::put(tx, caller.workspace, body).await?;
+        store::files::insert(tx, &file, &fold(&file.name)).await?;
+        store::versions::insert(tx, caller.workspace, &Version::of(&file, caller)).await?;
+        Ok(file)
+    }
+
+    /// A file with its content.
+    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<(File, String), Error> {
+        let file_id = parse(id)?;
+        let found = store::files::get_with_body(&self.context.db, caller.workspace, file_id).await?;
+        let (file, body) = found.ok_or_else(|| Error::no_file(id))?;
+        caller.require("file", id, &file.folders)?;
+        Ok((file, body.into_text()?))
+    }
+
+    /// Files without content in the order of name, then id; of a folder-scoped caller only what the scope covers.
+    pub(crate) async fn list(
+        &self,
+        caller: &Caller,
+        folder: Option<InFolder>,
+        ask: Ask,
+    ) -> Result<Page<File>, Error> {
+        let among = self.among(caller, folder).await?;
+        let db = &self.context.db;
+        let workspace = caller.workspace;
+        let files = store::files::list(db, workspace, &among, ask.after.as_ref(), ask.fetch()).await?;
+        let total = match ask.known_total(files.len()) {
+            Some(total) => total,
+            None => store::files::count(db, workspace, &among).await?,
+        };
+        Ok(ask.page(files, total, |file| (file.name.clone(), file.id.to_string())))
+    }
+
+    async fn among(&self, caller: &Caller, folder: Option<InFolder>) -> Result<Among, Error> {
+        let (folder_id, is_recursive) = match folder {
+            None => (None, true),
+            Some(folder) => (folder.folder_id, folder.is_recursive),
+        };
+        let Some(text) = folder_id else {
+            return Ok(match (caller.listed(), is_recursive) {
+                (None, true) => Among::All,
+                (None, false) => Among::Root,
+                (Some(listed), true) => Among::Below(listed.to_vec()),
+                // What stands in the root is outside every folder scope.
+                (Some(_), false) => Among::Below(Vec::new()),
+            });
+        };
+        let id = self.context.readable_folder(caller, "folderId", &text).await?;
+        Ok(if is_recursive { Among::Below(vec![id]) } else { Among::In(id) })
+    }
+
+    /// Files whose name holds a text, whatever the case: exact names first, then those that begin with it.
+    pub(crate) async fn search(
+        &self,
+        caller: &Caller,
+        query: &str,
+        folder_id: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<File>, u64), Error> {
+        if query.trim().is_empty() {
+            return Err(Error::invalid("query", "required", "give a part of the name"));
+        }
+        if query.contains('\0') {
+            return Err(Error::invalid("query", "invalid", "a name has no NUL character"));
+        }
+        let limit = match limit {
+            0 => DEFAULT_FOUND,
+            some => some.min(MAX_FOUND),
+        };
+        let below = match folder_id {
+            Some(text) => Some(vec![self.context.readable_folder(caller, "folderId", text).await?]),
+            None => caller.listed().map(<[FolderId]>::to_vec),
+        };
+        let db = &self.context.db;
+        let found =
+            store::files::search(db, caller.workspace, &fold(query), below.as_deref(), i64::from(limit))
+                .await?;
+        Ok(found)
+    }
+
+    /// Changes a file. A change that changes nothing leaves version and feed alone and answers the feed's head, which
+    /// is not before the write that made the file what it is.
+    pub(crate) async fn update(
+        &self,
+        caller: &Caller,
+        id: &str,
+        patch: Patch,
+    ) -> Result<Written<File>, Error> {
+        let file_id = parse(id)?;
+        let mut checked = check(patch)?;
+        let body = match checked.content.take() {
+            Some(content) => Some(Body::of(content).await?),
+            None => None,
+        };
+        let mut tx = self.context.db.begin_write().await?;
+        let (file, is_changed) = self.update_in(&mut tx, caller, file_id, checked, body.as_ref()).await?;
+        if !is_changed {
+            let position = feed::head(&mut tx, caller.workspace).await?;
+            tx.rollback().await?;
+            return Ok(Written { item: file, position });
+        }
+        let now = file.updated_at;
+        self.announce(tx, file, now).await
+    }
+
+    /// The same as part of a larger transaction, which tells the feed of what has changed.
+    pub(crate) async fn update_in(
+        &self,
+        tx: &mut Tx,
+        caller: &Caller,
+        file_id: FileId,
+        checked: CheckedPatch,
+        body: Option<&Body>,
+    ) -> Result<(File, bool), Error> {
+        // The folder before the file: see store::folders::hold.
+        let target = match checked.folder_id {
+            Some(folder_id) => Some(place(tx, caller, folder_id).await?),
+            None => None,
+        };
+        let before = self.locked(tx, caller, file_id).await?;
+        if !checked.if_content_hash.is_empty() && !checked.if_content_hash.contains(&before.content_hash) {
+            return Err(Error::VersionConflict { id: file_id.to_string(), actual: before.content_hash });
+        }
+
+        let mut file = before.clone();
+        file.name = checked.name.unwrap_or(file.name);
+        file.tags = checked.tags.unwrap_or(file.tags);
+        if let Some(body) = body {
+            file.size_bytes = body.size_bytes;
+            file.content_hash.clone_from(&body.hash);
+        }
+        let place = target.unwrap_or_else(|| Place::of(&before));
+        file.path = format!("{}/{}", place.path, file.name);
+        file.folders = place.folders;
+        if file == before {
+            return Ok((file, false));
+        }
+        if let Some(body) = body.filter(|body| body.hash != before.content_hash) {
+            store::bodies::put(tx, caller.workspace, body).await?;
+        }
+        file.version += 1;
+        file.updated_at = self.context.clock.now();
+        store::files::update(tx, &file, &fold(&file.name)).await?;
+        if file.content_hash != before.content_hash {
+            store::versions::insert(tx, caller.workspace, &Version::of(&file, caller)).await?;
+        }
+        Ok((file, true))
+    }
+
+    /// Moves a file to trash.
+    pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
+        let file_id = parse(id)?;
+        let mut tx = self.context.db.begin_write().await?;
+        let now = self.delete_in(&mut tx, caller, file_id).await?;
+        let entries = vec![Entry::delete(Kind::File, file_id)];
+        let entries = with_bodied_records(&mut tx, caller.workspace, entries).await?;
+        let position = feed::append(&mut tx, caller.workspace, &entries, now).await?;
+        self.context.feed.commit(tx, caller.workspace, position).await?;
+        Ok(position)
+    }
+
+    /// The same as part of a larger transaction, which tells the feed; answers when it was.
+    pub(crate) async fn delete_in(
+        &self,
+        tx: &mut Tx,
+        caller: &Caller,
+        file_id: FileId,
+    ) -> Result<Timestamp, Error> {
+        let file = self.locked(tx, caller, file_id).await?;
+        let now = self.context.clock.now();
+        let deletion: DeletionId = self.context.ids.next();
+        store::files::trash(tx, caller.workspace, file.id, deletion, now).await?;
+        let recorded = Deletion {
+            workspace: caller.workspace,
+            id: deletion,
+            kind: Kind::File,
+            item_id: file.id.to_string(),
+            parent_id: file.folder_id(),
+            name: file.name,
+            path: file.path,
+            items: 1,
+            at: now,
+        };
+        store::trash::insert(tx, &recorded).await?;
+        Ok(now)
+    }
+
+    async fn locked(&self, tx: &mut Tx, caller: &Caller, id: FileId) -> Result<File, Error> {
+        let file = store::files::lock(tx, caller.workspace, id).await?.ok_or_else(|| Error::no_file(id))?;
+        caller.require("file", id, &file.folders)?;
+        Ok(file)
+    }
+
+    async fn announce(&self, mut tx: Tx, file: File, at: Timestamp) -> Result<Written<File>, Error> {
+        let entries = vec![Entry::upsert(Kind::File, file.id)];
+        let entries = with_bodied_records(&mut tx, file.workspace_id, entries).await?;
+        let position = feed::append(&mut tx, file.workspace_id, &entries, at).await?;
+        self.context.feed.commit(tx, file.workspace_id, position).await?;
+        Ok(Written { item: file, position })
+    }
+}
+
+/// Where a file stands: the folders that lead there, and their path ("" for the root).
+struct Place {
+    folders: Vec<FolderId>,
+    path: String,
+}
+
+impl Place {
+    fn of(file: &File) -> Self {
+        let path = file.path.rsplit_once('/').map_or("", |(folder_path, _)| folder_path);
+        Self { folders: file.folders.clone(), path: path.to_owned() }
+    }
+}
+
+/// A folder, or the root, that the caller may put a file into; it stays live until the transaction ends.
+async fn place(tx: &mut Tx, caller: &Caller, folder_id: Option<FolderId>) -> Result<Place, Error> {
+    let Some(id) = folder_id else {
+        caller.require_root()?;
+        return Ok(Place { folders: Vec::new(), path: String::new() });
+    };
+    let folder = store::folders::hold(tx, caller.workspace, id).await?.ok_or_else(|| Error::no_folder(id))?;
+    let folders = folder.way();
+    caller.require("folder", id, &folders)?;
+    Ok(Place { folders, path: folder.path })
+}
+
+/// A draft whose fields obey their rules.
+#[derive(Debug)]
+pub(crate) struct CheckedDraft {
+    name: String,
+    pub(crate) content: String,
+    file_type: FileType,
+    folder_id: Option<FolderId>,
+    tags: Vec<String>,
+}
+
+pub(crate) fn check_draft(draft: Draft) -> Result<CheckedDraft, Error> {
+    let mut checks = Checks::default();
+    checks.name(&draft.name);
+    checks.content(&draft.content);
+    if draft.file_type.is_none() {
+        checks.violation("fileType", "required", "give a file type: markdown, json, yaml or text");
+    }
+    let tags = checks.tags(draft.tags);
+    let folder_id = checks.optional_id("folderId", draft.folder_id.as_deref());
+    checks.finish()?;
+    let file_type = draft.file_type.unwrap_or(FileType::Text);
+    Ok(CheckedDraft { name: draft.name, content: draft.content, file_type, folder_id, tags })
+}
+
+/// A patch whose fields obey their rules.
+#[derive(Debug)]
+pub(crate) struct CheckedPatch {
+    name: Option<String>,
+    pub(crate) content: Option<String>,
+    folder_id: Option<Option<FolderId>>,
+    tags: Option<Vec<String>>,
+    if_content_hash: Vec<String>,
+}
+
+pub(crate) fn check(patch: Patch) -> Result<CheckedPatch, Error> {
+    let mut checks = Checks::default();
+    for field in &patch.unknown_fields {
+        let message = format!("'{field}' cannot be updated; name, content, folder_id and tags can");
+        checks.violation("updateMask", "invalid", message);
+    }
+    if let Some(name) = &patch.name {
+        checks.name(name);
+    }
+    if let Some(content) = &patch.content {
+        checks.content(content);
+    }
+    let tags = patch.tags.map(|tags| checks.tags(tags));
+    let folder_id = patch.folder_id.map(|folder| checks.optional_id("folderId", folder.as_deref()));
+    checks.finish()?;
+    let (name, content) = (patch.name, patch.content);
+    Ok(CheckedPatch { name, content, folder_id, tags, if_content_hash: patch.if_content_hash })
+}
+
+/// A text that is no id names no file.
+pub(crate) fn parse(id: &str) -> Result<FileId, Error> {
+    id.parse().map_err(|_| Error::no_file(id))
+}
+
+/// The form in which names are compared without regard to case: upper, then lower case of each character, so that
+/// 'ß' meets 'SS' and every sigma meets every other; composed, as macOS decomposes.
+pub(crate) fn fold(name: &str) -> String {
+    name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folded_names_meet() {
+        for (one, other) in [
+            ("README.md", "readme.MD"),
+            ("Straße", "STRASSE"),
+            ("ΟΔΟΣ", "οδος"),
+            ("E\u{301}té", "été"),
+            ("İ", "i\u{307}"),
+        ] {
+            assert_eq!(fold(one), fold(other), "{one} {other}");
+        }
+        assert_ne!(fold("a"), fold("b"));
+    }
+}

@@ -1,0 +1,33 @@
+//! The source of truth of everything that a workspace edits: folders, files, their bodies and the change feed.
+//!
+//! A request finds its way by one word: `rpc/files.rs` decodes and authorizes, `files.rs` has the rules, `store/files.rs`
+//! the SQL. Rules know no SQL and no tonic; the store knows no rules. Nothing here knows HTTP or how documents are
+//! searched.
+
+mod batch;
+mod bodied;
+mod bodies;
+mod checks;
+mod databases;
+mod doctor;
+mod documents;
+mod error;
+mod files;
+mod folders;
+mod memories;
+mod paging;
+mod records;
+mod retention;
+mod rpc;
+mod scope;
+mod service;
+mod store;
+mod trash;
+mod versions;
+
+pub use self::doctor::examine;
+pub use self::error::Error;
+pub use self::service::{Config, SERVICE_NAMES, Service};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,313 @@
+//! The rules of memories (spec 2.3, 4.3): curated sets that an agent loads whole.
+//!
+//! A memory belongs to the workspace and to no folder. A folder-scoped caller sees every memory, but of its members
+//! only what its folders hold; what it could not see it can neither publish nor take away.
+
+mod databases;
+mod guidance;
+mod input;
+mod resolve;
+mod slug;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::sql::Tx;
+use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId};
+
+pub(crate) use self::databases::{DatabaseQuery, RecordEntry};
+pub(crate) use self::guidance::document;
+pub(crate) use self::input::{Draft, MemberDraft, MemberKind, Patch};
+pub(crate) use self::resolve::{Note, Resolved};
+use crate::Error;
+use crate::files::Written;
+use crate::paging::{Ask, Page};
+use crate::scope::Caller;
+use crate::service::Context;
+use crate::store;
+
+/// What a member refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Target {
+    File(FileId),
+    Folder(FolderId),
+    Database(DatabaseId),
+}
+
+impl Target {
+    /// Its id, whatever it is.
+    pub(crate) const fn id(self) -> DocumentId {
+        match self {
+            Self::File(id) => DocumentId(id.0),
+            Self::Folder(id) => DocumentId(id.0),
+            Self::Database(id) => DocumentId(id.0),
+        }
+    }
+}
+
+/// A part of a memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) id: MemberId,
+    pub(crate) target: Target,
+    /// Of a database member: which records.
+    pub(crate) query: Option<DatabaseQuery>,
+    /// From 0, without gaps.
+    pub(crate) position: u32,
+    pub(crate) added_at: Timestamp,
+    /// The target's name, when it lives and the caller's scope covers it.
+    pub(crate) title: Option<String>,
+    pub(crate) is_live: bool,
+    pub(crate) is_covered: bool,
+}
+
+/// A memory with its members in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Memory {
+    pub(crate) id: MemoryId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) slug: String,
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) use_when: Option<String>,
+    pub(crate) is_public: bool,
+    pub(crate) version: u64,
+    pub(crate) members: Vec<Member>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Memories {
+    context: Context,
+}
+
+impl Memories {
+    pub(crate) fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// Makes a memory.
+    pub(crate) async fn create(&self, caller: &Caller, draft: Draft) -> Result<Written<Memory>, Error> {
+        let checked = input::check_draft(draft)?;
+        let wanted = self.targets(caller, checked.members).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        store::memories::lock_slugs(&mut tx, caller.workspace).await?;
+        let slug = match checked.slug {
+            Some(slug) => free(&mut tx, caller.workspace, slug).await?,
+            None => {
+                let base = slug::derive(&checked.name);
+                let taken = store::memories::slugs(&mut tx, caller.workspace, &base).await?;
+                slug::first_free(&base, &taken)
+            }
+        };
+        let now = self.context.clock.now();
+        let mut memory = Memory {
+            id: self.context.ids.next(),
+            workspace_id: caller.workspace,
+            slug,
+            name: checked.name,
+            description: checked.description,
+            use_when: checked.use_when,
+            is_public: checked.is_public,
+            version: 1,
+            members: Vec::new(),
+            created_at: now,
+            updated_at: now,
+        };
+        store::memories::insert(&mut tx, &memory).await?;
+        self.append(&mut tx, &mut memory, wanted, now).await?;
+        self.announce(tx, memory, now).await
+    }
+
+    /// Memories in the order of name, then id.
+    pub(crate) async fn list(&self, caller: &Caller, ask: Ask) -> Result<Page<Memory>, Error> {
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let memories =
+            store::memories::list(db, workspace, caller.listed(), ask.after.as_ref(), ask.fetch()).await?;
+        let total = match ask.known_total(memories.len()) {
+            Some(total) => total,
+            None => store::memories::count(db, workspace).await?,
+        };
+        Ok(ask.page(memories, total, |memory| (memory.name.clone(), memory.id.to_string())))
+    }
+
+    /// Changes a memory and its members, all in one version. A change that changes nothing leaves version and feed
+    /// alone and answers the feed's head.
+    pub(crate) async fn update(
+        &self,
+        caller: &Caller,
+        named: &str,
+        patch: Patch,
+    ) -> Result<Written<Memory>, Error> {
+        let named = parse(named)?;
+        let checked = input::check_patch(patch)?;
+        let wanted = self.targets(caller, checked.add).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        // Before the row: whoever holds the slugs may wait for a row, never the other way round.
+        if checked.slug.is_some() {
+            store::memories::lock_slugs(&mut tx, caller.workspace).await?;
+        }
+        let before = locked(&mut tx, caller, &named).await?;
+        let mut memory = before.clone();
+        if let Some(slug) = checked.slug.filter(|slug| *slug != before.slug) {
+            memory.slug = free(&mut tx, caller.workspace, slug).await?;
+        }
+        memory.name = checked.name.unwrap_or(memory.name);
+        memory.description = checked.description.unwrap_or(memory.description);
+        memory.use_when = checked.use_when.unwrap_or(memory.use_when);
+        memory.is_public = checked.is_public.unwrap_or(memory.is_public);
+        let removed = input::removed(&before, &checked.remove)?;
+        if memory == before && removed.is_empty() && wanted.is_empty() {
+            let position = feed::head(&mut tx, caller.workspace).await?;
+            tx.rollback().await?;
+            return Ok(Written { item: memory, position });
+        }
+        take_out(&mut tx, caller, &mut memory, removed).await?;
+        let now = self.context.clock.now();
+        self.append(&mut tx, &mut memory, wanted, now).await?;
+        if memory.is_public && !before.is_public {
+            require_all(caller, &memory.members, "make public")?;
+        }
+        self.store(tx, memory, now).await
+    }
+
+    /// Removes a memory for good; what its members refer to stays.
+    pub(crate) async fn delete(&self, caller: &Caller, named: &str) -> Result<u64, Error> {
+        let mut tx = self.context.db.begin_write().await?;
+        let memory = locked(&mut tx, caller, &parse(named)?).await?;
+        require_all(caller, &memory.members, "delete")?;
+        store::memories::delete(&mut tx, caller.workspace, memory.id).await?;
+        let entry = Entry::delete(Kind::Memory, memory.id);
+        let position = feed::append(&mut tx, caller.workspace, &[entry], self.context.clock.now()).await?;
+        self.context.feed.commit(tx, caller.workspace, position).await?;
+        Ok(position)
+    }
+
+    /// Puts members behind those that the memory has, and answers the new ones.
+    pub(crate) async fn add_members(
+        &self,
+        caller: &Caller,
+        named: &str,
+        members: Vec<MemberDraft>,
+    ) -> Result<Written<Vec<Member>>, Error> {
+        let named = parse(named)?;
+        let wanted = self.targets(caller, input::check_added(members)?).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        let mut memory = locked(&mut tx, caller, &named).await?;
+        let before = memory.members.len();
+        let now = self.context.clock.now();
+        self.append(&mut tx, &mut memory, wanted, now).await?;
+        let written = self.store(tx, memory, now).await?;
+        let added = written.item.members.into_iter().skip(before).collect();
+        Ok(Written { item: added, position: written.position })
+    }
+
+    /// Takes a member out of a memory.
+    pub(crate) async fn remove_member(
+        &self,
+        caller: &Caller,
+        named: &str,
+        member: &str,
+    ) -> Result<u64, Error> {
+        let named = parse(named)?;
+        let id: MemberId = member.parse().map_err(|_| Error::no_member(member))?;
+        let mut tx = self.context.db.begin_write().await?;
+        let mut memory = locked(&mut tx, caller, &named).await?;
+        let found = memory.members.iter().find(|one| one.id == id).cloned();
+        let found = found.ok_or_else(|| Error::no_member(member))?;
+        take_out(&mut tx, caller, &mut memory, vec![found]).await?;
+        let now = self.context.clock.now();
+        Ok(self.store(tx, memory, now).await?.position)
+    }
+
+    /// Stores new members; the memory itself is the caller's to store.
+    async fn append(
+        &self,
+        tx: &mut Tx,
+        memory: &mut Memory,
+        wanted: Vec<input::Found>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let first = memory.members.len();
+        input::check_total(first + wanted.len())?;
+        let member = |(place, found): (usize, input::Found)| Member {
+            id: self.context.ids.next(),
+            target: found.target,
+            query: found.query,
+            position: u32::try_from(first + place).unwrap_or(u32::MAX),
+            added_at: now,
+            title: Some(found.title),
+            is_live: true,
+            is_covered: true,
+        };
+        let added: Vec<Member> = wanted.into_iter().enumerate().map(member).collect();
+        store::memories::insert_members(tx, memory, &added, now).await?;
+        memory.members.extend(added);
+        Ok(())
+    }
+
+    async fn store(&self, mut tx: Tx, mut memory: Memory, now: Timestamp) -> Result<Written<Memory>, Error> {
+        memory.version += 1;
+        memory.updated_at = now;
+        store::memories::update(&mut tx, &memory).await?;
+        self.announce(tx, memory, now).await
+    }
+
+    async fn announce(&self, mut tx: Tx, memory: Memory, at: Timestamp) -> Result<Written<Memory>, Error> {
+        let entry = Entry::upsert(Kind::Memory, memory.id);
+        let position = feed::append(&mut tx, memory.workspace_id, &[entry], at).await?;
+        self.context.feed.commit(tx, memory.workspace_id, position).await?;
+        Ok(Written { item: memory, position })
+    }
+}
+
+/// A text that is neither an id nor a slug names no memory.
+fn parse(named: &str) -> Result<String, Error> {
+    if let Ok(id) = named.parse::<MemoryId>() {
+        return Ok(id.to_string());
+    }
+    if slug::is_valid(named) { Ok(named.to_owned()) } else { Err(Error::no_memory(named)) }
+}
+
+async fn locked(tx: &mut Tx, caller: &Caller, named: &str) -> Result<Memory, Error> {
+    let found = store::memories::lock(tx, caller.workspace, named, caller.listed()).await?;
+    found.ok_or_else(|| Error::no_memory(named))
+}
+
+/// A slug that no memory of the workspace has.
+async fn free(tx: &mut Tx, workspace: WorkspaceId, slug: String) -> Result<String, Error> {
+    let taken = store::memories::slugs(tx, workspace, &slug).await?;
+    if taken.contains(&slug) { Err(Error::SlugTaken(slug)) } else { Ok(slug) }
+}
+
+async fn take_out(
+    tx: &mut Tx,
+    caller: &Caller,
+    memory: &mut Memory,
+    mut removed: Vec<Member>,
+) -> Result<(), Error> {
+    require_all(caller, &removed, "take a member out of")?;
+    // From the last: those before it keep the positions that they were read with.
+    removed.sort_by_key(|member| std::cmp::Reverse(member.position));
+    for member in &removed {
+        store::memories::remove_member(tx, memory, member).await?;
+    }
+    memory.members.retain(|member| !removed.contains(member));
+    for (position, member) in (0_u32..).zip(&mut memory.members) {
+        member.position = position;
+    }
+    Ok(())
+}
+
+/// Checks that the scope covers every one of some members: else a folder-scoped token could publish, or take from
+/// others, what it may not even see.
+fn require_all(caller: &Caller, members: &[Member], deed: &str) -> Result<(), Error> {
+    if caller.listed().is_none() || members.iter().all(|member| member.is_covered) {
+        return Ok(());
+    }
+    Err(Error::OutOfScope(format!(
+        "to {deed} this memory, a token must reach what its members refer to: some of that is outside the folders \
+         of this token"
+    )))
+}

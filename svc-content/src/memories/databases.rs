@@ -1,0 +1,137 @@
+//! Database members: which records they ask for, and what these are now. All of it is asked of the databases' own
+//! rules.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::status::Violation;
+use cairn_proto::ids::{DatabaseId, RecordId};
+use serde::{Deserialize, Serialize};
+
+use super::Memories;
+use crate::databases::Database;
+use crate::databases::views::SortDraft;
+use crate::records::values::rendered;
+use crate::records::{ListAsk, Records};
+use crate::scope::Caller;
+use crate::{Error, bodies};
+
+/// Which records of a database a member stands for (spec 2.3), as the list of records takes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DatabaseQuery {
+    pub(crate) search: String,
+    /// A JSON tree; empty for none.
+    pub(crate) filter: String,
+    /// Empty for the usual order.
+    pub(crate) sort_field_id: String,
+    pub(crate) sort_direction: String,
+    /// 0 for the usual number.
+    pub(crate) limit: u32,
+}
+
+/// A record as an agent reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RecordEntry {
+    pub(crate) database_id: DatabaseId,
+    pub(crate) id: RecordId,
+    pub(crate) title: String,
+    pub(crate) path: String,
+    /// A line for each field.
+    pub(crate) content: String,
+    pub(crate) content_hash: String,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// What a database member stands for now.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) entries: Vec<RecordEntry>,
+    /// How many the query finds.
+    pub(super) total: u64,
+}
+
+impl DatabaseQuery {
+    fn ask(&self) -> ListAsk {
+        let sort = SortDraft { field_id: self.sort_field_id.clone(), direction: self.sort_direction.clone() };
+        ListAsk {
+            search: self.search.clone(),
+            filter: self.filter.clone(),
+            sorts: if self.sort_field_id.is_empty() { Vec::new() } else { vec![sort] },
+            limit: self.limit,
+            ..ListAsk::default()
+        }
+    }
+}
+
+impl Memories {
+    /// The violations of a query at `path` against the database as it is.
+    pub(super) async fn check_query(
+        &self,
+        caller: &Caller,
+        database: DatabaseId,
+        query: &DatabaseQuery,
+        path: &str,
+    ) -> Result<Vec<Violation>, Error> {
+        let records = Records::new(self.context.clone());
+        match records.list(caller, &database.to_string(), query.ask()).await {
+            Ok(_) => Ok(Vec::new()),
+            Err(Error::Invalid(found)) => {
+                Ok(found.into_iter().map(|violation| at_query(violation, path)).collect())
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// The records that a member stands for; an answer without any where its query no longer fits the database.
+    pub(super) async fn records(
+        &self,
+        caller: &Caller,
+        id: DatabaseId,
+        query: Option<&DatabaseQuery>,
+    ) -> Result<Option<Answer>, Error> {
+        let database = match self.context.readable_database(caller, &id.to_string()).await {
+            Ok(database) => database,
+            // Gone or moved since the memory was read.
+            Err(Error::NotFound { .. } | Error::OutOfScope(_)) => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        let ask = query.map(DatabaseQuery::ask).unwrap_or_default();
+        let records = Records::new(self.context.clone());
+        let listed = match records.list(caller, &id.to_string(), ask).await {
+            Ok(listed) => listed,
+            Err(Error::Invalid(_) | Error::NotFound { .. } | Error::OutOfScope(_)) => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        let entries = listed.records.into_iter().map(|shown| {
+            let content = rendered(&database, &shown.record.values, None);
+            entry(&database, shown.record.id, shown.title, content, shown.record.updated_at)
+        });
+        Ok(Some(Answer { entries: entries.collect(), total: listed.total }))
+    }
+}
+
+fn entry(
+    database: &Database,
+    id: RecordId,
+    title: String,
+    content: String,
+    updated_at: Timestamp,
+) -> RecordEntry {
+    RecordEntry {
+        database_id: database.id,
+        id,
+        path: format!("{}/{title}", database.path),
+        title,
+        content_hash: bodies::hash(&content),
+        content,
+        updated_at,
+    }
+}
+
+/// The list of records names its own parameters; a member's query has them under its own names.
+fn at_query(violation: Violation, path: &str) -> Violation {
+    let field = match violation.path.as_str() {
+        "sorts[0].direction" => "sortDirection",
+        sort if sort.starts_with("sorts") => "sortFieldId",
+        other => other,
+    };
+    Violation { path: format!("{path}.{field}"), ..violation }
+}

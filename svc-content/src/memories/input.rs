@@ -1,0 +1,354 @@
+//! What callers send of memories, checked: every violation at once, with its place.
+
+use std::collections::HashMap;
+
+use cairn_chassis::status::Violation;
+use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId};
+
+use super::{DatabaseQuery, Member, Memories, Memory, Target, slug};
+use crate::Error;
+use crate::checks::Checks;
+use crate::scope::Caller;
+use crate::store;
+
+const MAX_NAME_CHARS: usize = 255;
+/// Guidance is read by agents that choose: it is a paragraph, not a document.
+const MAX_GUIDANCE_CHARS: usize = 10_000;
+/// Members in one call.
+const MAX_ADDED: usize = 100;
+/// Members of one memory, which an agent loads whole.
+const MAX_MEMBERS: usize = 1_000;
+
+/// What a member may refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MemberKind {
+    File,
+    Folder,
+    SourceDocument,
+    Database,
+}
+
+/// A member to be added.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MemberDraft {
+    /// Absent when the caller named none that there is.
+    pub(crate) kind: Option<MemberKind>,
+    pub(crate) file_id: Option<String>,
+    pub(crate) folder_id: Option<String>,
+    pub(crate) source_document_id: Option<String>,
+    pub(crate) database_id: Option<String>,
+    pub(crate) query: Option<DatabaseQuery>,
+}
+
+/// A memory to be made.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Draft {
+    pub(crate) name: String,
+    /// Absent: derived from the name.
+    pub(crate) slug: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) use_when: Option<String>,
+    pub(crate) is_public: bool,
+    pub(crate) members: Vec<MemberDraft>,
+}
+
+/// Changes to a memory: what is absent stays.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Patch {
+    pub(crate) name: Option<String>,
+    pub(crate) slug: Option<String>,
+    /// `Some(None)` clears it.
+    pub(crate) description: Option<Option<String>>,
+    /// `Some(None)` clears it.
+    pub(crate) use_when: Option<Option<String>>,
+    pub(crate) is_public: Option<bool>,
+    pub(crate) add: Vec<MemberDraft>,
+    pub(crate) remove: Vec<String>,
+    /// Names in the mask that are no field.
+    pub(crate) unknown_fields: Vec<String>,
+}
+
+/// A draft whose fields obey their rules.
+pub(super) struct CheckedDraft {
+    pub(super) name: String,
+    pub(super) slug: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) use_when: Option<String>,
+    pub(super) is_public: bool,
+    pub(super) members: Vec<Wanted>,
+}
+
+/// A patch whose fields obey their rules.
+pub(super) struct CheckedPatch {
+    pub(super) name: Option<String>,
+    pub(super) slug: Option<String>,
+    pub(super) description: Option<Option<String>>,
+    pub(super) use_when: Option<Option<String>>,
+    pub(super) is_public: Option<bool>,
+    pub(super) add: Vec<Wanted>,
+    pub(super) remove: Vec<String>,
+}
+
+/// A reference that is well formed, and the field that it stood in. No source can be connected yet, so what refers
+/// to one of its documents refers to nothing.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    path: String,
+    target: Option<Target>,
+    query: Option<DatabaseQuery>,
+}
+
+/// A target that lives within the caller's reach.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) target: Target,
+    pub(super) query: Option<DatabaseQuery>,
+    pub(super) title: String,
+}
+
+pub(super) fn check_draft(draft: Draft) -> Result<CheckedDraft, Error> {
+    let mut checks = Checks::default();
+    check_name(&mut checks, &draft.name);
+    check_slug(&mut checks, draft.slug.as_deref());
+    check_guidance(&mut checks, "description", draft.description.as_deref());
+    check_guidance(&mut checks, "useWhen", draft.use_when.as_deref());
+    let members = check_members(&mut checks, "members", draft.members);
+    checks.finish()?;
+    Ok(CheckedDraft {
+        name: draft.name,
+        slug: draft.slug,
+        description: draft.description,
+        use_when: draft.use_when,
+        is_public: draft.is_public,
+        members,
+    })
+}
+
+pub(super) fn check_patch(patch: Patch) -> Result<CheckedPatch, Error> {
+    let mut checks = Checks::default();
+    for field in &patch.unknown_fields {
+        let message =
+            format!("'{field}' cannot be updated; name, slug, description, use_when and is_public can");
+        checks.violation("updateMask", "invalid", message);
+    }
+    if let Some(name) = &patch.name {
+        check_name(&mut checks, name);
+    }
+    check_slug(&mut checks, patch.slug.as_deref());
+    check_guidance(&mut checks, "description", patch.description.as_ref().and_then(Option::as_deref));
+    check_guidance(&mut checks, "useWhen", patch.use_when.as_ref().and_then(Option::as_deref));
+    let add = check_members(&mut checks, "addMembers", patch.add);
+    if patch.remove.len() > MAX_ADDED {
+        checks.violation("removeMemberIds", "too_many", format!("at most {MAX_ADDED} members in one call"));
+    }
+    checks.finish()?;
+    let (name, slug, is_public) = (patch.name, patch.slug, patch.is_public);
+    let (description, use_when, remove) = (patch.description, patch.use_when, patch.remove);
+    Ok(CheckedPatch { name, slug, description, use_when, is_public, add, remove })
+}
+
+pub(super) fn check_added(members: Vec<MemberDraft>) -> Result<Vec<Wanted>, Error> {
+    let mut checks = Checks::default();
+    if members.is_empty() {
+        checks.violation("members", "too_few", "give at least one member");
+    }
+    let wanted = check_members(&mut checks, "members", members);
+    checks.finish()?;
+    Ok(wanted)
+}
+
+pub(super) fn check_total(members: usize) -> Result<(), Error> {
+    if members <= MAX_MEMBERS {
+        return Ok(());
+    }
+    Err(Error::invalid("members", "too_many", format!("a memory has at most {MAX_MEMBERS} members")))
+}
+
+/// The members of a memory that ids name, each once.
+pub(super) fn removed(memory: &Memory, ids: &[String]) -> Result<Vec<Member>, Error> {
+    let mut found: Vec<Member> = Vec::with_capacity(ids.len());
+    let mut missing = Vec::new();
+    for (place, text) in ids.iter().enumerate() {
+        let id: Option<MemberId> = text.parse().ok();
+        match memory.members.iter().find(|member| Some(member.id) == id) {
+            Some(member) if found.contains(member) => {}
+            Some(member) => found.push(member.clone()),
+            None => missing.push(Violation::new(
+                format!("removeMemberIds[{place}]"),
+                "not_found",
+                "the memory has no member with that id",
+            )),
+        }
+    }
+    if missing.is_empty() { Ok(found) } else { Err(Error::NoTargets(missing)) }
+}
+
+impl Memories {
+    /// The targets of references; all that name nothing in the workspace are said at once, before any that is out
+    /// of scope.
+    pub(super) async fn targets(&self, caller: &Caller, wanted: Vec<Wanted>) -> Result<Vec<Found>, Error> {
+        let live = self.live(caller, &wanted).await?;
+        let mut found = Vec::with_capacity(wanted.len());
+        let mut missing = Vec::new();
+        let mut outside = Vec::new();
+        let mut broken = Vec::new();
+        for one in wanted {
+            match one.target.and_then(|target| Some((target, live.get(&target)?))) {
+                None => missing.push(Violation::new(
+                    one.path,
+                    "not_found",
+                    "there is nothing with that id in this workspace",
+                )),
+                Some((_, (_, folders))) if !caller.covers(folders) => outside.push(one.path),
+                Some((target, (title, _))) => {
+                    if let (Target::Database(id), Some(query)) = (target, &one.query) {
+                        let path = one.path.replace(".databaseId", ".databaseQuery");
+                        broken.extend(self.check_query(caller, id, query, &path).await?);
+                    }
+                    found.push(Found { target, query: one.query, title: title.clone() });
+                }
+            }
+        }
+        if !missing.is_empty() {
+            return Err(Error::NoTargets(missing));
+        }
+        if !outside.is_empty() {
+            let paths = outside.join(", ");
+            return Err(Error::OutOfScope(format!("outside the folders of this token: {paths}")));
+        }
+        if !broken.is_empty() {
+            return Err(Error::Invalid(broken));
+        }
+        Ok(found)
+    }
+
+    /// The names of the live ones, and the folders that they stand in.
+    async fn live(
+        &self,
+        caller: &Caller,
+        wanted: &[Wanted],
+    ) -> Result<HashMap<Target, (String, Vec<FolderId>)>, Error> {
+        let (mut files, mut folders): (Vec<FileId>, Vec<FolderId>) = (Vec::new(), Vec::new());
+        for one in wanted {
+            match one.target {
+                Some(Target::File(id)) => files.push(id),
+                Some(Target::Folder(id)) => folders.push(id),
+                Some(Target::Database(_)) | None => {}
+            }
+        }
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let mut live = HashMap::with_capacity(wanted.len());
+        if !files.is_empty() {
+            let found = store::files::get_many(db, workspace, &files).await?;
+            live.extend(found.into_iter().map(|file| (Target::File(file.id), (file.name, file.folders))));
+        }
+        if !folders.is_empty() {
+            let found = store::folders::get_many(db, workspace, &folders).await?;
+            let entry = |folder: crate::folders::Folder| {
+                (Target::Folder(folder.id), (folder.name.clone(), folder.way()))
+            };
+            live.extend(found.into_iter().map(entry));
+        }
+        for target in wanted.iter().filter_map(|one| one.target) {
+            let Target::Database(id) = target else { continue };
+            if live.contains_key(&target) {
+                continue;
+            }
+            let anybody = Caller::anybody(workspace);
+            match self.context.readable_database(&anybody, &id.to_string()).await {
+                Ok(database) => drop(live.insert(target, (database.name, database.folders))),
+                Err(Error::NotFound { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(live)
+    }
+}
+
+fn check_name(checks: &mut Checks, name: &str) {
+    if name.trim().is_empty() {
+        return checks.violation("name", "required", "give a name");
+    }
+    if name.chars().count() > MAX_NAME_CHARS {
+        checks.violation("name", "too_long", format!("a name has at most {MAX_NAME_CHARS} characters"));
+    }
+    if name.contains(char::is_control) {
+        checks.violation("name", "invalid", "a name has no control characters");
+    }
+}
+
+fn check_slug(checks: &mut Checks, slug: Option<&str>) {
+    if slug.is_some_and(|slug| !slug::is_valid(slug)) {
+        let message = format!(
+            "a slug is 1 to {} small letters and digits with single hyphens between, such as release-process, and \
+             not spelled like an id",
+            slug::MAX_CHARS
+        );
+        checks.violation("slug", "invalid", message);
+    }
+}
+
+fn check_guidance(checks: &mut Checks, path: &str, text: Option<&str>) {
+    let Some(text) = text else { return };
+    if text.chars().count() > MAX_GUIDANCE_CHARS {
+        checks.violation(path, "too_long", format!("at most {MAX_GUIDANCE_CHARS} characters"));
+    }
+    if text.contains('\0') {
+        checks.violation(path, "invalid", "this is text and has no NUL character");
+    }
+}
+
+fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) -> Vec<Wanted> {
+    if members.len() > MAX_ADDED {
+        checks.violation(field, "too_many", format!("at most {MAX_ADDED} members in one call"));
+        return Vec::new();
+    }
+    let check = |(place, member)| check_member(checks, &format!("{field}[{place}]"), &member);
+    members.into_iter().enumerate().filter_map(check).collect()
+}
+
+fn check_member(checks: &mut Checks, at: &str, member: &MemberDraft) -> Option<Wanted> {
+    let references = [
+        (MemberKind::File, "fileId", &member.file_id),
+        (MemberKind::Folder, "folderId", &member.folder_id),
+        (MemberKind::SourceDocument, "sourceDocumentId", &member.source_document_id),
+        (MemberKind::Database, "databaseId", &member.database_id),
+    ];
+    let Some(kind) = member.kind else {
+        let message = "give a kind: file, folder, source_document or database";
+        checks.violation(&format!("{at}.kind"), "required", message);
+        return None;
+    };
+    if member.query.is_some() && kind != MemberKind::Database {
+        let message = "only a member of kind database has a query";
+        checks.violation(&format!("{at}.databaseQuery"), "invalid", message);
+    }
+    let mut wanted = None;
+    for (of, field, reference) in references {
+        let path = format!("{at}.{field}");
+        match reference {
+            Some(text) if of == kind => wanted = reference_of(checks, kind, path, text, member.query.clone()),
+            Some(_) => checks.violation(&path, "invalid", "this is the reference of another kind of member"),
+            None if of == kind => checks.violation(&path, "required", "a member of this kind refers by this"),
+            None => {}
+        }
+    }
+    wanted
+}
+
+fn reference_of(
+    checks: &mut Checks,
+    kind: MemberKind,
+    path: String,
+    text: &str,
+    query: Option<DatabaseQuery>,
+) -> Option<Wanted> {
+    let id: DocumentId = checks.id(&path, text)?;
+    let target = match kind {
+        MemberKind::File => Some(Target::File(FileId(id.0))),
+        MemberKind::Folder => Some(Target::Folder(FolderId(id.0))),
+        MemberKind::SourceDocument => None,
+        MemberKind::Database => Some(Target::Database(DatabaseId(id.0))),
+    };
+    Some(Wanted { path, target, query })
+}

@@ -1,0 +1,171 @@
+//! Memories with the current contents of their members, and a note for whatever is left out.
+
+use std::collections::HashMap;
+
+use cairn_proto::ids::{DocumentId, MemberId, MemoryId, WorkspaceId};
+
+use super::{Member, Memories, Memory, RecordEntry, Target, parse};
+use crate::Error;
+use crate::bodies::Body;
+use crate::files::File;
+use crate::scope::Caller;
+use crate::store;
+use crate::store::memories::Contents;
+
+/// Files of one folder member (spec 2.3).
+const MAX_FILES: u64 = 50;
+/// Contents of one answer, so that it fits a message and the memory of who reads it.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What a resolved memory leaves out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Note {
+    /// The contract's spelling.
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) member: MemberId,
+    pub(crate) target: DocumentId,
+}
+
+/// A memory with current contents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    pub(crate) memory: Memory,
+    /// What each member stands for, in the order of the members.
+    pub(crate) entries: Vec<Vec<(File, String)>>,
+    /// The records of database members.
+    pub(crate) records: HashMap<MemberId, Vec<RecordEntry>>,
+    pub(crate) coverage: Vec<Note>,
+}
+
+impl Memories {
+    /// A memory with the current contents of what the caller's scope covers.
+    pub(crate) async fn resolve(&self, caller: &Caller, named: &str) -> Result<Resolved, Error> {
+        let mut resolved = self.resolve_files(caller, named).await?;
+        self.add_records(caller, &mut resolved).await?;
+        Ok(resolved)
+    }
+
+    async fn resolve_files(&self, caller: &Caller, named: &str) -> Result<Resolved, Error> {
+        let named = parse(named)?;
+        let mut tx = self.context.db.begin_read().await?;
+        let found = store::memories::get(tx.engine(), caller.workspace, &named, caller.listed()).await?;
+        let Some(memory) = found else { return Err(Error::no_memory(named)) };
+        let contents = if memory.members.is_empty() {
+            HashMap::new()
+        } else {
+            let limits = (MAX_BYTES, MAX_FILES);
+            store::memories::contents(&mut tx, caller.workspace, memory.id, caller.listed(), limits).await?
+        };
+        tx.rollback().await?;
+        put_together(memory, contents)
+    }
+
+    /// A public memory, for somebody without an identity. What is not public does not exist for them.
+    pub(crate) async fn resolve_public(
+        &self,
+        named: &str,
+        workspace: Option<&str>,
+    ) -> Result<Resolved, Error> {
+        let home = match (workspace, named.parse::<MemoryId>()) {
+            (Some(workspace), _) => workspace.parse().ok(),
+            (None, Ok(id)) => store::memories::public_home(&self.context.db, id).await?,
+            (None, Err(_)) => None,
+        };
+        let workspace: WorkspaceId = home.ok_or_else(|| Error::no_memory(named))?;
+        let mut resolved = self.resolve_files(&Caller::anybody(workspace), named).await?;
+        if !resolved.memory.is_public {
+            return Err(Error::no_memory(named));
+        }
+        for member in databases(&resolved.memory) {
+            let message = "databases are shown to callers with a token only".to_owned();
+            resolved.coverage.push(note(&member, "database_excluded", message));
+        }
+        Ok(resolved)
+    }
+
+    /// The records of the database members that the caller's scope covers, each asked of the rules of records, within
+    /// what the files left of the bytes.
+    async fn add_records(&self, caller: &Caller, resolved: &mut Resolved) -> Result<(), Error> {
+        let files = resolved.entries.iter().flatten().map(|(file, _)| file.size_bytes);
+        let mut left = MAX_BYTES.saturating_sub(files.sum());
+        for member in databases(&resolved.memory) {
+            let Target::Database(id) = member.target else { continue };
+            let Some(answer) = self.records(caller, id, member.query.as_ref()).await? else {
+                let message = "what the query of this member names is no longer in the database".to_owned();
+                resolved.coverage.push(note(&member, "target_deleted", message));
+                continue;
+            };
+            let mut kept = Vec::new();
+            for entry in answer.entries {
+                let Some(rest) = left.checked_sub(entry.content.len() as u64) else { break };
+                left = rest;
+                kept.push(entry);
+            }
+            if (kept.len() as u64) < answer.total {
+                let message =
+                    format!("{} records of the {} that this member finds are here", kept.len(), answer.total);
+                resolved.coverage.push(note(&member, "budget_exhausted", message));
+            }
+            resolved.records.insert(member.id, kept);
+        }
+        Ok(())
+    }
+}
+
+fn put_together(memory: Memory, mut contents: HashMap<MemberId, Contents>) -> Result<Resolved, Error> {
+    let mut entries = Vec::with_capacity(memory.members.len());
+    let mut coverage = Vec::new();
+    for member in &memory.members {
+        let found = contents.remove(&member.id).unwrap_or_default();
+        coverage.extend(notes(member, &found));
+        let whole = found.files.into_iter().filter_map(|(file, body)| Some((file, body?)));
+        let texts = whole.map(|(file, body)| Ok((file, Body::into_text(body)?)));
+        entries.push(texts.collect::<Result<Vec<_>, Error>>()?);
+    }
+    Ok(Resolved { memory, entries, records: HashMap::new(), coverage })
+}
+
+/// The database members whose targets live and are covered.
+fn databases(memory: &Memory) -> Vec<Member> {
+    let is_database = |member: &&Member| member.is_covered && matches!(member.target, Target::Database(_));
+    memory.members.iter().filter(is_database).cloned().collect()
+}
+
+fn note(member: &Member, code: &'static str, message: String) -> Note {
+    Note { code, message, member: member.id, target: member.target.id() }
+}
+
+/// What is left out of one member. Nothing here names what the caller may not see.
+fn notes(member: &Member, found: &Contents) -> Vec<Note> {
+    let note = |code, message: String| note(member, code, message);
+    let noun = match member.target {
+        Target::File(_) => "file",
+        Target::Folder(_) => "folder",
+        Target::Database(_) => "database",
+    };
+    if !member.is_live {
+        return vec![note("target_deleted", format!("the {noun} of this member is in trash or deleted"))];
+    }
+    let mut notes = Vec::new();
+    if !member.is_covered && found.files.is_empty() {
+        let message = format!("the {noun} of this member is outside the folders of this token");
+        notes.push(note("out_of_scope", message));
+    } else if !member.is_covered || found.has_uncovered {
+        let message = format!("parts of the {noun} of this member are outside the folders of this token");
+        notes.push(note("out_of_scope", message));
+    }
+    if found.total > MAX_FILES && matches!(member.target, Target::Folder(_)) {
+        let message =
+            format!("the folder holds {} files; the first {MAX_FILES} by path are here", found.total);
+        notes.push(note("folder_truncated", message));
+    }
+    let unread = found.files.iter().filter(|(_, body)| body.is_none()).count();
+    if unread > 0 {
+        let message = format!(
+            "{unread} files of this member did not fit: a resolved memory holds at most {MAX_BYTES} bytes of content"
+        );
+        notes.push(note("budget_exhausted", message));
+    }
+    notes
+}

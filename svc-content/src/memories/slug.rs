@@ -1,0 +1,94 @@
+//! Slugs: names of memories for addresses and paths.
+
+use cairn_proto::ids::MemoryId;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+
+/// Characters of a slug.
+pub(super) const MAX_CHARS: usize = 100;
+/// Room for a number behind a derived one.
+const MAX_DERIVED: usize = 80;
+/// For a name without a letter or digit that a slug can hold.
+const FALLBACK: &str = "memory";
+
+/// Small letters and digits, in groups with one hyphen between. What is spelled like an id would name two things.
+pub(super) fn is_valid(slug: &str) -> bool {
+    let is_group = |group: &str| {
+        !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    slug.len() <= MAX_CHARS && slug.split('-').all(is_group) && slug.parse::<MemoryId>().is_err()
+}
+
+/// The slug that a name suggests.
+pub(super) fn derive(name: &str) -> String {
+    let plain = name.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase);
+    let mut slug = String::new();
+    for letter in plain {
+        if letter.is_ascii_alphanumeric() {
+            slug.push(letter);
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+        if slug.len() >= MAX_DERIVED {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { FALLBACK.to_owned() } else { slug.to_owned() }
+}
+
+/// The slug itself, or with the first number from 2 on that none of the taken ones has.
+pub(super) fn first_free(base: &str, taken: &[String]) -> String {
+    let is_free = |slug: &str| is_valid(slug) && !taken.iter().any(|one| one == slug);
+    if is_free(base) {
+        return base.to_owned();
+    }
+    // One more than are taken is enough to find a gap.
+    let numbered = (2..).take(taken.len() + 1).map(|number| format!("{base}-{number}"));
+    let mut free = numbered.filter(|slug| is_free(slug));
+    free.next().unwrap_or_else(|| base.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_suggests_its_slug() {
+        for (name, slug) in [
+            ("Release process", "release-process"),
+            ("  CI/CD -- how & why!  ", "ci-cd-how-why"),
+            ("Übersicht für Köche", "ubersicht-fur-koche"),
+            ("ﬁne ２", "fine-2"),
+            ("日本", "memory"),
+            ("---", "memory"),
+        ] {
+            assert_eq!(derive(name), slug);
+            assert!(is_valid(slug));
+        }
+        assert_eq!(derive(&"abc ".repeat(100)).len(), 79, "no hyphen at the end");
+        assert!(derive(&"a".repeat(500)).len() <= MAX_DERIVED);
+    }
+
+    #[test]
+    fn a_number_makes_it_free() {
+        let taken = |slugs: &[&str]| slugs.iter().map(|slug| (*slug).to_owned()).collect::<Vec<_>>();
+        assert_eq!(first_free("a", &[]), "a");
+        assert_eq!(first_free("a", &taken(&["a-2"])), "a");
+        assert_eq!(first_free("a", &taken(&["a", "a-3", "a-b"])), "a-2");
+        assert_eq!(first_free("a", &taken(&["a", "a-2", "a-3"])), "a-4");
+        let id = "0199c0de-0000-7000-8000-000000000001";
+        assert_eq!(first_free(id, &[]), format!("{id}-2"));
+    }
+
+    #[test]
+    fn a_slug_has_one_form() {
+        for good in ["a", "a-1", "2024-plan", &"a".repeat(100)] {
+            assert!(is_valid(good), "{good}");
+        }
+        let id = "0199c0de-0000-7000-8000-000000000001";
+        for odd in ["", "-", "a-", "-a", "a--b", "A", "ä", "a b", "a_b", "a\0", id, &"a".repeat(101)] {
+            assert!(!is_valid(odd), "{odd}");
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! The rules of records (spec 2.5, 4.9).
+//!
+//! What a write needs to know of other things is read before its transaction; the transaction then begins by making
+//! sure that the database is what the rules were applied to, and otherwise they are applied anew.
+
+mod documents;
+pub(crate) mod filter;
+mod list;
+mod references;
+pub(crate) mod values;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::sql::Tx;
+use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId};
+
+pub(crate) use self::documents::documents;
+pub(crate) use self::list::{FieldFilter, ListAsk};
+pub(crate) use self::references::Backlink;
+use self::values::{Changes, Values};
+use crate::Error;
+use crate::checks::Checks;
+use crate::databases::Database;
+use crate::files::Written;
+use crate::paging::{Ask, Page};
+use crate::scope::Caller;
+use crate::service::Context;
+use crate::store;
+
+/// Every change of the database's schema in between costs a write one more try.
+const MAX_TRIES: usize = 5;
+
+/// A record as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Record {
+    pub(crate) id: RecordId,
+    pub(crate) database_id: DatabaseId,
+    pub(crate) values: Values,
+    pub(crate) content_file_id: Option<FileId>,
+    pub(crate) version: u64,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A record as a caller sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shown {
+    pub(crate) record: Record,
+    pub(crate) title: String,
+}
+
+/// Who made a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Author {
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) name: String,
+}
+
+/// What a record was at one time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Version {
+    pub(crate) version: u64,
+    pub(crate) values: Values,
+    pub(crate) content_file_id: Option<FileId>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) author: Author,
+}
+
+/// What a caller gives of a record.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Draft {
+    /// A JSON object; empty for none.
+    pub(crate) values: String,
+    /// Absent leaves it alone; `Some(None)` clears it.
+    pub(crate) content_file_id: Option<Option<String>>,
+    pub(crate) allow_names: bool,
+    /// The version must be one of these; none: any.
+    pub(crate) if_version: Vec<u64>,
+    /// Names in the mask that are no field.
+    pub(crate) unknown_fields: Vec<String>,
+}
+
+/// A draft that obeys the rules of a database as it was read.
+struct Prepared {
+    database: Database,
+    changes: Changes,
+    content_file_id: Option<Option<FileId>>,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Records {
+    context: Context,
+}
+
+impl Records {
+    pub(crate) fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// Makes a record and its first version.
+    pub(crate) async fn create(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        draft: Draft,
+    ) -> Result<Written<Shown>, Error> {
+        for _ in 0..MAX_TRIES {
+            let prepared = self.prepare(caller, database_id, &draft).await?;
+            let mut tx = self.context.db.begin_write().await?;
+            if !hold(&mut tx, &prepared.database).await? {
+                tx.rollback().await?;
+                continue;
+            }
+            let now = self.context.clock.now();
+            let mut record = Record {
+                id: self.context.ids.next(),
+                database_id: prepared.database.id,
+                values: Values::new(),
+                content_file_id: prepared.content_file_id.flatten(),
+                version: 1,
+                created_at: now,
+                updated_at: now,
+            };
+            prepared.changes.merge(&mut record.values);
+            store::records::insert(&mut tx, &prepared.database, &record).await?;
+            self.keep_version(&mut tx, caller, &record, now).await?;
+            store::cells::insert(&mut tx, &prepared.database, &record).await?;
+            store::records::count(&mut tx, caller.workspace, record.database_id, 1).await?;
+            return self.announce(tx, caller, &prepared.database, record, now).await;
+        }
+        Err(schema_in_flux())
+    }
+
+    /// A record.
+    pub(crate) async fn get(&self, caller: &Caller, database_id: &str, id: &str) -> Result<Shown, Error> {
+        let database = self.context.readable_database(caller, database_id).await?;
+        let found =
+            store::records::get(self.context.db.engine(), caller.workspace, database.id, parse(id)?).await?;
+        let record = found.ok_or_else(|| Error::no_record(id))?;
+        self.show_one(caller, &database, record).await
+    }
+
+    /// Merges values into a record and saves a version. A change that changes nothing leaves version and feed alone.
+    pub(crate) async fn update(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        id: &str,
+        draft: Draft,
+    ) -> Result<Written<Shown>, Error> {
+        let record_id = parse(id)?;
+        for _ in 0..MAX_TRIES {
+            let prepared = self.prepare(caller, database_id, &draft).await?;
+            let mut tx = self.context.db.begin_write().await?;
+            if !hold(&mut tx, &prepared.database).await? {
+                tx.rollback().await?;
+                continue;
+            }
+            let before = locked(&mut tx, caller, &prepared.database, record_id).await?;
+            if !draft.if_version.is_empty() && !draft.if_version.contains(&before.version) {
+                return Err(Error::RecordConflict { id: id.to_owned(), actual: before.version });
+            }
+            let mut record = before.clone();
+            prepared.changes.merge(&mut record.values);
+            if let Some(content_file_id) = prepared.content_file_id {
+                record.content_file_id = content_file_id;
+            }
+            return self.save(tx, caller, &prepared.database, &before, record).await;
+        }
+        Err(schema_in_flux())
+    }
+
+    /// Makes a record what it was at a version, as a new version. What it named then must be there.
+    pub(crate) async fn restore_version(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        id: &str,
+        version: u64,
+    ) -> Result<Written<Shown>, Error> {
+        let record_id = parse(id)?;
+        for _ in 0..MAX_TRIES {
+            let database = self.context.readable_database(caller, database_id).await?;
+            let db = &self.context.db;
+            let seen = store::records::get(db.engine(), caller.workspace, database.id, record_id).await?;
+            seen.ok_or_else(|| Error::no_record(id))?;
+            let found = store::records::version(db, caller.workspace, record_id, version).await?;
+            let former = found.ok_or_else(|| Error::NotFound { kind: "version", id: version.to_string() })?;
+            let mut checks = Checks::default();
+            // Read as if sent today: an option or a property may be gone since.
+            let values = values::shown(&database, &former.values, |_, _| true);
+            let text = serde_json::Value::Object(values).to_string();
+            let changes = Changes::read(&mut checks, &database, &text, false);
+            let body = former.content_file_id;
+            self.check_references(&mut checks, caller, &database, &changes, body).await?;
+            checks.finish()?;
+            let mut tx = self.context.db.begin_write().await?;
+            if !hold(&mut tx, &database).await? {
+                tx.rollback().await?;
+                continue;
+            }
+            let before = locked(&mut tx, caller, &database, record_id).await?;
+            let mut record = Record { values: Values::new(), content_file_id: body, ..before.clone() };
+            changes.merge(&mut record.values);
+            return self.save(tx, caller, &database, &before, record).await;
+        }
+        Err(schema_in_flux())
+    }
+
+    /// Moves a record to trash.
+    pub(crate) async fn delete(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
+        let database = self.context.readable_database(caller, database_id).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        store::databases::hold(&mut tx, caller.workspace, database.id).await?;
+        let record = locked(&mut tx, caller, &database, parse(id)?).await?;
+        let now = self.context.clock.now();
+        let deletion: DeletionId = self.context.ids.next();
+        store::cells::forget_record(&mut tx, caller.workspace, record.id).await?;
+        store::records::trash(&mut tx, caller.workspace, record.id, deletion, now).await?;
+        store::records::count(&mut tx, caller.workspace, database.id, -1).await?;
+        let entry = Entry::delete(Kind::Record, record.id);
+        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
+        self.context.feed.commit(tx, caller.workspace, position).await?;
+        Ok(position)
+    }
+
+    /// Brings a record back from trash into its database, which must be live.
+    pub(crate) async fn restore(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        id: &str,
+    ) -> Result<Written<Shown>, Error> {
+        let record_id = parse(id)?;
+        for _ in 0..MAX_TRIES {
+            let database = self.context.readable_database(caller, database_id).await?;
+            let mut tx = self.context.db.begin_write().await?;
+            if !hold(&mut tx, &database).await? {
+                tx.rollback().await?;
+                continue;
+            }
+            let record = trashed(&mut tx, caller, &database, record_id).await?;
+            let now = self.context.clock.now();
+            store::records::restore(&mut tx, caller.workspace, record.id).await?;
+            store::cells::insert(&mut tx, &database, &record).await?;
+            store::records::count(&mut tx, caller.workspace, database.id, 1).await?;
+            return self.announce(tx, caller, &database, record, now).await;
+        }
+        Err(schema_in_flux())
+    }
+
+    /// Removes a trashed record for good, with its versions.
+    pub(crate) async fn purge(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
+        let database = self.context.readable_database(caller, database_id).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        store::databases::hold(&mut tx, caller.workspace, database.id).await?;
+        let record = trashed(&mut tx, caller, &database, parse(id)?).await?;
+        store::records::purge(&mut tx, caller.workspace, record.id).await?;
+        let now = self.context.clock.now();
+        let entry = Entry::delete(Kind::Record, record.id);
+        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
+        self.context.feed.commit(tx, caller.workspace, position).await?;
+        Ok(position)
+    }
+
+    /// The versions of a live record, the newest first.
+    pub(crate) async fn versions(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        id: &str,
+        ask: Ask,
+    ) -> Result<Page<Version>, Error> {
+        let database = self.context.readable_database(caller, database_id).await?;
+        let record_id = parse(id)?;
+        let db = &self.context.db;
+        let found = store::records::get(db.engine(), caller.workspace, database.id, record_id).await?;
+        let total = found.ok_or_else(|| Error::no_record(id))?.version;
+        // Versions are numbered without gaps, so the number before which a page ends is all that its token needs.
+        let before = ask.after.as_ref().and_then(|after| after.id.parse().ok()).unwrap_or(i64::MAX);
+        let mut versions =
+            store::records::versions(db, caller.workspace, record_id, before, ask.fetch()).await?;
+        self.redact_versions(caller, &database, &mut versions).await?;
+        Ok(ask.page(versions, total, |version| (String::new(), version.version.to_string())))
+    }
+
+    async fn prepare(&self, caller: &Caller, database_id: &str, draft: &Draft) -> Result<Prepared, Error> {
+        let database = self.context.readable_database(caller, database_id).await?;
+        let mut checks = Checks::default();
+        for field in &draft.unknown_fields {
+            let message = format!("'{field}' cannot be updated; values and content_file_id can");
+            checks.violation("updateMask", "invalid", message);
+        }
+        let changes = Changes::read(&mut checks, &database, &draft.values, draft.allow_names);
+        let content_file_id = draft
+            .content_file_id
+            .as_ref()
+            .map(|file| checks.optional_id::<FileId>("contentFileId", file.as_deref()));
+        let body = content_file_id.flatten();
+        self.check_references(&mut checks, caller, &database, &changes, body).await?;
+        checks.finish()?;
+        Ok(Prepared { database, changes, content_file_id })
+    }
+
+    async fn save(
+        &self,
+        mut tx: Tx,
+        caller: &Caller,
+        database: &Database,
+        before: &Record,
+        mut record: Record,
+    ) -> Result<Written<Shown>, Error> {
+        if record == *before {
+            let position = feed::head(&mut tx, caller.workspace).await?;
+            tx.rollback().await?;
+            let item = self.show_one(caller, database, record).await?;
+            return Ok(Written { item, position });
+        }
+        let now = self.context.clock.now();
+        record.version += 1;
+        record.updated_at = now;
+        store::records::update(&mut tx, database, &record).await?;
+        self.keep_version(&mut tx, caller, &record, now).await?;
+        store::cells::forget_record(&mut tx, caller.workspace, record.id).await?;
+        store::cells::insert(&mut tx, database, &record).await?;
+        self.announce(tx, caller, database, record, now).await
+    }
+
+    async fn keep_version(
+        &self,
+        tx: &mut Tx,
+        caller: &Caller,
+        record: &Record,
+        at: Timestamp,
+    ) -> Result<(), Error> {
+        let principal = &caller.principal;
+        let author = Author {
+            kind: principal.kind.as_str().to_owned(),
+            id: principal.id.clone(),
+            name: principal.name.clone(),
+        };
+        Ok(store::records::insert_version(tx, caller.workspace, record, &author, at).await?)
+    }
+
+    async fn announce(
+        &self,
+        mut tx: Tx,
+        caller: &Caller,
+        database: &Database,
+        record: Record,
+        at: Timestamp,
+    ) -> Result<Written<Shown>, Error> {
+        let entry = Entry::upsert(Kind::Record, record.id);
+        let position = feed::append(&mut tx, caller.workspace, &[entry], at).await?;
+        self.context.feed.commit(tx, caller.workspace, position).await?;
+        let item = self.show_one(caller, database, record).await?;
+        Ok(Written { item, position })
+    }
+}
+
+/// Keeps the database as it was read until the transaction ends; `false` when it is not that any more.
+async fn hold(tx: &mut Tx, database: &Database) -> Result<bool, Error> {
+    store::databases::hold(tx, database.workspace_id, database.id).await?;
+    let now = store::databases::written_at(tx, database.workspace_id, database.id).await?;
+    Ok(now == Some(database.updated_at))
+}
+
+async fn locked(tx: &mut Tx, caller: &Caller, database: &Database, id: RecordId) -> Result<Record, Error> {
+    store::records::lock(tx, caller.workspace, id).await?;
+    let found = store::records::get(tx.engine(), caller.workspace, database.id, id).await?;
+    found.ok_or_else(|| Error::no_record(id))
+}
+
+async fn trashed(tx: &mut Tx, caller: &Caller, database: &Database, id: RecordId) -> Result<Record, Error> {
+    store::records::lock(tx, caller.workspace, id).await?;
+    let found = store::records::get_trashed(tx, caller.workspace, database.id, id).await?;
+    found.ok_or_else(|| Error::no_record(id))
+}
+
+fn schema_in_flux() -> Error {
+    Error::OutOfDate("the database's properties keep changing: try again".to_owned())
+}
+
+/// A text that is no id names no record.
+fn parse(id: &str) -> Result<RecordId, Error> {
+    id.parse().map_err(|_| Error::no_record(id))
+}

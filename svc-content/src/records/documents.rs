@@ -1,0 +1,85 @@
+//! Records as documents to be searched: their fields, then the text of their body.
+
+use std::collections::HashMap;
+
+use cairn_chassis::feed::Kind;
+use cairn_proto::ids::{DocumentId, FileId, FolderId, RecordId, WorkspaceId};
+
+use super::{Record, values};
+use crate::bodies::{self, Body};
+use crate::databases::Database;
+use crate::documents::Document;
+use crate::files::{File, FileType};
+use crate::service::Context;
+use crate::{Error, store};
+
+const UNTITLED: &str = "Untitled";
+
+/// A record as a document.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    pub(crate) document: Document,
+    pub(crate) content: String,
+    /// Where its body stands.
+    pub(crate) quoted: Option<Vec<FolderId>>,
+}
+
+/// The live ones of these records, of live databases, as they stand now.
+pub(crate) async fn documents(
+    context: &Context,
+    workspace: WorkspaceId,
+    ids: &[RecordId],
+) -> Result<Vec<Rendered>, Error> {
+    let db = &context.db;
+    let records = store::records::get_many(db, workspace, ids).await?;
+    let held: Vec<_> = records.iter().map(|record| record.database_id).collect();
+    let databases = store::databases::get_many(db.engine(), workspace, &held).await?;
+    let bodies: Vec<FileId> = records.iter().filter_map(|record| record.content_file_id).collect();
+    let texts = body_texts(context, workspace, &bodies).await?;
+    let mut rendered = Vec::with_capacity(records.len());
+    for record in records {
+        let Some(database) = databases.iter().find(|one| one.id == record.database_id) else { continue };
+        let body = record.content_file_id.and_then(|id| texts.get(&id));
+        rendered.push(render(database, &record, body));
+    }
+    Ok(rendered)
+}
+
+async fn body_texts(
+    context: &Context,
+    workspace: WorkspaceId,
+    ids: &[FileId],
+) -> Result<HashMap<FileId, (File, String)>, Error> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let files = store::files::get_many(&context.db, workspace, ids).await?;
+    let hashes: Vec<&str> = files.iter().map(|file| file.content_hash.as_str()).collect();
+    let mut texts = HashMap::with_capacity(hashes.len());
+    for body in store::bodies::get_many(&context.db, workspace, &hashes).await? {
+        texts.insert(body.hash.clone(), Body::into_text(body)?);
+    }
+    let with_text = |file: File| {
+        let text = texts.get(&file.content_hash).cloned()?;
+        Some((file.id, (file, text)))
+    };
+    Ok(files.into_iter().filter_map(with_text).collect())
+}
+
+fn render(database: &Database, record: &Record, body: Option<&(File, String)>) -> Rendered {
+    let content = values::rendered(database, &record.values, body.map(|(_, text)| text.as_str()));
+    let title = values::title(database, &record.values);
+    let title = if title.trim().is_empty() { UNTITLED.to_owned() } else { title };
+    let document = Document {
+        kind: Kind::Record,
+        id: DocumentId(record.id.0),
+        folders: database.folders.clone(),
+        path: format!("{}/{title}", database.path),
+        title,
+        format: FileType::Markdown,
+        content_hash: bodies::hash(&content),
+        updated_at: record.updated_at,
+        database_id: Some(database.id),
+    };
+    Rendered { document, content, quoted: body.map(|(file, _)| file.folders.clone()) }
+}

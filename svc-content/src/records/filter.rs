@@ -1,0 +1,379 @@
+//! Filters: trees of conditions on typed values.
+
+use cairn_proto::ids::PropertyId;
+use serde_json::Value;
+
+use super::values::{Day, micros_key, text_key};
+use crate::checks::Checks;
+use crate::databases::Database;
+use crate::databases::properties::{Property, PropertyType};
+use crate::files::fold;
+
+const MAX_DEPTH: usize = 8;
+const MAX_CONDITIONS: usize = 50;
+const MAX_CHOICES: usize = 200;
+
+/// A tree of conditions.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Filter {
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    Is(Condition),
+}
+
+/// What a record's values of one property must be like.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Condition {
+    pub(crate) property: PropertyId,
+    pub(crate) test: Test,
+    /// Whether no value may pass the test; records without a value do then.
+    pub(crate) is_negated: bool,
+    /// Whether a record has at most one value of the property.
+    pub(crate) is_single: bool,
+}
+
+/// What one element of a value must be like.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Test {
+    /// There is one; whether its key is a number.
+    Present { by_number: bool },
+    /// One of these texts: key, and the whole where the key is only its beginning.
+    TextIs(Vec<(String, Option<String>)>),
+    /// It holds this folded text.
+    TextHas(String),
+    /// Its text key is one of these.
+    KeyIs(Vec<String>),
+    /// One of these numbers.
+    NumberIs(Vec<f64>),
+    /// Within bounds, the lower inclusive or not, the upper inclusive or not.
+    Between { from: Option<(f64, bool)>, to: Option<(f64, bool)> },
+}
+
+/// An operator by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Equals,
+    NotEquals,
+    Contains,
+    In,
+    Gt,
+    Gte,
+    Lt,
+    Lte,
+    Before,
+    After,
+    IsEmpty,
+    IsNotEmpty,
+}
+
+const OPERATORS: [(&str, Operator); 12] = [
+    ("equals", Operator::Equals),
+    ("not_equals", Operator::NotEquals),
+    ("contains", Operator::Contains),
+    ("in", Operator::In),
+    ("gt", Operator::Gt),
+    ("gte", Operator::Gte),
+    ("lt", Operator::Lt),
+    ("lte", Operator::Lte),
+    ("before", Operator::Before),
+    ("after", Operator::After),
+    ("is_empty", Operator::IsEmpty),
+    ("is_not_empty", Operator::IsNotEmpty),
+];
+
+/// Reads a tree; `None` when it breaks a rule, which is then said. An empty object is no filter.
+pub(crate) fn check(
+    checks: &mut Checks,
+    database: &Database,
+    tree: &Value,
+    path: &str,
+    allow_names: bool,
+) -> Option<Filter> {
+    let mut reader = Reader { checks, database, allow_names, conditions: 0 };
+    reader.tree(tree, path, 0)
+}
+
+struct Reader<'a> {
+    checks: &'a mut Checks,
+    database: &'a Database,
+    allow_names: bool,
+    conditions: usize,
+}
+
+impl Reader<'_> {
+    fn tree(&mut self, tree: &Value, path: &str, depth: usize) -> Option<Filter> {
+        if depth >= MAX_DEPTH {
+            self.checks.violation(path, "too_deep", format!("filters nest at most {MAX_DEPTH} levels deep"));
+            return None;
+        }
+        let Some(fields) = tree.as_object() else {
+            let message = "must be {\"and\": […]}, {\"or\": […]} or {\"fieldId\", \"operator\", \"value\"}";
+            self.checks.violation(path, "wrong_type", message);
+            return None;
+        };
+        for (name, is_all) in [("and", true), ("or", false)] {
+            let Some(branches) = fields.get(name) else { continue };
+            if fields.len() > 1 {
+                let message = format!("'{name}' stands alone: nest other conditions in it");
+                self.checks.violation(path, "invalid", message);
+                return None;
+            }
+            return self.branches(branches, &format!("{path}.{name}"), depth, is_all);
+        }
+        if fields.is_empty() && depth == 0 {
+            return Some(Filter::All(Vec::new()));
+        }
+        self.condition(fields, path)
+    }
+
+    fn branches(&mut self, branches: &Value, path: &str, depth: usize, is_all: bool) -> Option<Filter> {
+        let Some(branches) = branches.as_array() else {
+            self.checks.violation(path, "wrong_type", "must be a list of filters");
+            return None;
+        };
+        let mut read = Vec::with_capacity(branches.len().min(MAX_CONDITIONS));
+        let mut is_whole = true;
+        for (place, branch) in branches.iter().enumerate() {
+            if self.conditions > MAX_CONDITIONS {
+                return None;
+            }
+            match self.tree(branch, &format!("{path}[{place}]"), depth + 1) {
+                Some(filter) => read.push(filter),
+                None => is_whole = false,
+            }
+        }
+        is_whole.then_some(if is_all { Filter::All(read) } else { Filter::Any(read) })
+    }
+
+    fn condition(&mut self, fields: &serde_json::Map<String, Value>, path: &str) -> Option<Filter> {
+        self.conditions += 1;
+        if self.conditions > MAX_CONDITIONS {
+            self.checks.violation(path, "too_many", format!("at most {MAX_CONDITIONS} conditions"));
+            return None;
+        }
+        let is_strange = |name: &&String| !matches!(name.as_str(), "fieldId" | "operator" | "value");
+        if let Some(name) = fields.keys().find(is_strange) {
+            let message = "is not known; a condition has fieldId, operator and value";
+            self.checks.violation(&format!("{path}.{name}"), "unknown_field", message);
+            return None;
+        }
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+        let known = self.known_operator(text("operator"), &format!("{path}.operator"));
+        let field = format!("{path}.fieldId");
+        let property = self.database.find(self.checks, &field, text("fieldId"), self.allow_names);
+        let (operator, property) = (known?, property?);
+        let value = fields.get("value").unwrap_or(&Value::Null);
+        let (test, is_negated) = self.test(property, operator, value, path)?;
+        let is_single = !matches!(
+            property.kind,
+            PropertyType::MultiSelect
+                | PropertyType::Relation
+                | PropertyType::FileReference
+                | PropertyType::AssetReference
+        );
+        Some(Filter::Is(Condition { property: property.id, test, is_negated, is_single }))
+    }
+
+    fn known_operator(&mut self, name: &str, path: &str) -> Option<Operator> {
+        let found = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
+        if found.is_none() {
+            let known: Vec<&str> = OPERATORS.iter().map(|(known, _)| *known).collect();
+            self.checks.violation(path, "invalid_value", format!("must be one of: {}", known.join(", ")));
+        }
+        found
+    }
+
+    fn test(
+        &mut self,
+        property: &Property,
+        operator: Operator,
+        value: &Value,
+        path: &str,
+    ) -> Option<(Test, bool)> {
+        let present = Test::Present { by_number: sorts_by_number(property.kind) };
+        if matches!(operator, Operator::IsEmpty | Operator::IsNotEmpty) {
+            return Some((present, operator == Operator::IsEmpty));
+        }
+        let is_negated = operator == Operator::NotEquals;
+        let operator = if is_negated { Operator::Equals } else { operator };
+        let choices: Vec<&Value> = match (operator, value) {
+            (Operator::In, Value::Array(elements)) => elements.iter().collect(),
+            (_, one) => vec![one],
+        };
+        let at = format!("{path}.value");
+        if choices.len() > MAX_CHOICES {
+            self.checks.violation(&at, "too_many", format!("at most {MAX_CHOICES} values"));
+            return None;
+        }
+        let test = match property.kind {
+            PropertyType::Text | PropertyType::Url => text(operator, &choices),
+            PropertyType::Number => number(operator, &choices),
+            PropertyType::Boolean => boolean(operator, &choices),
+            PropertyType::Date => date(operator, &choices),
+            PropertyType::Select | PropertyType::MultiSelect => option(property, operator, &choices),
+            PropertyType::Relation | PropertyType::FileReference | PropertyType::AssetReference => {
+                reference(operator, &choices)
+            }
+        };
+        let unfit = || format!("does not apply to {}", property.kind.as_str());
+        match test {
+            Ok(test) => Some((test, is_negated)),
+            Err(Refusal::Operator) => {
+                self.checks.violation(&format!("{path}.operator"), "invalid_operator", unfit());
+                None
+            }
+            Err(Refusal::Value(message)) => {
+                self.checks.violation(&at, "invalid_value", message);
+                None
+            }
+        }
+    }
+}
+
+fn text(operator: Operator, choices: &[&Value]) -> Result<Test, Refusal> {
+    let mut texts = Vec::with_capacity(choices.len());
+    for choice in choices {
+        texts
+            .push(fold(as_text(choice).filter(|text| !text.contains('\0')).ok_or_else(needs_text)?.as_str()));
+    }
+    match (operator, texts.as_slice()) {
+        (Operator::Equals | Operator::In, texts) => {
+            Ok(Test::TextIs(texts.iter().map(|text| text_key(text)).collect()))
+        }
+        (Operator::Contains, [only]) => Ok(Test::TextHas(only.clone())),
+        _ => Err(Refusal::Operator),
+    }
+}
+
+fn number(operator: Operator, choices: &[&Value]) -> Result<Test, Refusal> {
+    let mut numbers = Vec::with_capacity(choices.len());
+    for choice in choices {
+        let read = choice.as_f64().or_else(|| choice.as_str()?.trim().parse().ok());
+        let message = || Refusal::Value("must be a number".to_owned());
+        numbers.push(read.filter(|number| number.is_finite()).ok_or_else(message)?);
+    }
+    match (operator, numbers.as_slice()) {
+        (Operator::Equals | Operator::In, numbers) => Ok(Test::NumberIs(numbers.to_vec())),
+        (operator, [only]) => between(operator, *only, *only),
+        _ => Err(Refusal::Operator),
+    }
+}
+
+fn boolean(operator: Operator, choices: &[&Value]) -> Result<Test, Refusal> {
+    if !matches!(operator, Operator::Equals | Operator::In) {
+        return Err(Refusal::Operator);
+    }
+    let mut numbers = Vec::with_capacity(choices.len());
+    for choice in choices {
+        let read = choice.as_bool().or_else(|| choice.as_str()?.trim().parse().ok());
+        let message = || Refusal::Value("must be true or false".to_owned());
+        numbers.push(if read.ok_or_else(message)? { 1.0 } else { 0.0 });
+    }
+    Ok(Test::NumberIs(numbers))
+}
+
+fn date(operator: Operator, choices: &[&Value]) -> Result<Test, Refusal> {
+    let message = || Refusal::Value("must be a date such as 2026-11-20, or an RFC 3339 time".to_owned());
+    let [only] = choices else { return Err(Refusal::Operator) };
+    let day = only.as_str().and_then(Day::read).ok_or_else(message)?;
+    let (start, end) = (micros_key(day.start), micros_key(day.end));
+    match operator {
+        Operator::Equals => Ok(Test::Between { from: Some((start, true)), to: Some((end, false)) }),
+        Operator::Before | Operator::Lt => Ok(Test::Between { from: None, to: Some((start, false)) }),
+        Operator::Lte => Ok(Test::Between { from: None, to: Some((end, false)) }),
+        Operator::After | Operator::Gt => Ok(Test::Between { from: Some((end, true)), to: None }),
+        Operator::Gte => Ok(Test::Between { from: Some((start, true)), to: None }),
+        Operator::In
+        | Operator::Contains
+        | Operator::NotEquals
+        | Operator::IsEmpty
+        | Operator::IsNotEmpty => Err(Refusal::Operator),
+    }
+}
+
+fn option(property: &Property, operator: Operator, choices: &[&Value]) -> Result<Test, Refusal> {
+    let mut ids = Vec::with_capacity(choices.len());
+    for choice in choices {
+        let text = choice.as_str().ok_or_else(needs_text)?;
+        let named = property.option_named(text).map(|option| option.id.clone());
+        match (operator, named) {
+            (Operator::Equals | Operator::In | Operator::Contains, Some(id)) => ids.push(id),
+            (Operator::Contains, None) => {
+                let wanted = fold(text);
+                let alike =
+                    property.config.options.iter().filter(|option| fold(&option.name).contains(&wanted));
+                ids.extend(alike.map(|option| option.id.clone()));
+            }
+            (Operator::Equals | Operator::In, None) => {
+                let message = format!("must be one of the options: {}", property.choices());
+                return Err(Refusal::Value(message));
+            }
+            _ => return Err(Refusal::Operator),
+        }
+    }
+    Ok(Test::KeyIs(ids))
+}
+
+fn reference(operator: Operator, choices: &[&Value]) -> Result<Test, Refusal> {
+    if !matches!(operator, Operator::Equals | Operator::In | Operator::Contains) {
+        return Err(Refusal::Operator);
+    }
+    let mut ids = Vec::with_capacity(choices.len());
+    for choice in choices {
+        let id: Option<PropertyId> = choice.as_str().and_then(|text| text.parse().ok());
+        let message = || Refusal::Value("must be an id: a UUID".to_owned());
+        ids.push(id.ok_or_else(message)?.to_string());
+    }
+    Ok(Test::KeyIs(ids))
+}
+
+enum Refusal {
+    Operator,
+    Value(String),
+}
+
+fn needs_text() -> Refusal {
+    Refusal::Value("must be a text".to_owned())
+}
+
+/// A person's number for a text property is meant as its digits.
+fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn between(operator: Operator, low: f64, high: f64) -> Result<Test, Refusal> {
+    match operator {
+        Operator::Gt => Ok(Test::Between { from: Some((high, false)), to: None }),
+        Operator::Gte => Ok(Test::Between { from: Some((low, true)), to: None }),
+        Operator::Lt => Ok(Test::Between { from: None, to: Some((low, false)) }),
+        Operator::Lte => Ok(Test::Between { from: None, to: Some((high, true)) }),
+        Operator::Equals
+        | Operator::NotEquals
+        | Operator::Contains
+        | Operator::In
+        | Operator::Before
+        | Operator::After
+        | Operator::IsEmpty
+        | Operator::IsNotEmpty => Err(Refusal::Operator),
+    }
+}
+
+/// Whether records are ordered by a number when they are sorted by a property of that type.
+pub(crate) const fn sorts_by_number(kind: PropertyType) -> bool {
+    matches!(
+        kind,
+        PropertyType::Number
+            | PropertyType::Boolean
+            | PropertyType::Date
+            | PropertyType::Select
+            | PropertyType::MultiSelect
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! Whatever a caller sends is judged, and never a panic.
+
+use cairn_chassis::clock::Timestamp;
+use proptest::prelude::*;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::*;
+use crate::databases::properties::Settings;
+use crate::records::values::{Changes, Values, cells, rendered, searched, shown};
+
+const KINDS: [PropertyType; 10] = [
+    PropertyType::Text,
+    PropertyType::Number,
+    PropertyType::Boolean,
+    PropertyType::Date,
+    PropertyType::Select,
+    PropertyType::MultiSelect,
+    PropertyType::Url,
+    PropertyType::Relation,
+    PropertyType::FileReference,
+    PropertyType::AssetReference,
+];
+
+fn database() -> Database {
+    let property = |(number, kind): (usize, &PropertyType)| Property {
+        id: PropertyId(Uuid::from_u128(number as u128 + 1)),
+        name: kind.as_str().to_owned(),
+        kind: *kind,
+        is_primary: number == 0,
+        config: Settings::default(),
+    };
+    let at = Timestamp::from_micros(0);
+    Database {
+        id: Uuid::nil().into(),
+        workspace_id: Uuid::nil().into(),
+        folder_id: None,
+        folders: Vec::new(),
+        path: "/d".into(),
+        name: "d".into(),
+        description: None,
+        icon: None,
+        properties: KINDS.iter().enumerate().map(property).collect(),
+        views: Vec::new(),
+        record_count: 0,
+        created_at: at,
+        updated_at: at,
+        deleted_at: None,
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "\\PC{0,12}".prop_map(Value::from),
+        Just(json!("2026-03-01")),
+        Just(json!("https://cairn.example")),
+        Just(json!("00000000-0000-0000-0000-000000000007")),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| prop::collection::vec(inner, 0..4).prop_map(Value::from))
+}
+
+proptest! {
+    #[test]
+    fn any_filter_is_read_or_refused_with_a_reason(
+        value in any_json(), operator in 0..13_usize, kind in 0..10_usize, depth in 0..10_usize,
+    ) {
+        let name = OPERATORS.get(operator).map_or("like", |(name, _)| *name);
+        let mut tree = json!({"fieldId": KINDS[kind].as_str(), "operator": name, "value": value});
+        for _ in 0..depth {
+            tree = json!({"and": [tree]});
+        }
+        let mut checks = Checks::default();
+        let read = check(&mut checks, &database(), &tree, "filter", true);
+        prop_assert_eq!(read.is_some(), checks.finish().is_ok());
+    }
+
+    #[test]
+    fn what_is_kept_is_what_is_shown_and_kept_again(value in any_json(), kind in 0..10_usize) {
+        let database = database();
+        let mut checks = Checks::default();
+        let text = json!({KINDS[kind].as_str(): value}).to_string();
+        let changes = Changes::read(&mut checks, &database, &text, true);
+        let mut values = Values::new();
+        changes.merge(&mut values);
+        if checks.finish().is_ok() {
+            let again = Value::Object(shown(&database, &values, |_, _| true)).to_string();
+            let mut checks = Checks::default();
+            let mut copy = Values::new();
+            Changes::read(&mut checks, &database, &again, false).merge(&mut copy);
+            prop_assert!(checks.finish().is_ok());
+            prop_assert_eq!(&copy, &values);
+        }
+        searched(&cells(&database, &values));
+        rendered(&database, &values, Some("body"));
+    }
+}

@@ -1,0 +1,181 @@
+//! A page of a database's records: which, in which order, from where on.
+
+use cairn_proto::ids::RecordId;
+
+use super::filter::{self, Filter, sorts_by_number};
+use super::{Records, Shown, parse};
+use crate::Error;
+use crate::checks::Checks;
+use crate::databases::Database;
+use crate::databases::schema::view_of;
+use crate::databases::views::{MAX_SORTS, Sort, SortDraft, check_sorts};
+use crate::files::fold;
+use crate::scope::Caller;
+use crate::store;
+use crate::store::query::{Order, Selection, Word};
+
+const DEFAULT_LIMIT: u32 = 50;
+const MAX_LIMIT: u32 = 200;
+const MAX_WORDS: usize = 10;
+const MAX_SEARCH_CHARS: usize = 1_000;
+
+/// One condition, its value as text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FieldFilter {
+    pub(crate) field_id: String,
+    pub(crate) operator: String,
+    pub(crate) value: Option<String>,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ListAsk {
+    /// The page that contains this record, instead of the one at the offset.
+    pub(crate) record_id: Option<String>,
+    pub(crate) search: String,
+    pub(crate) sorts: Vec<SortDraft>,
+    pub(crate) field_filter: Option<FieldFilter>,
+    /// A JSON tree; empty for none.
+    pub(crate) filter: String,
+    pub(crate) view_id: Option<String>,
+    /// 0 for the usual number.
+    pub(crate) limit: u32,
+    pub(crate) offset: u64,
+    pub(crate) allow_names: bool,
+}
+
+/// A page, and where it stands among all.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Listed {
+    pub(crate) records: Vec<Shown>,
+    pub(crate) total: u64,
+    pub(crate) limit: u32,
+    pub(crate) offset: u64,
+}
+
+impl Records {
+    /// A page of records.
+    pub(crate) async fn list(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        ask: ListAsk,
+    ) -> Result<Listed, Error> {
+        let database = self.context.readable_database(caller, database_id).await?;
+        let selection = select(&database, &ask)?;
+        let limit = if ask.limit == 0 { DEFAULT_LIMIT } else { ask.limit };
+        let db = &self.context.db;
+        let total = match selection.is_everything() {
+            true => database.record_count,
+            false => store::query::count(db, &selection).await?,
+        };
+        let offset = match &ask.record_id {
+            None => ask.offset,
+            Some(text) => {
+                let id: RecordId = parse(text)?;
+                let place = store::query::place_of(db, &selection, id).await?;
+                let place = place.ok_or_else(|| Error::no_record(text))?;
+                place - place % u64::from(limit)
+            }
+        };
+        let ids = store::query::page(db, &selection, total, limit, offset).await?;
+        let records = store::records::get_in_order(db, caller.workspace, &ids).await?;
+        let records = self.show(caller, &database, records).await?;
+        Ok(Listed { records, total, limit, offset })
+    }
+}
+
+fn select(database: &Database, ask: &ListAsk) -> Result<Selection, Error> {
+    let mut checks = Checks::default();
+    if ask.limit > MAX_LIMIT {
+        checks.violation("limit", "out_of_range", format!("a page has 1 to {MAX_LIMIT} records"));
+    }
+    if i64::try_from(ask.offset).is_err() {
+        checks.violation("offset", "out_of_range", "no database has as many records");
+    }
+    let mut filters = Vec::new();
+    let mut sorts = check_sorts(&mut checks, database, &ask.sorts, "sorts", ask.allow_names);
+    if let Some(view_id) = &ask.view_id {
+        let view = database.views.get(view_of(database, view_id)?);
+        for (place, filter) in view.into_iter().flat_map(|view| view.filters.iter().enumerate()) {
+            let path = format!("view.filters[{place}]");
+            filters.extend(filter::check(&mut checks, database, &filter.to_tree(), &path, false));
+        }
+        if sorts.is_empty() {
+            sorts = view.map(|view| view.sorts.clone()).unwrap_or_default();
+        }
+    }
+    if let Some(field_filter) = &ask.field_filter {
+        filters.extend(check_field_filter(&mut checks, database, field_filter, ask.allow_names));
+    }
+    if !ask.filter.is_empty() {
+        match serde_json::from_str(&ask.filter) {
+            Ok(tree) => {
+                filters.extend(filter::check(&mut checks, database, &tree, "filter", ask.allow_names));
+            }
+            Err(error) => checks.violation("filter", "invalid_json", format!("is not JSON: {error}")),
+        }
+    }
+    let words = words(&mut checks, database, &ask.search);
+    checks.finish()?;
+    Ok(Selection {
+        workspace: database.workspace_id,
+        database: database.id,
+        filters,
+        words,
+        orders: sorts.iter().take(MAX_SORTS).filter_map(|sort| order(database, sort)).collect(),
+    })
+}
+
+/// The spec's own parameters; errors name them as the spec does.
+fn check_field_filter(
+    checks: &mut Checks,
+    database: &Database,
+    given: &FieldFilter,
+    allow_names: bool,
+) -> Option<Filter> {
+    let mut tree = serde_json::json!({"fieldId": given.field_id, "operator": given.operator});
+    if let (Some(value), Some(fields)) = (&given.value, tree.as_object_mut()) {
+        fields.insert("value".to_owned(), value.clone().into());
+    }
+    let mut own = Checks::default();
+    let filter = filter::check(&mut own, database, &tree, "filter", allow_names);
+    if let Err(Error::Invalid(violations)) = own.finish() {
+        for violation in violations {
+            let path = match violation.path.as_str() {
+                "filter.fieldId" => "filterFieldId",
+                "filter.operator" => "filterOperator",
+                _ => "filterValue",
+            };
+            checks.violation(path, &violation.code, violation.message);
+        }
+    }
+    filter
+}
+
+/// Words that must all be found, each with the options whose names hold it.
+fn words(checks: &mut Checks, database: &Database, search: &str) -> Vec<Word> {
+    if search.chars().count() > MAX_SEARCH_CHARS {
+        let message = format!("may have at most {MAX_SEARCH_CHARS} characters");
+        checks.violation("search", "too_long", message);
+    }
+    if search.contains('\0') {
+        checks.violation("search", "invalid", "text has no NUL character");
+    }
+    let folded = fold(search);
+    let options = |word: &str| {
+        let all = database.properties.iter().flat_map(|property| &property.config.options);
+        all.filter(|option| fold(&option.name).contains(word)).map(|option| option.id.clone()).collect()
+    };
+    let words = folded.split_whitespace().take(MAX_WORDS);
+    words.map(|word| Word { folded: word.to_owned(), option_ids: options(word) }).collect()
+}
+
+fn order(database: &Database, sort: &Sort) -> Option<Order> {
+    let property = database.property(sort.field_id)?;
+    Some(Order {
+        property: property.id,
+        by_number: sorts_by_number(property.kind),
+        is_descending: sort.is_descending,
+    })
+}

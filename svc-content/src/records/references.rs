@@ -1,0 +1,264 @@
+//! What records name: checked when it is written, hidden from callers who may not see it, and followed backwards.
+
+use std::collections::HashSet;
+
+use cairn_proto::ids::{FileId, RecordId};
+use serde_json::Value;
+
+use super::values::{self, Changes, Values};
+use super::{Record, Records, Shown, Version};
+use crate::Error;
+use crate::checks::Checks;
+use crate::databases::Database;
+use crate::databases::properties::PropertyType;
+use crate::scope::Caller;
+use crate::store;
+
+/// A record that names a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Backlink {
+    pub(crate) database_id: String,
+    pub(crate) database_name: String,
+    pub(crate) record_id: String,
+    pub(crate) record_title: String,
+    /// Id and name of the property; absent when the file is the record's body.
+    pub(crate) property: Option<(String, String)>,
+}
+
+/// What of the things that some values name is live, and what of that the caller's scope covers.
+#[derive(Debug, Default)]
+struct Targets {
+    live: HashSet<String>,
+    covered: HashSet<String>,
+}
+
+impl Records {
+    /// The records that name a file.
+    pub(crate) async fn backlinks(&self, caller: &Caller, file_id: &str) -> Result<Vec<Backlink>, Error> {
+        let db = &self.context.db;
+        let id: FileId = file_id.parse().map_err(|_| Error::no_file(file_id))?;
+        let files = store::files::get_many(db, caller.workspace, &[id]).await?;
+        let file = files.first().ok_or_else(|| Error::no_file(file_id))?;
+        caller.require("file", file_id, &file.folders)?;
+        let rows = store::records::backlinks(db, caller.workspace, id).await?;
+        let ids: Vec<_> =
+            rows.iter().map(|row| row.database_id).collect::<HashSet<_>>().into_iter().collect();
+        let mut databases = store::databases::get_many(db.engine(), caller.workspace, &ids).await?;
+        databases.retain(|database| caller.covers(&database.folders));
+        let mut backlinks = Vec::with_capacity(rows.len());
+        for row in rows {
+            let Some(database) = databases.iter().find(|database| database.id == row.database_id) else {
+                continue;
+            };
+            let property = row.property_id.and_then(|id| database.property(id));
+            if row.property_id.is_some() && property.is_none() {
+                continue;
+            }
+            backlinks.push(Backlink {
+                database_id: database.id.to_string(),
+                database_name: database.name.clone(),
+                record_id: row.record_id.to_string(),
+                record_title: row.title,
+                property: property.map(|property| (property.id.to_string(), property.name.clone())),
+            });
+        }
+        Ok(backlinks)
+    }
+
+    /// Checks that what values name is live, and within the caller's scope.
+    pub(super) async fn check_references(
+        &self,
+        checks: &mut Checks,
+        caller: &Caller,
+        database: &Database,
+        changes: &Changes,
+        body: Option<FileId>,
+    ) -> Result<(), Error> {
+        let mut outside = None;
+        let body_text = body.map(|id| id.to_string());
+        let of = |kind: PropertyType| {
+            let named = changes.references.iter().filter(move |reference| {
+                database.property(reference.property).is_some_and(|property| property.kind == kind)
+            });
+            named.collect::<Vec<_>>()
+        };
+        let files = of(PropertyType::FileReference);
+        let mut ids: Vec<&str> = files.iter().map(|reference| reference.id.as_str()).collect();
+        ids.extend(body_text.as_deref());
+        let targets = self.files(caller, &ids).await?;
+        let mut named: Vec<(&str, &str)> =
+            files.iter().map(|reference| (reference.path.as_str(), reference.id.as_str())).collect();
+        named.extend(body_text.as_deref().map(|id| ("contentFileId", id)));
+        judge(checks, &mut outside, &targets, &named, "file");
+
+        for reference in of(PropertyType::Relation) {
+            let wanted = database.property(reference.property);
+            let wanted = wanted.and_then(|property| property.config.relation_database_id);
+            let found = self.related(caller, &[reference.id.as_str()], wanted).await?;
+            judge(
+                checks,
+                &mut outside,
+                &found,
+                &[(reference.path.as_str(), reference.id.as_str())],
+                "record",
+            );
+        }
+        // No asset can be named before there are any.
+        let assets = of(PropertyType::AssetReference);
+        let named: Vec<(&str, &str)> =
+            assets.iter().map(|reference| (reference.path.as_str(), reference.id.as_str())).collect();
+        judge(checks, &mut outside, &Targets::default(), &named, "asset");
+        outside.map_or(Ok(()), |message| Err(Error::OutOfScope(message)))
+    }
+
+    async fn files(&self, caller: &Caller, ids: &[&str]) -> Result<Targets, Error> {
+        let parsed: Vec<FileId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
+        let mut targets = Targets::default();
+        if parsed.is_empty() {
+            return Ok(targets);
+        }
+        for file in store::files::get_many(&self.context.db, caller.workspace, &parsed).await? {
+            targets.add(file.id.to_string(), caller.covers(&file.folders));
+        }
+        Ok(targets)
+    }
+
+    async fn related(
+        &self,
+        caller: &Caller,
+        ids: &[&str],
+        database: Option<cairn_proto::ids::DatabaseId>,
+    ) -> Result<Targets, Error> {
+        let parsed: Vec<RecordId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
+        let mut targets = Targets::default();
+        if parsed.is_empty() {
+            return Ok(targets);
+        }
+        let db = &self.context.db;
+        let records = store::records::get_many(db, caller.workspace, &parsed).await?;
+        let held: Vec<_> = records.iter().map(|record| record.database_id).collect();
+        let databases = store::databases::get_many(db.engine(), caller.workspace, &held).await?;
+        for record in records {
+            let holder = databases.iter().find(|one| one.id == record.database_id);
+            if let Some(holder) = holder.filter(|holder| database.is_none_or(|wanted| wanted == holder.id)) {
+                targets.add(record.id.to_string(), caller.covers(&holder.folders));
+            }
+        }
+        Ok(targets)
+    }
+
+    /// A record as the caller sees it.
+    pub(super) async fn show_one(
+        &self,
+        caller: &Caller,
+        database: &Database,
+        record: Record,
+    ) -> Result<Shown, Error> {
+        let shown = self.show(caller, database, vec![record]).await?;
+        shown.into_iter().next().ok_or_else(|| Error::no_record(""))
+    }
+
+    /// Records as the caller sees them: without references that a folder scope hides.
+    pub(super) async fn show(
+        &self,
+        caller: &Caller,
+        database: &Database,
+        records: Vec<Record>,
+    ) -> Result<Vec<Shown>, Error> {
+        let visible = self.visible(caller, database, records.iter().map(contents)).await?;
+        let show = |mut record: Record| {
+            let title = values::title(database, &record.values);
+            redact(database, visible.as_ref(), &mut record.values, &mut record.content_file_id);
+            Shown { record, title }
+        };
+        Ok(records.into_iter().map(show).collect())
+    }
+
+    pub(super) async fn redact_versions(
+        &self,
+        caller: &Caller,
+        database: &Database,
+        versions: &mut [Version],
+    ) -> Result<(), Error> {
+        let all = versions.iter().map(|version| (&version.values, version.content_file_id));
+        let visible = self.visible(caller, database, all).await?;
+        for version in versions {
+            redact(database, visible.as_ref(), &mut version.values, &mut version.content_file_id);
+        }
+        Ok(())
+    }
+
+    /// What a folder-scoped caller may see of what these values name; `None` for a caller who may see everything.
+    async fn visible<'a>(
+        &self,
+        caller: &Caller,
+        database: &Database,
+        contents: impl Iterator<Item = (&'a Values, Option<FileId>)>,
+    ) -> Result<Option<HashSet<String>>, Error> {
+        if caller.listed().is_none() {
+            return Ok(None);
+        }
+        let (mut files, mut records) = (Vec::new(), Vec::new());
+        for (values, body) in contents {
+            files.extend(body.map(|id| id.to_string()));
+            for property in database.properties.iter().filter(|property| property.kind.is_reference()) {
+                let named = values.get(&property.id.to_string()).map(ids_in).unwrap_or_default();
+                if property.kind == PropertyType::Relation {
+                    records.extend(named);
+                } else {
+                    files.extend(named);
+                }
+            }
+        }
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let records: Vec<&str> = records.iter().map(String::as_str).collect();
+        let mut visible = self.files(caller, &files).await?.covered;
+        visible.extend(self.related(caller, &records, None).await?.covered);
+        Ok(Some(visible))
+    }
+}
+
+impl Targets {
+    fn add(&mut self, id: String, is_covered: bool) {
+        if is_covered {
+            self.covered.insert(id.clone());
+        }
+        self.live.insert(id);
+    }
+}
+
+fn judge(
+    checks: &mut Checks,
+    outside: &mut Option<String>,
+    targets: &Targets,
+    named: &[(&str, &str)],
+    kind: &str,
+) {
+    for (path, id) in named {
+        if !targets.live.contains(*id) {
+            checks.violation(path, "not_found", format!("there is no such {kind} in this workspace"));
+        } else if !targets.covered.contains(*id) {
+            *outside = Some(format!("{path}: the {kind} {id} is outside the folders of this token"));
+        }
+    }
+}
+
+fn contents(record: &Record) -> (&Values, Option<FileId>) {
+    (&record.values, record.content_file_id)
+}
+
+fn ids_in(value: &Value) -> Vec<String> {
+    let elements = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
+    elements.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn redact(
+    database: &Database,
+    visible: Option<&HashSet<String>>,
+    values: &mut Values,
+    body: &mut Option<FileId>,
+) {
+    let is_visible = |id: &str| visible.is_none_or(|visible| visible.contains(id));
+    *values = values::shown(database, values, |_, id| is_visible(id));
+    *body = body.filter(|id| is_visible(&id.to_string()));
+}

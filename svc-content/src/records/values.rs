@@ -1,0 +1,399 @@
+//! Values: what each type takes, how values are kept, shown, compared and read as text.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::ids::PropertyId;
+use serde_json::{Map, Value};
+
+use crate::checks::Checks;
+use crate::databases::Database;
+use crate::databases::properties::{Property, PropertyType};
+use crate::files::fold;
+
+/// Values as they are kept: by property id, options by their ids, nothing for what has no value.
+pub(crate) type Values = Map<String, Value>;
+
+const MAX_TEXT_CHARS: usize = 100_000;
+const MAX_URL_CHARS: usize = 10_000;
+const MAX_ELEMENTS: usize = 500;
+/// Keys stay below what a page of an index holds, whatever the script.
+const MAX_KEY_CHARS: usize = 200;
+
+/// A value that names something else, and where it stands in the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reference {
+    pub(crate) path: String,
+    pub(crate) property: PropertyId,
+    pub(crate) id: String,
+}
+
+/// Values of a request that obey the rules of their types.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Changes {
+    /// `None` clears.
+    pub(crate) values: Vec<(PropertyId, Option<Value>)>,
+    pub(crate) references: Vec<Reference>,
+}
+
+impl Changes {
+    /// Reads a JSON object; every violation is gathered.
+    pub(crate) fn read(checks: &mut Checks, database: &Database, text: &str, allow_names: bool) -> Self {
+        let mut changes = Self::default();
+        if text.is_empty() {
+            return changes;
+        }
+        let Ok(Value::Object(fields)) = serde_json::from_str(text) else {
+            checks.violation("values", "wrong_type", "must be an object of property ids and values");
+            return changes;
+        };
+        for (key, value) in fields {
+            let path = format!("values.{key}");
+            let Some(property) = database.find(checks, &path, &key, allow_names) else { continue };
+            if changes.values.iter().any(|(id, _)| *id == property.id) {
+                checks.violation(&path, "duplicate", "the property is named twice");
+                continue;
+            }
+            let mut reader = Reader { checks: &mut *checks, property, path, references: Vec::new() };
+            let kept = reader.value(value);
+            let references = reader.references;
+            changes.references.extend(references);
+            changes.values.push((property.id, kept));
+        }
+        changes
+    }
+
+    /// Puts the changes over what there is.
+    pub(crate) fn merge(&self, values: &mut Values) {
+        for (property, value) in &self.values {
+            match value {
+                Some(value) => values.insert(property.to_string(), value.clone()),
+                None => values.remove(&property.to_string()),
+            };
+        }
+    }
+}
+
+struct Reader<'a> {
+    checks: &'a mut Checks,
+    property: &'a Property,
+    path: String,
+    references: Vec<Reference>,
+}
+
+impl Reader<'_> {
+    /// The value as it is kept; `None` for none, and for one that breaks a rule.
+    fn value(&mut self, value: Value) -> Option<Value> {
+        if value.is_null() {
+            return None;
+        }
+        match self.property.kind {
+            PropertyType::Text => self.text(value, MAX_TEXT_CHARS),
+            PropertyType::Url => self.url(value),
+            PropertyType::Number if value.is_number() => Some(value),
+            PropertyType::Number => self.refuse("wrong_type", "must be a number"),
+            PropertyType::Boolean if value.is_boolean() => Some(value),
+            PropertyType::Boolean => self.refuse("wrong_type", "must be true or false"),
+            PropertyType::Date => self.date(value),
+            PropertyType::Select => self.option(&value),
+            PropertyType::MultiSelect => self.options(value),
+            PropertyType::Relation => self.references(value, true),
+            PropertyType::FileReference | PropertyType::AssetReference => {
+                self.references(value, self.property.config.multiple)
+            }
+        }
+    }
+
+    fn refuse(&mut self, code: &str, message: &str) -> Option<Value> {
+        self.checks.violation(&self.path, code, message);
+        None
+    }
+
+    fn text(&mut self, value: Value, most: usize) -> Option<Value> {
+        let Value::String(text) = value else {
+            return self.refuse("wrong_type", "must be a text");
+        };
+        if text.chars().count() > most {
+            return self.refuse("too_long", &format!("may have at most {most} characters"));
+        }
+        if text.contains('\0') {
+            return self.refuse("invalid", "text has no NUL character");
+        }
+        Some(Value::String(text))
+    }
+
+    fn url(&mut self, value: Value) -> Option<Value> {
+        let kept = self.text(value, MAX_URL_CHARS)?;
+        if kept.as_str().is_some_and(is_web_address) {
+            return Some(kept);
+        }
+        self.refuse("invalid_url", "must be an absolute address that begins with http:// or https://")
+    }
+
+    fn date(&mut self, value: Value) -> Option<Value> {
+        let is_date = value.as_str().is_some_and(|text| Day::read(text).is_some());
+        if is_date {
+            return Some(value);
+        }
+        self.refuse(
+            "invalid_date",
+            "must be a date such as 2026-11-20, or a time such as 2026-11-20T12:00:00Z",
+        )
+    }
+
+    fn option(&mut self, value: &Value) -> Option<Value> {
+        let found = value.as_str().and_then(|text| self.property.option_named(text));
+        if let Some(option) = found {
+            return Some(Value::String(option.id.clone()));
+        }
+        let message = format!("must be one of the options: {}", self.property.choices());
+        self.refuse("unknown_option", &message)
+    }
+
+    fn options(&mut self, value: Value) -> Option<Value> {
+        let elements = self.elements(value, true)?;
+        let mut kept: Vec<Value> = Vec::with_capacity(elements.len());
+        let whole = self.path.clone();
+        for (place, element) in elements.iter().enumerate() {
+            self.path = format!("{whole}[{place}]");
+            if let Some(option) = self.option(element)
+                && !kept.contains(&option)
+            {
+                kept.push(option);
+            }
+        }
+        self.path = whole;
+        Some(Value::Array(kept)).filter(|kept| kept.as_array().is_some_and(|kept| !kept.is_empty()))
+    }
+
+    fn references(&mut self, value: Value, may_be_several: bool) -> Option<Value> {
+        let is_list = value.is_array();
+        if is_list && !may_be_several {
+            return self.refuse("wrong_type", "must be one id: the property's config.multiple is not set");
+        }
+        let elements = self.elements(value, false)?;
+        let mut kept: Vec<Value> = Vec::with_capacity(elements.len());
+        for (place, element) in elements.into_iter().enumerate() {
+            let path = if is_list { format!("{}[{place}]", self.path) } else { self.path.clone() };
+            let id: Option<PropertyId> = element.as_str().and_then(|text| text.parse().ok());
+            let Some(id) = id.map(|id| id.to_string()) else {
+                self.checks.violation(&path, "invalid_id", "must be an id: a UUID");
+                continue;
+            };
+            let value = Value::String(id.clone());
+            if !kept.contains(&value) {
+                self.references.push(Reference { path, property: self.property.id, id });
+                kept.push(value);
+            }
+        }
+        if is_list { Some(Value::Array(kept)).filter(has_elements) } else { kept.pop() }
+    }
+
+    fn elements(&mut self, value: Value, must_be_list: bool) -> Option<Vec<Value>> {
+        let elements = match value {
+            Value::Array(elements) => elements,
+            _ if must_be_list => {
+                let message = format!("must be a list of options: {}", self.property.choices());
+                self.refuse("wrong_type", &message);
+                return None;
+            }
+            one @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
+                vec![one]
+            }
+        };
+        if elements.len() > MAX_ELEMENTS {
+            self.refuse("too_many", &format!("may have at most {MAX_ELEMENTS} elements"));
+            return None;
+        }
+        Some(elements)
+    }
+}
+
+fn has_elements(value: &Value) -> bool {
+    value.as_array().is_some_and(|elements| !elements.is_empty())
+}
+
+fn is_web_address(text: &str) -> bool {
+    let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
+    let rest = if lower.starts_with("https://") {
+        text.get(8..)
+    } else if lower.starts_with("http://") {
+        text.get(7..)
+    } else {
+        None
+    };
+    let Some(rest) = rest else { return false };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    !host.is_empty()
+        && !host.starts_with(':')
+        && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+const MICROS_A_DAY: i64 = 86_400_000_000;
+
+/// A date, or a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Day {
+    pub(crate) start: i64,
+    /// What follows it: the next day, or the next microsecond.
+    pub(crate) end: i64,
+}
+
+impl Day {
+    /// Reads `YYYY-MM-DD` (in UTC) or RFC 3339.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        const DATE_LENGTH: usize = 10;
+        if text.len() == DATE_LENGTH {
+            let start = Timestamp::parse_rfc3339(&format!("{text}T00:00:00Z"))?.as_micros();
+            return Some(Self { start, end: start.saturating_add(MICROS_A_DAY) });
+        }
+        let start = Timestamp::parse_rfc3339(text)?.as_micros();
+        Some(Self { start, end: start.saturating_add(1) })
+    }
+}
+
+/// One element of a value as the engine compares it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cell {
+    pub(crate) property: PropertyId,
+    pub(crate) place: usize,
+    pub(crate) number: Option<f64>,
+    pub(crate) text: Option<String>,
+    /// The whole where the key is only its beginning, and what a search reads where there is no such key.
+    pub(crate) rest: Option<String>,
+    pub(crate) target: Option<String>,
+}
+
+/// A text's key, and the whole text where the key is only its beginning.
+pub(crate) fn text_key(folded: &str) -> (String, Option<String>) {
+    match folded.char_indices().nth(MAX_KEY_CHARS) {
+        None => (folded.to_owned(), None),
+        Some((end, _)) => (folded.get(..end).unwrap_or(folded).to_owned(), Some(folded.to_owned())),
+    }
+}
+
+/// Micros of a date as a key: exact up to the year 2255, and in order for ever.
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a key; see above")]
+pub(crate) fn micros_key(micros: i64) -> f64 {
+    micros as f64
+}
+
+#[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "a few hundred options at most")]
+pub(crate) fn place_key(place: usize) -> f64 {
+    place as f64
+}
+
+/// The cells of a record's values.
+pub(crate) fn cells(database: &Database, values: &Values) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for property in &database.properties {
+        let Some(value) = values.get(&property.id.to_string()) else { continue };
+        let elements = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
+        let made = elements.iter().filter_map(|element| cell(property, element));
+        cells.extend(made.enumerate().map(|(place, cell)| Cell { place, ..cell }));
+    }
+    cells
+}
+
+fn cell(property: &Property, element: &Value) -> Option<Cell> {
+    let mut cell =
+        Cell { property: property.id, place: 0, number: None, text: None, rest: None, target: None };
+    match property.kind {
+        PropertyType::Text | PropertyType::Url => {
+            let folded = fold(element.as_str().filter(|text| !text.is_empty())?);
+            let (key, rest) = text_key(&folded);
+            cell.text = Some(key);
+            cell.rest = rest;
+        }
+        PropertyType::Number => {
+            cell.number = Some(element.as_f64()?);
+            cell.rest = Some(element.to_string());
+        }
+        PropertyType::Boolean => cell.number = Some(if element.as_bool()? { 1.0 } else { 0.0 }),
+        PropertyType::Date => {
+            let text = element.as_str()?;
+            cell.number = Some(micros_key(Day::read(text)?.start));
+            cell.rest = Some(fold(text));
+        }
+        PropertyType::Select | PropertyType::MultiSelect => {
+            let id = element.as_str()?;
+            cell.number = Some(place_key(property.option_place(id)?));
+            cell.text = Some(id.to_owned());
+        }
+        PropertyType::Relation | PropertyType::FileReference | PropertyType::AssetReference => {
+            let id = element.as_str()?;
+            cell.text = Some(id.to_owned());
+            cell.target = Some(id.to_owned());
+        }
+    }
+    Some(cell)
+}
+
+/// The texts of a record's values that a free-text search reads, folded; options are found by their ids.
+pub(crate) fn searched(cells: &[Cell]) -> String {
+    let texts =
+        cells.iter().filter(|cell| cell.target.is_none() && !(cell.number.is_some() && cell.text.is_some()));
+    let read: Vec<&str> = texts.filter_map(|cell| cell.rest.as_deref().or(cell.text.as_deref())).collect();
+    read.join("\n")
+}
+
+/// The title of a record: the value of its primary property.
+pub(crate) fn title(database: &Database, values: &Values) -> String {
+    let value = database.primary().and_then(|primary| values.get(&primary.id.to_string()));
+    value.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// Values as callers see them: of the properties that there are, options by name, without what is hidden.
+pub(crate) fn shown(
+    database: &Database,
+    values: &Values,
+    is_visible: impl Fn(PropertyType, &str) -> bool,
+) -> Values {
+    let mut shown = Values::new();
+    for property in &database.properties {
+        let key = property.id.to_string();
+        let Some(value) = values.get(&key) else { continue };
+        let show = |element: &Value| match element.as_str() {
+            Some(id) if property.kind.has_options() => {
+                property.option(id).map(|option| Value::String(option.name.clone()))
+            }
+            Some(id) if property.kind.is_reference() && !is_visible(property.kind, id) => None,
+            _ => Some(element.clone()),
+        };
+        let value = match value.as_array() {
+            Some(elements) => Some(Value::Array(elements.iter().filter_map(show).collect())),
+            None => show(value),
+        };
+        shown.extend(value.map(|value| (key, value)));
+    }
+    shown
+}
+
+/// A record as a document to be searched: a line for each field, then its body. References are left out: who may read
+/// the record may not see what it names, and their ids say nothing.
+pub(crate) fn rendered(database: &Database, values: &Values, body: Option<&str>) -> String {
+    let visible = shown(database, values, |_, _| false);
+    let mut text = String::new();
+    for property in &database.properties {
+        if let Some(value) = visible.get(&property.id.to_string()) {
+            let line = as_text(value);
+            if !line.is_empty() {
+                text.push_str(&format!("{}: {line}\n", property.name));
+            }
+        }
+    }
+    if let Some(body) = body {
+        text.push('\n');
+        text.push_str(body);
+    }
+    text
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(elements) => elements.iter().map(as_text).collect::<Vec<_>>().join(", "),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Number(_) | Value::Object(_) => value.to_string(),
+        Value::Null => String::new(),
+    }
+}

@@ -1,0 +1,348 @@
+//! `cairn.content.v1.DatabaseService`.
+
+use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::identity::{Permission, Verifier};
+use cairn_proto::content::v1::database_service_server::{DatabaseService, DatabaseServiceServer};
+use cairn_proto::content::v1::{self as proto};
+use serde_json::Value;
+use tonic::{Request, Response, Status};
+
+use super::{authorize, split_mask};
+use crate::databases::properties::{
+    OptionDraft, Property, PropertyDraft, PropertyPatch, PropertyType, Settings, SettingsDraft,
+};
+use crate::databases::schema::Placed;
+use crate::databases::views::{Sort, SortDraft, View, ViewDraft, ViewFilter, ViewPatch};
+use crate::databases::{Database, Databases, Draft, Patch};
+use crate::paging::Ask;
+
+const MASK: [&str; 4] = ["name", "description", "icon", "folder_id"];
+const PROPERTY_MASK: [&str; 3] = ["name", "config", "position"];
+const VIEW_MASK: [&str; 5] = ["name", "filters", "sorts", "hidden_field_ids", "position"];
+
+type Answer<T> = Result<Response<T>, Status>;
+
+pub(crate) fn server(databases: Databases, verifier: Verifier) -> DatabaseServiceServer<Rpc> {
+    DatabaseServiceServer::new(Rpc { databases, verifier })
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    databases: Databases,
+    verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl DatabaseService for Rpc {
+    async fn create_database(
+        &self,
+        request: Request<proto::CreateDatabaseRequest>,
+    ) -> Answer<proto::CreateDatabaseResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let proto::CreateDatabaseRequest { name, description, icon, folder_id } = request.into_inner();
+        let draft = Draft { name, description, icon, folder_id };
+        let written = self.databases.create(&caller, draft).await?;
+        let database = Some(encode(written.item));
+        Ok(Response::new(proto::CreateDatabaseResponse { database, change_position: written.position }))
+    }
+
+    async fn get_database(
+        &self,
+        request: Request<proto::GetDatabaseRequest>,
+    ) -> Answer<proto::GetDatabaseResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let database = self.databases.get(&caller, &request.get_ref().database_id).await?;
+        Ok(Response::new(proto::GetDatabaseResponse { database: Some(encode(database)) }))
+    }
+
+    async fn list_databases(
+        &self,
+        request: Request<proto::ListDatabasesRequest>,
+    ) -> Answer<proto::ListDatabasesResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let ask = Ask::new(asked.page_size, &asked.page_token)?;
+        let page = self.databases.list(&caller, asked.folder_id.as_deref(), ask).await?;
+        Ok(Response::new(proto::ListDatabasesResponse {
+            databases: page.items.into_iter().map(encode).collect(),
+            next_page_token: page.next,
+            total_size: page.total,
+        }))
+    }
+
+    async fn list_trashed_databases(
+        &self,
+        request: Request<proto::ListTrashedDatabasesRequest>,
+    ) -> Answer<proto::ListTrashedDatabasesResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let page =
+            self.databases.list_trashed(&caller, Ask::new(asked.page_size, &asked.page_token)?).await?;
+        Ok(Response::new(proto::ListTrashedDatabasesResponse {
+            databases: page.items.into_iter().map(encode).collect(),
+            next_page_token: page.next,
+            total_size: page.total,
+        }))
+    }
+
+    async fn update_database(
+        &self,
+        request: Request<proto::UpdateDatabaseRequest>,
+    ) -> Answer<proto::UpdateDatabaseResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let (id, patch) = decode_patch(request.into_inner());
+        let written = self.databases.update(&caller, &id, patch).await?;
+        let database = Some(encode(written.item));
+        Ok(Response::new(proto::UpdateDatabaseResponse { database, change_position: written.position }))
+    }
+
+    async fn delete_database(
+        &self,
+        request: Request<proto::DeleteDatabaseRequest>,
+    ) -> Answer<proto::DeleteDatabaseResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        let change_position = self.databases.delete(&caller, &request.get_ref().database_id).await?;
+        Ok(Response::new(proto::DeleteDatabaseResponse { change_position }))
+    }
+
+    async fn restore_database(
+        &self,
+        request: Request<proto::RestoreDatabaseRequest>,
+    ) -> Answer<proto::RestoreDatabaseResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        let written = self.databases.restore(&caller, &request.get_ref().database_id).await?;
+        let database = Some(encode(written.item));
+        Ok(Response::new(proto::RestoreDatabaseResponse { database, change_position: written.position }))
+    }
+
+    async fn purge_database(
+        &self,
+        request: Request<proto::PurgeDatabaseRequest>,
+    ) -> Answer<proto::PurgeDatabaseResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        let change_position = self.databases.purge(&caller, &request.get_ref().database_id).await?;
+        Ok(Response::new(proto::PurgeDatabaseResponse { change_position }))
+    }
+
+    async fn create_property(
+        &self,
+        request: Request<proto::CreatePropertyRequest>,
+    ) -> Answer<proto::CreatePropertyResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let kind = decode_type(asked.r#type());
+        let draft = PropertyDraft { name: asked.name, kind, config: asked.config.map(decode_settings) };
+        let written = self.databases.create_property(&caller, &asked.database_id, draft).await?;
+        let property = Some(encode_property(written.item));
+        Ok(Response::new(proto::CreatePropertyResponse { property, change_position: written.position }))
+    }
+
+    async fn update_property(
+        &self,
+        request: Request<proto::UpdatePropertyRequest>,
+    ) -> Answer<proto::UpdatePropertyResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let (database, property) = (asked.database_id.clone(), asked.property_id.clone());
+        let patch = decode_property_patch(asked);
+        let written = self.databases.update_property(&caller, &database, &property, patch).await?;
+        let property = Some(encode_property(written.item));
+        Ok(Response::new(proto::UpdatePropertyResponse { property, change_position: written.position }))
+    }
+
+    async fn delete_property(
+        &self,
+        request: Request<proto::DeletePropertyRequest>,
+    ) -> Answer<proto::DeletePropertyResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let change_position =
+            self.databases.delete_property(&caller, &asked.database_id, &asked.property_id).await?;
+        Ok(Response::new(proto::DeletePropertyResponse { change_position }))
+    }
+
+    async fn create_view(
+        &self,
+        request: Request<proto::CreateViewRequest>,
+    ) -> Answer<proto::CreateViewResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let draft = ViewDraft {
+            name: asked.name,
+            filters: asked.filters.into_iter().map(decode_filter).collect(),
+            sorts: asked.sorts.into_iter().map(decode_sort).collect(),
+            hidden_field_ids: asked.hidden_field_ids,
+        };
+        let written = self.databases.create_view(&caller, &asked.database_id, draft).await?;
+        let view = Some(encode_view(written.item));
+        Ok(Response::new(proto::CreateViewResponse { view, change_position: written.position }))
+    }
+
+    async fn update_view(
+        &self,
+        request: Request<proto::UpdateViewRequest>,
+    ) -> Answer<proto::UpdateViewResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let (database, view) = (asked.database_id.clone(), asked.view_id.clone());
+        let written = self.databases.update_view(&caller, &database, &view, decode_view_patch(asked)).await?;
+        let view = Some(encode_view(written.item));
+        Ok(Response::new(proto::UpdateViewResponse { view, change_position: written.position }))
+    }
+}
+
+fn decode_patch(request: proto::UpdateDatabaseRequest) -> (String, Patch) {
+    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
+    let has = |field| fields.contains(&field);
+    let patch = Patch {
+        name: has("name").then_some(request.name),
+        description: has("description").then_some(request.description),
+        icon: has("icon").then_some(request.icon),
+        folder_id: has("folder_id").then_some(request.folder_id),
+        unknown_fields,
+    };
+    (request.database_id, patch)
+}
+
+fn decode_property_patch(request: proto::UpdatePropertyRequest) -> PropertyPatch {
+    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &PROPERTY_MASK);
+    let has = |field| fields.contains(&field);
+    PropertyPatch {
+        name: has("name").then_some(request.name),
+        config: has("config").then(|| request.config.map(decode_settings).unwrap_or_default()),
+        position: has("position").then_some(request.position),
+        unknown_fields,
+    }
+}
+
+fn decode_view_patch(request: proto::UpdateViewRequest) -> ViewPatch {
+    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &VIEW_MASK);
+    let has = |field| fields.contains(&field);
+    ViewPatch {
+        name: has("name").then_some(request.name),
+        filters: has("filters").then(|| request.filters.into_iter().map(decode_filter).collect()),
+        sorts: has("sorts").then(|| request.sorts.into_iter().map(decode_sort).collect()),
+        hidden_field_ids: has("hidden_field_ids").then_some(request.hidden_field_ids),
+        position: has("position").then_some(request.position),
+        unknown_fields,
+    }
+}
+
+fn decode_settings(config: proto::PropertyConfig) -> SettingsDraft {
+    let option =
+        |option: proto::PropertyOption| OptionDraft { id: option.id, name: option.name, color: option.color };
+    SettingsDraft {
+        options: config.options.into_iter().map(option).collect(),
+        multiple: config.multiple,
+        relation_database_id: config.relation_database_id,
+    }
+}
+
+/// A value that is no JSON is a text that nobody quoted.
+fn decode_filter(filter: proto::ViewFilter) -> ViewFilter {
+    let read = |text: String| serde_json::from_str(&text).unwrap_or(Value::String(text));
+    ViewFilter { field_id: filter.field_id, operator: filter.operator, value: filter.value_json.map(read) }
+}
+
+fn decode_sort(sort: proto::ViewSort) -> SortDraft {
+    SortDraft { field_id: sort.field_id, direction: sort.direction }
+}
+
+const fn decode_type(kind: proto::PropertyType) -> Option<PropertyType> {
+    Some(match kind {
+        proto::PropertyType::Unspecified => return None,
+        proto::PropertyType::Text => PropertyType::Text,
+        proto::PropertyType::Number => PropertyType::Number,
+        proto::PropertyType::Boolean => PropertyType::Boolean,
+        proto::PropertyType::Date => PropertyType::Date,
+        proto::PropertyType::Select => PropertyType::Select,
+        proto::PropertyType::MultiSelect => PropertyType::MultiSelect,
+        proto::PropertyType::Url => PropertyType::Url,
+        proto::PropertyType::Relation => PropertyType::Relation,
+        proto::PropertyType::FileReference => PropertyType::FileReference,
+        proto::PropertyType::AssetReference => PropertyType::AssetReference,
+    })
+}
+
+const fn encode_type(kind: PropertyType) -> proto::PropertyType {
+    match kind {
+        PropertyType::Text => proto::PropertyType::Text,
+        PropertyType::Number => proto::PropertyType::Number,
+        PropertyType::Boolean => proto::PropertyType::Boolean,
+        PropertyType::Date => proto::PropertyType::Date,
+        PropertyType::Select => proto::PropertyType::Select,
+        PropertyType::MultiSelect => proto::PropertyType::MultiSelect,
+        PropertyType::Url => proto::PropertyType::Url,
+        PropertyType::Relation => proto::PropertyType::Relation,
+        PropertyType::FileReference => proto::PropertyType::FileReference,
+        PropertyType::AssetReference => proto::PropertyType::AssetReference,
+    }
+}
+
+fn encode_settings(config: Settings) -> proto::PropertyConfig {
+    let options = config.options.into_iter().map(|option| proto::PropertyOption {
+        id: option.id,
+        name: option.name,
+        color: option.color,
+    });
+    proto::PropertyConfig {
+        options: options.collect(),
+        multiple: config.multiple,
+        relation_database_id: config.relation_database_id.map(|id| id.to_string()),
+    }
+}
+
+fn encode_property(placed: Placed<Property>) -> proto::Property {
+    let property = placed.item;
+    proto::Property {
+        id: property.id.to_string(),
+        name: property.name,
+        r#type: encode_type(property.kind).into(),
+        is_primary: property.is_primary,
+        position: u32::try_from(placed.position).unwrap_or(u32::MAX),
+        config: Some(encode_settings(property.config)),
+    }
+}
+
+fn encode_view(placed: Placed<View>) -> proto::View {
+    let view = placed.item;
+    let filter = |filter: ViewFilter| proto::ViewFilter {
+        field_id: filter.field_id,
+        operator: filter.operator,
+        value_json: filter.value.map(|value| value.to_string()),
+    };
+    let sort = |sort: Sort| proto::ViewSort {
+        field_id: sort.field_id.to_string(),
+        direction: if sort.is_descending { "desc" } else { "asc" }.to_owned(),
+    };
+    proto::View {
+        id: view.id.to_string(),
+        name: view.name,
+        filters: view.filters.into_iter().map(filter).collect(),
+        sorts: view.sorts.into_iter().map(sort).collect(),
+        hidden_field_ids: view.hidden_field_ids.iter().map(ToString::to_string).collect(),
+        position: u32::try_from(placed.position).unwrap_or(u32::MAX),
+        is_default: view.is_default,
+    }
+}
+
+fn encode(database: Database) -> proto::Database {
+    let properties = database.properties.into_iter().enumerate();
+    let views = database.views.into_iter().enumerate();
+    proto::Database {
+        id: database.id.to_string(),
+        workspace_id: database.workspace_id.to_string(),
+        folder_id: database.folder_id.map(|id| id.to_string()),
+        name: database.name,
+        description: database.description,
+        icon: database.icon,
+        properties: properties.map(|(position, item)| encode_property(Placed { item, position })).collect(),
+        views: views.map(|(position, item)| encode_view(Placed { item, position })).collect(),
+        record_count: database.record_count,
+        created_at: Some(database.created_at.to_proto()),
+        updated_at: Some(database.updated_at.to_proto()),
+        deleted_at: database.deleted_at.map(|at| at.to_proto()),
+    }
+}

@@ -1,0 +1,157 @@
+//! `cairn.content.v1.FileService`.
+
+use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::identity::{Permission, Verifier};
+use cairn_proto::content::v1::file_service_server::{FileService, FileServiceServer};
+use cairn_proto::content::v1::{
+    self as proto, CreateFileRequest, CreateFileResponse, DeleteFileRequest, DeleteFileResponse,
+    FolderFilter, GetFileRequest, GetFileResponse, ListFilesRequest, ListFilesResponse, SearchFilesRequest,
+    SearchFilesResponse, UpdateFileRequest, UpdateFileResponse,
+};
+use tonic::{Request, Response, Status};
+
+use super::{authorize, split_mask};
+use crate::files::{Draft, File, FileType, Files, InFolder, Patch};
+use crate::paging::Ask;
+
+const MASK: [&str; 4] = ["name", "content", "folder_id", "tags"];
+
+pub(crate) fn server(files: Files, verifier: Verifier) -> FileServiceServer<Rpc> {
+    FileServiceServer::new(Rpc { files, verifier })
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    files: Files,
+    verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl FileService for Rpc {
+    async fn create_file(
+        &self,
+        request: Request<CreateFileRequest>,
+    ) -> Result<Response<CreateFileResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let written = self.files.create(&caller, decode_draft(request.into_inner())).await?;
+        let file = Some(encode(written.item));
+        Ok(Response::new(CreateFileResponse { file, change_position: written.position }))
+    }
+
+    async fn get_file(&self, request: Request<GetFileRequest>) -> Result<Response<GetFileResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let (file, content) = self.files.get(&caller, &request.get_ref().file_id).await?;
+        let file = proto::File { content: Some(content), ..encode(file) };
+        Ok(Response::new(GetFileResponse { file: Some(file) }))
+    }
+
+    async fn list_files(
+        &self,
+        request: Request<ListFilesRequest>,
+    ) -> Result<Response<ListFilesResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let ask = Ask::new(asked.page_size, &asked.page_token)?;
+        let page = self.files.list(&caller, asked.folder.map(decode_filter), ask).await?;
+        let files = page.items.into_iter().map(encode).collect();
+        Ok(Response::new(ListFilesResponse { files, next_page_token: page.next, total_size: page.total }))
+    }
+
+    async fn update_file(
+        &self,
+        request: Request<UpdateFileRequest>,
+    ) -> Result<Response<UpdateFileResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let (id, patch) = decode_patch(request.into_inner());
+        let written = self.files.update(&caller, &id, patch).await?;
+        let file = Some(encode(written.item));
+        Ok(Response::new(UpdateFileResponse { file, change_position: written.position }))
+    }
+
+    async fn delete_file(
+        &self,
+        request: Request<DeleteFileRequest>,
+    ) -> Result<Response<DeleteFileResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        let change_position = self.files.delete(&caller, &request.get_ref().file_id).await?;
+        Ok(Response::new(DeleteFileResponse { change_position }))
+    }
+
+    async fn search_files(
+        &self,
+        request: Request<SearchFilesRequest>,
+    ) -> Result<Response<SearchFilesResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let found = self.files.search(&caller, &asked.query, asked.folder_id.as_deref(), asked.limit).await?;
+        let (files, total_size) = found;
+        Ok(Response::new(SearchFilesResponse { files: files.into_iter().map(encode).collect(), total_size }))
+    }
+}
+
+pub(super) fn decode_draft(request: CreateFileRequest) -> Draft {
+    Draft {
+        file_type: decode_type(request.file_type()),
+        name: request.name,
+        content: request.content,
+        folder_id: request.folder_id,
+        tags: request.tags,
+    }
+}
+
+fn decode_filter(filter: FolderFilter) -> InFolder {
+    InFolder { folder_id: filter.folder_id, is_recursive: filter.recursive }
+}
+
+pub(super) fn decode_patch(request: UpdateFileRequest) -> (String, Patch) {
+    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
+    let has = |field| fields.contains(&field);
+    let patch = Patch {
+        name: has("name").then_some(request.name),
+        content: has("content").then_some(request.content),
+        folder_id: has("folder_id").then_some(request.folder_id),
+        tags: has("tags").then_some(request.tags),
+        unknown_fields,
+        if_content_hash: request.if_content_hash,
+    };
+    (request.file_id, patch)
+}
+
+const fn decode_type(file_type: proto::FileType) -> Option<FileType> {
+    match file_type {
+        proto::FileType::Unspecified => None,
+        proto::FileType::Markdown => Some(FileType::Markdown),
+        proto::FileType::Json => Some(FileType::Json),
+        proto::FileType::Yaml => Some(FileType::Yaml),
+        proto::FileType::Text => Some(FileType::Text),
+    }
+}
+
+const fn encode_type(file_type: FileType) -> proto::FileType {
+    match file_type {
+        FileType::Markdown => proto::FileType::Markdown,
+        FileType::Json => proto::FileType::Json,
+        FileType::Yaml => proto::FileType::Yaml,
+        FileType::Text => proto::FileType::Text,
+    }
+}
+
+pub(super) fn encode(file: File) -> proto::File {
+    proto::File {
+        id: file.id.to_string(),
+        workspace_id: file.workspace_id.to_string(),
+        folder_id: file.folder_id().map(|id| id.to_string()),
+        name: file.name,
+        path: file.path,
+        file_type: encode_type(file.file_type).into(),
+        content: None,
+        tags: file.tags,
+        size_bytes: file.size_bytes,
+        content_hash: file.content_hash,
+        version: file.version,
+        created_at: Some(file.created_at.to_proto()),
+        updated_at: Some(file.updated_at.to_proto()),
+    }
+}

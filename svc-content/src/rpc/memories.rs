@@ -1,0 +1,283 @@
+//! `cairn.content.v1.MemoryService`.
+
+use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::identity::{Permission, Verifier};
+use cairn_chassis::status::Problem;
+use cairn_proto::content::v1::memory_service_server::{MemoryService, MemoryServiceServer};
+use cairn_proto::content::v1::{
+    self as proto, AddMembersRequest, AddMembersResponse, CreateMemoryRequest, CreateMemoryResponse,
+    DeleteMemoryRequest, DeleteMemoryResponse, ExportMemoryRequest, ExportMemoryResponse,
+    ListMemoriesRequest, ListMemoriesResponse, RemoveMemberRequest, RemoveMemberResponse,
+    ResolveMemoryRequest, ResolveMemoryResponse, UpdateMemoryRequest, UpdateMemoryResponse,
+};
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Response, Status};
+
+use super::{authorize, files, split_mask};
+use crate::files::File;
+use crate::memories::{
+    DatabaseQuery, Draft, Member, MemberDraft, MemberKind, Memories, Memory, Note, Patch, RecordEntry,
+    Resolved, Target,
+};
+use crate::paging::Ask;
+use crate::scope::Caller;
+
+const MASK: [&str; 5] = ["name", "slug", "description", "use_when", "is_public"];
+
+pub(crate) fn server(memories: Memories, verifier: Verifier) -> MemoryServiceServer<Rpc> {
+    MemoryServiceServer::new(Rpc { memories, verifier })
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    memories: Memories,
+    verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl MemoryService for Rpc {
+    async fn create_memory(
+        &self,
+        request: Request<CreateMemoryRequest>,
+    ) -> Result<Response<CreateMemoryResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let written = self.memories.create(&caller, decode_draft(request.into_inner())).await?;
+        let memory = Some(encode(written.item));
+        Ok(Response::new(CreateMemoryResponse { memory, change_position: written.position }))
+    }
+
+    async fn list_memories(
+        &self,
+        request: Request<ListMemoriesRequest>,
+    ) -> Result<Response<ListMemoriesResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let page = self.memories.list(&caller, Ask::new(asked.page_size, &asked.page_token)?).await?;
+        let memories = page.items.into_iter().map(encode).collect();
+        Ok(Response::new(ListMemoriesResponse {
+            memories,
+            next_page_token: page.next,
+            total_size: page.total,
+        }))
+    }
+
+    async fn resolve_memory(
+        &self,
+        request: Request<ResolveMemoryRequest>,
+    ) -> Result<Response<ResolveMemoryResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let resolved = self.memories.resolve(&caller, &request.get_ref().memory).await?;
+        Ok(Response::new(ResolveMemoryResponse { memory: Some(encode_resolved(resolved)) }))
+    }
+
+    async fn export_memory(
+        &self,
+        request: Request<ExportMemoryRequest>,
+    ) -> Result<Response<ExportMemoryResponse>, Status> {
+        let caller = self.reader(request.metadata()).await?;
+        let asked = request.into_inner();
+        let resolved = match caller {
+            Some(caller) => self.memories.resolve(&caller, &asked.memory).await?,
+            None => self.memories.resolve_public(&asked.memory, asked.workspace_id.as_deref()).await?,
+        };
+        Ok(Response::new(ExportMemoryResponse { memory: Some(encode_resolved(resolved)) }))
+    }
+
+    async fn update_memory(
+        &self,
+        request: Request<UpdateMemoryRequest>,
+    ) -> Result<Response<UpdateMemoryResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        if !request.get_ref().remove_member_ids.is_empty() {
+            authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        }
+        let (memory, patch) = decode_patch(request.into_inner());
+        let written = self.memories.update(&caller, &memory, patch).await?;
+        let memory = Some(encode(written.item));
+        Ok(Response::new(UpdateMemoryResponse { memory, change_position: written.position }))
+    }
+
+    async fn delete_memory(
+        &self,
+        request: Request<DeleteMemoryRequest>,
+    ) -> Result<Response<DeleteMemoryResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        let change_position = self.memories.delete(&caller, &request.get_ref().memory).await?;
+        Ok(Response::new(DeleteMemoryResponse { change_position }))
+    }
+
+    async fn add_members(
+        &self,
+        request: Request<AddMembersRequest>,
+    ) -> Result<Response<AddMembersResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let members = asked.members.into_iter().map(decode_member).collect();
+        let written = self.memories.add_members(&caller, &asked.memory, members).await?;
+        let members = written.item.into_iter().map(encode_member).collect();
+        Ok(Response::new(AddMembersResponse { members, change_position: written.position }))
+    }
+
+    async fn remove_member(
+        &self,
+        request: Request<RemoveMemberRequest>,
+    ) -> Result<Response<RemoveMemberResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        let asked = request.into_inner();
+        let change_position = self.memories.remove_member(&caller, &asked.memory, &asked.member_id).await?;
+        Ok(Response::new(RemoveMemberResponse { change_position }))
+    }
+}
+
+impl Rpc {
+    /// Who reads; nobody when the call carries no identity. One that does not hold is refused, not ignored.
+    async fn reader(&self, metadata: &MetadataMap) -> Result<Option<Caller>, Problem> {
+        if !metadata.contains_key("authorization") {
+            return Ok(None);
+        }
+        authorize(&self.verifier, metadata, Permission::Read).await.map(Some)
+    }
+}
+
+fn decode_draft(request: CreateMemoryRequest) -> Draft {
+    Draft {
+        name: request.name,
+        slug: request.slug,
+        description: request.description,
+        use_when: request.use_when,
+        is_public: request.is_public,
+        members: request.members.into_iter().map(decode_member).collect(),
+    }
+}
+
+fn decode_patch(request: UpdateMemoryRequest) -> (String, Patch) {
+    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
+    let has = |field| fields.contains(&field);
+    let patch = Patch {
+        name: has("name").then_some(request.name),
+        slug: has("slug").then_some(request.slug),
+        description: has("description").then_some(request.description),
+        use_when: has("use_when").then_some(request.use_when),
+        is_public: has("is_public").then_some(request.is_public),
+        add: request.add_members.into_iter().map(decode_member).collect(),
+        remove: request.remove_member_ids,
+        unknown_fields,
+    };
+    (request.memory, patch)
+}
+
+fn decode_member(input: proto::MemberInput) -> MemberDraft {
+    let kind = match input.kind() {
+        proto::MemberKind::Unspecified => None,
+        proto::MemberKind::File => Some(MemberKind::File),
+        proto::MemberKind::Folder => Some(MemberKind::Folder),
+        proto::MemberKind::SourceDocument => Some(MemberKind::SourceDocument),
+        proto::MemberKind::Database => Some(MemberKind::Database),
+    };
+    MemberDraft {
+        kind,
+        file_id: input.file_id,
+        folder_id: input.folder_id,
+        source_document_id: input.source_document_id,
+        database_id: input.database_id,
+        query: input.database_query.map(decode_query),
+    }
+}
+
+fn decode_query(query: proto::DatabaseQuery) -> DatabaseQuery {
+    DatabaseQuery {
+        search: query.search,
+        filter: query.filter,
+        sort_field_id: query.sort_field_id,
+        sort_direction: query.sort_direction,
+        limit: query.limit,
+    }
+}
+
+fn encode_query(query: DatabaseQuery) -> proto::DatabaseQuery {
+    proto::DatabaseQuery {
+        search: query.search,
+        filter: query.filter,
+        sort_field_id: query.sort_field_id,
+        sort_direction: query.sort_direction,
+        limit: query.limit,
+    }
+}
+
+fn encode(memory: Memory) -> proto::Memory {
+    proto::Memory {
+        id: memory.id.to_string(),
+        workspace_id: memory.workspace_id.to_string(),
+        name: memory.name,
+        slug: memory.slug,
+        description: memory.description,
+        use_when: memory.use_when,
+        is_public: memory.is_public,
+        version: memory.version,
+        members: memory.members.into_iter().map(encode_member).collect(),
+        created_at: Some(memory.created_at.to_proto()),
+        updated_at: Some(memory.updated_at.to_proto()),
+    }
+}
+
+fn encode_member(member: Member) -> proto::Member {
+    let kind = match member.target {
+        Target::File(_) => proto::MemberKind::File,
+        Target::Folder(_) => proto::MemberKind::Folder,
+        Target::Database(_) => proto::MemberKind::Database,
+    };
+    proto::Member {
+        id: member.id.to_string(),
+        kind: kind.into(),
+        target_id: member.target.id().to_string(),
+        position: member.position,
+        added_at: Some(member.added_at.to_proto()),
+        title: member.title,
+        database_query: member.query.map(encode_query),
+    }
+}
+
+/// The members stand beside their entries and not in the memory again.
+fn encode_resolved(mut resolved: Resolved) -> proto::ResolvedMemory {
+    let members = std::mem::take(&mut resolved.memory.members).into_iter().zip(resolved.entries);
+    let mut records = resolved.records;
+    let encode_one = |(member, files): (Member, Vec<(File, String)>)| {
+        let records = records.remove(&member.id).unwrap_or_default();
+        let entries = files.into_iter().map(encode_file).chain(records.into_iter().map(encode_record));
+        proto::ResolvedMember { entries: entries.collect(), member: Some(encode_member(member)) }
+    };
+    proto::ResolvedMemory {
+        members: members.map(encode_one).collect(),
+        coverage: resolved.coverage.into_iter().map(encode_note).collect(),
+        memory: Some(encode(resolved.memory)),
+    }
+}
+
+fn encode_file((file, content): (File, String)) -> proto::ResolvedEntry {
+    let file = proto::File { content: Some(content), ..files::encode(file) };
+    proto::ResolvedEntry { file: Some(file), record: None }
+}
+
+fn encode_record(entry: RecordEntry) -> proto::ResolvedEntry {
+    let record = proto::ResolvedRecord {
+        record_id: entry.id.to_string(),
+        database_id: entry.database_id.to_string(),
+        title: entry.title,
+        path: entry.path,
+        content: entry.content,
+        content_hash: entry.content_hash,
+        updated_at: Some(entry.updated_at.to_proto()),
+    };
+    proto::ResolvedEntry { file: None, record: Some(record) }
+}
+
+fn encode_note(note: Note) -> proto::MemoryNote {
+    proto::MemoryNote {
+        code: note.code.to_owned(),
+        message: note.message,
+        member_id: Some(note.member.to_string()),
+        target_id: Some(note.target.to_string()),
+    }
+}

@@ -1,0 +1,226 @@
+//! `cairn.content.v1.RecordService`.
+
+use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::identity::{Permission, Verifier};
+use cairn_proto::content::v1::record_service_server::{RecordService, RecordServiceServer};
+use cairn_proto::content::v1::{self as proto};
+use serde_json::Value;
+use tonic::{Request, Response, Status};
+
+use super::{authorize, split_mask};
+use crate::databases::views::SortDraft;
+use crate::paging::Ask;
+use crate::records::{Backlink, Draft, FieldFilter, ListAsk, Records, Shown, Version};
+
+const MASK: [&str; 2] = ["values", "content_file_id"];
+
+type Answer<T> = Result<Response<T>, Status>;
+
+pub(crate) fn server(records: Records, verifier: Verifier) -> RecordServiceServer<Rpc> {
+    RecordServiceServer::new(Rpc { records, verifier })
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    records: Records,
+    verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl RecordService for Rpc {
+    async fn create_record(
+        &self,
+        request: Request<proto::CreateRecordRequest>,
+    ) -> Answer<proto::CreateRecordResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let draft = Draft {
+            values: asked.values_json,
+            content_file_id: asked.content_file_id.map(Some),
+            allow_names: asked.allow_names,
+            ..Draft::default()
+        };
+        let written = self.records.create(&caller, &asked.database_id, draft).await?;
+        let record = Some(encode(written.item));
+        Ok(Response::new(proto::CreateRecordResponse { record, change_position: written.position }))
+    }
+
+    async fn get_record(
+        &self,
+        request: Request<proto::GetRecordRequest>,
+    ) -> Answer<proto::GetRecordResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let record = self.records.get(&caller, &asked.database_id, &asked.record_id).await?;
+        Ok(Response::new(proto::GetRecordResponse { record: Some(encode(record)) }))
+    }
+
+    async fn list_records(
+        &self,
+        request: Request<proto::ListRecordsRequest>,
+    ) -> Answer<proto::ListRecordsResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let (database_id, ask) = decode_list(request.into_inner());
+        let listed = self.records.list(&caller, &database_id, ask).await?;
+        Ok(Response::new(proto::ListRecordsResponse {
+            records: listed.records.into_iter().map(encode).collect(),
+            total: listed.total,
+            limit: listed.limit,
+            offset: listed.offset,
+        }))
+    }
+
+    async fn update_record(
+        &self,
+        request: Request<proto::UpdateRecordRequest>,
+    ) -> Answer<proto::UpdateRecordResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let (database, record) = (asked.database_id.clone(), asked.record_id.clone());
+        let written = self.records.update(&caller, &database, &record, decode_update(asked)).await?;
+        let record = Some(encode(written.item));
+        Ok(Response::new(proto::UpdateRecordResponse { record, change_position: written.position }))
+    }
+
+    async fn delete_record(
+        &self,
+        request: Request<proto::DeleteRecordRequest>,
+    ) -> Answer<proto::DeleteRecordResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        let asked = request.into_inner();
+        let change_position = self.records.delete(&caller, &asked.database_id, &asked.record_id).await?;
+        Ok(Response::new(proto::DeleteRecordResponse { change_position }))
+    }
+
+    async fn restore_record(
+        &self,
+        request: Request<proto::RestoreRecordRequest>,
+    ) -> Answer<proto::RestoreRecordResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let written = self.records.restore(&caller, &asked.database_id, &asked.record_id).await?;
+        let record = Some(encode(written.item));
+        Ok(Response::new(proto::RestoreRecordResponse { record, change_position: written.position }))
+    }
+
+    async fn purge_record(
+        &self,
+        request: Request<proto::PurgeRecordRequest>,
+    ) -> Answer<proto::PurgeRecordResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        let asked = request.into_inner();
+        let change_position = self.records.purge(&caller, &asked.database_id, &asked.record_id).await?;
+        Ok(Response::new(proto::PurgeRecordResponse { change_position }))
+    }
+
+    async fn list_record_versions(
+        &self,
+        request: Request<proto::ListRecordVersionsRequest>,
+    ) -> Answer<proto::ListRecordVersionsResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let ask = Ask::new(asked.page_size, &asked.page_token)?;
+        let page = self.records.versions(&caller, &asked.database_id, &asked.record_id, ask).await?;
+        Ok(Response::new(proto::ListRecordVersionsResponse {
+            versions: page.items.into_iter().map(encode_version).collect(),
+            next_page_token: page.next,
+            total_size: page.total,
+        }))
+    }
+
+    async fn restore_record_version(
+        &self,
+        request: Request<proto::RestoreRecordVersionRequest>,
+    ) -> Answer<proto::RestoreRecordVersionResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let written = self
+            .records
+            .restore_version(&caller, &asked.database_id, &asked.record_id, asked.version)
+            .await?;
+        let record = Some(encode(written.item));
+        Ok(Response::new(proto::RestoreRecordVersionResponse { record, change_position: written.position }))
+    }
+
+    async fn list_backlinks(
+        &self,
+        request: Request<proto::ListBacklinksRequest>,
+    ) -> Answer<proto::ListBacklinksResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let found = self.records.backlinks(&caller, &request.get_ref().file_id).await?;
+        let backlinks = found.into_iter().map(encode_backlink).collect();
+        Ok(Response::new(proto::ListBacklinksResponse { backlinks }))
+    }
+}
+
+fn decode_list(request: proto::ListRecordsRequest) -> (String, ListAsk) {
+    let sort = |sort: proto::RecordSort| SortDraft { field_id: sort.field_id, direction: sort.direction };
+    let field_filter = request.field_filter.map(|filter| FieldFilter {
+        field_id: filter.field_id,
+        operator: filter.operator,
+        value: filter.value,
+    });
+    let ask = ListAsk {
+        record_id: request.record_id,
+        search: request.search,
+        sorts: request.sorts.into_iter().map(sort).collect(),
+        field_filter,
+        filter: request.filter_json,
+        view_id: request.view_id,
+        limit: request.limit,
+        offset: request.offset,
+        allow_names: request.allow_names,
+    };
+    (request.database_id, ask)
+}
+
+fn decode_update(request: proto::UpdateRecordRequest) -> Draft {
+    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
+    let has = |field| fields.contains(&field);
+    Draft {
+        values: if has("values") { request.values_json } else { String::new() },
+        content_file_id: has("content_file_id").then_some(request.content_file_id),
+        allow_names: request.allow_names,
+        if_version: request.if_version,
+        unknown_fields,
+    }
+}
+
+fn encode(shown: Shown) -> proto::Record {
+    let record = shown.record;
+    proto::Record {
+        id: record.id.to_string(),
+        database_id: record.database_id.to_string(),
+        values_json: Value::Object(record.values).to_string(),
+        content_file_id: record.content_file_id.map(|id| id.to_string()),
+        title: shown.title,
+        version: record.version,
+        created_at: Some(record.created_at.to_proto()),
+        updated_at: Some(record.updated_at.to_proto()),
+    }
+}
+
+fn encode_version(version: Version) -> proto::RecordVersion {
+    let author = version.author;
+    proto::RecordVersion {
+        version: version.version,
+        values_json: Value::Object(version.values).to_string(),
+        content_file_id: version.content_file_id.map(|id| id.to_string()),
+        created_at: Some(version.created_at.to_proto()),
+        created_by: Some(proto::Author { kind: author.kind, id: author.id, name: author.name }),
+    }
+}
+
+fn encode_backlink(backlink: Backlink) -> proto::Backlink {
+    let (property_id, property_name) = backlink.property.unzip();
+    proto::Backlink {
+        database_id: backlink.database_id,
+        database_name: backlink.database_name,
+        record_id: backlink.record_id,
+        record_title: backlink.record_title,
+        property_id,
+        property_name,
+    }
+}

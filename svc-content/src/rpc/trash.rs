@@ -1,0 +1,83 @@
+//! `cairn.content.v1.TrashService`.
+
+use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::feed::Kind;
+use cairn_chassis::identity::{Permission, Verifier};
+use cairn_proto::content::v1::trash_service_server::{TrashService, TrashServiceServer};
+use cairn_proto::content::v1::{
+    self as proto, DeleteItemPermanentlyRequest, DeleteItemPermanentlyResponse, ListTrashRequest,
+    ListTrashResponse, RestoreItemRequest, RestoreItemResponse,
+};
+use tonic::{Request, Response, Status};
+
+use super::authorize;
+use crate::paging::Ask;
+use crate::trash::{Listed, Trash, to_restore};
+
+pub(crate) fn server(trash: Trash, verifier: Verifier) -> TrashServiceServer<Rpc> {
+    TrashServiceServer::new(Rpc { trash, verifier })
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    trash: Trash,
+    verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl TrashService for Rpc {
+    async fn list_trash(
+        &self,
+        request: Request<ListTrashRequest>,
+    ) -> Result<Response<ListTrashResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let page = self.trash.list(&caller, Ask::new(asked.page_size, &asked.page_token)?).await?;
+        let items = page.items.into_iter().map(encode).collect();
+        Ok(Response::new(ListTrashResponse { items, next_page_token: page.next, total_size: page.total }))
+    }
+
+    async fn restore_item(
+        &self,
+        request: Request<RestoreItemRequest>,
+    ) -> Result<Response<RestoreItemResponse>, Status> {
+        let kind = request.get_ref().kind();
+        let caller = authorize(&self.verifier, request.metadata(), to_restore(kind)).await?;
+        let item_id = request.into_inner().item_id;
+        let restored = self.trash.restore(&caller, kind, &item_id).await?;
+        Ok(Response::new(RestoreItemResponse {
+            kind: kind.into(),
+            item_id,
+            parent_id: restored.parent_id.map(|id| id.to_string()),
+            path: restored.path,
+            item_count: restored.items,
+            change_position: restored.position,
+        }))
+    }
+
+    async fn delete_item_permanently(
+        &self,
+        request: Request<DeleteItemPermanentlyRequest>,
+    ) -> Result<Response<DeleteItemPermanentlyResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        let asked = request.get_ref();
+        let change_position = self.trash.remove(&caller, asked.kind(), &asked.item_id).await?;
+        Ok(Response::new(DeleteItemPermanentlyResponse { change_position }))
+    }
+}
+
+fn encode(listed: Listed) -> proto::TrashItem {
+    let Listed { deletion, expires_at } = listed;
+    proto::TrashItem {
+        kind: Kind::into(deletion.kind),
+        id: deletion.item_id,
+        name: deletion.name,
+        path: deletion.path,
+        parent_id: deletion.parent_id.map(|id| id.to_string()),
+        deleted_at: Some(deletion.at.to_proto()),
+        item_count: deletion.items,
+        expires_at: expires_at.map(|at| at.to_proto()),
+    }
+}

@@ -1,0 +1,81 @@
+//! `cairn.content.v1.FileVersionService`.
+
+use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::identity::{Permission, Verifier};
+use cairn_proto::content::v1::file_version_service_server::{FileVersionService, FileVersionServiceServer};
+use cairn_proto::content::v1::{
+    self as proto, GetFileVersionRequest, GetFileVersionResponse, ListFileVersionsRequest,
+    ListFileVersionsResponse, RestoreFileVersionRequest, RestoreFileVersionResponse,
+};
+use tonic::{Request, Response, Status};
+
+use super::{authorize, files};
+use crate::paging::Ask;
+use crate::versions::{Version, Versions};
+
+pub(crate) fn server(versions: Versions, verifier: Verifier) -> FileVersionServiceServer<Rpc> {
+    FileVersionServiceServer::new(Rpc { versions, verifier })
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    versions: Versions,
+    verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl FileVersionService for Rpc {
+    async fn list_file_versions(
+        &self,
+        request: Request<ListFileVersionsRequest>,
+    ) -> Result<Response<ListFileVersionsResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let ask = Ask::new(asked.page_size, &asked.page_token)?;
+        let page = self.versions.list(&caller, &asked.file_id, ask).await?;
+        let versions = page.items.into_iter().map(encode).collect();
+        let (next_page_token, total_size) = (page.next, page.total);
+        Ok(Response::new(ListFileVersionsResponse { versions, next_page_token, total_size }))
+    }
+
+    async fn get_file_version(
+        &self,
+        request: Request<GetFileVersionRequest>,
+    ) -> Result<Response<GetFileVersionResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.get_ref();
+        let (version, content) = self.versions.get(&caller, &asked.file_id, asked.version).await?;
+        let version = proto::FileVersion { content: Some(content), ..encode(version) };
+        Ok(Response::new(GetFileVersionResponse { version: Some(version) }))
+    }
+
+    async fn restore_file_version(
+        &self,
+        request: Request<RestoreFileVersionRequest>,
+    ) -> Result<Response<RestoreFileVersionResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let restored =
+            self.versions.restore(&caller, &asked.file_id, asked.version, asked.if_content_hash).await?;
+        let file = Some(files::encode(restored.item));
+        Ok(Response::new(RestoreFileVersionResponse { file, change_position: restored.position }))
+    }
+}
+
+fn encode(version: Version) -> proto::FileVersion {
+    proto::FileVersion {
+        file_id: version.file_id.to_string(),
+        version: version.version,
+        content_hash: version.content_hash,
+        size_bytes: version.size_bytes,
+        created_at: Some(version.created_at.to_proto()),
+        created_by: version.author.map(|author| proto::Author {
+            kind: author.kind,
+            id: author.id,
+            name: author.name,
+        }),
+        content: None,
+    }
+}

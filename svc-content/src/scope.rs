@@ -1,0 +1,102 @@
+//! Who asks, and which folders they may touch (spec 5.6).
+//!
+//! A folder scope covers the listed folders and all below them. What stands in the root is outside every folder scope.
+//! Whether something is covered follows from the folders above it, so a read learns both at once.
+
+use cairn_chassis::identity::{Identity, Principal, PrincipalKind, Scope};
+use cairn_chassis::status::Problem;
+use cairn_proto::ids::{FolderId, WorkspaceId};
+
+use crate::Error;
+
+/// The caller of a rule.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) scope: Scope,
+    /// Who it is, for histories.
+    pub(crate) principal: Principal,
+}
+
+impl TryFrom<Identity> for Caller {
+    type Error = Problem;
+
+    fn try_from(identity: Identity) -> Result<Self, Problem> {
+        Ok(Self { workspace: identity.workspace_id()?, scope: identity.scope, principal: identity.principal })
+    }
+}
+
+impl Caller {
+    /// For what everybody may see of a workspace: the rule that lets somebody without an identity in checks what it
+    /// gives out.
+    pub(crate) const fn anybody(workspace: WorkspaceId) -> Self {
+        let principal = Principal { kind: PrincipalKind::Service, id: String::new(), name: String::new() };
+        Self { workspace, scope: Scope::All, principal }
+    }
+
+    /// Whether the scope covers what stands in the last of these folders, which lead there from the root.
+    pub(crate) fn covers(&self, folders: &[FolderId]) -> bool {
+        match &self.scope {
+            Scope::All => true,
+            Scope::Folders(listed) => folders.iter().any(|folder| listed.contains(folder)),
+        }
+    }
+
+    /// The listed folders; `None` when the scope is the whole workspace.
+    pub(crate) fn listed(&self) -> Option<&[FolderId]> {
+        match &self.scope {
+            Scope::All => None,
+            Scope::Folders(listed) => Some(listed),
+        }
+    }
+
+    /// Checks that something that exists is covered.
+    pub(crate) fn require(&self, kind: &str, id: impl ToString, folders: &[FolderId]) -> Result<(), Error> {
+        if self.covers(folders) {
+            return Ok(());
+        }
+        Err(Error::OutOfScope(format!("the {kind} {} is outside the folders of this token", id.to_string())))
+    }
+
+    /// Checks that something may be put into the root.
+    pub(crate) fn require_root(&self) -> Result<(), Error> {
+        match self.scope {
+            Scope::All => Ok(()),
+            Scope::Folders(_) => Err(Error::OutOfScope(
+                "the root is outside the folders of this token: name one of its folders".into(),
+            )),
+        }
+    }
+
+    /// Checks that a folder may be renamed, moved or deleted: its entry belongs to the folder that holds it, so that one
+    /// must be covered. A token so cannot change or lose the folders that it is bound to.
+    pub(crate) fn require_entry(&self, id: FolderId, folders_above: &[FolderId]) -> Result<(), Error> {
+        if self.covers(folders_above) {
+            return Ok(());
+        }
+        Err(Error::OutOfScope(format!(
+            "the folder {id} is one that this token is bound to: only a workspace-wide token may rename, move or delete it"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_scope_covers_what_is_below_its_folders() {
+        let [a, b, c] = [1, 2, 3].map(|number| FolderId(Uuid::from_u128(number)));
+        let caller =
+            Caller { scope: Scope::Folders([b].into()), ..Caller::anybody(WorkspaceId(Uuid::nil())) };
+        assert!(caller.covers(&[a, b]) && caller.covers(&[a, b, c]));
+        assert!(!caller.covers(&[a]) && !caller.covers(&[a, c]) && !caller.covers(&[]));
+        assert!(caller.require_entry(b, &[a]).is_err());
+        assert!(caller.require_entry(c, &[a, b]).is_ok());
+        assert!(caller.require_root().is_err());
+        let nobody = Caller { scope: Scope::Folders([].into()), ..caller };
+        assert!(!nobody.covers(&[a, b, c]));
+    }
+}

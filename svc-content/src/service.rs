@@ -1,0 +1,143 @@
+//! Puts the service together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::Clock;
+use cairn_chassis::feed::{self, Feed};
+use cairn_chassis::identity::Verifier;
+use cairn_chassis::ids::IdSource;
+use cairn_chassis::sql::{self, Db};
+use cairn_proto::ids::FolderId;
+use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+
+use crate::batch::Batches;
+use crate::checks::Checks;
+use crate::databases::Databases;
+use crate::documents::Documents;
+use crate::files::Files;
+use crate::folders::Folders;
+use crate::memories::Memories;
+use crate::records::Records;
+use crate::scope::Caller;
+use crate::trash::Trash;
+use crate::versions::Versions;
+use crate::{Error, retention, rpc, store};
+
+/// The full names of the gRPC services that [`Service::routes`] serves.
+pub const SERVICE_NAMES: &[&str] = &[
+    "cairn.content.v1.BatchService",
+    "cairn.content.v1.DatabaseService",
+    "cairn.content.v1.FileService",
+    "cairn.content.v1.FileVersionService",
+    "cairn.content.v1.FolderService",
+    "cairn.content.v1.MemoryService",
+    "cairn.content.v1.TrashService",
+    "cairn.content.v1.RecordService",
+    "cairn.document.v1.DocumentService",
+    "cairn.feed.v1.FeedService",
+];
+
+/// What the service is told at its opening.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where its tables are.
+    pub storage: sql::Config,
+    /// How long what was deleted stays in trash; for ever when absent.
+    pub trash_retention: Option<Duration>,
+}
+
+/// What every rule stands on; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) db: Db,
+    pub(crate) feed: Feed,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: IdSource,
+}
+
+impl Context {
+    pub(crate) async fn open(config: &Config, ambient: &Ambient) -> Result<Self, Error> {
+        let db = Db::open(&config.storage, store::SCHEMA, store::MIGRATIONS).await?;
+        let feed = Feed::new(db.clone(), Arc::clone(&ambient.clock));
+        Ok(Self { db, feed, clock: Arc::clone(&ambient.clock), ids: ambient.ids.clone() })
+    }
+
+    /// The live folder that a field of a read names, if the caller's scope covers it.
+    pub(crate) async fn readable_folder(
+        &self,
+        caller: &Caller,
+        field: &str,
+        text: &str,
+    ) -> Result<FolderId, Error> {
+        let mut checks = Checks::default();
+        let id: Option<FolderId> = checks.id(field, text);
+        checks.finish()?;
+        let id = id.ok_or_else(|| Error::no_folder(text))?;
+        let found = store::folders::get(self.db.engine(), caller.workspace, id).await?;
+        let folder = found.ok_or_else(|| Error::no_folder(text))?;
+        caller.require("folder", text, &folder.way())?;
+        Ok(id)
+    }
+}
+
+/// The service.
+#[derive(Debug)]
+pub struct Service {
+    context: Context,
+    trash: Trash,
+    verifier: Verifier,
+}
+
+impl Service {
+    /// Opens the storage and brings its tables up to date.
+    ///
+    /// # Errors
+    /// When the database cannot be reached or written, or was written by a newer version.
+    pub async fn open(config: Config, ambient: Ambient) -> Result<Self, Error> {
+        let context = Context::open(&config, &ambient).await?;
+        let trash = Trash::new(context.clone(), config.trash_retention);
+        Ok(Self { context, trash, verifier: ambient.verifier })
+    }
+
+    /// The generated servers, without layers: the composition adds those.
+    pub fn routes(&self) -> Routes {
+        let verifier = || self.verifier.clone();
+        Routes::new(rpc::files::server(Files::new(self.context.clone()), verifier()))
+            .add_service(rpc::folders::server(Folders::new(self.context.clone()), verifier()))
+            .add_service(rpc::memories::server(Memories::new(self.context.clone()), verifier()))
+            .add_service(rpc::databases::server(Databases::new(self.context.clone()), verifier()))
+            .add_service(rpc::records::server(Records::new(self.context.clone()), verifier()))
+            .add_service(rpc::documents::server(Documents::new(self.context.clone()), verifier()))
+            .add_service(rpc::versions::server(Versions::new(self.context.clone()), verifier()))
+            .add_service(rpc::batch::server(Batches::new(self.context.clone()), verifier()))
+            .add_service(rpc::trash::server(self.trash.clone(), verifier()))
+            .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
+    }
+
+    /// Empties the trash of what is too old until the shutdown, then ends the open feed streams so that the server can
+    /// drain. Closing the storage is [`close`](Self::close), after the drain.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        let sweeping = retention::run(&self.trash, &self.context, &shutdown);
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = sweeping => shutdown.cancelled().await,
+        }
+        self.context.feed.close();
+    }
+
+    /// Whether the storage answers, for readiness.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        Ok(self.context.db.ping().await?)
+    }
+
+    /// Closes the storage, when nothing is served any more.
+    pub async fn close(&self) {
+        self.context.db.close().await;
+    }
+}

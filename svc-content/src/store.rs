@@ -1,0 +1,47 @@
+//! SQL only: no rule is known here. Every function names the workspace, and every key begins with it.
+
+pub(crate) mod bodies;
+pub(crate) mod cells;
+pub(crate) mod databases;
+pub(crate) mod files;
+pub(crate) mod folders;
+pub(crate) mod memories;
+pub(crate) mod page;
+pub(crate) mod query;
+pub(crate) mod records;
+pub(crate) mod trash;
+pub(crate) mod versions;
+
+use cairn_chassis::sql::{Migration, Statement};
+use cairn_chassis::{feed, jobs, migration};
+
+/// The tables of this service.
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    feed::MIGRATION,
+    migration!("0002_files"),
+    migration!("0003_memories"),
+    migration!("0004_databases"),
+    migration!("0005_trash"),
+    jobs::MIGRATION,
+    migration!("0006_file_versions"),
+];
+
+/// The schema of this service's tables on PostgreSQL.
+pub(crate) const SCHEMA: &str = "content";
+
+/// Every statement of this service, for the test that prepares them all.
+#[cfg_attr(not(test), expect(dead_code, reason = "a test prepares them"))]
+pub(crate) fn statements() -> Vec<Statement> {
+    let mut all = feed::statements();
+    all.extend(jobs::statements());
+    all.extend(bodies::statements());
+    all.extend(cells::statements());
+    all.extend(databases::statements());
+    all.extend(records::statements());
+    all.extend(files::statements());
+    all.extend(folders::statements());
+    all.extend(memories::statements());
+    all.extend(trash::statements());
+    all.extend(versions::statements());
+    all
+}

@@ -1,0 +1,133 @@
+//! The values of live records in the form in which the engines compare, sort and count them.
+
+use cairn_chassis::on_db;
+use cairn_chassis::sql::{Dialect, Error, Statement, Text, Tx};
+use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
+use serde_json::json;
+
+use crate::databases::Database;
+use crate::databases::properties::Property;
+use crate::records::Record;
+use crate::records::values::{cells, place_key};
+
+/// $4 is a JSON array of `[property, place, number, text, rest, target]`.
+const INSERT: Dialect = Dialect {
+    sqlite: "INSERT INTO record_cells (workspace_id, record_id, database_id, property_id, place, number_key, text_key, \
+         rest, target_id) SELECT $1, $2, $3, value ->> 0, value ->> 1, CAST(value ->> 2 AS REAL), value ->> 3, \
+         value ->> 4, value ->> 5 FROM json_each($4)",
+    postgres: "INSERT INTO record_cells (workspace_id, record_id, database_id, property_id, place, number_key, text_key, \
+         rest, target_id) SELECT $1, $2, $3, cell ->> 0, CAST(cell ->> 1 AS BIGINT), \
+         CAST(cell ->> 2 AS DOUBLE PRECISION), cell ->> 3, cell ->> 4, cell ->> 5 \
+         FROM jsonb_array_elements(CAST(CAST($4 AS TEXT) AS JSONB)) AS list (cell)",
+};
+
+const FORGET_RECORD: &str = "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2";
+
+/// The keys are named, so that the indexes serve: every cell has one of the two.
+const FORGET_PROPERTY: [&str; 2] = [
+    "DELETE FROM record_cells \
+     WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND number_key IS NOT NULL",
+    "DELETE FROM record_cells \
+     WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key IS NOT NULL",
+];
+
+const FOLLOW_OPTION: &str = "UPDATE record_cells SET number_key = $5 \
+     WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key = $4";
+
+/// $4 is a JSON array of the ids of the options that there are.
+const FORGET_OPTIONS: Dialect = cairn_chassis::list_statement!(
+    "DELETE FROM record_cells WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 \
+     AND text_key IS NOT NULL AND text_key NOT IN ",
+    "$4",
+    ""
+);
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all: Vec<Statement> = vec![INSERT.into(), FORGET_OPTIONS.into()];
+    all.extend([FORGET_RECORD, FOLLOW_OPTION].map(Statement::from));
+    all.extend(FORGET_PROPERTY.map(Statement::from));
+    all
+}
+
+/// Stores the cells of a record that has none.
+pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
+    let made = cells(database, &record.values);
+    if made.is_empty() {
+        return Ok(());
+    }
+    let rows = made
+        .iter()
+        .map(|cell| json!([cell.property, cell.place, cell.number, cell.text, cell.rest, cell.target]));
+    let list = serde_json::Value::from_iter(rows).to_string();
+    let sql = INSERT.of(tx.engine());
+    on_db!(tx, |c| sqlx::query(sql)
+        .bind(Text(database.workspace_id))
+        .bind(Text(record.id))
+        .bind(Text(record.database_id))
+        .bind(&list)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Removes the cells of a record.
+pub(crate) async fn forget_record(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    record: RecordId,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(FORGET_RECORD)
+        .bind(Text(workspace))
+        .bind(Text(record))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Removes the cells of a property.
+pub(crate) async fn forget_property(
+    tx: &mut Tx,
+    database: &Database,
+    property: PropertyId,
+) -> Result<(), Error> {
+    for sql in FORGET_PROPERTY {
+        on_db!(tx, |c| sqlx::query(sql)
+            .bind(Text(database.workspace_id))
+            .bind(Text(database.id))
+            .bind(Text(property))
+            .execute(c)
+            .await
+            .map(|_| ()))?;
+    }
+    Ok(())
+}
+
+/// Puts the cells of a select into the order of its options, and removes those of options that are gone.
+pub(crate) async fn follow_options(
+    tx: &mut Tx,
+    database: &Database,
+    property: &Property,
+) -> Result<(), Error> {
+    let ids = cairn_chassis::sql::json_list(property.config.options.iter().map(|option| &option.id));
+    let sql = FORGET_OPTIONS.of(tx.engine());
+    on_db!(tx, |c| sqlx::query(sql)
+        .bind(Text(database.workspace_id))
+        .bind(Text(database.id))
+        .bind(Text(property.id))
+        .bind(&ids)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    for (place, option) in property.config.options.iter().enumerate() {
+        on_db!(tx, |c| sqlx::query(FOLLOW_OPTION)
+            .bind(Text(database.workspace_id))
+            .bind(Text(database.id))
+            .bind(Text(property.id))
+            .bind(&option.id)
+            .bind(place_key(place))
+            .execute(c)
+            .await
+            .map(|_| ()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,410 @@
+//! Databases and where they stand, with their properties and views.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::{Kind, Op, Reserved};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{DatabaseId, DeletionId, FolderId, WorkspaceId};
+use sqlx::{Executor, Postgres, Sqlite};
+
+use super::page::{Among, below, folders_of, start, to_column, to_count, up};
+use crate::databases::Database;
+use crate::paging::Cursor;
+
+macro_rules! located {
+    ($order:literal) => {
+        concat!(
+            up!("SELECT folder_id FROM page"),
+            " SELECT page.*, up.ids AS folder_ids, up.path AS folder_path, \
+             COALESCE(counted.live, 0) AS record_count FROM page \
+             LEFT JOIN up ON up.start_id = page.folder_id AND up.parent_id IS NULL \
+             LEFT JOIN record_counts counted ON counted.workspace_id = $1 AND counted.database_id = page.id ",
+            $order
+        )
+    };
+}
+
+const GET: &str = concat!(
+    "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
+    located!("")
+);
+const GET_TRASHED: &str = concat!(
+    "WITH RECURSIVE page AS (SELECT * FROM databases \
+     WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NOT NULL), ",
+    located!("")
+);
+const GET_MANY: Dialect = list_statement!(
+    "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$2",
+    concat!("), ", located!(""))
+);
+const LIST_TRASHED: &str = concat!(
+    "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NOT NULL), ",
+    located!("ORDER BY page.name, page.id")
+);
+
+const WRITTEN_AT: &str =
+    "SELECT updated_at FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL";
+
+/// PostgreSQL only: writers of records share the row, a change of the database has it alone.
+const HOLD: &str = "SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR SHARE";
+const LOCK: &str = "SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR UPDATE";
+
+macro_rules! list_page {
+    ($filter:literal) => {
+        concat!(
+            "page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NULL ",
+            $filter,
+            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4), ",
+            located!("ORDER BY page.name, page.id")
+        )
+    };
+}
+
+const LIST_ALL: &str = concat!("WITH RECURSIVE ", list_page!(""));
+const LIST_ROOT: &str = concat!("WITH RECURSIVE ", list_page!("AND folder_id IS NULL"));
+const LIST_IN: &str = concat!("WITH RECURSIVE ", list_page!("AND folder_id = $5"));
+const LIST_BELOW: Dialect = list_statement!(
+    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$5",
+    concat!(below!(), ", ", list_page!("AND folder_id IN (SELECT id FROM below)"))
+);
+
+macro_rules! count {
+    ($filter:literal) => {
+        concat!("SELECT COUNT(*) FROM databases WHERE workspace_id = $1 AND deleted_at IS NULL ", $filter)
+    };
+}
+
+const COUNT_ALL: &str = count!("");
+const COUNT_ROOT: &str = count!("AND folder_id IS NULL");
+const COUNT_IN: &str = count!("AND folder_id = $2");
+const COUNT_BELOW: Dialect = list_statement!(
+    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$2",
+    concat!(below!(), count!("AND folder_id IN (SELECT id FROM below)"))
+);
+
+const INSERT: &str = "INSERT INTO databases (workspace_id, id, folder_id, name, description, icon, properties, views, \
+     created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+const UPDATE: &str = "UPDATE databases SET folder_id = $3, name = $4, description = $5, icon = $6, properties = $7, \
+     views = $8, updated_at = $9 WHERE workspace_id = $1 AND id = $2";
+const TRASH: &str =
+    "UPDATE databases SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2";
+const RESTORE: &str = "UPDATE databases SET deleted_at = NULL, deletion_id = NULL, folder_id = $3, updated_at = $4 \
+     WHERE workspace_id = $1 AND id = $2";
+
+/// In the order in which rows refer to each other.
+const PURGE: [&str; 5] = [
+    "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id IN \
+     (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2)",
+    "DELETE FROM record_versions WHERE workspace_id = $1 AND record_id IN \
+     (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2)",
+    "DELETE FROM records WHERE workspace_id = $1 AND database_id = $2",
+    "DELETE FROM record_counts WHERE workspace_id = $1 AND database_id = $2",
+    "DELETE FROM databases WHERE workspace_id = $1 AND id = $2",
+];
+
+const LIVE_RECORDS: &str =
+    "SELECT COUNT(*) FROM records WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL";
+
+/// $3 the position before the first, $4 the kind, $5 the op, $6 the time.
+const ANNOUNCE_RECORDS: &str = "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+     SELECT $1, $3 + ROW_NUMBER() OVER (ORDER BY id), $4, id, $5, $6 FROM records \
+     WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL";
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all: Vec<Statement> = vec![GET_MANY.into(), LIST_BELOW.into(), COUNT_BELOW.into()];
+    all.extend([GET, GET_TRASHED, LIST_TRASHED, LIST_ALL, LIST_ROOT, LIST_IN].map(Statement::from));
+    all.extend([COUNT_ALL, COUNT_ROOT, COUNT_IN, INSERT, UPDATE, TRASH, RESTORE].map(Statement::from));
+    all.extend([LIVE_RECORDS, ANNOUNCE_RECORDS, WRITTEN_AT].map(Statement::from));
+    all.extend(PURGE.map(Statement::from));
+    all.push(Dialect { sqlite: GET, postgres: HOLD }.into());
+    all.push(Dialect { sqlite: GET, postgres: LOCK }.into());
+    all
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    id: Text<DatabaseId>,
+    folder_id: Option<Text<FolderId>>,
+    name: String,
+    description: Option<String>,
+    icon: Option<String>,
+    properties: String,
+    views: String,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    deleted_at: Option<Timestamp>,
+    folder_ids: Option<String>,
+    folder_path: Option<String>,
+    record_count: i64,
+}
+
+impl Row {
+    fn into_database(self, workspace_id: WorkspaceId) -> Result<Database, Error> {
+        let folders = self.folder_ids.as_deref().map(folders_of).transpose()?.unwrap_or_default();
+        let path = match self.folder_path {
+            Some(above) => format!("/{above}/{}", self.name),
+            None => format!("/{}", self.name),
+        };
+        let corrupt = |_| Error::corrupt("a database's properties or views are not what was written");
+        Ok(Database {
+            id: self.id.0,
+            workspace_id,
+            folder_id: self.folder_id.map(|id| id.0),
+            folders,
+            path,
+            name: self.name,
+            description: self.description,
+            icon: self.icon,
+            properties: serde_json::from_str(&self.properties).map_err(corrupt)?,
+            views: serde_json::from_str(&self.views).map_err(corrupt)?,
+            record_count: to_count(self.record_count),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            deleted_at: self.deleted_at,
+        })
+    }
+}
+
+fn into_databases(rows: Vec<Row>, workspace: WorkspaceId) -> Result<Vec<Database>, Error> {
+    rows.into_iter().map(|row| row.into_database(workspace)).collect()
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|_| Error::corrupt("a database's schema cannot be written as JSON"))
+}
+
+/// A live database and its place, in one statement, inside a transaction or outside.
+pub(crate) async fn get<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    id: DatabaseId,
+) -> Result<Option<Database>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let row: Option<Row> =
+        on_db!(on, |c| sqlx::query_as(GET).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
+    row.map(|row| row.into_database(workspace)).transpose()
+}
+
+/// A database in trash.
+pub(crate) async fn get_trashed(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: DatabaseId,
+) -> Result<Option<Database>, Error> {
+    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(GET_TRASHED)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .fetch_optional(c)
+        .await)?;
+    row.map(|row| row.into_database(workspace)).transpose()
+}
+
+/// The live ones of these databases, in no order, in one statement.
+pub(crate) async fn get_many<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    ids: &[DatabaseId],
+) -> Result<Vec<Database>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let sql = match &on {
+        Engine::Sqlite(_) => GET_MANY.sqlite,
+        Engine::Postgres(_) => GET_MANY.postgres,
+    };
+    let list = json_list(ids);
+    let rows = on_db!(on, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    into_databases(rows, workspace)
+}
+
+/// Every database in trash, in the order of name, then id.
+pub(crate) async fn list_trashed(db: &Db, workspace: WorkspaceId) -> Result<Vec<Database>, Error> {
+    let rows = on_db!(db, |c| sqlx::query_as(LIST_TRASHED).bind(Text(workspace)).fetch_all(c).await)?;
+    into_databases(rows, workspace)
+}
+
+/// Keeps the database as it is until this transaction ends; others may do so at the same time. A folder, where one
+/// is needed, is held before.
+pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        sqlx::query(HOLD).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// When a live database was changed last.
+pub(crate) async fn written_at(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: DatabaseId,
+) -> Result<Option<Timestamp>, Error> {
+    on_db!(tx, |c| sqlx::query_scalar(WRITTEN_AT)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .fetch_optional(c)
+        .await)
+}
+
+/// Waits until nobody else holds the database, and has it alone until this transaction ends.
+pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        sqlx::query(LOCK).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// Live databases in the order of name, then id, from after the cursor on.
+pub(crate) async fn list(
+    db: &Db,
+    workspace: WorkspaceId,
+    among: &Among,
+    after: Option<&Cursor>,
+    limit: i64,
+) -> Result<Vec<Database>, Error> {
+    let (sql, argument) = match among {
+        Among::All => (LIST_ALL, None),
+        Among::Root => (LIST_ROOT, None),
+        Among::In(folder) => (LIST_IN, Some(folder.to_string())),
+        Among::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
+    };
+    let (name, id) = start(after);
+    let rows = on_db!(db, |c| {
+        let query = sqlx::query_as(sql).bind(Text(workspace)).bind(name).bind(id).bind(limit);
+        match &argument {
+            Some(argument) => query.bind(argument).fetch_all(c).await,
+            None => query.fetch_all(c).await,
+        }
+    })?;
+    into_databases(rows, workspace)
+}
+
+/// How many live databases.
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, among: &Among) -> Result<u64, Error> {
+    let (sql, argument) = match among {
+        Among::All => (COUNT_ALL, None),
+        Among::Root => (COUNT_ROOT, None),
+        Among::In(folder) => (COUNT_IN, Some(folder.to_string())),
+        Among::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
+    };
+    let count: i64 = on_db!(db, |c| {
+        let query = sqlx::query_scalar(sql).bind(Text(workspace));
+        match &argument {
+            Some(argument) => query.bind(argument).fetch_one(c).await,
+            None => query.fetch_one(c).await,
+        }
+    })?;
+    Ok(to_count(count))
+}
+
+/// Stores a new database.
+pub(crate) async fn insert(tx: &mut Tx, database: &Database) -> Result<(), Error> {
+    let (properties, views) = (json(&database.properties)?, json(&database.views)?);
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(database.workspace_id))
+        .bind(Text(database.id))
+        .bind(database.folder_id.map(Text))
+        .bind(&database.name)
+        .bind(&database.description)
+        .bind(&database.icon)
+        .bind(&properties)
+        .bind(&views)
+        .bind(database.created_at)
+        .bind(database.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Stores what may change of a database.
+pub(crate) async fn update(tx: &mut Tx, database: &Database) -> Result<(), Error> {
+    let (properties, views) = (json(&database.properties)?, json(&database.views)?);
+    on_db!(tx, |c| sqlx::query(UPDATE)
+        .bind(Text(database.workspace_id))
+        .bind(Text(database.id))
+        .bind(database.folder_id.map(Text))
+        .bind(&database.name)
+        .bind(&database.description)
+        .bind(&database.icon)
+        .bind(&properties)
+        .bind(&views)
+        .bind(database.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Moves a database to trash.
+pub(crate) async fn trash(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: DatabaseId,
+    deletion: DeletionId,
+    at: Timestamp,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(TRASH)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .bind(at)
+        .bind(Text(deletion))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Brings a database back from trash, into its folder.
+pub(crate) async fn restore(tx: &mut Tx, database: &Database) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(RESTORE)
+        .bind(Text(database.workspace_id))
+        .bind(Text(database.id))
+        .bind(database.folder_id.map(Text))
+        .bind(database.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Removes a database for good, and all that is in it.
+pub(crate) async fn purge(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
+    for sql in PURGE {
+        on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))?;
+    }
+    Ok(())
+}
+
+/// How many live records a database has, counted.
+pub(crate) async fn live_records(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<u64, Error> {
+    let count: i64 = on_db!(tx, |c| sqlx::query_scalar(LIVE_RECORDS)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .fetch_one(c)
+        .await)?;
+    Ok(to_count(count))
+}
+
+/// Writes the live records of a database to the feed, on reserved positions.
+pub(crate) async fn announce_records(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: DatabaseId,
+    op: Op,
+    reserved: Reserved,
+    at: Timestamp,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(ANNOUNCE_RECORDS)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .bind(to_column(reserved.before))
+        .bind(i64::from(i32::from(Kind::Record)))
+        .bind(i64::from(i32::from(op)))
+        .bind(at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}

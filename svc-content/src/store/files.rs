@@ -1,0 +1,377 @@
+//! Files and where they stand. A path is computed with the read that needs it: moving a folder costs one row.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{DeletionId, FileId, FolderId, WorkspaceId};
+
+use super::page::{Among, below, folders_of, start, to_column, to_count, up};
+use crate::bodies::Body;
+use crate::files::{File, FileType};
+use crate::paging::Cursor;
+
+macro_rules! columns {
+    () => {
+        "page.id, page.folder_id, page.name, page.file_type, page.tags, page.size_bytes, page.content_hash, \
+         page.version, page.created_at, page.updated_at, up.ids AS folder_ids, up.path AS folder_path"
+    };
+}
+
+/// Puts each file of `page` beside its way to the root.
+macro_rules! located {
+    ($extra:literal, $join:literal) => {
+        concat!(
+            up!("SELECT folder_id FROM page"),
+            " SELECT ",
+            columns!(),
+            $extra,
+            " FROM page LEFT JOIN up ON up.start_id = page.folder_id AND up.parent_id IS NULL ",
+            $join
+        )
+    };
+}
+
+macro_rules! get {
+    ($extra:literal, $join:literal) => {
+        concat!(
+            "WITH RECURSIVE page AS (SELECT * FROM files WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
+            located!($extra, $join)
+        )
+    };
+}
+
+const GET: &str = get!("", "");
+
+const GET_WITH_BODY: &str = get!(
+    ", b.hash, b.encoding, b.data",
+    "JOIN bodies b ON b.workspace_id = $1 AND b.hash = page.content_hash"
+);
+
+const GET_MANY: Dialect = list_statement!(
+    "WITH RECURSIVE page AS (SELECT * FROM files WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$2",
+    concat!("), ", located!("", ""))
+);
+
+/// PostgreSQL only: SQLite has one writer.
+const LOCK: &str = "SELECT 1 FROM files WHERE workspace_id = $1 AND id = $2 FOR UPDATE";
+
+macro_rules! list {
+    ($filter:literal) => {
+        concat!("WITH RECURSIVE ", list_page!($filter))
+    };
+}
+
+macro_rules! list_page {
+    ($filter:literal) => {
+        concat!(
+            "page AS (SELECT * FROM files WHERE workspace_id = $1 AND deleted_at IS NULL ",
+            $filter,
+            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4), ",
+            located!("", "ORDER BY page.name, page.id")
+        )
+    };
+}
+
+const LIST_ALL: &str = list!("");
+const LIST_ROOT: &str = list!("AND folder_id IS NULL");
+const LIST_IN: &str = list!("AND folder_id = $5");
+const LIST_BELOW: Dialect = list_statement!(
+    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$5",
+    concat!(below!(), ", ", list_page!("AND folder_id IN (SELECT id FROM below)"))
+);
+
+macro_rules! count {
+    ($filter:literal) => {
+        concat!("SELECT COUNT(*) FROM files WHERE workspace_id = $1 AND deleted_at IS NULL ", $filter)
+    };
+}
+
+const COUNT_ALL: &str = count!("");
+const COUNT_ROOT: &str = count!("AND folder_id IS NULL");
+const COUNT_IN: &str = count!("AND folder_id = $2");
+const COUNT_BELOW: Dialect = list_statement!(
+    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$2",
+    concat!(below!(), count!("AND folder_id IN (SELECT id FROM below)"))
+);
+
+/// $2 the folded text, $3 and $4 patterns of a name that begins with it or holds it.
+macro_rules! search_page {
+    ($filter:literal) => {
+        concat!(
+            "page AS (SELECT files.*, COUNT(*) OVER () AS total, CASE WHEN folded_name = $2 THEN 0 \
+             WHEN folded_name LIKE $3 ESCAPE '\\' THEN 1 ELSE 2 END AS place \
+             FROM files WHERE workspace_id = $1 AND deleted_at IS NULL AND folded_name LIKE $4 ESCAPE '\\' ",
+            $filter,
+            " ORDER BY place, name, id LIMIT $5), ",
+            located!(", page.total", "ORDER BY page.place, page.name, page.id")
+        )
+    };
+}
+
+const SEARCH_ALL: &str = concat!("WITH RECURSIVE ", search_page!(""));
+const SEARCH_BELOW: Dialect = list_statement!(
+    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$6",
+    concat!(below!(), ", ", search_page!("AND folder_id IN (SELECT id FROM below)"))
+);
+
+const INSERT: &str = "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, \
+     content_hash, version, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+
+const UPDATE: &str = "UPDATE files SET folder_id = $3, name = $4, folded_name = $5, tags = $6, size_bytes = $7, \
+     content_hash = $8, version = $9, updated_at = $10 WHERE workspace_id = $1 AND id = $2";
+
+const TRASH: &str = "UPDATE files SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2";
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all: Vec<Statement> =
+        vec![GET_MANY.into(), LIST_BELOW.into(), COUNT_BELOW.into(), SEARCH_BELOW.into()];
+    all.extend(
+        [GET, GET_WITH_BODY, LIST_ALL, LIST_ROOT, LIST_IN, COUNT_ALL, COUNT_ROOT].map(Statement::from),
+    );
+    all.extend([COUNT_IN, SEARCH_ALL, INSERT, UPDATE, TRASH].map(Statement::from));
+    all.push(Dialect { sqlite: GET, postgres: LOCK }.into());
+    all
+}
+
+/// A file's columns, and its way to the root.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct Row {
+    id: Text<FileId>,
+    folder_id: Option<Text<FolderId>>,
+    name: String,
+    file_type: i64,
+    tags: String,
+    size_bytes: i64,
+    content_hash: String,
+    version: i64,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    folder_ids: Option<String>,
+    folder_path: Option<String>,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct RowWithBody {
+    #[sqlx(flatten)]
+    file: Row,
+    #[sqlx(flatten)]
+    body: super::bodies::Row,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct FoundRow {
+    #[sqlx(flatten)]
+    file: Row,
+    total: i64,
+}
+
+impl Row {
+    pub(super) fn into_file(self, workspace_id: WorkspaceId) -> Result<File, Error> {
+        let (folders, path) = match (self.folder_id, self.folder_ids, self.folder_path) {
+            (None, ..) => (Vec::new(), format!("/{}", self.name)),
+            (Some(_), Some(ids), Some(path)) => (folders_of(&ids)?, format!("/{path}/{}", self.name)),
+            (Some(_), ..) => return Err(Error::corrupt("a live file in a folder that is not live")),
+        };
+        let tags =
+            serde_json::from_str(&self.tags).map_err(|_| Error::corrupt("a file's tags are not JSON"))?;
+        Ok(File {
+            id: self.id.0,
+            workspace_id,
+            folders,
+            name: self.name,
+            path,
+            file_type: type_of(self.file_type)?,
+            tags,
+            size_bytes: to_count(self.size_bytes),
+            content_hash: self.content_hash,
+            version: to_count(self.version),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+fn into_files(rows: Vec<Row>, workspace: WorkspaceId) -> Result<Vec<File>, Error> {
+    rows.into_iter().map(|row| row.into_file(workspace)).collect()
+}
+
+fn type_of(column: i64) -> Result<FileType, Error> {
+    FileType::ALL
+        .into_iter()
+        .find(|file_type| column_of(*file_type) == column)
+        .ok_or_else(|| Error::corrupt("a file of an unknown type"))
+}
+
+const fn column_of(file_type: FileType) -> i64 {
+    match file_type {
+        FileType::Markdown => 1,
+        FileType::Json => 2,
+        FileType::Yaml => 3,
+        FileType::Text => 4,
+    }
+}
+
+fn tags_column(file: &File) -> String {
+    serde_json::json!(file.tags).to_string()
+}
+
+/// A live file with its body and its place, in one statement.
+pub(crate) async fn get_with_body(
+    db: &Db,
+    workspace: WorkspaceId,
+    id: FileId,
+) -> Result<Option<(File, Body)>, Error> {
+    let row: Option<RowWithBody> = on_db!(db, |c| sqlx::query_as(GET_WITH_BODY)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .fetch_optional(c)
+        .await)?;
+    row.map(|row| Ok((row.file.into_file(workspace)?, row.body.into_body()?))).transpose()
+}
+
+/// A live file, which no other transaction can change until this one ends.
+pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<Option<File>, Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        sqlx::query(LOCK).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
+    }
+    let row: Option<Row> =
+        on_db!(tx, |c| sqlx::query_as(GET).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
+    row.map(|row| row.into_file(workspace)).transpose()
+}
+
+/// The live ones of these files, in no order, in one statement.
+pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<File>, Error> {
+    let sql = GET_MANY.of(db.engine());
+    let list = json_list(ids);
+    let rows = on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    into_files(rows, workspace)
+}
+
+/// Live files in the order of name, then id, from after the cursor on.
+pub(crate) async fn list(
+    db: &Db,
+    workspace: WorkspaceId,
+    among: &Among,
+    after: Option<&Cursor>,
+    limit: i64,
+) -> Result<Vec<File>, Error> {
+    let (sql, argument) = match among {
+        Among::All => (LIST_ALL, None),
+        Among::Root => (LIST_ROOT, None),
+        Among::In(folder) => (LIST_IN, Some(folder.to_string())),
+        Among::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
+    };
+    let (name, id) = start(after);
+    let rows = on_db!(db, |c| {
+        let query = sqlx::query_as(sql).bind(Text(workspace)).bind(name).bind(id).bind(limit);
+        match &argument {
+            Some(argument) => query.bind(argument).fetch_all(c).await,
+            None => query.fetch_all(c).await,
+        }
+    })?;
+    into_files(rows, workspace)
+}
+
+/// How many live files.
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, among: &Among) -> Result<u64, Error> {
+    let (sql, argument) = match among {
+        Among::All => (COUNT_ALL, None),
+        Among::Root => (COUNT_ROOT, None),
+        Among::In(folder) => (COUNT_IN, Some(folder.to_string())),
+        Among::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
+    };
+    let count: i64 = on_db!(db, |c| {
+        let query = sqlx::query_scalar(sql).bind(Text(workspace));
+        match &argument {
+            Some(argument) => query.bind(argument).fetch_one(c).await,
+            None => query.fetch_one(c).await,
+        }
+    })?;
+    Ok(to_count(count))
+}
+
+/// Live files whose folded name holds a folded text, and how many there are; below some folders or everywhere.
+pub(crate) async fn search(
+    db: &Db,
+    workspace: WorkspaceId,
+    folded: &str,
+    below: Option<&[FolderId]>,
+    limit: i64,
+) -> Result<(Vec<File>, u64), Error> {
+    let escaped = folded.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    let (begins, holds) = (format!("{escaped}%"), format!("%{escaped}%"));
+    let (sql, list) = match below {
+        None => (SEARCH_ALL, None),
+        Some(folders) => (SEARCH_BELOW.of(db.engine()), Some(json_list(folders))),
+    };
+    let rows: Vec<FoundRow> = on_db!(db, |c| {
+        let query =
+            sqlx::query_as(sql).bind(Text(workspace)).bind(folded).bind(&begins).bind(&holds).bind(limit);
+        match &list {
+            Some(list) => query.bind(list).fetch_all(c).await,
+            None => query.fetch_all(c).await,
+        }
+    })?;
+    let total = rows.first().map_or(0, |row| to_count(row.total));
+    Ok((into_files(rows.into_iter().map(|row| row.file).collect(), workspace)?, total))
+}
+
+/// Stores a new file.
+pub(crate) async fn insert(tx: &mut Tx, file: &File, folded_name: &str) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(file.workspace_id))
+        .bind(Text(file.id))
+        .bind(file.folder_id().map(Text))
+        .bind(&file.name)
+        .bind(folded_name)
+        .bind(column_of(file.file_type))
+        .bind(tags_column(file))
+        .bind(to_column(file.size_bytes))
+        .bind(&file.content_hash)
+        .bind(to_column(file.version))
+        .bind(file.created_at)
+        .bind(file.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Stores what may change of a file.
+pub(crate) async fn update(tx: &mut Tx, file: &File, folded_name: &str) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(UPDATE)
+        .bind(Text(file.workspace_id))
+        .bind(Text(file.id))
+        .bind(file.folder_id().map(Text))
+        .bind(&file.name)
+        .bind(folded_name)
+        .bind(tags_column(file))
+        .bind(to_column(file.size_bytes))
+        .bind(&file.content_hash)
+        .bind(to_column(file.version))
+        .bind(file.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Moves one file to trash.
+pub(crate) async fn trash(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: FileId,
+    deletion: DeletionId,
+    at: Timestamp,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(TRASH)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .bind(at)
+        .bind(Text(deletion))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}

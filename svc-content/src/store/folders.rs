@@ -1,0 +1,361 @@
+//! Folders: the tree, and what a deletion takes of it.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::{Kind, Op, Reserved};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{DeletionId, FolderId, WorkspaceId};
+use sqlx::{Executor, Postgres, Sqlite};
+
+use super::page::{Among, below, folders_of, start, to_column, to_count, up};
+use crate::folders::Folder;
+use crate::paging::Cursor;
+
+macro_rules! located {
+    ($order:literal) => {
+        concat!(
+            up!("SELECT id FROM page"),
+            " SELECT page.id, page.name, page.created_at, page.updated_at, up.ids, up.path FROM page \
+             JOIN up ON up.start_id = page.id AND up.parent_id IS NULL ",
+            $order
+        )
+    };
+}
+
+const GET: &str = concat!(
+    "WITH RECURSIVE page AS (SELECT * FROM folders WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
+    located!("")
+);
+
+const GET_MANY: Dialect = list_statement!(
+    "WITH RECURSIVE page AS (SELECT * FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$2",
+    concat!("), ", located!(""))
+);
+
+/// PostgreSQL only. A deletion updates the row and so waits for whoever puts something into the folder, and the other
+/// way round.
+const HOLD: &str = "SELECT 1 FROM folders WHERE workspace_id = $1 AND id = $2 FOR SHARE";
+
+macro_rules! list_page {
+    ($filter:literal) => {
+        concat!(
+            "page AS (SELECT * FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL ",
+            $filter,
+            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4), ",
+            located!("ORDER BY page.name, page.id")
+        )
+    };
+}
+
+const LIST_ALL: &str = concat!("WITH RECURSIVE ", list_page!(""));
+const LIST_ROOT: &str = concat!("WITH RECURSIVE ", list_page!("AND parent_id IS NULL"));
+const LIST_IN: &str = concat!("WITH RECURSIVE ", list_page!("AND parent_id = $5"));
+const LIST_BELOW: Dialect = list_statement!(
+    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$5",
+    concat!(below!(), ", ", list_page!("AND id IN (SELECT id FROM below)"))
+);
+
+macro_rules! count {
+    ($filter:literal) => {
+        concat!("SELECT COUNT(*) FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL ", $filter)
+    };
+}
+
+const COUNT_ALL: &str = count!("");
+const COUNT_ROOT: &str = count!("AND parent_id IS NULL");
+const COUNT_IN: &str = count!("AND parent_id = $2");
+const COUNT_BELOW: Dialect = list_statement!(
+    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$2",
+    concat!(below!(), count!("AND id IN (SELECT id FROM below)"))
+);
+
+const IDS_BELOW: Dialect = list_statement!(
+    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+    "$2",
+    concat!(below!(), " SELECT id FROM below ORDER BY id")
+);
+
+const HEIGHT: &str = "WITH RECURSIVE down (id, height) AS (\
+     SELECT id, 1 FROM folders WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL UNION ALL \
+     SELECT c.id, down.height + 1 FROM down JOIN folders c ON c.workspace_id = $1 AND c.parent_id = down.id \
+     WHERE c.deleted_at IS NULL AND down.height < 128) SELECT CAST(COALESCE(MAX(height), 0) AS BIGINT) FROM down";
+
+const INSERT: &str = "INSERT INTO folders (workspace_id, id, parent_id, name, created_at, updated_at) \
+     VALUES ($1, $2, $3, $4, $5, $6)";
+
+const UPDATE: &str =
+    "UPDATE folders SET parent_id = $3, name = $4, updated_at = $5 WHERE workspace_id = $1 AND id = $2";
+
+const TRASH_FOLDERS: &str = concat!(
+    "WITH RECURSIVE below (id) AS (\
+     SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id = $2",
+    below!(),
+    " UPDATE folders SET deleted_at = $3, deletion_id = $4 \
+     WHERE workspace_id = $1 AND id IN (SELECT id FROM below)"
+);
+
+const TRASH_FILES: &str = "UPDATE files SET deleted_at = $2, deletion_id = $3 \
+     WHERE workspace_id = $1 AND deleted_at IS NULL \
+     AND folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $3)";
+
+const TRASH_DATABASES: &str = "UPDATE databases SET deleted_at = $2, deletion_id = $3 \
+     WHERE workspace_id = $1 AND deleted_at IS NULL \
+     AND folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $3)";
+
+/// $2 the deletion, $3 the position before the first, $4 the kind, $5 the op, $6 the time.
+macro_rules! announce {
+    ($table:literal) => {
+        concat!(
+            "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+             SELECT $1, $3 + ROW_NUMBER() OVER (ORDER BY id), $4, id, $5, $6 FROM ",
+            $table,
+            " WHERE workspace_id = $1 AND deletion_id = $2"
+        )
+    };
+}
+
+const ANNOUNCE_FOLDERS: &str = announce!("folders");
+const ANNOUNCE_FILES: &str = announce!("files");
+const ANNOUNCE_DATABASES: &str = announce!("databases");
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all: Vec<Statement> =
+        vec![GET_MANY.into(), LIST_BELOW.into(), COUNT_BELOW.into(), IDS_BELOW.into()];
+    all.extend([GET, LIST_ALL, LIST_ROOT, LIST_IN, COUNT_ALL, COUNT_ROOT, COUNT_IN].map(Statement::from));
+    all.extend([HEIGHT, INSERT, UPDATE, TRASH_FOLDERS, TRASH_FILES].map(Statement::from));
+    all.extend([ANNOUNCE_FOLDERS, ANNOUNCE_FILES, ANNOUNCE_DATABASES, TRASH_DATABASES].map(Statement::from));
+    all.push(Dialect { sqlite: GET, postgres: HOLD }.into());
+    all
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    id: Text<FolderId>,
+    name: String,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    ids: String,
+    path: String,
+}
+
+impl Row {
+    fn into_folder(self, workspace_id: WorkspaceId) -> Result<Folder, Error> {
+        let mut folders_above = folders_of(&self.ids)?;
+        folders_above.pop();
+        Ok(Folder {
+            id: self.id.0,
+            workspace_id,
+            folders_above,
+            name: self.name,
+            path: format!("/{}", self.path),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+/// A live folder and its place, in one statement, inside a transaction or outside.
+pub(crate) async fn get<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    id: FolderId,
+) -> Result<Option<Folder>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let row: Option<Row> =
+        on_db!(on, |c| sqlx::query_as(GET).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
+    row.map(|row| row.into_folder(workspace)).transpose()
+}
+
+/// The live ones of these folders, in no order, in one statement.
+pub(crate) async fn get_many(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[FolderId],
+) -> Result<Vec<Folder>, Error> {
+    let sql = GET_MANY.of(db.engine());
+    let list = json_list(ids);
+    let rows: Vec<Row> =
+        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    rows.into_iter().map(|row| row.into_folder(workspace)).collect()
+}
+
+/// A live folder that stays live until this transaction ends. To be asked for before a file is locked: deletions take
+/// folders first, too.
+pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: FolderId) -> Result<Option<Folder>, Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        sqlx::query(HOLD).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
+    }
+    get(tx.engine(), workspace, id).await
+}
+
+/// Waits until no other transaction changes the shape of this workspace's tree.
+pub(crate) async fn lock_tree(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
+    tx.lock_name(&format!("content:tree:{workspace}")).await
+}
+
+/// Live folders in the order of name, then id, from after the cursor on.
+pub(crate) async fn list(
+    db: &Db,
+    workspace: WorkspaceId,
+    among: &Among,
+    after: Option<&Cursor>,
+    limit: i64,
+) -> Result<Vec<Folder>, Error> {
+    let (sql, argument) = match among {
+        Among::All => (LIST_ALL, None),
+        Among::Root => (LIST_ROOT, None),
+        Among::In(parent) => (LIST_IN, Some(parent.to_string())),
+        Among::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
+    };
+    let (name, id) = start(after);
+    let rows: Vec<Row> = on_db!(db, |c| {
+        let query = sqlx::query_as(sql).bind(Text(workspace)).bind(name).bind(id).bind(limit);
+        match &argument {
+            Some(argument) => query.bind(argument).fetch_all(c).await,
+            None => query.fetch_all(c).await,
+        }
+    })?;
+    rows.into_iter().map(|row| row.into_folder(workspace)).collect()
+}
+
+/// How many live folders.
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, among: &Among) -> Result<u64, Error> {
+    let (sql, argument) = match among {
+        Among::All => (COUNT_ALL, None),
+        Among::Root => (COUNT_ROOT, None),
+        Among::In(parent) => (COUNT_IN, Some(parent.to_string())),
+        Among::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
+    };
+    let count: i64 = on_db!(db, |c| {
+        let query = sqlx::query_scalar(sql).bind(Text(workspace));
+        match &argument {
+            Some(argument) => query.bind(argument).fetch_one(c).await,
+            None => query.fetch_one(c).await,
+        }
+    })?;
+    Ok(to_count(count))
+}
+
+/// The live ones of these folders and all live ones below them.
+pub(crate) async fn ids_below(
+    db: &Db,
+    workspace: WorkspaceId,
+    folders: &[FolderId],
+) -> Result<Vec<FolderId>, Error> {
+    let sql = IDS_BELOW.of(db.engine());
+    let list = json_list(folders);
+    let rows: Vec<(Text<FolderId>,)> =
+        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+}
+
+/// How many levels a folder and what is below it have: 1 for a folder without subfolders.
+pub(crate) async fn height(tx: &mut Tx, workspace: WorkspaceId, id: FolderId) -> Result<u64, Error> {
+    let height: i64 =
+        on_db!(tx, |c| sqlx::query_scalar(HEIGHT).bind(Text(workspace)).bind(Text(id)).fetch_one(c).await)?;
+    Ok(to_count(height))
+}
+
+/// Stores a new folder.
+pub(crate) async fn insert(tx: &mut Tx, folder: &Folder) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(folder.workspace_id))
+        .bind(Text(folder.id))
+        .bind(folder.parent_id().map(Text))
+        .bind(&folder.name)
+        .bind(folder.created_at)
+        .bind(folder.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Stores what may change of a folder.
+pub(crate) async fn update(tx: &mut Tx, folder: &Folder) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(UPDATE)
+        .bind(Text(folder.workspace_id))
+        .bind(Text(folder.id))
+        .bind(folder.parent_id().map(Text))
+        .bind(&folder.name)
+        .bind(folder.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// What a deletion took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) folders: u64,
+    pub(crate) files: u64,
+    pub(crate) databases: u64,
+}
+
+/// Moves a folder and all that it holds to trash. Folders first: who puts a file into one of them holds it.
+pub(crate) async fn trash(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: FolderId,
+    deletion: DeletionId,
+    at: Timestamp,
+) -> Result<Taken, Error> {
+    let folders = on_db!(tx, |c| sqlx::query(TRASH_FOLDERS)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .bind(at)
+        .bind(Text(deletion))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    let files = on_db!(tx, |c| sqlx::query(TRASH_FILES)
+        .bind(Text(workspace))
+        .bind(at)
+        .bind(Text(deletion))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    let databases = on_db!(tx, |c| sqlx::query(TRASH_DATABASES)
+        .bind(Text(workspace))
+        .bind(at)
+        .bind(Text(deletion))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(Taken { folders, files, databases })
+}
+
+/// Writes the deletion of everything that it took to the feed, on reserved positions: folders, then files, then
+/// databases. The owner of a record answers for it while its database is in trash, so records need no entry.
+pub(crate) async fn announce_trash(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    deletion: DeletionId,
+    taken: Taken,
+    reserved: Reserved,
+    at: Timestamp,
+) -> Result<(), Error> {
+    let parts = [
+        (ANNOUNCE_FOLDERS, Kind::Folder, reserved.before),
+        (ANNOUNCE_FILES, Kind::File, reserved.before + taken.folders),
+        (ANNOUNCE_DATABASES, Kind::Database, reserved.before + taken.folders + taken.files),
+    ];
+    for (sql, kind, before) in parts {
+        on_db!(tx, |c| sqlx::query(sql)
+            .bind(Text(workspace))
+            .bind(Text(deletion))
+            .bind(to_column(before))
+            .bind(i64::from(i32::from(kind)))
+            .bind(i64::from(i32::from(Op::Delete)))
+            .bind(at)
+            .execute(c)
+            .await
+            .map(|_| ()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,411 @@
+//! Memories and their members.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId};
+use sqlx::{Executor, Postgres, Sqlite};
+
+use super::page::{below, start, to_column, to_count};
+use crate::memories::{Member, Memory, Target};
+use crate::paging::Cursor;
+
+/// The folders of the caller's scope, from the list `$2`; `$3` is 1 for a caller of the whole workspace.
+macro_rules! in_scope {
+    ($after:expr) => {
+        list_statement!(
+            "WITH RECURSIVE below (id) AS (\
+             SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+            "$2",
+            concat!(below!(), ", ", $after)
+        )
+    };
+}
+
+/// 1 for what stands in a folder of the scope.
+macro_rules! is_covered {
+    ($folder:literal) => {
+        concat!(
+            "CAST(CASE WHEN CAST($3 AS BIGINT) = 1 OR ",
+            $folder,
+            " IN (SELECT id FROM below) THEN 1 ELSE 0 END AS BIGINT) AS covered"
+        )
+    };
+}
+
+/// Each memory of `page` beside its members, which come with their targets' names while these live.
+macro_rules! with_members {
+    () => {
+        concat!(
+            " SELECT page.id, page.slug, page.name, page.description, page.use_when, page.is_public, page.version, \
+             page.created_at, page.updated_at, m.id AS member_id, m.position, m.kind, m.target_id, m.query, m.added_at, \
+             COALESCE(f.name, d.name, t.name) AS title, ",
+            is_covered!("COALESCE(f.folder_id, d.id, t.folder_id)"),
+            " FROM page LEFT JOIN memory_members m ON m.workspace_id = $1 AND m.memory_id = page.id \
+             LEFT JOIN files f ON f.workspace_id = $1 AND m.kind = 1 AND f.id = m.target_id AND f.deleted_at IS NULL \
+             LEFT JOIN folders d ON d.workspace_id = $1 AND m.kind = 2 AND d.id = m.target_id AND d.deleted_at IS NULL \
+             LEFT JOIN databases t ON t.workspace_id = $1 AND m.kind = 4 AND t.id = m.target_id AND t.deleted_at IS NULL \
+             ORDER BY page.name, page.id, m.position"
+        )
+    };
+}
+
+mod contents;
+
+pub(crate) use self::contents::{Contents, contents};
+
+const GET: Dialect = in_scope!(concat!(
+    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4))",
+    with_members!()
+));
+
+const LIST: Dialect = in_scope!(concat!(
+    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (name, id) > ($4, $5) ORDER BY name, id LIMIT $6)",
+    with_members!()
+));
+
+const COUNT: &str = "SELECT COUNT(*) FROM memories WHERE workspace_id = $1";
+
+const GUIDANCE: Dialect = list_statement!(
+    "SELECT id, slug, name, description, use_when, is_public, version, created_at, updated_at FROM memories \
+     WHERE workspace_id = $1 AND id IN ",
+    "$2",
+    ""
+);
+
+const PUBLIC_HOME: &str = "SELECT workspace_id FROM memories WHERE id = $1 AND is_public";
+
+/// PostgreSQL only: SQLite has one writer.
+const LOCK: &str = "SELECT 1 FROM memories WHERE workspace_id = $1 AND (id = $2 OR slug = $2) FOR UPDATE";
+
+/// $2 the slug, $3 a pattern of what begins with it and a hyphen.
+const SLUGS: &str = "SELECT slug FROM memories WHERE workspace_id = $1 AND (slug = $2 OR slug LIKE $3)";
+
+const INSERT: &str = "INSERT INTO memories (workspace_id, id, slug, name, description, use_when, is_public, version, \
+     created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+
+const UPDATE: &str = "UPDATE memories SET slug = $3, name = $4, description = $5, use_when = $6, is_public = $7, \
+     version = $8, updated_at = $9 WHERE workspace_id = $1 AND id = $2";
+
+const DELETE: &str = "DELETE FROM memories WHERE workspace_id = $1 AND id = $2";
+
+const DELETE_MEMBERS: &str = "DELETE FROM memory_members WHERE workspace_id = $1 AND memory_id = $2";
+
+/// $2 the memory, $3 a JSON array of `[id, position, kind, target, query]`, $4 the time.
+const INSERT_MEMBERS: Dialect = Dialect {
+    sqlite: "INSERT INTO memory_members (workspace_id, memory_id, id, position, kind, target_id, query, added_at) \
+         SELECT $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, $4 FROM json_each($3)",
+    postgres: "INSERT INTO memory_members (workspace_id, memory_id, id, position, kind, target_id, query, added_at) \
+         SELECT $1, $2, entry ->> 0, CAST(entry ->> 1 AS BIGINT), CAST(entry ->> 2 AS BIGINT), entry ->> 3, entry ->> 4, $4 \
+         FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) AS list (entry)",
+};
+
+const REMOVE_MEMBER: &str =
+    "DELETE FROM memory_members WHERE workspace_id = $1 AND memory_id = $2 AND id = $3";
+
+const CLOSE_GAP: &str = "UPDATE memory_members SET position = position - 1 \
+     WHERE workspace_id = $1 AND memory_id = $2 AND position > $3";
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all: Vec<Statement> =
+        [GET, LIST, contents::CONTENTS, GUIDANCE, INSERT_MEMBERS].map(Statement::from).into();
+    all.extend([COUNT, PUBLIC_HOME, SLUGS, INSERT, UPDATE, DELETE].map(Statement::from));
+    all.extend([DELETE_MEMBERS, REMOVE_MEMBER, CLOSE_GAP].map(Statement::from));
+    all.push(Dialect { sqlite: COUNT, postgres: LOCK }.into());
+    all
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    id: Text<MemoryId>,
+    slug: String,
+    name: String,
+    description: Option<String>,
+    use_when: Option<String>,
+    is_public: bool,
+    version: i64,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct MemberRow {
+    member_id: Option<Text<MemberId>>,
+    position: Option<i64>,
+    kind: Option<i64>,
+    target_id: Option<Text<DocumentId>>,
+    query: Option<String>,
+    added_at: Option<Timestamp>,
+    title: Option<String>,
+    covered: i64,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct RowWithMember {
+    #[sqlx(flatten)]
+    memory: Row,
+    #[sqlx(flatten)]
+    member: MemberRow,
+}
+
+impl Row {
+    fn into_memory(self, workspace_id: WorkspaceId) -> Memory {
+        Memory {
+            id: self.id.0,
+            workspace_id,
+            slug: self.slug,
+            name: self.name,
+            description: self.description,
+            use_when: self.use_when,
+            is_public: self.is_public,
+            version: to_count(self.version),
+            members: Vec::new(),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        }
+    }
+}
+
+impl MemberRow {
+    /// None for the row of a memory without members.
+    fn into_member(self) -> Result<Option<Member>, Error> {
+        let (Some(id), Some(position), Some(kind), Some(target), Some(added_at)) =
+            (self.member_id, self.position, self.kind, self.target_id, self.added_at)
+        else {
+            return Ok(None);
+        };
+        let target = match kind {
+            1 => Target::File(FileId(target.0.0)),
+            2 => Target::Folder(FolderId(target.0.0)),
+            4 => Target::Database(DatabaseId(target.0.0)),
+            _ => return Err(Error::corrupt("a member of an unknown kind")),
+        };
+        let position =
+            u32::try_from(position).map_err(|_| Error::corrupt("a member's position is out of range"))?;
+        let query = self.query.as_deref().map(serde_json::from_str).transpose();
+        let query = query.map_err(|_| Error::corrupt("a member's query is not JSON"))?;
+        let is_live = self.title.is_some();
+        let is_covered = is_live && self.covered == 1;
+        let title = self.title.filter(|_| is_covered);
+        Ok(Some(Member { id: id.0, target, query, position, added_at, title, is_live, is_covered }))
+    }
+}
+
+/// Rows of one memory stand together.
+fn into_memories(rows: Vec<RowWithMember>, workspace: WorkspaceId) -> Result<Vec<Memory>, Error> {
+    let mut memories: Vec<Memory> = Vec::new();
+    for row in rows {
+        if memories.last().is_none_or(|last| last.id != row.memory.id.0) {
+            memories.push(row.memory.into_memory(workspace));
+        }
+        let member = row.member.into_member()?;
+        if let Some(last) = memories.last_mut() {
+            last.members.extend(member);
+        }
+    }
+    Ok(memories)
+}
+
+const fn kind_column(target: Target) -> i64 {
+    match target {
+        Target::File(_) => 1,
+        Target::Folder(_) => 2,
+        Target::Database(_) => 4,
+    }
+}
+
+/// A caller's scope as statements take it: the listed folders, and whether they do not matter.
+fn scope_columns(scope: Option<&[FolderId]>) -> (String, i64) {
+    (json_list(scope.unwrap_or_default()), i64::from(scope.is_none()))
+}
+
+/// A memory by its id or slug, in one statement, inside a transaction or outside.
+pub(crate) async fn get<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    named: &str,
+    scope: Option<&[FolderId]>,
+) -> Result<Option<Memory>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let (folders, whole) = scope_columns(scope);
+    let rows: Vec<RowWithMember> = match on {
+        Engine::Sqlite(c) => {
+            let query = sqlx::query_as(GET.sqlite).bind(Text(workspace)).bind(&folders).bind(whole);
+            query.bind(named).fetch_all(c).await?
+        }
+        Engine::Postgres(c) => {
+            let query = sqlx::query_as(GET.postgres).bind(Text(workspace)).bind(&folders).bind(whole);
+            query.bind(named).fetch_all(c).await?
+        }
+    };
+    Ok(into_memories(rows, workspace)?.pop())
+}
+
+/// Memories in the order of name, then id, from after the cursor on.
+pub(crate) async fn list(
+    db: &Db,
+    workspace: WorkspaceId,
+    scope: Option<&[FolderId]>,
+    after: Option<&Cursor>,
+    limit: i64,
+) -> Result<Vec<Memory>, Error> {
+    let (folders, whole) = scope_columns(scope);
+    let (name, id) = start(after);
+    let sql = LIST.of(db.engine());
+    let rows: Vec<RowWithMember> = on_db!(db, |c| sqlx::query_as(sql)
+        .bind(Text(workspace))
+        .bind(&folders)
+        .bind(whole)
+        .bind(name)
+        .bind(id)
+        .bind(limit)
+        .fetch_all(c)
+        .await)?;
+    into_memories(rows, workspace)
+}
+
+/// How many memories.
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId) -> Result<u64, Error> {
+    let count: i64 = on_db!(db, |c| sqlx::query_scalar(COUNT).bind(Text(workspace)).fetch_one(c).await)?;
+    Ok(to_count(count))
+}
+
+/// These memories without their members, in no order.
+pub(crate) async fn guidance(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[MemoryId],
+) -> Result<Vec<Memory>, Error> {
+    let sql = GUIDANCE.of(db.engine());
+    let list = json_list(ids);
+    let rows: Vec<Row> =
+        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    Ok(rows.into_iter().map(|row| row.into_memory(workspace)).collect())
+}
+
+/// The workspace of a public memory: the one question that is asked without knowing the workspace.
+pub(crate) async fn public_home(db: &Db, id: MemoryId) -> Result<Option<WorkspaceId>, Error> {
+    let home: Option<(Text<WorkspaceId>,)> =
+        on_db!(db, |c| sqlx::query_as(PUBLIC_HOME).bind(Text(id)).fetch_optional(c).await)?;
+    Ok(home.map(|(workspace,)| workspace.0))
+}
+
+/// A memory, which no other transaction can change until this one ends.
+pub(crate) async fn lock(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    named: &str,
+    scope: Option<&[FolderId]>,
+) -> Result<Option<Memory>, Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        sqlx::query(LOCK).bind(Text(workspace)).bind(named).execute(connection).await?;
+    }
+    get(tx.engine(), workspace, named, scope).await
+}
+
+/// Waits until no other transaction gives out slugs in this workspace.
+pub(crate) async fn lock_slugs(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
+    tx.lock_name(&format!("content:slugs:{workspace}")).await
+}
+
+/// The slugs that are this one, or this one with more behind a hyphen.
+pub(crate) async fn slugs(tx: &mut Tx, workspace: WorkspaceId, slug: &str) -> Result<Vec<String>, Error> {
+    let pattern = format!("{slug}-%");
+    on_db!(tx, |c| sqlx::query_scalar(SLUGS)
+        .bind(Text(workspace))
+        .bind(slug)
+        .bind(&pattern)
+        .fetch_all(c)
+        .await)
+}
+
+/// Stores a new memory without its members.
+pub(crate) async fn insert(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(memory.workspace_id))
+        .bind(Text(memory.id))
+        .bind(&memory.slug)
+        .bind(&memory.name)
+        .bind(&memory.description)
+        .bind(&memory.use_when)
+        .bind(memory.is_public)
+        .bind(to_column(memory.version))
+        .bind(memory.created_at)
+        .bind(memory.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Stores what may change of a memory besides its members.
+pub(crate) async fn update(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(UPDATE)
+        .bind(Text(memory.workspace_id))
+        .bind(Text(memory.id))
+        .bind(&memory.slug)
+        .bind(&memory.name)
+        .bind(&memory.description)
+        .bind(&memory.use_when)
+        .bind(memory.is_public)
+        .bind(to_column(memory.version))
+        .bind(memory.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Removes a memory and its members for good.
+pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: MemoryId) -> Result<(), Error> {
+    for sql in [DELETE_MEMBERS, DELETE] {
+        on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))?;
+    }
+    Ok(())
+}
+
+/// Stores new members of a memory.
+pub(crate) async fn insert_members(
+    tx: &mut Tx,
+    memory: &Memory,
+    members: &[Member],
+    at: Timestamp,
+) -> Result<(), Error> {
+    if members.is_empty() {
+        return Ok(());
+    }
+    let entry = |member: &Member| {
+        let query = member.query.as_ref().map(|query| serde_json::json!(query).to_string());
+        (member.id, member.position, kind_column(member.target), member.target.id(), query)
+    };
+    let list: Vec<_> = members.iter().map(entry).collect();
+    let json = serde_json::json!(list).to_string();
+    let sql = INSERT_MEMBERS.of(tx.engine());
+    on_db!(tx, |c| sqlx::query(sql)
+        .bind(Text(memory.workspace_id))
+        .bind(Text(memory.id))
+        .bind(&json)
+        .bind(at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Removes a member; those behind it move up.
+pub(crate) async fn remove_member(tx: &mut Tx, memory: &Memory, member: &Member) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(REMOVE_MEMBER)
+        .bind(Text(memory.workspace_id))
+        .bind(Text(memory.id))
+        .bind(Text(member.id))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    on_db!(tx, |c| sqlx::query(CLOSE_GAP)
+        .bind(Text(memory.workspace_id))
+        .bind(Text(memory.id))
+        .bind(i64::from(member.position))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}

@@ -1,0 +1,418 @@
+//! Records, their versions, and who names a file.
+
+use std::collections::HashMap;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{DatabaseId, DeletionId, FileId, PropertyId, RecordId, WorkspaceId};
+use sqlx::{Executor, Postgres, Sqlite};
+
+use super::page::{to_column, to_count};
+use crate::databases::Database;
+use crate::records::values::{Values, cells, searched, title};
+use crate::records::{Author, Record, Version};
+
+macro_rules! columns {
+    () => {
+        "SELECT id, database_id, field_values, content_file_id, version, created_at, updated_at FROM records "
+    };
+}
+
+const GET: &str =
+    concat!(columns!(), "WHERE workspace_id = $1 AND database_id = $2 AND id = $3 AND deleted_at IS NULL");
+const GET_TRASHED: &str = concat!(
+    columns!(),
+    "WHERE workspace_id = $1 AND database_id = $2 AND id = $3 AND deleted_at IS NOT NULL"
+);
+const GET_MANY: Dialect = list_statement!(
+    concat!(columns!(), "WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN "),
+    "$2",
+    ""
+);
+
+/// PostgreSQL only.
+const LOCK: &str = "SELECT 1 FROM records WHERE workspace_id = $1 AND id = $2 FOR UPDATE";
+
+const INSERT: &str = "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, \
+     version, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+const UPDATE: &str = "UPDATE records SET field_values = $3, content_file_id = $4, title = $5, searched = $6, \
+     version = $7, updated_at = $8 WHERE workspace_id = $1 AND id = $2";
+const TRASH: &str =
+    "UPDATE records SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2";
+const RESTORE: &str =
+    "UPDATE records SET deleted_at = NULL, deletion_id = NULL WHERE workspace_id = $1 AND id = $2";
+
+/// In the order in which rows refer to each other.
+const PURGE: [&str; 3] = [
+    "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2",
+    "DELETE FROM record_versions WHERE workspace_id = $1 AND record_id = $2",
+    "DELETE FROM records WHERE workspace_id = $1 AND id = $2",
+];
+
+const COUNT: &str = "INSERT INTO record_counts (workspace_id, database_id, live) VALUES ($1, $2, $3) \
+     ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live";
+
+const INSERT_VERSION: &str = "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, \
+     created_at, author_kind, author_id, author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+
+macro_rules! version_columns {
+    () => {
+        "SELECT version, field_values, content_file_id, created_at, author_kind, author_id, author_name \
+         FROM record_versions WHERE workspace_id = $1 AND record_id = $2 "
+    };
+}
+
+const VERSION: &str = concat!(version_columns!(), "AND version = $3");
+const VERSIONS: &str = concat!(version_columns!(), "AND version < $3 ORDER BY version DESC LIMIT $4");
+
+/// Properties first, then bodies, each in the order of creation.
+const BACKLINKS: &str = "SELECT r.database_id, r.id, r.title, c.property_id, 0 AS via, r.created_at FROM record_cells c \
+     JOIN records r ON r.workspace_id = $1 AND r.id = c.record_id AND r.deleted_at IS NULL \
+     WHERE c.workspace_id = $1 AND c.target_id = $2 \
+     UNION ALL \
+     SELECT r.database_id, r.id, r.title, NULL, 1, r.created_at FROM records r \
+     WHERE r.workspace_id = $1 AND r.content_file_id = $2 AND r.deleted_at IS NULL \
+     ORDER BY 6, 2, 5, 4 LIMIT 1000";
+
+const BODIED: Dialect = list_statement!(
+    "SELECT id FROM records WHERE workspace_id = $1 AND deleted_at IS NULL AND content_file_id IN ",
+    "$2",
+    " ORDER BY id"
+);
+
+const BODIED_BY_TRASH: &str = "SELECT r.id FROM files f \
+     JOIN records r ON r.workspace_id = $1 AND r.content_file_id = f.id AND r.deleted_at IS NULL \
+     WHERE f.workspace_id = $1 AND f.deletion_id = $2 ORDER BY r.id";
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all: Vec<Statement> = vec![GET_MANY.into(), Dialect { sqlite: GET, postgres: LOCK }.into()];
+    all.extend([GET, GET_TRASHED, INSERT, UPDATE, TRASH, RESTORE, COUNT].map(Statement::from));
+    all.extend([INSERT_VERSION, VERSION, VERSIONS, BACKLINKS, BODIED_BY_TRASH].map(Statement::from));
+    all.push(BODIED.into());
+    all.extend(PURGE.map(Statement::from));
+    all
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    id: Text<RecordId>,
+    database_id: Text<DatabaseId>,
+    field_values: String,
+    content_file_id: Option<Text<FileId>>,
+    version: i64,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl Row {
+    fn into_record(self) -> Result<Record, Error> {
+        Ok(Record {
+            id: self.id.0,
+            database_id: self.database_id.0,
+            values: values_of(&self.field_values)?,
+            content_file_id: self.content_file_id.map(|id| id.0),
+            version: to_count(self.version),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct VersionRow {
+    version: i64,
+    field_values: String,
+    content_file_id: Option<Text<FileId>>,
+    created_at: Timestamp,
+    author_kind: String,
+    author_id: String,
+    author_name: String,
+}
+
+impl VersionRow {
+    fn into_version(self) -> Result<Version, Error> {
+        Ok(Version {
+            version: to_count(self.version),
+            values: values_of(&self.field_values)?,
+            content_file_id: self.content_file_id.map(|id| id.0),
+            created_at: self.created_at,
+            author: Author { kind: self.author_kind, id: self.author_id, name: self.author_name },
+        })
+    }
+}
+
+fn values_of(column: &str) -> Result<Values, Error> {
+    serde_json::from_str(column).map_err(|_| Error::corrupt("a record's values are not a JSON object"))
+}
+
+fn values_column(record: &Record) -> Result<String, Error> {
+    serde_json::to_string(&record.values)
+        .map_err(|_| Error::corrupt("a record's values cannot be written as JSON"))
+}
+
+/// A live record of a database, inside a transaction or outside.
+pub(crate) async fn get<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+    database: DatabaseId,
+    id: RecordId,
+) -> Result<Option<Record>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let row: Option<Row> = on_db!(on, |c| sqlx::query_as(GET)
+        .bind(Text(workspace))
+        .bind(Text(database))
+        .bind(Text(id))
+        .fetch_optional(c)
+        .await)?;
+    row.map(Row::into_record).transpose()
+}
+
+/// A record of a database in trash.
+pub(crate) async fn get_trashed(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    database: DatabaseId,
+    id: RecordId,
+) -> Result<Option<Record>, Error> {
+    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(GET_TRASHED)
+        .bind(Text(workspace))
+        .bind(Text(database))
+        .bind(Text(id))
+        .fetch_optional(c)
+        .await)?;
+    row.map(Row::into_record).transpose()
+}
+
+/// The live ones of these records, in no order, in one statement.
+pub(crate) async fn get_many(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[RecordId],
+) -> Result<Vec<Record>, Error> {
+    let sql = GET_MANY.of(db.engine());
+    let list = json_list(ids);
+    let rows: Vec<Row> =
+        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    rows.into_iter().map(Row::into_record).collect()
+}
+
+/// The live ones of these records, in this order.
+pub(crate) async fn get_in_order(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[RecordId],
+) -> Result<Vec<Record>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let found = get_many(db, workspace, ids).await?;
+    let mut by_id: HashMap<RecordId, Record> = found.into_iter().map(|record| (record.id, record)).collect();
+    Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
+}
+
+/// Waits until no other transaction changes the record.
+pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: RecordId) -> Result<(), Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        sqlx::query(LOCK).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// Stores a new record.
+pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
+    let values = values_column(record)?;
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(database.workspace_id))
+        .bind(Text(record.id))
+        .bind(Text(record.database_id))
+        .bind(&values)
+        .bind(record.content_file_id.map(Text))
+        .bind(title(database, &record.values))
+        .bind(searched(&cells(database, &record.values)))
+        .bind(to_column(record.version))
+        .bind(record.created_at)
+        .bind(record.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Stores what may change of a record.
+pub(crate) async fn update(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
+    let values = values_column(record)?;
+    on_db!(tx, |c| sqlx::query(UPDATE)
+        .bind(Text(database.workspace_id))
+        .bind(Text(record.id))
+        .bind(&values)
+        .bind(record.content_file_id.map(Text))
+        .bind(title(database, &record.values))
+        .bind(searched(&cells(database, &record.values)))
+        .bind(to_column(record.version))
+        .bind(record.updated_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Moves a record to trash.
+pub(crate) async fn trash(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: RecordId,
+    deletion: DeletionId,
+    at: Timestamp,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(TRASH)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .bind(at)
+        .bind(Text(deletion))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Brings a record back from trash.
+pub(crate) async fn restore(tx: &mut Tx, workspace: WorkspaceId, id: RecordId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(RESTORE).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))
+}
+
+/// Removes a record for good.
+pub(crate) async fn purge(tx: &mut Tx, workspace: WorkspaceId, id: RecordId) -> Result<(), Error> {
+    for sql in PURGE {
+        on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))?;
+    }
+    Ok(())
+}
+
+/// Counts a live record more or less. Late in a transaction: until its end, other writers of the database wait.
+pub(crate) async fn count(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    database: DatabaseId,
+    more: i64,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(COUNT)
+        .bind(Text(workspace))
+        .bind(Text(database))
+        .bind(more)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Keeps what a record is now as a version.
+pub(crate) async fn insert_version(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    record: &Record,
+    author: &Author,
+    at: Timestamp,
+) -> Result<(), Error> {
+    let values = values_column(record)?;
+    on_db!(tx, |c| sqlx::query(INSERT_VERSION)
+        .bind(Text(workspace))
+        .bind(Text(record.id))
+        .bind(to_column(record.version))
+        .bind(&values)
+        .bind(record.content_file_id.map(Text))
+        .bind(at)
+        .bind(&author.kind)
+        .bind(&author.id)
+        .bind(&author.name)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// One version of a record.
+pub(crate) async fn version(
+    db: &Db,
+    workspace: WorkspaceId,
+    id: RecordId,
+    version: u64,
+) -> Result<Option<Version>, Error> {
+    let row: Option<VersionRow> = on_db!(db, |c| sqlx::query_as(VERSION)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .bind(to_column(version))
+        .fetch_optional(c)
+        .await)?;
+    row.map(VersionRow::into_version).transpose()
+}
+
+/// The versions of a record below a number, the newest first.
+pub(crate) async fn versions(
+    db: &Db,
+    workspace: WorkspaceId,
+    id: RecordId,
+    before: i64,
+    limit: i64,
+) -> Result<Vec<Version>, Error> {
+    let rows: Vec<VersionRow> = on_db!(db, |c| sqlx::query_as(VERSIONS)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .bind(before)
+        .bind(limit)
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter().map(VersionRow::into_version).collect()
+}
+
+/// A record that names a file, by a property or as its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BacklinkRow {
+    pub(crate) database_id: DatabaseId,
+    pub(crate) record_id: RecordId,
+    pub(crate) title: String,
+    pub(crate) property_id: Option<PropertyId>,
+}
+
+/// The records that name a file, at most 1 000.
+pub(crate) async fn backlinks(
+    db: &Db,
+    workspace: WorkspaceId,
+    file: FileId,
+) -> Result<Vec<BacklinkRow>, Error> {
+    type Columns = (Text<DatabaseId>, Text<RecordId>, String, Option<Text<PropertyId>>);
+    let rows: Vec<Columns> =
+        on_db!(db, |c| sqlx::query_as(BACKLINKS).bind(Text(workspace)).bind(Text(file)).fetch_all(c).await)?;
+    let read = |(database, record, title, property): Columns| BacklinkRow {
+        database_id: database.0,
+        record_id: record.0,
+        title,
+        property_id: property.map(|id| id.0),
+    };
+    Ok(rows.into_iter().map(read).collect())
+}
+
+/// The live records whose body is one of these files.
+pub(crate) async fn bodied(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    files: &[String],
+) -> Result<Vec<RecordId>, Error> {
+    let sql = BODIED.of(tx.engine());
+    let list = json_list(files);
+    let rows: Vec<(Text<RecordId>,)> =
+        on_db!(tx, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+}
+
+/// The live records whose body a deletion has taken to trash.
+pub(crate) async fn bodied_by_trash(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    deletion: DeletionId,
+) -> Result<Vec<RecordId>, Error> {
+    let rows: Vec<(Text<RecordId>,)> = on_db!(tx, |c| sqlx::query_as(BODIED_BY_TRASH)
+        .bind(Text(workspace))
+        .bind(Text(deletion))
+        .fetch_all(c)
+        .await)?;
+    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+}

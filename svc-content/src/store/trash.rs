@@ -1,0 +1,358 @@
+//! The trash: one row for each deletion. What a deletion took carries its id; each table that holds such rows is one of
+//! [`PARTS`].
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{DeletionId, FolderId, WorkspaceId};
+
+use super::page::{to_column, to_count};
+use crate::trash::Deletion;
+
+macro_rules! columns {
+    () => {
+        "workspace_id, deletion_id, kind, item_id, parent_id, name, path, items, deleted_at"
+    };
+}
+
+const INSERT: &str =
+    concat!("INSERT INTO trash (", columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+
+const GET: &str =
+    concat!("SELECT ", columns!(), " FROM trash WHERE workspace_id = $1 AND kind = $2 AND item_id = $3");
+
+/// PostgreSQL only: of a restore and a removal, one finds the row gone.
+const LOCK: &str = "SELECT 1 FROM trash WHERE workspace_id = $1 AND kind = $2 AND item_id = $3 FOR UPDATE";
+
+const LIST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM trash WHERE workspace_id = $1 AND (deleted_at, deletion_id) < ($2, $3) \
+     ORDER BY deleted_at DESC, deletion_id DESC LIMIT $4"
+);
+
+const COUNT: &str = "SELECT COUNT(*) FROM trash WHERE workspace_id = $1";
+
+const OLDER: &str =
+    concat!("SELECT ", columns!(), " FROM trash WHERE deleted_at < $1 ORDER BY deleted_at LIMIT $2");
+
+const FORGET: &str = "DELETE FROM trash WHERE workspace_id = $1 AND deletion_id = $2";
+
+/// How many levels the folders of a deletion have below and with the one that was deleted.
+const HEIGHT: &str = "WITH RECURSIVE down (id, height) AS (\
+     SELECT id, 1 FROM folders WHERE workspace_id = $1 AND id = $2 AND deletion_id = $3 UNION ALL \
+     SELECT c.id, down.height + 1 FROM down JOIN folders c ON c.workspace_id = $1 AND c.parent_id = down.id \
+     WHERE c.deletion_id = $3 AND down.height < 128) SELECT CAST(COALESCE(MAX(height), 0) AS BIGINT) FROM down";
+
+/// A table whose rows a deletion takes.
+struct Part {
+    kind: Kind,
+    /// Puts the trashed row $2 into the folder $3.
+    place: &'static str,
+    taken: &'static str,
+    restore: &'static str,
+    /// What else refers to the rows and must let go of them before they are removed.
+    release: &'static [&'static str],
+    remove: &'static str,
+}
+
+/// The table, its column with the folder, and what must let go. $1 is the workspace, $2 the deletion.
+macro_rules! part {
+    ($kind:ident, $table:literal, $folder:literal, $release:expr) => {
+        Part {
+            kind: Kind::$kind,
+            place: concat!(
+                "UPDATE ",
+                $table,
+                " SET ",
+                $folder,
+                " = $3 WHERE workspace_id = $1 AND id = $2 AND deletion_id IS NOT NULL"
+            ),
+            taken: concat!("SELECT id FROM ", $table, " WHERE workspace_id = $1 AND deletion_id = $2"),
+            restore: concat!(
+                "UPDATE ",
+                $table,
+                " SET deleted_at = NULL, deletion_id = NULL WHERE workspace_id = $1 AND deletion_id = $2 RETURNING id"
+            ),
+            release: &$release,
+            remove: concat!("DELETE FROM ", $table, " WHERE workspace_id = $1 AND deletion_id = $2 RETURNING id"),
+        }
+    };
+}
+
+/// What was deleted by itself out of one of these folders stays in trash and comes back into the root.
+macro_rules! let_go {
+    ($table:literal, $column:literal) => {
+        concat!(
+            "UPDATE ",
+            $table,
+            " SET ",
+            $column,
+            " = NULL WHERE workspace_id = $1 AND ",
+            $column,
+            " IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $2) \
+             AND deletion_id IS NOT NULL AND deletion_id <> $2"
+        )
+    };
+}
+
+/// What belongs to the records of databases.
+macro_rules! of_databases {
+    ($table:literal, $record:literal) => {
+        concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE workspace_id = $1 AND ",
+            $record,
+            " IN (SELECT r.id FROM records r JOIN databases d ON d.workspace_id = $1 AND d.id = r.database_id \
+             WHERE r.workspace_id = $1 AND d.deletion_id = $2)"
+        )
+    };
+}
+
+/// Restored in this order, so that nothing live stands in what is not; removed in the opposite order.
+const PARTS: &[Part] = &[
+    part!(Folder, "folders", "parent_id", [let_go!("folders", "parent_id"), let_go!("files", "folder_id")]),
+    part!(
+        File,
+        "files",
+        "folder_id",
+        ["DELETE FROM file_versions WHERE workspace_id = $1 \
+          AND file_id IN (SELECT id FROM files WHERE workspace_id = $1 AND deletion_id = $2)"]
+    ),
+    part!(
+        Database,
+        "databases",
+        "folder_id",
+        [
+            of_databases!("record_cells", "record_id"),
+            of_databases!("record_versions", "record_id"),
+            of_databases!("records", "id"),
+            "DELETE FROM record_counts WHERE workspace_id = $1 \
+             AND database_id IN (SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2)"
+        ]
+    ),
+];
+
+/// The bodies that this deletion's files have and had.
+const CANDIDATES: &str = "SELECT DISTINCT v.content_hash FROM files f \
+     JOIN file_versions v ON v.workspace_id = $1 AND v.file_id = f.id \
+     WHERE f.workspace_id = $1 AND f.deletion_id = $2";
+
+/// PostgreSQL only. Who stores a file with one of these bodies holds it: once it is locked, the next statement sees that
+/// file. In one order, so that nobody waits in a circle.
+const LOCK_BODIES: &str = "SELECT 1 FROM bodies WHERE workspace_id = $1 \
+     AND hash IN (SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))) ORDER BY hash FOR UPDATE";
+
+const SWEEP_BODIES: Dialect = list_statement!(
+    "DELETE FROM bodies WHERE workspace_id = $1 AND hash IN ",
+    "$2",
+    " AND NOT EXISTS (SELECT 1 FROM files f WHERE f.workspace_id = $1 AND f.content_hash = bodies.hash) \
+      AND NOT EXISTS (SELECT 1 FROM file_versions v WHERE v.workspace_id = $1 AND v.content_hash = bodies.hash)"
+);
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all: Vec<Statement> =
+        [INSERT, GET, LIST, COUNT, OLDER, FORGET, HEIGHT, CANDIDATES].map(Statement::from).to_vec();
+    for part in PARTS {
+        all.extend([part.place, part.taken, part.restore, part.remove].map(Statement::from));
+        all.extend(part.release.iter().map(|sql| Statement::from(*sql)));
+    }
+    all.push(SWEEP_BODIES.into());
+    all.push(Dialect { sqlite: SWEEP_BODIES.sqlite, postgres: LOCK_BODIES }.into());
+    all.push(Dialect { sqlite: GET, postgres: LOCK }.into());
+    all
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    workspace_id: Text<WorkspaceId>,
+    deletion_id: Text<DeletionId>,
+    kind: i64,
+    item_id: String,
+    parent_id: Option<Text<FolderId>>,
+    name: String,
+    path: String,
+    items: i64,
+    deleted_at: Timestamp,
+}
+
+impl Row {
+    fn into_deletion(self) -> Result<Deletion, Error> {
+        let kind = i32::try_from(self.kind).ok().and_then(|number| Kind::try_from(number).ok());
+        Ok(Deletion {
+            workspace: self.workspace_id.0,
+            id: self.deletion_id.0,
+            kind: kind.ok_or_else(|| Error::corrupt("a deletion of an unknown kind"))?,
+            item_id: self.item_id,
+            parent_id: self.parent_id.map(|id| id.0),
+            name: self.name,
+            path: self.path,
+            items: to_count(self.items),
+            at: self.deleted_at,
+        })
+    }
+}
+
+fn kind_column(kind: Kind) -> i64 {
+    i64::from(i32::from(kind))
+}
+
+/// Records a deletion; part of the transaction that deletes.
+pub(crate) async fn insert(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(deletion.workspace))
+        .bind(Text(deletion.id))
+        .bind(kind_column(deletion.kind))
+        .bind(&deletion.item_id)
+        .bind(deletion.parent_id.map(Text))
+        .bind(&deletion.name)
+        .bind(&deletion.path)
+        .bind(to_column(deletion.items))
+        .bind(deletion.at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// The deletion of an item, which no other transaction can undo or finish until this one ends.
+pub(crate) async fn lock(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    kind: Kind,
+    item_id: &str,
+) -> Result<Option<Deletion>, Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        let lock = sqlx::query(LOCK).bind(Text(workspace)).bind(kind_column(kind)).bind(item_id);
+        lock.execute(connection).await?;
+    }
+    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(GET)
+        .bind(Text(workspace))
+        .bind(kind_column(kind))
+        .bind(item_id)
+        .fetch_optional(c)
+        .await)?;
+    row.map(Row::into_deletion).transpose()
+}
+
+/// Deletions before that one in time, the latest first.
+pub(crate) async fn list(
+    db: &Db,
+    workspace: WorkspaceId,
+    before: (Timestamp, &str),
+    limit: i64,
+) -> Result<Vec<Deletion>, Error> {
+    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(LIST)
+        .bind(Text(workspace))
+        .bind(before.0)
+        .bind(before.1)
+        .bind(limit)
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter().map(Row::into_deletion).collect()
+}
+
+/// How many deletions.
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId) -> Result<u64, Error> {
+    let count: i64 = on_db!(db, |c| sqlx::query_scalar(COUNT).bind(Text(workspace)).fetch_one(c).await)?;
+    Ok(to_count(count))
+}
+
+/// Deletions of any workspace from before that time, the oldest first.
+pub(crate) async fn older(db: &Db, than: Timestamp, limit: i64) -> Result<Vec<Deletion>, Error> {
+    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(OLDER).bind(than).bind(limit).fetch_all(c).await)?;
+    rows.into_iter().map(Row::into_deletion).collect()
+}
+
+/// How many levels of folders a deletion took.
+pub(crate) async fn height(tx: &mut Tx, deletion: &Deletion) -> Result<u64, Error> {
+    let height: i64 = on_db!(tx, |c| sqlx::query_scalar(HEIGHT)
+        .bind(Text(deletion.workspace))
+        .bind(&deletion.item_id)
+        .bind(Text(deletion.id))
+        .fetch_one(c)
+        .await)?;
+    Ok(to_count(height))
+}
+
+/// Puts a trashed item into a folder, or the root.
+pub(crate) async fn place(tx: &mut Tx, deletion: &Deletion, parent: Option<FolderId>) -> Result<(), Error> {
+    let Some(part) = PARTS.iter().find(|part| part.kind == deletion.kind) else { return Ok(()) };
+    on_db!(tx, |c| sqlx::query(part.place)
+        .bind(Text(deletion.workspace))
+        .bind(&deletion.item_id)
+        .bind(parent.map(Text))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// What a deletion took.
+pub(crate) async fn taken(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kind, String)>, Error> {
+    let mut all = Vec::new();
+    for part in PARTS {
+        all.extend(run(tx, part.taken, deletion).await?.into_iter().map(|id| (part.kind, id)));
+    }
+    Ok(all)
+}
+
+/// Makes live again what a deletion took, and forgets the deletion; answers what came back.
+pub(crate) async fn restore(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kind, String)>, Error> {
+    let mut all = Vec::new();
+    for part in PARTS {
+        all.extend(run(tx, part.restore, deletion).await?.into_iter().map(|id| (part.kind, id)));
+    }
+    forget(tx, deletion).await?;
+    Ok(all)
+}
+
+/// Removes for good what a deletion took, with the bodies that nothing else has; answers what is gone.
+pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kind, String)>, Error> {
+    let bodies = run(tx, CANDIDATES, deletion).await?;
+    let mut all = Vec::new();
+    for part in PARTS.iter().rev() {
+        for sql in part.release {
+            on_db!(tx, |c| sqlx::query(*sql)
+                .bind(Text(deletion.workspace))
+                .bind(Text(deletion.id))
+                .execute(c)
+                .await
+                .map(|_| ()))?;
+        }
+        all.extend(run(tx, part.remove, deletion).await?.into_iter().map(|id| (part.kind, id)));
+    }
+    forget(tx, deletion).await?;
+    sweep_bodies(tx, deletion.workspace, &bodies).await?;
+    Ok(all)
+}
+
+async fn run(tx: &mut Tx, sql: &'static str, deletion: &Deletion) -> Result<Vec<String>, Error> {
+    let rows: Vec<(String,)> = on_db!(tx, |c| sqlx::query_as(sql)
+        .bind(Text(deletion.workspace))
+        .bind(Text(deletion.id))
+        .fetch_all(c)
+        .await)?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+async fn forget(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(FORGET)
+        .bind(Text(deletion.workspace))
+        .bind(Text(deletion.id))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+async fn sweep_bodies(tx: &mut Tx, workspace: WorkspaceId, hashes: &[String]) -> Result<(), Error> {
+    if hashes.is_empty() {
+        return Ok(());
+    }
+    let sql = SWEEP_BODIES.of(tx.engine());
+    let list = json_list(hashes);
+    if let Engine::Postgres(connection) = tx.engine() {
+        sqlx::query(LOCK_BODIES).bind(Text(workspace)).bind(&list).execute(connection).await?;
+    }
+    on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(&list).execute(c).await.map(|_| ()))
+}

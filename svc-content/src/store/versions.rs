@@ -1,0 +1,133 @@
+//! The contents that files have and had.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::on_db;
+use cairn_chassis::sql::{Db, Error, Statement, Text, Tx};
+use cairn_proto::ids::{FileId, WorkspaceId};
+
+use super::page::{to_column, to_count};
+use crate::bodies::Body;
+use crate::versions::{Author, Version};
+
+macro_rules! columns {
+    () => {
+        "v.file_id, v.version, v.content_hash, v.size_bytes, v.created_at, v.author_kind, v.author_id, v.author_name"
+    };
+}
+
+const INSERT: &str = "INSERT INTO file_versions (workspace_id, file_id, version, content_hash, size_bytes, created_at, \
+     author_kind, author_id, author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+
+const LIST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM file_versions v WHERE v.workspace_id = $1 AND v.file_id = $2 AND v.version < $3 \
+     ORDER BY v.version DESC LIMIT $4"
+);
+
+const COUNT: &str = "SELECT COUNT(*) FROM file_versions WHERE workspace_id = $1 AND file_id = $2";
+
+const GET: &str = concat!(
+    "SELECT ",
+    columns!(),
+    ", b.hash, b.encoding, b.data FROM file_versions v \
+     JOIN bodies b ON b.workspace_id = $1 AND b.hash = v.content_hash \
+     WHERE v.workspace_id = $1 AND v.file_id = $2 AND v.version = $3"
+);
+
+pub(super) fn statements() -> Vec<Statement> {
+    [INSERT, LIST, COUNT, GET].map(Statement::from).to_vec()
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    file_id: Text<FileId>,
+    version: i64,
+    content_hash: String,
+    size_bytes: i64,
+    created_at: Timestamp,
+    author_kind: String,
+    author_id: String,
+    author_name: String,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct RowWithBody {
+    #[sqlx(flatten)]
+    version: Row,
+    #[sqlx(flatten)]
+    body: super::bodies::Row,
+}
+
+impl Row {
+    fn into_version(self) -> Version {
+        let author = Author { kind: self.author_kind, id: self.author_id, name: self.author_name };
+        Version {
+            file_id: self.file_id.0,
+            version: to_count(self.version),
+            content_hash: self.content_hash,
+            size_bytes: to_count(self.size_bytes),
+            created_at: self.created_at,
+            author: Some(author).filter(|author| !author.kind.is_empty()),
+        }
+    }
+}
+
+/// Records the content that a file gets; its body is there.
+pub(crate) async fn insert(tx: &mut Tx, workspace: WorkspaceId, version: &Version) -> Result<(), Error> {
+    let author = version.author.clone().unwrap_or_default();
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(workspace))
+        .bind(Text(version.file_id))
+        .bind(to_column(version.version))
+        .bind(&version.content_hash)
+        .bind(to_column(version.size_bytes))
+        .bind(version.created_at)
+        .bind(&author.kind)
+        .bind(&author.id)
+        .bind(&author.name)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// The versions of a file from before that one, the newest first.
+pub(crate) async fn list(
+    db: &Db,
+    workspace: WorkspaceId,
+    file: FileId,
+    before: u64,
+    limit: i64,
+) -> Result<Vec<Version>, Error> {
+    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(LIST)
+        .bind(Text(workspace))
+        .bind(Text(file))
+        .bind(to_column(before))
+        .bind(limit)
+        .fetch_all(c)
+        .await)?;
+    Ok(rows.into_iter().map(Row::into_version).collect())
+}
+
+/// How many versions a file has.
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, file: FileId) -> Result<u64, Error> {
+    let count: i64 =
+        on_db!(db, |c| sqlx::query_scalar(COUNT).bind(Text(workspace)).bind(Text(file)).fetch_one(c).await)?;
+    Ok(to_count(count))
+}
+
+/// A version with its body, in one statement.
+pub(crate) async fn get(
+    db: &Db,
+    workspace: WorkspaceId,
+    file: FileId,
+    version: u64,
+) -> Result<Option<(Version, Body)>, Error> {
+    let row: Option<RowWithBody> = on_db!(db, |c| sqlx::query_as(GET)
+        .bind(Text(workspace))
+        .bind(Text(file))
+        .bind(to_column(version))
+        .fetch_optional(c)
+        .await)?;
+    row.map(|row| Ok((row.version.into_version(), row.body.into_body()?))).transpose()
+}

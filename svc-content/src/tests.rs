@@ -1,0 +1,192 @@
+//! The contract of this service, on every engine.
+
+mod batch_rules;
+mod bodied_rules;
+mod doctor_rules;
+mod document_rules;
+mod file_rules;
+mod folder_rules;
+mod memories_over_grpc;
+mod memory_databases;
+mod memory_rules;
+mod over_grpc;
+mod races;
+mod record_rules;
+mod scale;
+mod trash_over_grpc;
+mod trash_rules;
+mod tree_model;
+mod version_rules;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cairn_chassis::clock::{Clock, SystemClock};
+use cairn_chassis::entropy::SeededEntropy;
+use cairn_chassis::feed::{Change, Entry, Feed};
+use cairn_chassis::identity::Scope;
+use cairn_chassis::ids::IdSource;
+use cairn_chassis::sql::{self, Db};
+use cairn_chassis::testing::{TestDb, engines};
+use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
+use uuid::Uuid;
+
+use crate::documents::Documents;
+use crate::files::{self, File, FileType, Files, InFolder};
+use crate::folders::{self, Folder, Folders};
+use crate::paging::Ask;
+use crate::scope::Caller;
+use crate::service::Context;
+use crate::{Error, store};
+
+/// One engine with the rules on it.
+struct Bench {
+    test: TestDb,
+    context: Context,
+    files: Files,
+    folders: Folders,
+    documents: Documents,
+    /// Of the whole of one workspace.
+    caller: Caller,
+}
+
+/// Seeds differ, so that benches never share an id.
+static SEED: AtomicU64 = AtomicU64::new(1);
+
+async fn benches() -> Vec<Bench> {
+    let mut benches = Vec::new();
+    for test in engines().await {
+        let db = open(&test).await;
+        benches.push(Bench::new(test, db));
+    }
+    benches
+}
+
+async fn open(test: &TestDb) -> Db {
+    test.open(store::SCHEMA, store::MIGRATIONS).await.unwrap()
+}
+
+fn caller(workspace: u128) -> Caller {
+    Caller::anybody(WorkspaceId(Uuid::from_u128(workspace)))
+}
+
+impl Bench {
+    fn new(test: TestDb, db: Db) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let entropy = Arc::new(SeededEntropy::new(SEED.fetch_add(1, Ordering::Relaxed)));
+        let ids = IdSource::new(Arc::clone(&clock), entropy);
+        let context = Context { feed: Feed::new(db.clone(), Arc::clone(&clock)), db, clock, ids };
+        Self {
+            test,
+            files: Files::new(context.clone()),
+            folders: Folders::new(context.clone()),
+            documents: Documents::new(context.clone()),
+            context,
+            caller: caller(1),
+        }
+    }
+
+    fn engine(&self) -> &'static str {
+        self.test.engine
+    }
+
+    /// The same workspace through a token of these folders.
+    fn scoped(&self, folders: &[FolderId]) -> Caller {
+        Caller { scope: Scope::Folders(folders.into()), ..self.caller.clone() }
+    }
+
+    async fn folder(&self, name: &str, parent: Option<FolderId>) -> Folder {
+        self.folders.create(&self.caller, folder_draft(name, parent)).await.unwrap().item
+    }
+
+    async fn file(&self, name: &str, folder: Option<FolderId>) -> File {
+        self.files.create(&self.caller, draft(name, folder)).await.unwrap().item
+    }
+
+    async fn changes(&self) -> Vec<Change> {
+        self.context.feed.read(self.caller.workspace, 0, 0).await.unwrap().changes
+    }
+
+    async fn entries_after(&self, position: u64) -> Vec<Entry> {
+        let page = self.context.feed.read(self.caller.workspace, position, 0).await.unwrap();
+        page.changes.into_iter().map(|change| change.entry).collect()
+    }
+
+    async fn names(&self, caller: &Caller, folder: Option<InFolder>) -> Vec<String> {
+        let page = self.files.list(caller, folder, first_page()).await.unwrap();
+        assert_eq!(page.total, page.items.len() as u64);
+        page.items.into_iter().map(|file| file.name).collect()
+    }
+
+    async fn folder_paths(&self, caller: &Caller, parent: Option<Option<FolderId>>) -> Vec<String> {
+        let parent = parent.map(|parent| parent.map(|id| id.to_string()));
+        let page = self.folders.list(caller, parent, first_page()).await.unwrap();
+        page.items.into_iter().map(|folder| folder.path).collect()
+    }
+}
+
+fn first_page() -> Ask {
+    Ask::new(0, "").unwrap()
+}
+
+fn draft(name: &str, folder: Option<FolderId>) -> files::Draft {
+    files::Draft {
+        name: name.to_owned(),
+        content: format!("content of {name}"),
+        file_type: Some(FileType::Markdown),
+        folder_id: folder.map(|id| id.to_string()),
+        tags: Vec::new(),
+    }
+}
+
+fn folder_draft(name: &str, parent: Option<FolderId>) -> folders::Draft {
+    folders::Draft { name: name.to_owned(), parent_id: parent.map(|id| id.to_string()) }
+}
+
+fn move_to(parent: Option<FolderId>) -> folders::Patch {
+    folders::Patch { parent_id: Some(parent.map(|id| id.to_string())), ..folders::Patch::default() }
+}
+
+fn in_folder(folder: Option<FolderId>, is_recursive: bool) -> Option<InFolder> {
+    Some(InFolder { folder_id: folder.map(|id| id.to_string()), is_recursive })
+}
+
+#[track_caller]
+fn assert_not_found<T: std::fmt::Debug>(result: Result<T, Error>, kind: &str) {
+    match result {
+        Err(Error::NotFound { kind: found, .. }) => assert_eq!(found, kind),
+        other => panic!("expected no {kind}, got {other:?}"),
+    }
+}
+
+#[track_caller]
+fn assert_out_of_scope<T: std::fmt::Debug>(result: Result<T, Error>) {
+    assert!(matches!(result, Err(Error::OutOfScope(_))), "expected out of scope, got {result:?}");
+}
+
+#[track_caller]
+fn violations<T: std::fmt::Debug>(result: Result<T, Error>) -> Vec<(String, String)> {
+    match result {
+        Err(Error::Invalid(violations)) => violations.into_iter().map(|v| (v.path, v.code)).collect(),
+        other => panic!("expected violations, got {other:?}"),
+    }
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(path, code)| ((*path).to_owned(), (*code).to_owned())).collect()
+}
+
+fn missing_file() -> String {
+    FileId(Uuid::from_u128(99)).to_string()
+}
+
+fn missing_folder() -> FolderId {
+    FolderId(Uuid::from_u128(98))
+}
+
+#[tokio::test]
+async fn every_statement_prepares() {
+    for bench in benches().await {
+        sql::prepare_all(&bench.context.db, &store::statements()).await.unwrap();
+    }
+}

@@ -1,0 +1,198 @@
+use cairn_chassis::feed::{Kind, Op};
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::batch::{Batches, Outcome, Write};
+use crate::files::Patch;
+
+impl Bench {
+    fn batches(&self) -> Batches {
+        Batches::new(self.context.clone())
+    }
+}
+
+fn new_file(name: &str, folder: Option<&str>) -> Write {
+    Write::CreateFile(files::Draft { folder_id: folder.map(str::to_owned), ..draft(name, None) })
+}
+
+fn new_folder(name: &str, parent: Option<&str>) -> Write {
+    Write::CreateFolder(folders::Draft { name: name.into(), parent_id: parent.map(str::to_owned) })
+}
+
+fn rewrite(file: &File, content: &str) -> Write {
+    Write::UpdateFile(file.id.to_string(), Patch { content: Some(content.into()), ..Patch::default() })
+}
+
+#[tokio::test]
+async fn a_batch_does_everything_in_one_range_of_the_feed() {
+    for bench in benches().await {
+        let kept = bench.file("kept", None).await;
+        let gone = bench.file("gone", None).await;
+        let dead = bench.folder("dead", None).await;
+        bench.file("in dead", Some(dead.id)).await;
+        let moved = bench.folder("moved", None).await;
+        let before = bench.changes().await.len() as u64;
+        let into = folders::Patch { parent_id: Some(Some("#0".into())), ..folders::Patch::default() };
+        let writes = vec![
+            new_folder("top", None),
+            new_folder("inner", Some("#0")),
+            new_file("a", Some("#1")),
+            rewrite(&kept, "new"),
+            rewrite(&kept, "new"),
+            Write::DeleteFile(gone.id.to_string()),
+            Write::DeleteFolder(dead.id.to_string()),
+            Write::UpdateFolder(moved.id.to_string(), into),
+        ];
+        let done = bench.batches().write(&bench.caller, writes).await.unwrap();
+        assert_eq!((done.first, done.last), (before + 1, before + 8), "{}", bench.engine());
+        let told: Vec<_> =
+            bench.entries_after(before).await.into_iter().map(|entry| (entry.kind, entry.op)).collect();
+        let (file, folder) = (Kind::File, Kind::Folder);
+        let expected = [
+            (folder, Op::Upsert),
+            (folder, Op::Upsert),
+            (file, Op::Upsert),
+            (file, Op::Upsert),
+            (file, Op::Delete),
+            (folder, Op::Delete),
+            (file, Op::Delete),
+            (folder, Op::Upsert),
+        ];
+        assert_eq!(told, expected, "{}", bench.engine());
+        assert!(matches!(&done.outcomes[2], Outcome::File(file) if file.path == "/top/inner/a"));
+        assert!(matches!(&done.outcomes[4], Outcome::File(file) if file.version == 2));
+        assert_eq!(done.outcomes[5], Outcome::Deleted(gone.id.to_string()));
+        assert!(matches!(&done.outcomes[7], Outcome::Folder(folder) if folder.path == "/top/moved"));
+        assert_eq!(bench.names(&bench.caller, None).await, ["a", "kept"]);
+        assert_eq!(bench.folder_paths(&bench.caller, None).await.len(), 3);
+        assert_eq!(bench.wrong().await, []);
+        let nothing = bench.batches().write(&bench.caller, vec![rewrite(&kept, "new")]).await.unwrap();
+        assert_eq!((nothing.first, nothing.last), (0, done.last));
+    }
+}
+
+#[tokio::test]
+async fn a_batch_with_a_fault_does_nothing_and_names_every_fault() {
+    for bench in benches().await {
+        let file = bench.file("a", None).await;
+        let before = bench.changes().await.len();
+        let stale = Patch {
+            if_content_hash: vec!["blake3:other".into()],
+            name: Some("x".into()),
+            ..Patch::default()
+        };
+        let found = bench
+            .batches()
+            .write(
+                &bench.caller,
+                vec![
+                    new_folder("fine", None),
+                    Write::UpdateFile(file.id.to_string(), stale),
+                    Write::DeleteFile(missing_file()),
+                    new_file("fine", Some(&missing_folder().to_string())),
+                    Write::DeleteFolder(missing_folder().to_string()),
+                ],
+            )
+            .await;
+        let expected = [
+            ("writes[1]", "version_conflict"),
+            ("writes[2]", "not_found"),
+            ("writes[3]", "not_found"),
+            ("writes[4]", "not_found"),
+        ];
+        assert_eq!(violations(found), pairs(&expected), "{}", bench.engine());
+        let odd = vec![
+            new_file("a/b", Some("x")),
+            new_file("fine", Some("#0")),
+            new_file("fine", Some("#3")),
+            new_folder("", Some("#9")),
+            new_folder("", Some("#x")),
+            Write::DeleteFile("x".into()),
+        ];
+        let expected = [
+            ("writes[0].name", "invalid"),
+            ("writes[0].folderId", "invalid"),
+            ("writes[1].folderId", "invalid"),
+            ("writes[2].folderId", "invalid"),
+            ("writes[3].parentId", "invalid"),
+            ("writes[4].parentId", "invalid"),
+            ("writes[5]", "not_found"),
+        ];
+        assert_eq!(violations(bench.batches().write(&bench.caller, odd).await), pairs(&expected));
+        assert_eq!(bench.changes().await.len(), before);
+        assert_eq!(bench.names(&bench.caller, None).await, ["a"]);
+        assert!(bench.folder_paths(&bench.caller, None).await.is_empty());
+        assert_eq!(bench.wrong().await, [], "{}", bench.engine());
+    }
+}
+
+#[tokio::test]
+async fn a_batch_keeps_to_its_limits_and_scope() {
+    for bench in benches().await {
+        let many =
+            |count: usize| (0..count).map(|number| new_folder(&number.to_string(), None)).collect::<Vec<_>>();
+        let too_many = bench.batches().write(&bench.caller, many(1_001)).await;
+        assert_eq!(violations(too_many), pairs(&[("writes", "too_long")]));
+        let done = bench.batches().write(&bench.caller, many(1_000)).await.unwrap();
+        assert_eq!((done.first, done.last, done.outcomes.len()), (1, 1_000, 1_000));
+        let large = |bytes: usize| {
+            let content = "x".repeat(bytes);
+            Write::CreateFile(files::Draft { content, ..draft("large", None) })
+        };
+        let mut writes: Vec<_> = (0..4).map(|_| large(5 * 1024 * 1024)).collect();
+        writes.push(large(4 * 1024 * 1024));
+        bench.batches().write(&bench.caller, writes.clone()).await.unwrap();
+        writes.push(large(1));
+        let found = bench.batches().write(&bench.caller, writes).await;
+        assert_eq!(violations(found), pairs(&[("writes", "too_long")]), "{}", bench.engine());
+
+        let own = bench.folder("own", None).await;
+        let agent = bench.scoped(&[own.id]);
+        let inside = new_file("in", Some(&own.id.to_string()));
+        bench.batches().write(&agent, vec![inside.clone()]).await.unwrap();
+        let found = bench.batches().write(&agent, vec![inside, new_file("out", None)]).await;
+        assert_eq!(violations(found), pairs(&[("writes[1]", "out_of_scope")]));
+        let foreign = vec![Write::DeleteFolder(own.id.to_string())];
+        let found = bench.batches().write(&caller(77), foreign).await;
+        assert_eq!(violations(found), pairs(&[("writes[0]", "not_found")]));
+    }
+}
+
+/// Batches over the same files in opposite orders, beside single writes and deletions of their folder: nobody waits in a
+/// circle, and each is whole.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn batches_race_with_all_other_writes() {
+    for bench in benches().await {
+        for _ in 0..6 {
+            let folder = bench.folder("f", None).await;
+            let mut made = Vec::new();
+            for number in 0..6 {
+                made.push(bench.file(&number.to_string(), Some(folder.id)).await);
+            }
+            let mut tasks = JoinSet::new();
+            for turn in 0..4 {
+                let mut writes: Vec<_> =
+                    made.iter().map(|file| rewrite(file, &format!("{turn} {}", file.name))).collect();
+                if turn % 2 == 1 {
+                    writes.reverse();
+                }
+                writes.push(new_file("new", Some(&folder.id.to_string())));
+                let (batches, caller) = (bench.batches(), bench.caller.clone());
+                tasks.spawn(async move { batches.write(&caller, writes).await.map(|done| done.last) });
+                let (files, caller, file) =
+                    (bench.files.clone(), bench.caller.clone(), made[turn].id.to_string());
+                tasks.spawn(async move {
+                    let to_root = Patch { folder_id: Some(None), ..Patch::default() };
+                    files.update(&caller, &file, to_root).await.map(|written| written.position)
+                });
+            }
+            let (folders, caller) = (bench.folders.clone(), bench.caller.clone());
+            tasks.spawn(async move { folders.delete(&caller, &folder.id.to_string()).await });
+            for result in tasks.join_all().await {
+                let is_clean = matches!(result, Ok(_) | Err(Error::NotFound { .. }) | Err(Error::Invalid(_)));
+                assert!(is_clean, "{} {result:?}", bench.engine());
+            }
+        }
+        assert_eq!(bench.wrong().await, [], "{}", bench.engine());
+    }
+}

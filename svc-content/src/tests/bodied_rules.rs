@@ -1,0 +1,52 @@
+//! Whatever happens to the file that is a record's body, the record is told anew.
+
+use cairn_chassis::feed::Kind;
+use serde_json::json;
+
+use super::record_rules::Table;
+use super::*;
+use crate::batch::{Batches, Write};
+use crate::records;
+
+#[tokio::test]
+async fn a_record_is_told_anew_whatever_happens_to_its_body() {
+    for bench in benches().await {
+        let table = Table::new(&bench, None).await;
+        let folder = bench.folder("pages", None).await;
+        let file = bench.file("body", Some(folder.id)).await;
+        let record = table.make(json!({"Name": "Acme"})).await.record.id.to_string();
+        let page =
+            records::Draft { content_file_id: Some(Some(file.id.to_string())), ..records::Draft::default() };
+        table.records.update(&bench.caller, &table.id(), &record, page).await.unwrap();
+        let (caller, trash) = (&bench.caller, bench.trash());
+        let batches = Batches::new(bench.context.clone());
+        let (file_id, folder_id) = (file.id.to_string(), folder.id.to_string());
+        let told = async |what: &str, before: u64| {
+            let entries = bench.entries_after(before).await;
+            let times = entries.iter().filter(|entry| entry.item_id == record).count();
+            assert_eq!(times, 1, "{} {what}: {entries:?}", bench.engine());
+        };
+        let position = async || bench.changes().await.len() as u64;
+
+        let before = position().await;
+        bench.folders.delete(caller, &folder_id).await.unwrap();
+        told("when its folder goes to trash", before).await;
+
+        let before = position().await;
+        trash.restore(caller, Kind::Folder, &folder_id).await.unwrap();
+        told("when its folder comes back", before).await;
+
+        let before = position().await;
+        let rewrite = files::Patch { content: Some("anew".into()), ..files::Patch::default() };
+        batches.write(caller, vec![Write::UpdateFile(file_id.clone(), rewrite)]).await.unwrap();
+        told("when a batch changes it", before).await;
+
+        let before = position().await;
+        bench.files.delete(caller, &file_id).await.unwrap();
+        told("when it goes to trash", before).await;
+
+        let before = position().await;
+        trash.restore(caller, Kind::File, &file_id).await.unwrap();
+        told("when it comes back", before).await;
+    }
+}

@@ -1,0 +1,119 @@
+use cairn_chassis::doctor::{Finding, statements};
+use cairn_chassis::on_db;
+
+use super::*;
+use crate::doctor::{self, CHECKS};
+use crate::files::Patch;
+
+impl Bench {
+    pub(super) async fn wrong(&self) -> Vec<Finding> {
+        doctor::examine_open(&self.context.db, &|_| {}).await.unwrap()
+    }
+
+    async fn break_by(&self, sql: &'static str) {
+        on_db!(self.context.db.writer(), |c| sqlx::query(sql).execute(c).await.map(|_| ())).unwrap();
+    }
+
+    /// Something of everything.
+    async fn fill(&self) {
+        let a = self.folder("a", None).await;
+        let b = self.folder("b", Some(a.id)).await;
+        let file = self.file("1", Some(b.id)).await;
+        let patch = Patch { content: Some("again and ".repeat(1_000)), ..Patch::default() };
+        self.files.update(&self.caller, &file.id.to_string(), patch).await.unwrap();
+        let gone = self.folder("gone", None).await;
+        self.file("2", Some(gone.id)).await;
+        self.folders.delete(&self.caller, &gone.id.to_string()).await.unwrap();
+        let alone = self.file("3", Some(b.id)).await;
+        self.files.delete(&self.caller, &alone.id.to_string()).await.unwrap();
+        let removed = self.file("4", None).await;
+        self.files.delete(&self.caller, &removed.id.to_string()).await.unwrap();
+        let kind = cairn_chassis::feed::Kind::File;
+        self.trash().remove(&self.caller, kind, &removed.id.to_string()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_the_rules_made_is_sound() {
+    for bench in benches().await {
+        sql::prepare_all(&bench.context.db, &statements(CHECKS)).await.unwrap();
+        assert_eq!(bench.wrong().await, []);
+        bench.fill().await;
+        assert_eq!(bench.wrong().await, [], "{}", bench.engine());
+        let found = doctor::examine(&bench.test.config, &|_| {}).await.unwrap();
+        assert_eq!(found, Some(Vec::new()));
+    }
+}
+
+/// Each damage on a database of its own, as the first one would hide the second.
+#[tokio::test]
+async fn every_damage_is_named() {
+    let damages = [
+        (
+            "UPDATE folders SET deleted_at = 1 WHERE name = 'b'",
+            "a live file stands in a live folder or the root",
+        ),
+        (
+            "UPDATE folders SET deleted_at = 1 WHERE name = 'a'",
+            "a live folder stands in a live folder or the root",
+        ),
+        ("UPDATE folders SET parent_id = id WHERE name = 'a'", "every folder has a way to the root"),
+        ("UPDATE files SET name = 'a/b' WHERE name = '1'", "a name is one step of a path"),
+        ("DELETE FROM trash WHERE kind = 1", "a trashed file carries its deletion"),
+        ("UPDATE files SET deletion_id = NULL WHERE name = '3'", "a trashed file carries its deletion"),
+        (
+            "UPDATE folders SET deletion_id = NULL WHERE name = 'gone'",
+            "a trashed folder carries its deletion",
+        ),
+        ("DELETE FROM feed_changes WHERE position = 2", "the feed has no gap and ends at its head"),
+        ("UPDATE feed_heads SET position = position + 1", "the feed has no gap and ends at its head"),
+        ("DELETE FROM feed_heads", "the feed has no gap and ends at its head"),
+        ("UPDATE feed_changes SET op = 2 WHERE kind = 1", "the feed's last word on a file is true"),
+        (
+            "UPDATE feed_changes SET item_id = 'x' WHERE kind = 1 AND op = 1",
+            "the feed's last word on a file is true",
+        ),
+        ("UPDATE feed_changes SET op = 1 WHERE kind = 2", "the feed's last word on a folder is true"),
+        ("UPDATE files SET size_bytes = 1 WHERE name = '1'", "a file has a body of its size"),
+        ("UPDATE file_versions SET size_bytes = 1", "a version has a file and a body of its size"),
+        ("DELETE FROM file_versions WHERE version = 2", "a file's content is its newest version"),
+        ("UPDATE file_versions SET version = 9 WHERE version = 2", "a file's content is its newest version"),
+        (
+            "UPDATE bodies SET data = CAST('other' AS BLOB) WHERE encoding = 0",
+            "every body can be read and has its hash and size",
+        ),
+        (
+            "UPDATE bodies SET data = CAST('other' AS BLOB) WHERE encoding = 1",
+            "every body can be read and has its hash and size",
+        ),
+    ];
+    for (damage, rule) in damages {
+        for bench in benches().await {
+            // PostgreSQL's name for it.
+            let damage = match bench.engine() {
+                "postgres" if damage.contains("encoding = 0") => {
+                    "UPDATE bodies SET data = 'other' WHERE encoding = 0"
+                }
+                "postgres" if damage.contains("encoding = 1") => {
+                    "UPDATE bodies SET data = 'other' WHERE encoding = 1"
+                }
+                _ => damage,
+            };
+            bench.fill().await;
+            bench.break_by(damage).await;
+            let found = bench.wrong().await;
+            let named = found.iter().any(|finding| finding.rule == rule);
+            assert!(named, "{} {damage}: {found:?}", bench.engine());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_storage_without_content_is_left_alone() {
+    for test in engines().await {
+        assert_eq!(doctor::examine(&test.config, &|_| {}).await.unwrap(), None, "{}", test.engine);
+        assert_eq!(doctor::examine(&test.config, &|_| {}).await.unwrap(), None, "nothing was made");
+    }
+    let nowhere = sql::Config::sqlite("/nonexistent/content.db");
+    assert_eq!(doctor::examine(&nowhere, &|_| {}).await.unwrap(), None);
+}

@@ -1,0 +1,114 @@
+//! Trash, versions and batches over the generated clients: which permission each call takes, and who it is for.
+
+use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::identity::Permission;
+use cairn_chassis::server;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::testing::identity::Issuer;
+use cairn_proto::content::v1 as proto;
+use cairn_proto::content::v1::batch_item::Write;
+use cairn_proto::content::v1::batch_service_client::BatchServiceClient;
+use cairn_proto::content::v1::file_service_client::FileServiceClient;
+use cairn_proto::content::v1::file_version_service_client::FileVersionServiceClient;
+use cairn_proto::content::v1::trash_service_client::TrashServiceClient;
+use cairn_proto::feed::v1::Kind;
+use tonic::{Request, Status};
+
+use super::*;
+use crate::service::{Config, SERVICE_NAMES, Service};
+
+fn refused<T: std::fmt::Debug>(result: Result<T, Status>) -> Reason {
+    Problem::from_status(&result.unwrap_err()).reason
+}
+
+struct Served {
+    _test: TestDb,
+    issuer: Issuer,
+    channel: ServiceChannel,
+}
+
+impl Served {
+    async fn new(test: TestDb) -> Self {
+        let issuer = Issuer::new().unwrap();
+        let config = Config { storage: test.config.clone(), trash_retention: None };
+        let service = Service::open(config, issuer.ambient()).await.unwrap();
+        let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
+        Self { _test: test, issuer, channel: ServiceChannel::local(composed.routes) }
+    }
+
+    fn with<T>(&self, permissions: &[Permission], message: T) -> Request<T> {
+        let identity = self.issuer.token(caller(1).workspace, permissions, Scope::All);
+        self.issuer.request_as(&identity, message).unwrap()
+    }
+}
+
+fn item(file: &str) -> proto::RestoreItemRequest {
+    proto::RestoreItemRequest { kind: Kind::File.into(), item_id: file.to_owned() }
+}
+
+fn batch(writes: Vec<Write>) -> proto::BatchWriteRequest {
+    let writes = writes.into_iter().map(|write| proto::BatchItem { write: Some(write) }).collect();
+    proto::BatchWriteRequest { writes }
+}
+
+#[tokio::test]
+async fn each_call_takes_its_permission() {
+    const READ: &[Permission] = &[Permission::Read];
+    const WRITE: &[Permission] = &[Permission::Read, Permission::Write];
+    const DELETE: &[Permission] = &[Permission::Delete];
+    for test in engines().await {
+        let served = Served::new(test).await;
+        let mut trash = TrashServiceClient::new(served.channel.clone());
+        let mut files = FileServiceClient::new(served.channel.clone());
+        let mut versions = FileVersionServiceClient::new(served.channel.clone());
+        let mut batches = BatchServiceClient::new(served.channel.clone());
+        let create = proto::CreateFileRequest {
+            name: "a".into(),
+            file_type: proto::FileType::Text.into(),
+            ..Default::default()
+        };
+
+        let made =
+            batches.batch_write(served.with(WRITE, batch(vec![Write::CreateFile(create.clone())]))).await;
+        let made = made.unwrap().into_inner();
+        assert_eq!((made.first_change_position, made.change_position), (1, 1));
+        let file = made.results[0].id.clone();
+        let deleting = batch(vec![
+            Write::CreateFile(create),
+            Write::DeleteFile(proto::DeleteFileRequest { file_id: file.clone() }),
+        ]);
+        assert_eq!(refused(batches.batch_write(served.with(WRITE, deleting)).await), Reason::Forbidden);
+        let empty = proto::BatchWriteRequest { writes: vec![proto::BatchItem { write: None }] };
+        assert_eq!(refused(batches.batch_write(served.with(WRITE, empty)).await), Reason::ValidationError);
+
+        let list = proto::ListFileVersionsRequest { file_id: file.clone(), ..Default::default() };
+        let listed = versions.list_file_versions(served.with(READ, list.clone())).await.unwrap().into_inner();
+        let author = listed.versions[0].created_by.clone().unwrap();
+        assert_eq!((author.kind.as_str(), author.name.as_str()), ("token", "test"));
+        assert_eq!(refused(versions.list_file_versions(served.with(DELETE, list)).await), Reason::Forbidden);
+        let back =
+            proto::RestoreFileVersionRequest { file_id: file.clone(), version: 1, ..Default::default() };
+        let restored = versions.restore_file_version(served.with(READ, back.clone())).await;
+        assert_eq!(refused(restored), Reason::Forbidden);
+        versions.restore_file_version(served.with(&[Permission::Write], back)).await.unwrap();
+
+        let delete = proto::DeleteFileRequest { file_id: file.clone() };
+        files.delete_file(served.with(DELETE, delete)).await.unwrap();
+        let ask = proto::ListTrashRequest::default();
+        assert_eq!(refused(trash.list_trash(served.with(DELETE, ask.clone())).await), Reason::Forbidden);
+        assert_eq!(trash.list_trash(served.with(READ, ask)).await.unwrap().into_inner().items.len(), 1);
+        assert_eq!(refused(trash.restore_item(served.with(WRITE, item(&file))).await), Reason::Forbidden);
+        let removal = proto::DeleteItemPermanentlyRequest { kind: Kind::File.into(), item_id: file.clone() };
+        let removed = trash.delete_item_permanently(served.with(WRITE, removal.clone())).await;
+        assert_eq!(refused(removed), Reason::Forbidden);
+        let of_no_kind = proto::RestoreItemRequest { kind: 99, item_id: file.clone() };
+        assert_eq!(refused(trash.restore_item(served.with(DELETE, of_no_kind)).await), Reason::NotFound);
+        let back = trash.restore_item(served.with(DELETE, item(&file))).await.unwrap().into_inner();
+        assert_eq!((back.path.as_str(), back.item_count, back.change_position), ("/a", 1, 3));
+        assert_eq!(
+            refused(trash.delete_item_permanently(served.with(DELETE, removal)).await),
+            Reason::NotFound
+        );
+        assert_eq!(refused(trash.restore_item(Request::new(item(&file))).await), Reason::Unauthorized);
+    }
+}

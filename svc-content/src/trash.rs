@@ -1,0 +1,204 @@
+//! The rules of the trash (spec 3.1): what was deleted comes back as it was, or is removed for good.
+//!
+//! The trash holds deletions. What went along with a folder is not in the list by itself: it comes back with the
+//! folder, and goes with it.
+
+use std::time::Duration;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::identity::Permission;
+use cairn_chassis::sql::Tx;
+use cairn_proto::ids::{DeletionId, FolderId, WorkspaceId};
+
+use crate::Error;
+use crate::bodied::with_bodied_records;
+use crate::folders::MAX_DEPTH;
+use crate::paging::{Ask, Page};
+use crate::scope::Caller;
+use crate::service::Context;
+use crate::store;
+
+/// How many deletions one sweep looks at before it looks again.
+const SWEPT_AT_ONCE: i64 = 100;
+
+/// One deletion: an item and all that it took along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Deletion {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) id: DeletionId,
+    pub(crate) kind: Kind,
+    pub(crate) item_id: String,
+    /// What held it.
+    pub(crate) parent_id: Option<FolderId>,
+    pub(crate) name: String,
+    /// Where it stood.
+    pub(crate) path: String,
+    /// How many items it took, the one itself included.
+    pub(crate) items: u64,
+    pub(crate) at: Timestamp,
+}
+
+/// A deletion in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) deletion: Deletion,
+    /// When it is removed for good by itself.
+    pub(crate) expires_at: Option<Timestamp>,
+}
+
+/// What came back, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Restored {
+    pub(crate) parent_id: Option<FolderId>,
+    pub(crate) path: String,
+    pub(crate) items: u64,
+    pub(crate) position: u64,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Trash {
+    context: Context,
+    /// How long deletions are kept; for ever when absent.
+    retention: Option<Duration>,
+}
+
+impl Trash {
+    pub(crate) fn new(context: Context, retention: Option<Duration>) -> Self {
+        Self { context, retention }
+    }
+
+    /// Deletions, the latest first.
+    pub(crate) async fn list(&self, caller: &Caller, ask: Ask) -> Result<Page<Listed>, Error> {
+        require_whole(caller)?;
+        let (at, id) = match &ask.after {
+            None => (Timestamp::from_micros(i64::MAX), ""),
+            Some(cursor) => (read_place(&cursor.name)?, cursor.id.as_str()),
+        };
+        let db = &self.context.db;
+        let found = store::trash::list(db, caller.workspace, (at, id), ask.fetch()).await?;
+        let total = match ask.known_total(found.len()) {
+            Some(total) => total,
+            None => store::trash::count(db, caller.workspace).await?,
+        };
+        let expires = |at: Timestamp| self.retention.map(|kept| at.plus(kept));
+        let listed =
+            found.into_iter().map(|deletion| Listed { expires_at: expires(deletion.at), deletion }).collect();
+        Ok(ask.page(listed, total, |listed| {
+            (listed.deletion.at.as_micros().to_string(), listed.deletion.id.to_string())
+        }))
+    }
+
+    /// Brings back what a deletion took. What held it may be in trash, gone, or by now too deep in the tree for what
+    /// comes back: then it comes back into the root.
+    pub(crate) async fn restore(&self, caller: &Caller, kind: Kind, id: &str) -> Result<Restored, Error> {
+        require_whole(caller)?;
+        let mut tx = self.begin(caller.workspace).await?;
+        let deletion = find(&mut tx, caller.workspace, kind, id).await?;
+        let (parent_id, path) = place(&mut tx, &deletion).await?;
+        if parent_id != deletion.parent_id {
+            store::trash::place(&mut tx, &deletion, parent_id).await?;
+        }
+        let back = store::trash::restore(&mut tx, &deletion).await?;
+        let entries: Vec<Entry> = back.into_iter().map(|(kind, id)| Entry::upsert(kind, id)).collect();
+        let items = entries.len() as u64;
+        let position = self.announce(tx, caller.workspace, entries).await?;
+        let path = format!("{path}/{}", deletion.name);
+        Ok(Restored { parent_id, path, items, position })
+    }
+
+    /// Removes for good what a deletion took.
+    pub(crate) async fn remove(&self, caller: &Caller, kind: Kind, id: &str) -> Result<u64, Error> {
+        require_whole(caller)?;
+        let mut tx = self.begin(caller.workspace).await?;
+        let deletion = find(&mut tx, caller.workspace, kind, id).await?;
+        self.finish(tx, &deletion).await
+    }
+
+    /// Whether anything is ever removed by itself.
+    pub(crate) const fn has_retention(&self) -> bool {
+        self.retention.is_some()
+    }
+
+    /// Removes for good some of what is older than the retention; answers how many deletions it looked at, none when
+    /// there is nothing left to remove.
+    pub(crate) async fn sweep(&self) -> Result<usize, Error> {
+        let Some(retention) = self.retention else { return Ok(0) };
+        let kept = i64::try_from(retention.as_micros()).unwrap_or(i64::MAX);
+        let now = self.context.clock.now().as_micros();
+        let limit = Timestamp::from_micros(now.saturating_sub(kept));
+        let old = store::trash::older(&self.context.db, limit, SWEPT_AT_ONCE).await?;
+        for deletion in &old {
+            let mut tx = self.begin(deletion.workspace).await?;
+            let (workspace, kind) = (deletion.workspace, deletion.kind);
+            let found = store::trash::lock(&mut tx, workspace, kind, &deletion.item_id).await?;
+            // It may have been restored since, and deleted anew.
+            if found.as_ref() == Some(deletion) {
+                self.finish(tx, deletion).await?;
+            }
+        }
+        Ok(old.len())
+    }
+
+    async fn finish(&self, mut tx: Tx, deletion: &Deletion) -> Result<u64, Error> {
+        let gone = store::trash::remove(&mut tx, deletion).await?;
+        let entries: Vec<Entry> = gone.into_iter().map(|(kind, id)| Entry::delete(kind, id)).collect();
+        self.announce(tx, deletion.workspace, entries).await
+    }
+
+    /// Whoever changes the tree waits, so that what holds an item stays live while the item comes back into it.
+    async fn begin(&self, workspace: WorkspaceId) -> Result<Tx, Error> {
+        let mut tx = self.context.db.begin_write().await?;
+        store::folders::lock_tree(&mut tx, workspace).await?;
+        Ok(tx)
+    }
+
+    async fn announce(&self, mut tx: Tx, workspace: WorkspaceId, entries: Vec<Entry>) -> Result<u64, Error> {
+        let entries = with_bodied_records(&mut tx, workspace, entries).await?;
+        let position = feed::append(&mut tx, workspace, &entries, self.context.clock.now()).await?;
+        self.context.feed.commit(tx, workspace, position).await?;
+        Ok(position)
+    }
+}
+
+/// What may be done with an item in trash: a record comes back with what it takes to write it (spec 3.1).
+pub(crate) fn to_restore(kind: Kind) -> Permission {
+    if kind == Kind::Record { Permission::Write } else { Permission::Delete }
+}
+
+/// Where the item goes: what holds it now, and the path of that ("" for the root).
+async fn place(tx: &mut Tx, deletion: &Deletion) -> Result<(Option<FolderId>, String), Error> {
+    let Some(parent_id) = deletion.parent_id else { return Ok((None, String::new())) };
+    let Some(parent) = store::folders::get(tx.engine(), deletion.workspace, parent_id).await? else {
+        return Ok((None, String::new()));
+    };
+    let height = if deletion.kind == Kind::Folder { store::trash::height(tx, deletion).await? } else { 0 };
+    if parent.way().len() as u64 + height > MAX_DEPTH as u64 {
+        return Ok((None, String::new()));
+    }
+    Ok((Some(parent_id), parent.path))
+}
+
+async fn find(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Result<Deletion, Error> {
+    let no_item = || Error::NotFound { kind: "item in trash", id: id.to_owned() };
+    if id.contains('\0') {
+        return Err(no_item());
+    }
+    store::trash::lock(tx, workspace, kind, id).await?.ok_or_else(no_item)
+}
+
+/// Where an item stood may be gone, so nobody could say whether a folder scope covers it.
+fn require_whole(caller: &Caller) -> Result<(), Error> {
+    match caller.listed() {
+        None => Ok(()),
+        Some(_) => Err(Error::OutOfScope("the trash needs a workspace-wide token".into())),
+    }
+}
+
+fn read_place(text: &str) -> Result<Timestamp, Error> {
+    let micros = text.parse().map_err(|_| {
+        Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
+    })?;
+    Ok(Timestamp::from_micros(micros))
+}

@@ -1,0 +1,133 @@
+//! The rules of file versions: every content that a file had can be read and made its content again.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::{Principal, PrincipalKind};
+use cairn_proto::ids::FileId;
+
+use crate::Error;
+use crate::files::{File, Files, Patch, Written};
+use crate::paging::{Ask, Page};
+use crate::scope::Caller;
+use crate::service::Context;
+use crate::store;
+
+/// Who gave a file its content.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Author {
+    /// `token`, `user` or `sync`.
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) name: String,
+}
+
+impl From<&Principal> for Author {
+    fn from(principal: &Principal) -> Self {
+        let kind = match principal.kind {
+            PrincipalKind::Token => "token",
+            PrincipalKind::User => "user",
+            // What services write by themselves, they sync.
+            PrincipalKind::Service => "sync",
+        };
+        Self { kind: kind.to_owned(), id: principal.id.clone(), name: principal.name.clone() }
+    }
+}
+
+/// A content that a file has or had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) file_id: FileId,
+    /// The file's version when it got the content.
+    pub(crate) version: u64,
+    pub(crate) content_hash: String,
+    pub(crate) size_bytes: u64,
+    pub(crate) created_at: Timestamp,
+    /// Absent when nobody knows.
+    pub(crate) author: Option<Author>,
+}
+
+impl Version {
+    /// What a file is now.
+    pub(crate) fn of(file: &File, caller: &Caller) -> Self {
+        Self {
+            file_id: file.id,
+            version: file.version,
+            content_hash: file.content_hash.clone(),
+            size_bytes: file.size_bytes,
+            created_at: file.updated_at,
+            author: Some(Author::from(&caller.principal)),
+        }
+    }
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Versions {
+    context: Context,
+    files: Files,
+}
+
+impl Versions {
+    pub(crate) fn new(context: Context) -> Self {
+        Self { files: Files::new(context.clone()), context }
+    }
+
+    /// The versions of a live file, the newest first.
+    pub(crate) async fn list(&self, caller: &Caller, id: &str, ask: Ask) -> Result<Page<Version>, Error> {
+        let file = self.readable(caller, id).await?;
+        let before = match &ask.after {
+            None => u64::MAX,
+            Some(cursor) => read_place(&cursor.name)?,
+        };
+        let db = &self.context.db;
+        let found = store::versions::list(db, caller.workspace, file, before, ask.fetch()).await?;
+        let total = match ask.known_total(found.len()) {
+            Some(total) => total,
+            None => store::versions::count(db, caller.workspace, file).await?,
+        };
+        Ok(ask.page(found, total, |version| (version.version.to_string(), String::new())))
+    }
+
+    /// A version with its content.
+    pub(crate) async fn get(
+        &self,
+        caller: &Caller,
+        id: &str,
+        version: u64,
+    ) -> Result<(Version, String), Error> {
+        let file = self.readable(caller, id).await?;
+        let found = store::versions::get(&self.context.db, caller.workspace, file, version).await?;
+        let (found, body) = found.ok_or_else(|| Error::NotFound {
+            kind: "version",
+            id: format!("{version} of the file {id} with a content of its own"),
+        })?;
+        Ok((found, body.into_text()?))
+    }
+
+    /// Makes the content of a version the file's content again, as a new version. The content that it has already
+    /// changes nothing.
+    pub(crate) async fn restore(
+        &self,
+        caller: &Caller,
+        id: &str,
+        version: u64,
+        if_content_hash: Vec<String>,
+    ) -> Result<Written<File>, Error> {
+        // Versions are there as long as their file: what is read here cannot be gone when it is written.
+        let (_, content) = self.get(caller, id, version).await?;
+        let patch = Patch { content: Some(content), if_content_hash, ..Patch::default() };
+        self.files.update(caller, id, patch).await
+    }
+
+    async fn readable(&self, caller: &Caller, id: &str) -> Result<FileId, Error> {
+        let file_id: FileId = id.parse().map_err(|_| Error::no_file(id))?;
+        let found = store::files::get_many(&self.context.db, caller.workspace, &[file_id]).await?;
+        let file = found.into_iter().next().ok_or_else(|| Error::no_file(id))?;
+        caller.require("file", id, &file.folders)?;
+        Ok(file_id)
+    }
+}
+
+fn read_place(text: &str) -> Result<u64, Error> {
+    text.parse()
+        .map_err(|_| Error::invalid("pageToken", "invalid", "send the token of the previous page as it came"))
+}

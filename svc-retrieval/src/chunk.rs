@@ -1,0 +1,170 @@
+//! Cuts a document into the passages that are indexed, found and cited.
+//!
+//! A chunk is a range of whole lines, so that it can be cited and read again. Chunks follow the document's own
+//! structure (headings, keys, paragraphs) and do not overlap.
+
+mod json;
+mod lines;
+mod markdown;
+mod outline;
+mod pack;
+#[cfg(test)]
+mod properties;
+mod yaml;
+
+use lines::Lines;
+
+/// Aimed at for a chunk. Among chunkers by heading and by size, by heading with at most 200 to 250 words
+/// returned the most of the wanted section for the same budget of words.
+const MAX_WORDS: usize = 250;
+
+/// Neighbours under one heading that are shorter than this are merged: alone they say too little to be found.
+const SMALL_WORDS: usize = 50;
+
+/// A paragraph, table or fenced block up to this size stays whole, because half of one is hard to read.
+const MAX_BLOCK_WORDS: usize = 600;
+
+/// No chunk's text is longer, whatever is in it, so that a result always fits an answer.
+const MAX_BYTES: usize = 8 * 1024;
+
+/// Text counts as at least one word for so many bytes that are not blank. It exceeds the mean word of prose, and
+/// measures what blanks do not divide: Chinese, Thai, long addresses, encoded data.
+const BYTES_PER_WORD: usize = 8;
+
+/// Longer headings are cut in the heading path, which every chunk below them repeats.
+const MAX_HEADING_BYTES: usize = 256;
+
+/// As deep as Markdown's headings go; deeper keys belong to the chunk of the key above them.
+const MAX_DEPTH: usize = 6;
+
+/// What a document is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// CommonMark with tables and YAML front matter. The heading path is made of the headings.
+    Markdown,
+    /// The heading path is made of the keys. What does not parse is cut as [`Format::Text`].
+    Json,
+    /// The heading path is made of the keys, seen by indentation, so that templates work too.
+    Yaml,
+    /// Anything else, cut at blank lines. The heading path is empty.
+    Text,
+}
+
+/// One passage of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// The lines as they stand in the document, without the last line's end. A line of more than 8 KiB gives
+    /// several chunks with the same line range, whose texts are the pieces of that line.
+    pub text: String,
+    /// The headings or keys the passage stands under, outermost first. Where small neighbours were merged, what
+    /// they have in common.
+    pub heading_path: Vec<String>,
+    /// The first line, counted from 1.
+    pub start_line: u32,
+    /// The last line, counted from 1 and part of the chunk.
+    pub end_line: u32,
+}
+
+/// Cuts a document into chunks, in its order. Every line that is not blank is in a chunk; a document of blank
+/// lines has none. Lines end with `\n` or `\r\n`; a byte order mark is not part of the first line.
+pub fn split(format: Format, content: &str) -> Vec<Chunk> {
+    let content = content.strip_prefix('\u{feff}').unwrap_or(content);
+    let mut lines = Lines::new(content);
+    let (marks, whole_up_to) = match format {
+        Format::Markdown => (markdown::marks(&mut lines), 0),
+        // A key with all that is in it reads best in one piece, where a heading's subsections stand for themselves.
+        Format::Json => (json::marks(content), MAX_WORDS),
+        Format::Yaml => (yaml::marks(&lines), MAX_WORDS),
+        Format::Text => (Vec::new(), 0),
+    };
+    let mut chunks = Vec::new();
+    for section in outline::sections(&lines, &marks, whole_up_to) {
+        pack::pack(&lines, &section, &mut chunks);
+    }
+    chunks
+}
+
+/// What is indexed of a chunk: the file's stem, the heading path and the text, each on its own line. The names
+/// above a passage say what it is about; the passage alone is what is returned.
+pub fn index_text(file_name: &str, chunk: &Chunk) -> String {
+    let mut text = String::new();
+    for part in std::iter::once(stem(file_name)).chain(chunk.heading_path.iter().map(String::as_str)) {
+        text.push_str(part);
+        text.push('\n');
+    }
+    text.push_str(&chunk.text);
+    text
+}
+
+/// A file's name without its folders and its last extension. A name that is all extension, as `.env`, stays.
+pub fn stem(file_name: &str) -> &str {
+    let name = file_name.rsplit('/').next().unwrap_or(file_name);
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_and_blank_documents_have_no_chunks() {
+        for format in [Format::Markdown, Format::Json, Format::Yaml, Format::Text] {
+            for content in ["", "\n", " \r\n\t\n", "\u{feff}", "\u{feff}\n\n"] {
+                assert_eq!(split(format, content), [], "{format:?} {content:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn line_ends_and_a_byte_order_mark_do_not_move_lines() {
+        let chunks = split(Format::Text, "\u{feff}\r\none\r\ntwo\r\n\r\n");
+        let expected =
+            Chunk { text: "one\r\ntwo".into(), heading_path: Vec::new(), start_line: 2, end_line: 3 };
+        assert_eq!(chunks, [expected]);
+    }
+
+    #[test]
+    fn text_is_cut_at_blank_lines_into_even_parts() {
+        let paragraph = "word ".repeat(100);
+        let chunks =
+            split(Format::Text, &format!("{paragraph}\n\n{paragraph}\n\n{paragraph}\n\n{paragraph}"));
+        let ranges: Vec<(u32, u32)> = chunks.iter().map(|chunk| (chunk.start_line, chunk.end_line)).collect();
+        assert_eq!(ranges, [(1, 3), (5, 7)]);
+    }
+
+    #[test]
+    fn a_giant_line_gives_pieces_with_the_same_range() {
+        let giant = "lorem ipsum ".repeat(2000);
+        let chunks = split(Format::Text, &format!("before\n{giant}\nafter"));
+        let pieces: Vec<&Chunk> = chunks.iter().filter(|chunk| chunk.start_line == 2).collect();
+        assert!(pieces.iter().all(|chunk| chunk.end_line == 2 && chunk.text.len() <= MAX_BYTES));
+        assert_eq!(pieces.iter().map(|chunk| chunk.text.as_str()).collect::<String>(), giant);
+        assert_eq!(chunks.first().unwrap().text, "before");
+        assert_eq!(chunks.last().unwrap().text, "after");
+    }
+
+    #[test]
+    fn text_without_blanks_is_measured_by_its_bytes() {
+        let line = "検索拡張生成".repeat(20);
+        let chunks = split(Format::Text, &vec![line; 40].join("\n\n"));
+        assert!(chunks.len() > 5, "{}", chunks.len());
+    }
+
+    #[test]
+    fn the_index_text_names_the_file_and_the_headings() {
+        let chunk = Chunk {
+            text: "Body.".into(),
+            heading_path: vec!["Guide".into(), "Setup".into()],
+            start_line: 1,
+            end_line: 1,
+        };
+        assert_eq!(
+            index_text("docs/getting-started.v2.md", &chunk),
+            "getting-started.v2\nGuide\nSetup\nBody."
+        );
+        assert_eq!(index_text(".env", &chunk), ".env\nGuide\nSetup\nBody.");
+    }
+}

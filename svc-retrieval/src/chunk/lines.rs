@@ -1,0 +1,126 @@
+//! The lines of a document: where they are, how much they hold, and which belong together.
+
+use std::ops::Range;
+
+use super::BYTES_PER_WORD;
+
+/// A document's lines, counted from 0. Ranges of lines are half open.
+pub(super) struct Lines<'a> {
+    content: &'a str,
+    lines: Vec<Line>,
+    words: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Line {
+    start: usize,
+    /// Without the line's end.
+    end: usize,
+    /// In all lines before this one, so that any range is counted at once.
+    words_before: usize,
+    /// Whether the line before belongs to the same unbreakable block.
+    glued: bool,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(content: &'a str) -> Self {
+        let mut lines = Vec::new();
+        let mut start = 0;
+        let mut words = 0;
+        for line in content.split_inclusive('\n') {
+            let body = line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line);
+            lines.push(Line { start, end: start + body.len(), words_before: words, glued: false });
+            start += line.len();
+            words += count_words(body);
+        }
+        Self { content, lines, words }
+    }
+
+    pub(super) fn content(&self) -> &'a str {
+        self.content
+    }
+
+    pub(super) fn all(&self) -> Range<usize> {
+        0..self.lines.len()
+    }
+
+    /// The line a byte of the content is in.
+    pub(super) fn at_offset(&self, offset: usize) -> usize {
+        self.lines.partition_point(|line| line.start <= offset).saturating_sub(1)
+    }
+
+    /// Forbids to part the lines of a block that only makes sense whole.
+    pub(super) fn glue(&mut self, block: Range<usize>) {
+        for line in self.lines.get_mut(block).unwrap_or_default().iter_mut().skip(1) {
+            line.glued = true;
+        }
+    }
+
+    pub(super) fn is_glued(&self, line: usize) -> bool {
+        self.lines.get(line).is_some_and(|line| line.glued)
+    }
+
+    /// A line with anything but blanks has at least one word.
+    pub(super) fn is_blank(&self, line: usize) -> bool {
+        self.words(line..line + 1) == 0
+    }
+
+    pub(super) fn words(&self, range: Range<usize>) -> usize {
+        self.words_before(range.end).saturating_sub(self.words_before(range.start))
+    }
+
+    fn words_before(&self, line: usize) -> usize {
+        self.lines.get(line).map_or(self.words, |line| line.words_before)
+    }
+
+    /// The text from the first to the last line of the range, without the last line's end.
+    pub(super) fn text(&self, range: Range<usize>) -> &'a str {
+        let lines = self.lines.get(range).unwrap_or_default();
+        match (lines.first(), lines.last()) {
+            (Some(first), Some(last)) => self.content.get(first.start..last.end).unwrap_or_default(),
+            _ => "",
+        }
+    }
+
+    /// The range without the blank lines at its edges.
+    pub(super) fn trim(&self, range: Range<usize>) -> Range<usize> {
+        let mut lines = range.clone().filter(|&line| !self.is_blank(line));
+        let Some(first) = lines.next() else {
+            return range.start..range.start;
+        };
+        let last = range.rev().find(|&line| !self.is_blank(line)).unwrap_or(first);
+        first..last + 1
+    }
+}
+
+fn count_words(line: &str) -> usize {
+    let mut words = 0;
+    let mut bytes = 0;
+    for word in line.split_whitespace() {
+        words += 1;
+        bytes += word.len();
+    }
+    words.max(bytes / BYTES_PER_WORD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_lines_of_both_ends() {
+        let lines = Lines::new("one\r\n\r\ntwo three\nfour");
+        assert_eq!(lines.all(), 0..4);
+        assert_eq!(lines.text(0..3), "one\r\n\r\ntwo three");
+        assert_eq!(lines.words(0..4), 4);
+        assert!(lines.is_blank(1));
+        assert_eq!([0, 4, 5, 7, 20].map(|offset| lines.at_offset(offset)), [0, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn trims_blank_edges() {
+        let lines = Lines::new("\n \na\n\nb\n\n");
+        assert_eq!(lines.trim(0..6), 2..5);
+        assert!(lines.trim(0..2).is_empty());
+    }
+}

@@ -1,0 +1,111 @@
+//! What holds for the chunks of any document.
+
+use proptest::prelude::*;
+
+use super::{Chunk, Format, MAX_BYTES, split};
+
+const FORMATS: [Format; 4] = [Format::Markdown, Format::Json, Format::Yaml, Format::Text];
+
+/// The lines of a document as this test, not the chunker, sees them.
+fn document_lines(content: &str) -> Vec<&str> {
+    let content = content.strip_prefix('\u{feff}').unwrap_or(content);
+    content.split_inclusive('\n').collect()
+}
+
+fn check(format: Format, content: &str) {
+    let lines = document_lines(content);
+    let chunks = split(format, content);
+    let mut covered = vec![false; lines.len()];
+    let mut last_end = 0;
+    for (index, chunk) in chunks.iter().enumerate() {
+        let (start, end) = (chunk.start_line as usize, chunk.end_line as usize);
+        assert!(1 <= start && start <= end && end <= lines.len(), "{start}..={end} of {}", lines.len());
+        assert!(chunk.text.len() <= MAX_BYTES);
+        assert!(!chunk.text.trim().is_empty());
+
+        let text = lines[start - 1..end].concat();
+        let body = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
+        let is_piece = body.len() > MAX_BYTES;
+        let continues = index > 0 && is_piece && same_lines(chunk, &chunks[index - 1]);
+        assert!(continues || start > last_end, "{format:?}: line {start} after {last_end}");
+        last_end = end;
+
+        if is_piece {
+            assert!(start == end && body.contains(&chunk.text));
+        } else {
+            assert_eq!(chunk.text, body, "{format:?}");
+        }
+        covered[start - 1..end].fill(true);
+    }
+    for (line, covered) in lines.iter().zip(covered) {
+        assert!(covered || line.trim().is_empty(), "{format:?}: {line:?} is in no chunk");
+    }
+}
+
+fn same_lines(left: &Chunk, right: &Chunk) -> bool {
+    (left.start_line, left.end_line) == (right.start_line, right.end_line)
+}
+
+/// A line of Markdown, YAML or JSON, or something between.
+fn line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[a-z ]{0,80}",
+        2 => Just(String::new()),
+        1 => "#{1,7} [a-zé`*]{0,12}",
+        1 => "(```|~~~)(rust)?",
+        1 => "(---|===|\\.\\.\\.|\\* \\* \\*)",
+        1 => "\\| [a-z]{1,4} \\| [a-z]{1,4} \\|",
+        1 => Just("|---|---|".to_owned()),
+        1 => " {0,5}[-*>] [a-z# ]{0,20}",
+        1 => " {0,6}[a-z]{1,5}:( [|>a-z\"#]{0,5})?",
+        1 => "<(pre|div|!--|/pre|/div)>?",
+        1 => "[{}\\[\\],:\"a1 ]{0,12}",
+        1 => "(word ){60,120}",
+    ]
+}
+
+fn document() -> impl Strategy<Value = String> {
+    let line_end = prop_oneof![Just("\n"), Just("\r\n"), Just("\n\n"), Just("\r")];
+    prop::collection::vec((line(), line_end), 0..60)
+        .prop_map(|lines| lines.into_iter().flat_map(|(line, end)| [line, end.to_owned()]).collect())
+}
+
+/// JSON that parses, over lines.
+fn json() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(serde_json::Value::from),
+        any::<i32>().prop_map(serde_json::Value::from),
+        "(\\PC{0,20}|(word ){100})".prop_map(serde_json::Value::from),
+    ];
+    let value = leaf.prop_recursive(8, 128, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(serde_json::Value::from),
+            prop::collection::btree_map("\\PC{0,8}", inner, 0..6)
+                .prop_map(|members| serde_json::Value::Object(members.into_iter().collect())),
+        ]
+    });
+    value.prop_map(|value| serde_json::to_string_pretty(&value).unwrap())
+}
+
+proptest! {
+    #[test]
+    fn any_string_is_covered(content in any::<String>()) {
+        FORMATS.iter().for_each(|format| check(*format, &content));
+    }
+
+    #[test]
+    fn any_document_is_covered(content in document()) {
+        FORMATS.iter().for_each(|format| check(*format, &content));
+    }
+
+    #[test]
+    fn any_json_is_covered(content in json()) {
+        FORMATS.iter().for_each(|format| check(*format, &content));
+    }
+
+    #[test]
+    fn giant_lines_are_covered(lines in prop::collection::vec("[a漢 ]{1,3}", 1..4), times in 1usize..9000) {
+        let content = lines.iter().map(|line| line.repeat(times)).collect::<Vec<_>>().join("\n");
+        FORMATS.iter().for_each(|format| check(*format, &content));
+    }
+}

@@ -1,0 +1,240 @@
+//! What every [`LexicalIndex`] must do. Each check gets an empty engine of two dimensions.
+
+use std::collections::HashSet;
+
+use uuid::Uuid;
+
+use super::{
+    Batch, ChunkId, Counts, Cursor, IndexedChunk, IndexedDocument, LexicalIndex, LexicalQuery, ParsedQuery,
+};
+
+/// The name of a check and the check.
+pub(crate) type Check = (&'static str, fn(&dyn LexicalIndex));
+
+/// All checks.
+pub(crate) const CHECKS: &[Check] = &[
+    ("finds words in every part", finds_words_in_every_part),
+    ("ranks and orders", ranks_and_orders),
+    ("stems and ignores case", stems_and_ignores_case),
+    ("requires phrases", requires_phrases),
+    ("leaves out exclusions", leaves_out_exclusions),
+    ("finds nothing without words", finds_nothing_without_words),
+    ("replaces a document whole", replaces_a_document_whole),
+    ("deletes before it adds", deletes_before_it_adds),
+    ("keeps workspaces apart", keeps_workspaces_apart),
+    ("filters by container", filters_by_container),
+    ("returns stored chunks in order", returns_stored_chunks_in_order),
+    ("keeps cursors", keeps_cursors),
+    ("forgets a workspace", forgets_a_workspace),
+    ("tells which chunks are excluded", tells_which_chunks_are_excluded),
+];
+
+pub(crate) const WORKSPACE: Uuid = Uuid::from_u128(1);
+const OTHER_WORKSPACE: Uuid = Uuid::from_u128(2);
+
+pub(crate) fn id(document: u128, ordinal: u32) -> ChunkId {
+    ChunkId { document: Uuid::from_u128(document), ordinal }
+}
+
+/// A document at the root whose chunks hold the given texts.
+pub(crate) fn document(number: u128, texts: &[&str]) -> IndexedDocument {
+    let chunk = |text: &&str| IndexedChunk {
+        text: (*text).to_owned(),
+        heading_path: Vec::new(),
+        start_line: 1,
+        end_line: 1,
+        embedding: vec![1.0, 0.0],
+    };
+    IndexedDocument {
+        workspace: WORKSPACE,
+        document: Uuid::from_u128(number),
+        container: None,
+        kind: "file".to_owned(),
+        title: String::new(),
+        content_hash: "hash".to_owned(),
+        version: 1,
+        updated_at: 0,
+        chunks: texts.iter().map(chunk).collect(),
+    }
+}
+
+pub(crate) fn add(index: &dyn LexicalIndex, documents: Vec<IndexedDocument>) {
+    index.apply(Batch { documents, ..Batch::default() }).unwrap();
+}
+
+pub(crate) fn found(index: &dyn LexicalIndex, text: &str) -> Vec<ChunkId> {
+    found_within(index, text, None)
+}
+
+fn found_within(index: &dyn LexicalIndex, text: &str, containers: Option<&HashSet<Uuid>>) -> Vec<ChunkId> {
+    let words = ParsedQuery::parse(text);
+    let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers, limit: 10 };
+    let hits = index.search(&query).unwrap();
+    assert!(hits.is_sorted_by(|a, b| a.score > b.score || (a.score == b.score && a.chunk < b.chunk)));
+    hits.into_iter().map(|hit| hit.chunk).collect()
+}
+
+fn finds_words_in_every_part(index: &dyn LexicalIndex) {
+    let mut first = document(1, &["the body speaks of apples"]);
+    first.title = "orchard guide".to_owned();
+    first.chunks[0].heading_path = vec!["Growing".to_owned(), "Pruning".to_owned()];
+    add(index, vec![first, document(2, &["something else"])]);
+    for word in ["apples", "orchard", "growing", "pruning", "nothing apples"] {
+        assert_eq!(found(index, word), [id(1, 0)], "{word}");
+    }
+    assert_eq!(found(index, "pears"), []);
+}
+
+fn ranks_and_orders(index: &dyn LexicalIndex) {
+    let filler = document(9, &["unrelated text of the same length"]);
+    add(index, vec![document(1, &["cache", "cache eviction"]), document(2, &["cache"]), filler]);
+    assert_eq!(found(index, "eviction cache"), [id(1, 1), id(1, 0), id(2, 0)]);
+    let words = ParsedQuery::parse("cache");
+    let query = |limit| LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, limit };
+    assert_eq!(index.search(&query(2)).unwrap().len(), 2);
+    assert!(index.search(&query(0)).unwrap().is_empty());
+}
+
+fn stems_and_ignores_case(index: &dyn LexicalIndex) {
+    add(index, vec![document(1, &["Deployments are being CONFIGURED"])]);
+    for word in ["deployment", "Configure", "configuring"] {
+        assert_eq!(found(index, word), [id(1, 0)], "{word}");
+    }
+}
+
+fn requires_phrases(index: &dyn LexicalIndex) {
+    let mut titled = document(3, &["about nothing"]);
+    titled.title = "rate limit".to_owned();
+    add(index, vec![document(1, &["the rate limit of reads"]), document(2, &["limit the rate"]), titled]);
+    assert_eq!(HashSet::from_iter(found(index, "\"rate limit\"")), HashSet::from([id(1, 0), id(3, 0)]));
+    assert_eq!(found(index, "reads \"rate limit\"").first(), Some(&id(1, 0)));
+    assert_eq!(found(index, "reads \"limit rate\""), []);
+    assert_eq!(found(index, "\"limit of reads\""), [id(1, 0)]);
+    assert_eq!(found(index, "\"limit reads\""), []);
+}
+
+fn leaves_out_exclusions(index: &dyn LexicalIndex) {
+    add(index, vec![document(1, &["red apple", "green apple"]), document(2, &["apple pie with cream"])]);
+    assert_eq!(found(index, "apple -green -\"pie with cream\""), [id(1, 0)]);
+    assert_eq!(found(index, "apple -\"pie cream\"").len(), 3);
+    assert_eq!(found(index, "\"red apple\" -red"), []);
+    assert_eq!(found(index, "apple -the").len(), 3);
+}
+
+fn finds_nothing_without_words(index: &dyn LexicalIndex) {
+    add(index, vec![document(1, &["some text, not the other"])]);
+    for text in ["", "-other", "\"\"", "the", "\"to be\"", "- * (", "-\""] {
+        assert_eq!(found(index, text), [], "{text:?}");
+    }
+}
+
+fn replaces_a_document_whole(index: &dyn LexicalIndex) {
+    add(index, vec![document(1, &["alpha", "beta", "gamma"]), document(2, &["alpha"])]);
+    add(index, vec![document(1, &["beta"])]);
+    assert_eq!(found(index, "alpha beta gamma"), [id(1, 0), id(2, 0)]);
+    assert_eq!(found(index, "alpha"), [id(2, 0)]);
+    assert_eq!(index.counts(WORKSPACE).unwrap(), Counts { documents: 2, chunks: 2 });
+    add(index, vec![document(1, &[])]);
+    assert_eq!(index.counts(WORKSPACE).unwrap(), Counts { documents: 1, chunks: 1 });
+    add(index, vec![document(2, &["old"]), document(2, &["new"])]);
+    assert_eq!(found(index, "old new"), [id(2, 0)]);
+}
+
+fn deletes_before_it_adds(index: &dyn LexicalIndex) {
+    add(index, vec![document(1, &["alpha"]), document(2, &["alpha"])]);
+    let deletions = [1, 2, 3].map(|number| (WORKSPACE, Uuid::from_u128(number))).to_vec();
+    let documents = vec![document(2, &["alpha again"])];
+    index.apply(Batch { documents, deletions, cursors: Vec::new() }).unwrap();
+    assert_eq!(found(index, "alpha"), [id(2, 0)]);
+}
+
+fn keeps_workspaces_apart(index: &dyn LexicalIndex) {
+    let mut other = document(2, &["alpha"]);
+    other.workspace = OTHER_WORKSPACE;
+    add(index, vec![document(1, &["alpha"]), other]);
+    assert_eq!(found(index, "alpha"), [id(1, 0)]);
+    assert!(index.chunks(WORKSPACE, &[id(2, 0)]).unwrap().is_empty());
+    let words = ParsedQuery::parse("-alpha");
+    assert!(index.excluded(WORKSPACE, &words, &[id(2, 0)]).unwrap().is_empty());
+    let deletions = vec![(WORKSPACE, Uuid::from_u128(2))];
+    index.apply(Batch { deletions, ..Batch::default() }).unwrap();
+    assert_eq!(index.counts(OTHER_WORKSPACE).unwrap(), Counts { documents: 1, chunks: 1 });
+    assert_eq!(index.counts(Uuid::from_u128(3)).unwrap(), Counts::default());
+}
+
+fn filters_by_container(index: &dyn LexicalIndex) {
+    let [folder, source, unused] = [11, 12, 13].map(Uuid::from_u128);
+    let mut in_folder = document(1, &["alpha"]);
+    in_folder.container = Some(folder);
+    let mut in_source = document(2, &["alpha"]);
+    in_source.container = Some(source);
+    add(index, vec![in_folder.clone(), in_source, document(3, &["alpha"])]);
+    assert_eq!(found_within(index, "alpha", Some(&HashSet::from([folder]))), [id(1, 0)]);
+    assert_eq!(
+        found_within(index, "alpha", Some(&HashSet::from([folder, source, unused]))),
+        [id(1, 0), id(2, 0)]
+    );
+    assert_eq!(found_within(index, "alpha", Some(&HashSet::new())), []);
+    in_folder.container = Some(unused);
+    add(index, vec![in_folder]);
+    assert_eq!(found_within(index, "alpha", Some(&HashSet::from([folder]))), []);
+}
+
+fn returns_stored_chunks_in_order(index: &dyn LexicalIndex) {
+    let mut first = document(1, &["one\n\n  two", "three"]);
+    first.title = "Guide".to_owned();
+    first.container = Some(Uuid::from_u128(11));
+    first.version = 7;
+    first.updated_at = -5;
+    first.chunks[0].heading_path = vec!["Top".to_owned(), "Sub".to_owned()];
+    first.chunks[0].start_line = 3;
+    first.chunks[0].end_line = 5;
+    add(index, vec![first.clone(), document(2, &["other"])]);
+    let chunks = index.chunks(WORKSPACE, &[id(2, 0), id(1, 9), id(1, 0), id(1, 1)]).unwrap();
+    let order: Vec<ChunkId> = chunks.iter().map(|chunk| chunk.id).collect();
+    assert_eq!(order, [id(2, 0), id(1, 0), id(1, 1)]);
+    let stored = &chunks[1];
+    assert_eq!(stored.text, "one\n\n  two");
+    assert_eq!(stored.heading_path, first.chunks[0].heading_path);
+    assert_eq!((stored.start_line, stored.end_line), (3, 5));
+    assert_eq!((&stored.title, &stored.kind), (&first.title, &first.kind));
+    assert_eq!((stored.container, &stored.content_hash), (first.container, &first.content_hash));
+    assert_eq!((stored.version, stored.updated_at), (7, -5));
+    assert_eq!(chunks[2].heading_path, Vec::<String>::new());
+}
+
+fn keeps_cursors(index: &dyn LexicalIndex) {
+    assert_eq!(index.cursor("content", WORKSPACE), 0);
+    let cursor = |feed: &str, workspace, position| Cursor { feed: feed.to_owned(), workspace, position };
+    let cursors = vec![cursor("content", WORKSPACE, 5), cursor("ingest", WORKSPACE, 2)];
+    index.apply(Batch { cursors, ..Batch::default() }).unwrap();
+    let cursors = vec![cursor("content", WORKSPACE, 6), cursor("content", OTHER_WORKSPACE, 1)];
+    index.apply(Batch { cursors, ..Batch::default() }).unwrap();
+    assert_eq!(index.cursor("content", WORKSPACE), 6);
+    assert_eq!(index.cursor("ingest", WORKSPACE), 2);
+    assert_eq!(index.cursors()["content"].len(), 2);
+}
+
+fn forgets_a_workspace(index: &dyn LexicalIndex) {
+    add(index, vec![document(1, &["kept zebra"])]);
+    let foreign = IndexedDocument { workspace: OTHER_WORKSPACE, ..document(2, &["lost zebra"]) };
+    let cursor = |workspace| Cursor { feed: "content".to_owned(), workspace, position: 7 };
+    let cursors = vec![cursor(OTHER_WORKSPACE), cursor(WORKSPACE)];
+    index.apply(Batch { documents: vec![foreign], cursors, ..Batch::default() }).unwrap();
+    assert_eq!(index.counts(OTHER_WORKSPACE).unwrap().chunks, 1);
+
+    index.forget(OTHER_WORKSPACE).unwrap();
+    assert_eq!(index.counts(OTHER_WORKSPACE).unwrap(), Counts::default());
+    assert_eq!((index.cursor("content", OTHER_WORKSPACE), index.cursor("content", WORKSPACE)), (0, 7));
+    assert_eq!(found(index, "zebra"), [id(1, 0)]);
+}
+
+fn tells_which_chunks_are_excluded(index: &dyn LexicalIndex) {
+    add(index, vec![document(1, &["red apple", "green apple", "green pear"]), document(2, &["green"])]);
+    let candidates = [id(1, 0), id(1, 1), id(1, 2), id(7, 0)];
+    let excluded = |text| index.excluded(WORKSPACE, &ParsedQuery::parse(text), &candidates).unwrap();
+    assert_eq!(excluded("-green"), HashSet::from([id(1, 1), id(1, 2)]));
+    assert_eq!(excluded("fruit -\"green apple\" -red"), HashSet::from([id(1, 0), id(1, 1)]));
+    assert_eq!(excluded("green"), HashSet::new());
+    assert_eq!(excluded("-the"), HashSet::new());
+}

@@ -1,0 +1,203 @@
+//! Keeps the index up with the feeds of the owners.
+//!
+//! Each workspace is caught up by one task at a time: the one that the watch woke, or a search that waits for a write.
+//! Changes and the cursor are applied together, so a crash costs a replay and never a fact.
+
+mod prepare;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cairn_proto::document::v1::DocumentRef;
+use cairn_proto::feed::v1::{Change, Kind, Op};
+use cairn_proto::ids::WorkspaceId;
+use futures::StreamExt as _;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::embed::Embedder;
+use crate::error::Error;
+use crate::index::{Batch, Cursor, Index, LexicalIndex as _};
+use crate::owners::Owner;
+
+/// Changes that are read, cut, embedded and committed at once: as many as the documents that ReadDocuments takes.
+const CHANGES_A_BATCH: usize = 100;
+/// The pause before a broken watch is opened again.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+/// Workspaces that are caught up at the same time; more would only fight over the cores.
+const WORKSPACES_AT_ONCE: usize = 4;
+
+/// Applies the feeds to the index; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Indexer(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    index: Arc<Index>,
+    embedder: Arc<dyn Embedder>,
+    owners: Vec<Owner>,
+    lanes: Mutex<HashMap<(&'static str, WorkspaceId), Arc<Lane>>>,
+}
+
+/// What is known of one feed of one workspace.
+#[derive(Debug, Default)]
+struct Lane {
+    /// The newest position heard of.
+    head: AtomicU64,
+    /// Held by whoever applies.
+    applying: tokio::sync::Mutex<()>,
+}
+
+impl Indexer {
+    /// An indexer of these owners' documents.
+    pub fn new(index: Arc<Index>, embedder: Arc<dyn Embedder>, owners: Vec<Owner>) -> Self {
+        Self(Arc::new(Inner { index, embedder, owners, lanes: Mutex::default() }))
+    }
+
+    /// The owner of the feed with that name.
+    pub fn owner(&self, feed: &str) -> Option<&Owner> {
+        self.0.owners.iter().find(|owner| owner.feed == feed)
+    }
+
+    /// How many changes of the workspace the index is known to be behind, over all feeds.
+    pub fn lag(&self, workspace: WorkspaceId) -> u64 {
+        let behind = |owner: &Owner| {
+            let head = self.lane(owner.feed, workspace).head.load(Ordering::Acquire);
+            head.saturating_sub(self.0.index.cursor(owner.feed, workspace.0))
+        };
+        self.0.owners.iter().map(behind).sum()
+    }
+
+    /// Follows all feeds until the shutdown.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        let follow = |owner: Owner| async {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.follow(owner) => {}
+            }
+        };
+        futures::future::join_all(self.0.owners.iter().cloned().map(follow)).await;
+    }
+
+    async fn follow(&self, owner: Owner) {
+        loop {
+            if let Err(error) = self.follow_once(&owner).await {
+                tracing::warn!(feed = owner.feed, %error, "the feed cannot be followed; trying again");
+            }
+            tokio::time::sleep(RECONNECT_PAUSE).await;
+        }
+    }
+
+    async fn follow_once(&self, owner: &Owner) -> Result<(), Error> {
+        let heads = owner.watch().await?;
+        heads
+            .for_each_concurrent(WORKSPACES_AT_ONCE, |moved| async {
+                let Ok(moved) = moved else { return };
+                let Ok(workspace) = moved.workspace_id.parse::<WorkspaceId>() else { return };
+                if let Err(error) = self.follow_head(owner, workspace, moved.position).await {
+                    tracing::warn!(feed = owner.feed, %workspace, %error, "a workspace cannot be indexed now");
+                }
+            })
+            .await;
+        Ok(())
+    }
+
+    async fn follow_head(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<(), Error> {
+        let lane = self.lane(owner.feed, workspace);
+        lane.head.fetch_max(position, Ordering::AcqRel);
+        let cursor = self.0.index.cursor(owner.feed, workspace.0);
+        // A head may be told late, so only the owner itself can say that its feed has gone back.
+        if position < cursor && owner.read_feed(workspace, cursor).await?.head < cursor {
+            self.start_over(owner, workspace).await?;
+        }
+        self.reach(owner, workspace, position).await?;
+        Ok(())
+    }
+
+    /// Forgets a workspace whose owner was restored from an older copy: what the index took from positions that are
+    /// given out anew is not what stands there now.
+    async fn start_over(&self, owner: &Owner, workspace: WorkspaceId) -> Result<(), Error> {
+        tracing::warn!(feed = owner.feed, %workspace, "the feed has gone back; indexing the workspace anew");
+        let lane = self.lane(owner.feed, workspace);
+        let _applying = lane.applying.lock().await;
+        lane.head.store(0, Ordering::Release);
+        let index = Arc::clone(&self.0.index);
+        tokio::task::spawn_blocking(move || index.forget(workspace.0)).await??;
+        Ok(())
+    }
+
+    /// Returns when the index has applied the workspace's feed up to the position, or at once with `false` when the
+    /// feed has no such position.
+    ///
+    /// The work goes on when the caller stops waiting: a batch that is under way must not meet a second one of the
+    /// same workspace.
+    ///
+    /// # Errors
+    /// When the owner does not answer or the index fails; the index stays as it was.
+    pub async fn reach(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<bool, Error> {
+        if self.0.index.cursor(owner.feed, workspace.0) >= position {
+            return Ok(true);
+        }
+        let indexer = self.clone();
+        let owner = owner.clone();
+        tokio::spawn(async move { indexer.apply_until(&owner, workspace, position).await }).await?
+    }
+
+    async fn apply_until(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<bool, Error> {
+        let lane = self.lane(owner.feed, workspace);
+        let _applying = lane.applying.lock().await;
+        while self.0.index.cursor(owner.feed, workspace.0) < position {
+            let before = self.0.index.cursor(owner.feed, workspace.0);
+            let answer = owner.read_feed(workspace, before).await?;
+            if answer.changes.is_empty() {
+                return Ok(false);
+            }
+            lane.head.fetch_max(answer.head, Ordering::AcqRel);
+            for changes in answer.changes.chunks(CHANGES_A_BATCH) {
+                self.apply(owner, workspace, changes).await?;
+            }
+        }
+        Ok(true)
+    }
+
+    async fn apply(&self, owner: &Owner, workspace: WorkspaceId, changes: &[Change]) -> Result<(), Error> {
+        let Some(last) = changes.last() else { return Ok(()) };
+        let touched = touched_documents(changes);
+        let refs = touched.iter().map(|(_, reference)| reference.clone()).collect();
+        let live = owner.read_documents(workspace, refs).await?;
+        // What the owner no longer gives out is gone, and so is what it gives out anew: replaced, not merged.
+        let deletions = touched.into_iter().map(|(document, _)| (workspace.0, document)).collect();
+        let cursor = Cursor { feed: owner.feed.to_owned(), workspace: workspace.0, position: last.position };
+
+        let inner = Arc::clone(&self.0);
+        let runtime = tokio::runtime::Handle::current();
+        let applied = tokio::task::spawn_blocking(move || {
+            let documents = runtime.block_on(prepare::documents(workspace, live, inner.embedder.as_ref()))?;
+            Ok::<_, Error>(inner.index.apply(Batch { documents, deletions, cursors: vec![cursor] })?)
+        });
+        applied.await?
+    }
+
+    fn lane(&self, feed: &'static str, workspace: WorkspaceId) -> Arc<Lane> {
+        let mut lanes = self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(lanes.entry((feed, workspace)).or_default())
+    }
+}
+
+/// The documents that changes name, each once. Folders are none: where a document stands is the owner's to say.
+fn touched_documents(changes: &[Change]) -> Vec<(Uuid, DocumentRef)> {
+    let mut touched: HashMap<Uuid, DocumentRef> = HashMap::new();
+    for change in changes {
+        let indexed = match change.kind() {
+            Kind::File | Kind::Memory | Kind::Record | Kind::SourceDocument | Kind::Ingested => true,
+            Kind::Folder | Kind::Database | Kind::Unspecified => false,
+        };
+        let known = matches!(change.op(), Op::Upsert | Op::Delete);
+        if let (true, true, Ok(id)) = (indexed, known, Uuid::try_parse(&change.item_id)) {
+            touched.insert(id, DocumentRef { kind: change.kind, id: change.item_id.clone() });
+        }
+    }
+    touched.into_iter().collect()
+}

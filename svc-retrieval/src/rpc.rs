@@ -1,0 +1,3 @@
+//! The gRPC face: decode, authorize, call, encode.
+
+mod search;

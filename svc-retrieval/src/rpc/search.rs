@@ -1,0 +1,24 @@
+//! SearchService.
+
+use cairn_chassis::call::Call;
+use cairn_chassis::identity::Permission;
+use cairn_proto::retrieval::v1::search_service_server::SearchService;
+use cairn_proto::retrieval::v1::{SearchContextRequest, SearchContextResponse};
+use tonic::{Request, Response, Status};
+
+use crate::Service;
+use crate::search::SearchRequest;
+
+#[tonic::async_trait]
+impl SearchService for Service {
+    async fn search_context(
+        &self,
+        request: Request<SearchContextRequest>,
+    ) -> Result<Response<SearchContextResponse>, Status> {
+        let identity = self.verifier().authenticate(request.metadata()).await?;
+        identity.require(Permission::Read)?;
+        let call = Call::from_metadata(request.metadata());
+        let checked = SearchRequest::try_from(request.into_inner())?;
+        Ok(Response::new(self.searcher().search(&identity, &call, checked).await?))
+    }
+}

@@ -1,0 +1,237 @@
+//! A search request in the service's own words, and its rules (spec 4.4).
+
+use std::time::Duration;
+
+use cairn_chassis::status::Violation;
+use cairn_proto::retrieval::v1::{self as proto, SearchContextRequest};
+
+use super::{DEFAULT_WAIT, MAX_WAIT};
+use crate::error::Error;
+
+/// Characters of a query or a sub-query; longer ones are a mistake and cost every list.
+const MAX_QUERY_CHARACTERS: usize = 10_000;
+const DEFAULT_LIMIT: usize = 10;
+const MAX_LIMIT: usize = 50;
+const MAX_SUBQUERIES: usize = 8;
+
+/// Which lists answer the query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// Words alone.
+    Keyword,
+    /// Meaning alone.
+    Semantic,
+    /// Both, fused.
+    Hybrid,
+}
+
+/// How far connected sources are consulted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Retained content only.
+    Fast,
+    /// Also the catalogs.
+    Balanced,
+    /// Also live sources.
+    Fresh,
+}
+
+/// Where a sub-query goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubqueryKind {
+    /// Full-text search.
+    Lex,
+    /// Vector search with a question.
+    Vec,
+    /// Vector search with a hypothetical answer.
+    Hyde,
+}
+
+impl SubqueryKind {
+    /// The spelling of the spec.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Lex => "lex",
+            Self::Vec => "vec",
+            Self::Hyde => "hyde",
+        }
+    }
+}
+
+/// A typed sub-query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subquery {
+    /// Where it goes.
+    pub kind: SubqueryKind,
+    /// Its text.
+    pub text: String,
+}
+
+/// A write that the search must see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct After {
+    /// The feed's name.
+    pub feed: String,
+    /// The position in it.
+    pub position: u64,
+}
+
+/// A checked search request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchRequest {
+    /// The query, in websearch syntax.
+    pub query: String,
+    /// Which lists answer it when there are no sub-queries.
+    pub strategy: Strategy,
+    /// The sub-queries.
+    pub searches: Vec<Subquery>,
+    /// How far sources are consulted.
+    pub mode: Mode,
+    /// The connected sources to search in; empty for everything.
+    pub source_ids: Vec<String>,
+    /// Results at most, 1 to 50.
+    pub limit: usize,
+    /// Scores below are dropped.
+    pub min_score: f64,
+    /// Approximate tokens of content at most.
+    pub token_budget: Option<usize>,
+    /// Whether scores are explained.
+    pub explain: bool,
+    /// The writes to wait for.
+    pub after: Vec<After>,
+    /// How long to wait for them.
+    pub max_wait: Duration,
+}
+
+impl TryFrom<SearchContextRequest> for SearchRequest {
+    type Error = Error;
+
+    /// Checks a request; all violations at once.
+    fn try_from(request: SearchContextRequest) -> Result<Self, Error> {
+        let violations = violations(&request);
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations));
+        }
+        let strategy = match request.strategy() {
+            proto::Strategy::Keyword => Strategy::Keyword,
+            proto::Strategy::Semantic => Strategy::Semantic,
+            proto::Strategy::Hybrid | proto::Strategy::Unspecified => Strategy::Hybrid,
+        };
+        let mode = match request.mode() {
+            proto::Mode::Fast => Mode::Fast,
+            proto::Mode::Balanced | proto::Mode::Unspecified => Mode::Balanced,
+            proto::Mode::Fresh => Mode::Fresh,
+        };
+        let max_wait = request
+            .max_wait
+            .as_ref()
+            .map_or(DEFAULT_WAIT, |wait| Duration::try_from(*wait).unwrap_or_default().min(MAX_WAIT));
+        Ok(Self {
+            strategy,
+            searches: request.searches.iter().filter_map(subquery).collect(),
+            mode,
+            limit: limit(&request),
+            min_score: request.min_score.unwrap_or(0.0),
+            token_budget: usize::try_from(request.token_budget).ok().filter(|budget| *budget > 0),
+            explain: request.explain,
+            after: request
+                .after
+                .into_iter()
+                .map(|after| After { feed: after.feed, position: after.position })
+                .collect(),
+            max_wait,
+            query: request.query,
+            source_ids: request.source_ids,
+        })
+    }
+}
+
+fn subquery(proto: &proto::Subquery) -> Option<Subquery> {
+    let kind = match proto.r#type() {
+        proto::SubqueryType::Lex => SubqueryKind::Lex,
+        proto::SubqueryType::Vec => SubqueryKind::Vec,
+        proto::SubqueryType::Hyde => SubqueryKind::Hyde,
+        proto::SubqueryType::Unspecified => return None,
+    };
+    Some(Subquery { kind, text: proto.text.clone() })
+}
+
+fn limit(request: &SearchContextRequest) -> usize {
+    match usize::try_from(request.limit) {
+        Ok(0) | Err(_) => DEFAULT_LIMIT,
+        Ok(limit) => limit,
+    }
+}
+
+fn violations(request: &SearchContextRequest) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    violations.extend(text_violation("query", &request.query));
+    if limit(request) > MAX_LIMIT {
+        violations.push(Violation::new("limit", "out_of_range", format!("must be 1 to {MAX_LIMIT}")));
+    }
+    if request.searches.len() > MAX_SUBQUERIES {
+        let message = format!("must have at most {MAX_SUBQUERIES} sub-queries");
+        violations.push(Violation::new("searches", "too_many", message));
+    }
+    for (place, search) in request.searches.iter().enumerate() {
+        if search.r#type() == proto::SubqueryType::Unspecified {
+            let path = format!("searches[{place}].type");
+            violations.push(Violation::new(path, "invalid", "must be one of lex, vec, hyde"));
+        }
+        violations.extend(text_violation(&format!("searches[{place}].text"), &search.text));
+    }
+    if request.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
+        violations.push(Violation::new("minScore", "out_of_range", "must be 0 to 1: scores are normalised"));
+    }
+    violations
+}
+
+fn text_violation(path: &str, text: &str) -> Option<Violation> {
+    if text.trim().is_empty() {
+        return Some(Violation::new(path, "required", "must not be empty"));
+    }
+    if text.chars().count() > MAX_QUERY_CHARACTERS {
+        let message = format!("must have at most {MAX_QUERY_CHARACTERS} characters");
+        return Some(Violation::new(path, "too_long", message));
+    }
+    if text.contains('\0') {
+        return Some(Violation::new(path, "invalid", "must not contain the character NUL"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_violations_come_at_once() {
+        let request = SearchContextRequest {
+            query: " ".into(),
+            limit: 51,
+            min_score: Some(f64::NAN),
+            searches: vec![proto::Subquery::default(); 9],
+            ..SearchContextRequest::default()
+        };
+        let Err(Error::Invalid(violations)) = SearchRequest::try_from(request) else {
+            panic!("it was accepted")
+        };
+        let paths: Vec<&str> = violations.iter().map(|violation| violation.path.as_str()).collect();
+        for expected in ["query", "limit", "minScore", "searches", "searches[8].type", "searches[0].text"] {
+            assert!(paths.contains(&expected), "{expected} is not in {paths:?}");
+        }
+    }
+
+    #[test]
+    fn the_boundaries_are_accepted() {
+        let request = SearchContextRequest {
+            query: "q".repeat(MAX_QUERY_CHARACTERS),
+            limit: 50,
+            min_score: Some(1.0),
+            ..SearchContextRequest::default()
+        };
+        let checked = SearchRequest::try_from(request).unwrap();
+        assert_eq!((checked.limit, checked.strategy, checked.mode), (50, Strategy::Hybrid, Mode::Balanced));
+        assert_eq!(checked.max_wait, DEFAULT_WAIT);
+    }
+}

@@ -1,0 +1,135 @@
+//! What every [`VectorIndex`] must do. Each check gets an empty engine of two dimensions.
+
+use std::collections::HashSet;
+
+use uuid::Uuid;
+
+use super::{DocumentVectors, Error, UnitVector, VectorIndex, VectorQuery};
+use crate::index::{ChunkId, Hit};
+
+/// The name of a check and the check.
+pub(crate) type Check = (&'static str, fn(&dyn VectorIndex));
+
+/// All checks.
+pub(crate) const CHECKS: &[Check] = &[
+    ("finds the nearest first", finds_the_nearest_first),
+    ("scores are cosines", scores_are_cosines),
+    ("zero vectors never match", zero_vectors_never_match),
+    ("replaces and deletes documents", replaces_and_deletes_documents),
+    ("keeps workspaces apart", keeps_workspaces_apart),
+    ("filters by container", filters_by_container),
+    ("scores given chunks in order", scores_given_chunks_in_order),
+    ("refuses other dimensions", refuses_other_dimensions),
+];
+
+const WORKSPACE: Uuid = Uuid::from_u128(1);
+const OTHER_WORKSPACE: Uuid = Uuid::from_u128(2);
+
+fn id(document: u128, ordinal: u32) -> ChunkId {
+    ChunkId { document: Uuid::from_u128(document), ordinal }
+}
+
+fn vectors(document: u128, container: Option<Uuid>, rows: &[[f32; 2]]) -> DocumentVectors {
+    let rows = (0..).zip(rows).filter_map(|(ordinal, row)| Some((ordinal, UnitVector::new(row)?)));
+    DocumentVectors { document: Uuid::from_u128(document), container, rows: rows.collect() }
+}
+
+fn put(index: &dyn VectorIndex, document: u128, rows: &[[f32; 2]]) {
+    index.upsert(WORKSPACE, vectors(document, None, rows)).unwrap();
+}
+
+fn search(
+    index: &dyn VectorIndex,
+    vector: &[f32],
+    containers: Option<&HashSet<Uuid>>,
+    limit: usize,
+) -> Vec<Hit> {
+    index.search(&VectorQuery { workspace: WORKSPACE, vector, containers, limit }).unwrap()
+}
+
+fn found(index: &dyn VectorIndex, vector: [f32; 2]) -> Vec<ChunkId> {
+    search(index, &vector, None, 10).into_iter().map(|hit| hit.chunk).collect()
+}
+
+fn finds_the_nearest_first(index: &dyn VectorIndex) {
+    put(index, 1, &[[1.0, 0.0], [0.0, 1.0]]);
+    put(index, 2, &[[3.0, 3.0], [3.0, 0.0]]);
+    assert_eq!(found(index, [1.0, 0.1]), [id(1, 0), id(2, 1), id(2, 0), id(1, 1)]);
+    let two: Vec<ChunkId> = search(index, &[0.0, 2.0], None, 2).iter().map(|hit| hit.chunk).collect();
+    assert_eq!(two, [id(1, 1), id(2, 0)]);
+    assert!(search(index, &[1.0, 0.0], None, 0).is_empty());
+}
+
+fn scores_are_cosines(index: &dyn VectorIndex) {
+    put(index, 1, &[[5.0, 0.0], [1.0, 1.0], [-1.0, 0.0]]);
+    let scores: Vec<f32> = search(index, &[2.0, 0.0], None, 10).iter().map(|hit| hit.score).collect();
+    for (score, expected) in scores.iter().zip([1.0, std::f32::consts::FRAC_1_SQRT_2, -1.0]) {
+        assert!((score - expected).abs() < 0.001, "{score} is not {expected}");
+    }
+    assert_eq!(scores.len(), 3);
+}
+
+fn zero_vectors_never_match(index: &dyn VectorIndex) {
+    put(index, 1, &[[0.0, 0.0], [1.0, 0.0]]);
+    assert_eq!(found(index, [1.0, 0.0]), [id(1, 1)]);
+    assert_eq!(found(index, [0.0, 0.0]), []);
+    let scores = index.scores(WORKSPACE, &[0.0, 0.0], &[id(1, 1)]).unwrap();
+    assert_eq!(scores, [Hit { chunk: id(1, 1), score: 0.0 }]);
+}
+
+fn replaces_and_deletes_documents(index: &dyn VectorIndex) {
+    put(index, 1, &[[1.0, 0.0], [0.9, 0.1], [0.8, 0.2]]);
+    put(index, 2, &[[0.5, 0.5], [0.4, 0.6]]);
+    put(index, 1, &[[0.0, 1.0]]);
+    assert_eq!(found(index, [1.0, 0.0]), [id(2, 0), id(2, 1), id(1, 0)]);
+    put(index, 3, &[[1.0, 0.0]]);
+    index.delete(WORKSPACE, Uuid::from_u128(2)).unwrap();
+    index.delete(WORKSPACE, Uuid::from_u128(9)).unwrap();
+    assert_eq!(found(index, [1.0, 0.0]), [id(3, 0), id(1, 0)]);
+    put(index, 3, &[]);
+    index.delete(WORKSPACE, Uuid::from_u128(1)).unwrap();
+    assert_eq!(found(index, [1.0, 0.0]), []);
+}
+
+fn keeps_workspaces_apart(index: &dyn VectorIndex) {
+    put(index, 1, &[[1.0, 0.0]]);
+    index.upsert(OTHER_WORKSPACE, vectors(2, None, &[[1.0, 0.0]])).unwrap();
+    assert_eq!(found(index, [1.0, 0.0]), [id(1, 0)]);
+    assert_eq!(index.scores(WORKSPACE, &[1.0, 0.0], &[id(2, 0)]).unwrap()[0].score, 0.0);
+    index.delete(WORKSPACE, Uuid::from_u128(2)).unwrap();
+    assert!(index.scores(OTHER_WORKSPACE, &[1.0, 0.0], &[id(2, 0)]).unwrap()[0].score > 0.9);
+}
+
+fn filters_by_container(index: &dyn VectorIndex) {
+    let [folder, source] = [11, 12].map(Uuid::from_u128);
+    index.upsert(WORKSPACE, vectors(1, Some(folder), &[[1.0, 0.0]])).unwrap();
+    index.upsert(WORKSPACE, vectors(2, Some(source), &[[1.0, 0.0]])).unwrap();
+    put(index, 3, &[[1.0, 0.0]]);
+    let within = |containers: &[Uuid]| -> Vec<ChunkId> {
+        let containers = containers.iter().copied().collect();
+        search(index, &[1.0, 0.0], Some(&containers), 10).iter().map(|hit| hit.chunk).collect()
+    };
+    assert_eq!(within(&[folder]), [id(1, 0)]);
+    assert_eq!(within(&[folder, source]), [id(1, 0), id(2, 0)]);
+    assert_eq!(within(&[]), []);
+}
+
+fn scores_given_chunks_in_order(index: &dyn VectorIndex) {
+    put(index, 1, &[[1.0, 0.0], [0.0, 1.0]]);
+    let chunks = [id(1, 1), id(7, 0), id(1, 0), id(1, 5)];
+    let scores = index.scores(WORKSPACE, &[1.0, 0.0], &chunks).unwrap();
+    let order: Vec<ChunkId> = scores.iter().map(|hit| hit.chunk).collect();
+    assert_eq!(order, chunks);
+    let scores: Vec<f32> = scores.iter().map(|hit| hit.score.round()).collect();
+    assert_eq!(scores, [0.0, 0.0, 1.0, 0.0]);
+}
+
+fn refuses_other_dimensions(index: &dyn VectorIndex) {
+    let three = [1.0, 0.0, 0.0];
+    let query = VectorQuery { workspace: WORKSPACE, vector: &three, containers: None, limit: 1 };
+    assert!(matches!(index.search(&query), Err(Error::Dimensions { expected: 2, given: 3 })));
+    assert!(index.scores(WORKSPACE, &three, &[]).is_err());
+    let document = Uuid::from_u128(1);
+    let rows = vec![(0, UnitVector::new(&three).unwrap())];
+    assert!(index.upsert(WORKSPACE, DocumentVectors { document, container: None, rows }).is_err());
+}

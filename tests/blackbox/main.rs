@@ -1,0 +1,40 @@
+//! Black-box tests: the real binary, spoken to over its own ports, every scenario on both topologies.
+//!
+//! A scenario is an `async fn name(deployment: &Deployment)` listed in its file's [`scenarios!`]; it runs once against
+//! one process on SQLite and once against six processes on PostgreSQL. All scenarios of a test process share those
+//! two deployments, so each makes its own workspace. What stops or kills something has a deployment of its own.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking; clippy knows that of test functions, but not of their helpers"
+)]
+
+#[macro_use]
+mod support;
+
+mod databases;
+mod doctor;
+mod durability;
+mod errors;
+mod file_versions;
+mod files;
+mod folders;
+mod grpc;
+mod health;
+mod mcp;
+mod mcp_protocol;
+mod mcp_scope;
+mod memories;
+mod openapi;
+mod outage;
+mod scope;
+mod search;
+mod search_freshness;
+mod secrets;
+mod session;
+mod startup;
+mod telemetry;
+mod tokens;
+mod trash;
+mod workspaces;

@@ -1,0 +1,267 @@
+//! Starting `cairn` (contract, "Starting it"), well and badly.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use cairn_chassis::entropy::OsEntropy;
+use cairn_chassis::token_format;
+
+use crate::support::callers::{Anonymous, Caller as _};
+use crate::support::http::{Http, each, items, text};
+use crate::support::prelude::*;
+use crate::support::process::Process;
+use crate::support::runner::{announce_skip, run_alone};
+use crate::support::scratch::Scratch;
+use crate::support::single::SingleProcess;
+
+#[test]
+fn the_first_start_says_how_to_begin() {
+    run_alone(async {
+        let data = Scratch::new();
+        let mut up = SingleProcess::start_on(data.path(), &[]).await;
+        let owner = up.owner().clone();
+        let base_url = up.base_url().to_owned();
+        let printed = up.process_mut().stdout();
+        for part in [&base_url, &owner.email, &owner.password, &owner.token, "curl", "mcpServers", "/mcp"] {
+            assert!(printed.contains(part), "{part} is not in: {printed}");
+        }
+        assert!(token_format::is_well_formed(&owner.token));
+        let files = up.token().get("/api/v1/files").await.expect(200).json();
+        assert!(!items(&files).is_empty(), "the first workspace holds a starter guide");
+        let guide = eventually("the starter guide is found", async || {
+            let body = json!({"query": "How do I add my first file?"});
+            let answer = up.token().post("/api/v1/search_context").json(body).await.expect(200).json();
+            items(&answer["results"]).first().cloned()
+        })
+        .await;
+        assert!(each(&files, "id").contains(&text(&guide, "fileId").as_str()));
+    });
+}
+
+#[test]
+fn a_first_start_that_cannot_keep_its_secrets_makes_no_account() {
+    run_alone(async {
+        let data = Scratch::new();
+        let obstacle = data.path().join("bootstrap.json.new");
+        std::fs::create_dir(&obstacle).unwrap();
+        let mut failed = SingleProcess::launch(data.path(), &[]);
+        assert!(!failed.exit().await.success());
+        assert!(failed.said().contains("the first account's secrets cannot be kept"), "{}", failed.said());
+
+        std::fs::remove_dir(&obstacle).unwrap();
+        let up = SingleProcess::start_on(data.path(), &[]).await;
+        let files = up.token().get("/api/v1/files").await.expect(200).json();
+        assert_eq!(items(&files).len(), 1, "the next start makes the account and its guide");
+    });
+}
+
+#[test]
+fn the_environment_fixes_the_first_account() {
+    run_alone(async {
+        let data = Scratch::new();
+        let token = token_format::generate(&OsEntropy);
+        let environment = [
+            ("CAIRN_BOOTSTRAP_EMAIL", "someone@example.org"),
+            ("CAIRN_BOOTSTRAP_PASSWORD", "a password of several words"),
+            ("CAIRN_BOOTSTRAP_TOKEN", token.as_str()),
+        ];
+        let up = SingleProcess::start_on(data.path(), &environment).await;
+        let owner = up.owner();
+        assert_eq!((owner.email.as_str(), owner.token.as_str()), ("someone@example.org", token.as_str()));
+        up.token().get("/api/v1/files").await.expect(200);
+        let anonymous = Anonymous { http: Http::new(up.base_url()) };
+        let form = json!({"email": "someone@example.org", "password": "a password of several words"});
+        let signed_in = anonymous.post("/api/session").json(form).await;
+        assert_eq!(signed_in.status / 100, 2, "{}", signed_in.text());
+    });
+}
+
+#[test]
+fn a_restart_keeps_everything_but_the_address() {
+    run_alone(async {
+        let data = Scratch::new();
+        let mut first = SingleProcess::start_on(data.path(), &[]).await;
+        let body = json!({"name": "kept.md", "content": "kept", "fileType": "markdown"});
+        let made = first.token().post("/api/v1/files").json(body).await.expect(201).json();
+        let before = bootstrap(data.path());
+        assert!(first.stop().await.success(), "SIGTERM ends it well");
+        assert!(!first.process_mut().stderr().contains("panicked"));
+
+        let second = SingleProcess::start_on(data.path(), &[]).await;
+        let after = bootstrap(data.path());
+        for kept in ["email", "password", "workspaceId", "token"] {
+            assert_eq!(before[kept], after[kept], "{kept}");
+        }
+        assert_eq!(after["baseUrl"], json!(second.base_url()));
+        let path = format!("/api/v1/files/{}", text(&made, "id"));
+        assert_eq!(second.token().get(&path).await.expect(200).json()["content"], "kept");
+        let listed = second.token().get("/api/v1/files").await.expect(200).json();
+        let mut names = each(&listed, "name");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), items(&listed).len(), "the starter guide is written once: {listed}");
+    });
+}
+
+#[test]
+fn secrets_on_disk_are_for_their_owner() {
+    run_alone(async {
+        let data = Scratch::new();
+        for _ in 0..2 {
+            let mut up = SingleProcess::start_on(data.path(), &[]).await;
+            let mode = std::fs::metadata(data.path().join("bootstrap.json")).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+            assert!(up.stop().await.success());
+        }
+    });
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    run_alone(async {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap().to_string();
+        let data = Scratch::new();
+        let said = fails(SingleProcess::launch_at(data.path(), &address)).await;
+        assert!(said.contains(&address) && said.contains("port"), "{said}");
+        SingleProcess::start_on(data.path(), &[]).await.token().get("/api/v1/files").await.expect(200);
+    });
+}
+
+#[test]
+fn a_data_folder_has_one_process() {
+    run_alone(async {
+        let data = Scratch::new();
+        let first = SingleProcess::start_on(data.path(), &[]).await;
+        let said = fails(SingleProcess::launch(data.path(), &[])).await;
+        assert!(said.contains(&data.path().display().to_string()), "{said}");
+        let body = json!({"name": "a", "content": "x", "fileType": "text"});
+        first.token().post("/api/v1/files").json(body).await.expect(201);
+        assert_eq!(
+            bootstrap(data.path())["baseUrl"],
+            json!(first.base_url()),
+            "the second start changed nothing"
+        );
+    });
+}
+
+#[test]
+fn a_data_folder_that_is_none_is_named() {
+    run_alone(async {
+        let folder = Scratch::new();
+        let file = folder.path().join("a-file");
+        std::fs::write(&file, b"mine").unwrap();
+        for path in [file.clone(), file.join("below")] {
+            let said = fails(SingleProcess::launch(&path, &[])).await;
+            assert!(said.contains(&path.display().to_string()), "{said}");
+        }
+        assert_eq!(std::fs::read(&file).unwrap(), b"mine");
+    });
+}
+
+#[test]
+fn a_read_only_data_folder_is_named() {
+    let folder = Scratch::new();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o555)).unwrap();
+    if std::fs::write(folder.path().join("probe"), b"x").is_ok() {
+        return announce_skip("this user may write into a read-only folder (root does)");
+    }
+    run_alone(async {
+        let said = fails(SingleProcess::launch(folder.path(), &[])).await;
+        assert!(said.contains(&folder.path().display().to_string()), "{said}");
+    });
+}
+
+#[test]
+fn a_bootstrap_token_that_is_none_is_refused() {
+    run_alone(async {
+        let data = Scratch::new();
+        let good = token_format::generate(&OsEntropy);
+        let typo: String = good.chars().rev().collect();
+        for odd in ["nonsense", typo.as_str(), "cairn_"] {
+            let said = fails(SingleProcess::launch(data.path(), &[("CAIRN_BOOTSTRAP_TOKEN", odd)])).await;
+            assert!(said.to_lowercase().contains("token"), "{said}");
+            assert!(odd.len() < 10 || !said.contains(odd), "it may be a real secret with a typo: {said}");
+        }
+        let up = SingleProcess::start_on(data.path(), &[("CAIRN_BOOTSTRAP_TOKEN", &good)]).await;
+        assert_eq!(up.owner().token, good, "the refused starts left no account behind");
+        up.token().get("/api/v1/files").await.expect(200);
+    });
+}
+
+#[test]
+fn a_damaged_database_is_named() {
+    run_alone(async {
+        let data = Scratch::new();
+        let mut up = SingleProcess::start_on(data.path(), &[]).await;
+        assert!(up.stop().await.success());
+        let database = data.path().join("content.db");
+        assert!(database.is_file(), "there is a database to damage");
+        for beside in ["content.db-wal", "content.db-shm"] {
+            // SQLite would heal the damage from its log.
+            let _ = std::fs::remove_file(data.path().join(beside));
+        }
+        std::fs::write(&database, b"this is no database, and nobody should write over it").unwrap();
+        let said = fails(SingleProcess::launch(data.path(), &[])).await;
+        assert!(said.contains("content"), "{said}");
+        assert!(std::fs::read(&database).unwrap().starts_with(b"this is no database"));
+    });
+}
+
+#[test]
+fn a_service_wants_the_mesh_secret() {
+    run_alone(async {
+        let data = Scratch::new();
+        let path = data.path().display().to_string();
+        // That a secret is missing, every service sees; that it can be guessed, the one that checks it.
+        for (service, environment) in [
+            ("content", &[][..]),
+            ("auth", &[]),
+            ("auth", &[("CAIRN_MESH_SECRET", "")]),
+            ("auth", &[("CAIRN_MESH_SECRET", "short")]),
+        ] {
+            let any = "127.0.0.1:0";
+            let arguments = ["serve", service, "--listen", any, "--admin-listen", any, "--data", &path];
+            let process =
+                Process::start(&format!("cairn serve {service}"), &arguments.map(str::to_owned), environment);
+            let said = fails(process).await;
+            assert!(
+                ["mesh secret", "mesh-secret", "MESH_SECRET"].iter().any(|name| said.contains(name)),
+                "{said}"
+            );
+        }
+    });
+}
+
+/// What a start that must fail says: an error for a person, and no panic.
+async fn fails(mut process: Process) -> String {
+    let status = process.exit().await;
+    let said = process.stderr();
+    assert!(!status.success(), "it started: {said}");
+    assert!(status.code().is_some(), "it was ended by a signal: {status}: {said}");
+    assert!(!said.contains("panicked"), "{said}");
+    said
+}
+
+fn bootstrap(data: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(data.join("bootstrap.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_service_of_the_mesh_keeps_its_data_folder_to_itself() {
+    run_alone(async {
+        let data = Scratch::new();
+        let folder = data.path().display().to_string();
+        let arguments = ["serve", "content", "--data", &folder, "--listen", "127.0.0.1:0"].map(str::to_owned);
+        let environment = [("CAIRN_MESH_SECRET", "a secret of the mesh, long enough")];
+        let mut first = Process::start("cairn serve content", &arguments, &environment);
+        eventually("the first one listens", async || first.stdout().contains("listening on").then_some(()))
+            .await;
+        let mut second = Process::start("a second cairn serve content", &arguments, &environment);
+        assert!(!second.exit().await.success());
+        assert!(second.said().contains("another cairn process uses the data folder"), "{}", second.said());
+        first.ask_to_stop();
+        assert!(first.exit().await.success());
+    });
+}

@@ -1,0 +1,151 @@
+//! A running Cairn, in either of its two shapes.
+
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use super::callers::{Anonymous, ApiToken, Caller as _, Session};
+use super::http::Http;
+use super::mesh::Mesh;
+use super::single::SingleProcess;
+use super::wait::eventually;
+use super::workspace::Workspace;
+
+/// How the services are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Topology {
+    /// `cairn up`: one process, SQLite.
+    SingleProcess,
+    /// `cairn serve …`: six processes over TCP, PostgreSQL.
+    Mesh,
+}
+
+/// The account and the token that a deployment is born with.
+#[derive(Debug, Clone)]
+pub(crate) struct Owner {
+    pub(crate) email: String,
+    pub(crate) password: String,
+    pub(crate) token: String,
+}
+
+/// A deployment that answers.
+#[derive(Debug)]
+pub(crate) struct Deployment {
+    shape: Shape,
+    owner: Owner,
+    cookie: OnceCell<String>,
+}
+
+#[derive(Debug)]
+enum Shape {
+    SingleProcess(SingleProcess),
+    Mesh(Mesh),
+}
+
+impl Deployment {
+    /// Starts one, or says why this machine cannot run it while nobody insists.
+    pub(crate) async fn start(topology: Topology) -> Result<Self, String> {
+        let (shape, owner) = match topology {
+            Topology::SingleProcess => {
+                let process = SingleProcess::start().await;
+                let owner = process.owner().clone();
+                (Shape::SingleProcess(process), owner)
+            }
+            Topology::Mesh => {
+                let mesh = Mesh::start().await?;
+                let owner = mesh.owner().clone();
+                (Shape::Mesh(mesh), owner)
+            }
+        };
+        let deployment = Self { shape, owner, cookie: OnceCell::new() };
+        deployment.wait_until_ready().await;
+        Ok(deployment)
+    }
+
+    /// The mesh, when this is one.
+    pub(crate) fn mesh(&self) -> Option<&Mesh> {
+        match &self.shape {
+            Shape::SingleProcess(_) => None,
+            Shape::Mesh(mesh) => Some(mesh),
+        }
+    }
+
+    pub(crate) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    pub(crate) fn base_url(&self) -> String {
+        match &self.shape {
+            Shape::SingleProcess(process) => process.base_url().to_owned(),
+            Shape::Mesh(mesh) => mesh.base_url(),
+        }
+    }
+
+    /// The addresses with /metrics, /healthz and /readyz.
+    pub(crate) fn admin_urls(&self) -> Vec<String> {
+        match &self.shape {
+            Shape::SingleProcess(process) => process.admin_url().into_iter().collect(),
+            Shape::Mesh(mesh) => mesh.admin_urls(),
+        }
+    }
+
+    /// Where a service answers gRPC.
+    pub(crate) fn grpc_url(&self, service: &str) -> String {
+        match &self.shape {
+            Shape::SingleProcess(process) => process.grpc_url(),
+            Shape::Mesh(mesh) => mesh.grpc_url(service),
+        }
+    }
+
+    pub(crate) fn http(&self) -> Http {
+        Http::new(&self.base_url())
+    }
+
+    pub(crate) fn anonymous(&self) -> Anonymous {
+        Anonymous { http: self.http() }
+    }
+
+    /// A caller with this secret, whatever it is worth.
+    pub(crate) fn token(&self, secret: &str) -> ApiToken {
+        ApiToken { http: self.http(), secret: secret.to_owned() }
+    }
+
+    /// The first account's session. Scenarios share it, because a sign-in costs what a password hash costs.
+    pub(crate) async fn session(&self) -> Session {
+        let cookie = self.cookie.get_or_init(|| async { self.sign_in().await.cookie }).await;
+        Session { http: self.http(), cookie: cookie.clone() }
+    }
+
+    /// A session of its own, for a scenario that ends it.
+    pub(crate) async fn sign_in(&self) -> Session {
+        let body = json!({"email": self.owner.email, "password": self.owner.password});
+        let reply = self.anonymous().post("/api/session").json(body).await;
+        assert_eq!(reply.status / 100, 2, "sign-in answered {}: {}", reply.status, reply.text());
+        let cookie = reply.header("set-cookie").unwrap_or_else(|| panic!("a sign-in sets no session cookie"));
+        let pair = cookie.split(';').next().unwrap_or_default().to_owned();
+        Session { http: self.http(), cookie: pair }
+    }
+
+    /// A workspace of its own for the caller's scenario.
+    pub(crate) async fn workspace(&self) -> Workspace {
+        Workspace::create(self).await
+    }
+
+    pub(crate) async fn wait_until_ready(&self) {
+        let anonymous = self.anonymous();
+        let probe =
+            async || anonymous.get("/readyz").attempt().await.ok().filter(|reply| reply.status == 200);
+        eventually("the deployment is ready", probe).await;
+    }
+
+    pub(crate) fn show_logs(&self) {
+        match &self.shape {
+            Shape::SingleProcess(process) => process.process().show_log(),
+            Shape::Mesh(mesh) => mesh.show_logs(),
+        }
+    }
+}
+
+/// A text field of a JSON object that must be there.
+pub(crate) fn field(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_else(|| panic!("no `{name}` in {value}")).to_owned()
+}

@@ -1,0 +1,160 @@
+//! A small HTTP client: one request, one reply, and failures that show both.
+
+use std::future::IntoFuture;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use reqwest::{Client, Method, RequestBuilder};
+use serde::Serialize;
+use serde_json::Value;
+
+/// The header that carries a write's position in the change feed.
+pub(crate) const CHANGE: &str = "x-cairn-change";
+
+/// The address of a deployment and the connections to it. A runtime ends with its test, and connections with it, so
+/// every scenario has its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Http {
+    base_url: String,
+    client: Client,
+}
+
+impl Http {
+    pub(crate) fn new(base_url: &str) -> Self {
+        let client =
+            Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        Self { base_url: base_url.to_owned(), client }
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> Request {
+        let label = format!("{method} {path}");
+        Request { label, builder: self.client.request(method, format!("{}{path}", self.base_url)) }
+    }
+}
+
+/// A request being put together; awaiting it sends it.
+#[derive(Debug)]
+#[must_use = "a request is sent by awaiting it"]
+pub(crate) struct Request {
+    label: String,
+    builder: RequestBuilder,
+}
+
+impl Request {
+    pub(crate) fn json(self, body: impl Serialize) -> Self {
+        Self { builder: self.builder.json(&body), ..self }
+    }
+
+    pub(crate) fn body(self, content_type: &str, body: impl Into<Bytes>) -> Self {
+        Self { builder: self.builder.header("content-type", content_type).body(body.into()), ..self }
+    }
+
+    pub(crate) fn header(self, name: &str, value: impl AsRef<str>) -> Self {
+        Self { builder: self.builder.header(name, value.as_ref()), ..self }
+    }
+
+    /// The answer must see this write.
+    pub(crate) fn after(self, change: &str) -> Self {
+        self.header(CHANGE, change)
+    }
+
+    /// Sends it where a refused or broken connection is a possible outcome.
+    pub(crate) async fn attempt(self) -> Result<Reply, String> {
+        let failed = |error: reqwest::Error| format!("{}: {error:?}", self.label);
+        let response = self.builder.send().await.map_err(failed)?;
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let body = response.bytes().await.map_err(failed)?;
+        Ok(Reply { label: self.label, status, headers, body })
+    }
+}
+
+impl IntoFuture for Request {
+    type Output = Reply;
+    type IntoFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.attempt().await.unwrap_or_else(|error| panic!("{error}")) })
+    }
+}
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    label: String,
+    pub(crate) status: u16,
+    pub(crate) headers: reqwest::header::HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Reply {
+    /// Fails unless the answer has this status, and shows the answer.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{} answered: {}", self.label, self.text());
+        self
+    }
+
+    /// Fails unless the answer is the contract's error body with this code; answers the body.
+    #[track_caller]
+    pub(crate) fn expect_error(self, status: u16, code: &str) -> Value {
+        let reply = self.expect(status);
+        let body = reply.json();
+        assert_eq!(body["error"], code, "{} answered: {body}", reply.label);
+        assert!(
+            body["message"].as_str().is_some_and(|text| !text.is_empty()),
+            "no message for a person: {body}"
+        );
+        assert_eq!(body["requestId"].as_str(), reply.header("x-request-id"), "the body's request id: {body}");
+        body
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| {
+            panic!("{}: {} is not JSON ({error}): {}", self.label, self.status, self.text())
+        })
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The position of this write in the change feed.
+    #[track_caller]
+    pub(crate) fn change(&self) -> String {
+        let change = self.header(CHANGE);
+        change.unwrap_or_else(|| panic!("{}: a write without {CHANGE}", self.label)).to_owned()
+    }
+}
+
+/// The `id` of a record.
+#[track_caller]
+pub(crate) fn id(record: &Value) -> String {
+    text(record, "id")
+}
+
+/// A field that must be a string.
+#[track_caller]
+pub(crate) fn text(record: &Value, field: &str) -> String {
+    record[field].as_str().unwrap_or_else(|| panic!("no text `{field}` in {record}")).to_owned()
+}
+
+/// The entries of an array.
+#[track_caller]
+pub(crate) fn items(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("not an array: {value}"))
+}
+
+/// One field of every entry of an array.
+#[track_caller]
+pub(crate) fn each<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
+    items(list)
+        .iter()
+        .map(|item| item[field].as_str().unwrap_or_else(|| panic!("no text `{field}` in {item}")))
+        .collect()
+}

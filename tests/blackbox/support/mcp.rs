@@ -1,0 +1,98 @@
+//! An MCP client of both protocol eras, thin enough to send what no SDK would.
+
+use serde_json::{Value, json};
+
+use super::callers::Caller;
+use super::http::{Reply, Request, items, text};
+
+/// The modern version, named in every request.
+pub(crate) const MODERN: &str = "2026-07-28";
+/// The versions that `initialize` negotiates, newest first.
+pub(crate) const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Where a write's position in the change feed travels.
+pub(crate) const META_CHANGE: &str = "cairn/change";
+
+/// A POST to the endpoint with what every client sends.
+pub(crate) fn post(caller: &impl Caller) -> Request {
+    caller.post("/mcp").header("accept", "application/json, text/event-stream")
+}
+
+/// A JSON-RPC request.
+pub(crate) fn message(id: u64, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// Sends a request as a client of the handshake era does.
+pub(crate) async fn legacy(caller: &impl Caller, method: &str, params: Value) -> Reply {
+    post(caller).header("mcp-protocol-version", LEGACY[0]).json(message(1, method, &params)).await
+}
+
+/// Sends a request as a client of the stateless era does.
+pub(crate) async fn modern(caller: &impl Caller, method: &str, params: Value) -> Reply {
+    let params = with_modern_meta(params);
+    let mut request = post(caller).header("mcp-protocol-version", MODERN).header("mcp-method", method);
+    let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
+    if let Some(name) = name {
+        request = request.header("mcp-name", name);
+    }
+    request.json(message(1, method, &params)).await
+}
+
+/// The parameters with the `_meta` that the stateless era wants.
+pub(crate) fn with_modern_meta(mut params: Value) -> Value {
+    let meta = &mut params["_meta"];
+    meta[META_VERSION] = json!(MODERN);
+    meta[META_CAPABILITIES] = json!({});
+    params
+}
+
+/// The `result` of a request that must succeed.
+#[track_caller]
+pub(crate) fn result(reply: Reply) -> Value {
+    let body = reply.expect(200).json();
+    assert_eq!((&body["jsonrpc"], &body["id"]), (&json!("2.0"), &json!(1)), "{body}");
+    assert!(body.get("error").is_none() && body["result"].is_object(), "{body}");
+    body["result"].clone()
+}
+
+/// The code of the `error` of a request that must fail in the envelope.
+#[track_caller]
+pub(crate) fn error_code(body: &Value) -> i64 {
+    assert!(body.get("result").is_none(), "{body}");
+    assert!(body["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{body}");
+    body["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error in {body}"))
+}
+
+/// Calls a tool that must succeed; answers the whole result.
+pub(crate) async fn call(caller: &impl Caller, tool: &str, arguments: Value) -> Value {
+    let answer = result(legacy(caller, "tools/call", json!({"name": tool, "arguments": arguments})).await);
+    assert_ne!(answer["isError"], json!(true), "{tool}: {answer}");
+    answer
+}
+
+/// Calls a tool that must succeed; answers its text read as JSON.
+pub(crate) async fn call_json(caller: &impl Caller, tool: &str, arguments: Value) -> Value {
+    // What stands in further parts is said about the answer, not in it.
+    let said = text(&call(caller, tool, arguments).await["content"][0], "text");
+    serde_json::from_str(&said).unwrap_or_else(|error| panic!("{tool}: not JSON ({error}): {said}"))
+}
+
+/// Calls a tool that must fail as a tool does; answers what it says to the agent.
+pub(crate) async fn call_error(caller: &impl Caller, tool: &str, arguments: Value) -> String {
+    let answer = result(legacy(caller, "tools/call", json!({"name": tool, "arguments": arguments})).await);
+    assert_eq!(answer["isError"], json!(true), "{tool}: {answer}");
+    text_of(&answer)
+}
+
+/// The text that an agent reads.
+#[track_caller]
+pub(crate) fn text_of(result: &Value) -> String {
+    let parts = items(&result["content"]);
+    let texts: Vec<String> =
+        parts.iter().filter(|part| part["type"] == "text").map(|part| text(part, "text")).collect();
+    assert!(!texts.is_empty(), "no text in {result}");
+    texts.join("\n")
+}

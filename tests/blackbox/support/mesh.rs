@@ -1,0 +1,190 @@
+//! `cairn serve …`: six processes over TCP, each service with a PostgreSQL database of its own.
+
+use std::process::ExitStatus;
+
+use cairn_chassis::entropy::OsEntropy;
+use cairn_chassis::testing::postgres;
+use cairn_chassis::token_format;
+
+use super::deployment::Owner;
+use super::process::Process;
+use super::scratch::Scratch;
+use super::wait::eventually;
+
+/// The services in the order of their start: each after those that it calls.
+pub(crate) const SERVICES: [&str; 5] = ["auth", "content", "ingest", "sync", "retrieval"];
+const GATEWAY: &str = "gateway";
+const ANY_PORT: &str = "127.0.0.1:0";
+
+/// Six running processes.
+#[derive(Debug)]
+pub(crate) struct Mesh {
+    /// In the order of their start; the gateway is the last.
+    members: Vec<Member>,
+    owner: Owner,
+    mesh_secret: String,
+    folder: Scratch,
+    environment: Vec<(&'static str, &'static str)>,
+}
+
+/// One process of the mesh.
+#[derive(Debug)]
+struct Member {
+    service: &'static str,
+    database: Option<String>,
+    address: String,
+    admin: String,
+    process: Process,
+}
+
+impl Mesh {
+    /// Starts all six, or says why this machine cannot run a mesh.
+    pub(crate) async fn start() -> Result<Self, String> {
+        Self::start_with(&[]).await
+    }
+
+    /// As [`Self::start`], with more environment for each process.
+    pub(crate) async fn start_with(environment: &[(&'static str, &'static str)]) -> Result<Self, String> {
+        let mut databases = Vec::new();
+        for service in SERVICES {
+            match postgres::database().await {
+                Ok(url) => databases.push((service, url)),
+                Err(why) if postgres::is_required() => panic!("CAIRN_REQUIRE_ENGINES wants postgres: {why}"),
+                Err(why) => return Err(format!("the mesh needs PostgreSQL: {why}")),
+            }
+        }
+        let owner = Owner {
+            email: "owner@example.com".to_owned(),
+            password: format!("pass {}", token_format::generate(&OsEntropy)),
+            token: token_format::generate(&OsEntropy),
+        };
+        let mesh_secret = token_format::generate(&OsEntropy);
+        let folder = Scratch::new();
+        let environment = environment.to_vec();
+        let mut mesh = Self { members: Vec::new(), owner, mesh_secret, folder, environment };
+        for (service, database) in databases {
+            mesh.start_member(service, Some(database), ANY_PORT).await;
+        }
+        mesh.start_member(GATEWAY, None, ANY_PORT).await;
+        Ok(mesh)
+    }
+
+    async fn start_member(&mut self, service: &'static str, database: Option<String>, listen: &str) {
+        let mut arguments: Vec<String> = ["serve", service, "--listen", listen].map(str::to_owned).to_vec();
+        arguments.extend(["--admin-listen", ANY_PORT].map(str::to_owned));
+        if let Some(url) = &database {
+            let data = self.folder.path().join(service);
+            std::fs::create_dir_all(&data).unwrap();
+            arguments.extend(["--data".to_owned(), data.display().to_string()]);
+            arguments.extend(["--database".to_owned(), url.clone()]);
+        }
+        for member in self.members.iter().filter(|member| ![service, GATEWAY].contains(&member.service)) {
+            arguments.extend([format!("--{}-url", member.service), format!("http://{}", member.address)]);
+        }
+        let mut environment = vec![("CAIRN_MESH_SECRET", self.mesh_secret.as_str())];
+        if service == "auth" {
+            environment.extend([
+                ("CAIRN_BOOTSTRAP_EMAIL", self.owner.email.as_str()),
+                ("CAIRN_BOOTSTRAP_PASSWORD", self.owner.password.as_str()),
+                ("CAIRN_BOOTSTRAP_TOKEN", self.owner.token.as_str()),
+            ]);
+        }
+        environment.extend(self.environment.iter().copied());
+        let mut process = Process::start(&format!("cairn serve {service}"), &arguments, &environment);
+        let what = format!("{service} says where it listens");
+        let (address, admin) = eventually(&what, async || {
+            if let Some(status) = process.ended() {
+                panic!("cairn serve {service} ended with {status}: {}{}", process.stdout(), process.stderr());
+            }
+            announced(service, &process.stdout())
+        })
+        .await;
+        self.members.push(Member { service, database, address, admin, process });
+    }
+
+    /// Kills one service: `kill -9`.
+    pub(crate) fn kill(&mut self, service: &str) {
+        self.member_mut(service).process.kill();
+    }
+
+    /// Asks one service to stop, and does not wait.
+    pub(crate) fn ask_to_stop(&self, service: &str) {
+        self.member(service).process.ask_to_stop();
+    }
+
+    /// Waits until one service has ended.
+    pub(crate) async fn exit(&mut self, service: &str) {
+        self.member_mut(service).process.exit().await;
+    }
+
+    /// Starts a service again where it was, with the database that it had.
+    pub(crate) async fn restart(&mut self, service: &'static str) {
+        let place = self.members.iter().position(|member| member.service == service).unwrap();
+        let old = self.members.remove(place);
+        self.start_member(service, old.database.clone(), &old.address).await;
+    }
+
+    pub(crate) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    pub(crate) fn mesh_secret(&self) -> &str {
+        &self.mesh_secret
+    }
+
+    /// The database of a service.
+    pub(crate) fn database(&self, service: &str) -> &str {
+        self.member(service).database.as_deref().unwrap()
+    }
+
+    pub(crate) fn base_url(&self) -> String {
+        format!("http://{}", self.member(GATEWAY).address)
+    }
+
+    /// Where a service answers gRPC.
+    pub(crate) fn grpc_url(&self, service: &str) -> String {
+        format!("http://{}", self.member(service).address)
+    }
+
+    pub(crate) fn admin_urls(&self) -> Vec<String> {
+        self.members.iter().map(|member| format!("http://{}", member.admin)).collect()
+    }
+
+    /// Asks what still runs to stop: the gateway, then the services in the opposite order of their start.
+    pub(crate) async fn stop(&mut self) -> Vec<ExitStatus> {
+        let mut statuses = Vec::new();
+        for member in self.members.iter_mut().rev() {
+            if member.process.ended().is_none() {
+                member.process.ask_to_stop();
+            }
+            statuses.push(member.process.exit().await);
+        }
+        statuses
+    }
+
+    pub(crate) fn said(&self) -> String {
+        self.members.iter().map(|member| member.process.said()).collect()
+    }
+
+    pub(crate) fn show_logs(&self) {
+        for member in &self.members {
+            member.process.show_log();
+        }
+    }
+
+    fn member(&self, service: &str) -> &Member {
+        self.members.iter().find(|member| member.service == service).unwrap()
+    }
+
+    fn member_mut(&mut self, service: &str) -> &mut Member {
+        self.members.iter_mut().find(|member| member.service == service).unwrap()
+    }
+}
+
+/// Reads `cairn <service> listening on ADDRESS (admin ADDRESS)`.
+fn announced(service: &str, stdout: &str) -> Option<(String, String)> {
+    let start = format!("cairn {service} listening on ");
+    let rest = stdout.lines().find_map(|line| line.strip_prefix(&start))?;
+    let (address, rest) = rest.split_once(" (admin ")?;
+    Some((address.to_owned(), rest.strip_suffix(')')?.to_owned()))
+}

@@ -1,0 +1,58 @@
+//! The harness: deployments, callers, and what scenarios share.
+
+pub(crate) mod callers;
+pub(crate) mod citations;
+pub(crate) mod deployment;
+pub(crate) mod http;
+pub(crate) mod mcp;
+pub(crate) mod mesh;
+pub(crate) mod process;
+pub(crate) mod runner;
+pub(crate) mod scratch;
+pub(crate) mod single;
+pub(crate) mod wait;
+pub(crate) mod workspace;
+
+/// What every scenario file needs.
+pub(crate) mod prelude {
+    pub(crate) use serde_json::{Value, json};
+
+    pub(crate) use super::callers::Caller;
+    pub(crate) use super::deployment::Deployment;
+    pub(crate) use super::wait::{LIMIT, eventually};
+    pub(crate) use super::workspace::Workspace;
+}
+
+/// Turns each `async fn name(deployment: &Deployment)` of the list into two tests, one for each topology.
+///
+/// The functions stand outside the macro, so that rustfmt and editors see them; one that is not listed is dead code,
+/// which clippy refuses.
+macro_rules! scenarios {
+    ($($name:ident),+ $(,)?) => {
+        mod single_process {
+            $(
+                #[test]
+                fn $name() {
+                    crate::support::runner::run(
+                        crate::support::deployment::Topology::SingleProcess,
+                        |deployment| Box::pin(super::$name(deployment)),
+                    );
+                }
+            )+
+        }
+        scenarios!(mesh: $($name),+);
+    };
+    (mesh: $($name:ident),+ $(,)?) => {
+        mod mesh {
+            $(
+                #[test]
+                fn $name() {
+                    crate::support::runner::run(
+                        crate::support::deployment::Topology::Mesh,
+                        |deployment| Box::pin(super::$name(deployment)),
+                    );
+                }
+            )+
+        }
+    };
+}

@@ -1,0 +1,44 @@
+//! A folder that goes with its owner, and with the test process when the owner is never dropped.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+/// Waits for the end of its input, which is the end of the owner or of the test process, and then tidies up. The
+/// processes that write there are killed at the same moment, so one of them may still be at it the first time.
+const JANITOR: &str = "cat >/dev/null; rm -rf \"$0\" 2>/dev/null || { sleep 1; rm -rf \"$0\"; }";
+
+/// A folder for the data of a deployment that may live in a static.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    folder: TempDir,
+    janitor: Child,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let janitor = Command::new("sh")
+            .args(["-c", JANITOR])
+            .arg(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { folder, janitor }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(self.janitor.stdin.take());
+        // An error is of no use here, and the folder's own drop tries once more.
+        let _ = self.janitor.wait();
+    }
+}

@@ -1,0 +1,153 @@
+//! The trash of a workspace (spec 3.1; contract, "Console API").
+
+use crate::support::http::{Reply, each, id, items, text};
+use crate::support::prelude::*;
+
+scenarios![
+    a_deleted_file_is_listed_and_comes_back,
+    a_folder_comes_back_with_what_it_took_along,
+    an_orphan_comes_back_into_the_root,
+    what_is_removed_for_good_is_gone,
+    a_restored_file_is_found_again,
+    the_trash_needs_a_session_of_a_member,
+    the_trash_is_listed_in_parts,
+];
+
+impl Workspace {
+    fn trash(&self, rest: &str) -> String {
+        format!("/api/workspaces/{}/trash{rest}", self.id)
+    }
+
+    async fn in_trash(&self) -> Value {
+        self.session.get(&self.trash("")).await.expect(200).json()
+    }
+
+    async fn put_into_trash(&self, kind: &str, item: &str) {
+        self.token.delete(&format!("/api/v1/{kind}/{item}")).await.expect(204);
+    }
+
+    async fn restore(&self, kind: &str, item: &str) -> Reply {
+        self.session.post(&self.trash(&format!("/{kind}/{item}/restore"))).await
+    }
+}
+
+async fn a_deleted_file_is_listed_and_comes_back(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let folder = workspace.folder("plans", None).await;
+    let file = workspace.file_id("a.md", Some(&folder), "zqkept").await;
+    assert_eq!(workspace.in_trash().await, json!([]));
+    workspace.put_into_trash("files", &file).await;
+    let listed = workspace.in_trash().await;
+    let [item] = items(&listed) else { panic!("{listed}") };
+    assert_eq!(
+        (text(item, "kind"), id(item), text(item, "name")),
+        ("file".into(), file.clone(), "a.md".into())
+    );
+    assert_eq!((text(item, "path"), text(item, "parentId")), ("/plans/a.md".into(), folder.clone()));
+    assert_eq!((item["itemCount"].as_u64(), item.get("expiresAt")), (Some(1), None));
+    assert!(text(item, "deletedAt").ends_with('Z'));
+
+    let restored = workspace.restore("file", &file).await.expect(200);
+    assert!(!restored.change().is_empty());
+    assert_eq!(
+        (text(&restored.json(), "path"), restored.json()["itemCount"].clone()),
+        ("/plans/a.md".into(), json!(1))
+    );
+    let read = workspace.token.get(&format!("/api/v1/files/{file}")).await.expect(200).json();
+    assert_eq!((text(&read, "content"), text(&read, "folderId")), ("zqkept".into(), folder));
+    assert_eq!(workspace.in_trash().await, json!([]));
+    workspace.restore("file", &file).await.expect_error(404, "NOT_FOUND");
+}
+
+async fn a_folder_comes_back_with_what_it_took_along(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let top = workspace.folder("top", None).await;
+    let inner = workspace.folder("inner", Some(&top)).await;
+    let kept = workspace.file_id("kept.md", Some(&inner), "x").await;
+    let earlier = workspace.file_id("earlier.md", Some(&inner), "x").await;
+    workspace.put_into_trash("files", &earlier).await;
+    workspace.put_into_trash("folders", &top).await;
+    let listed = workspace.in_trash().await;
+    assert_eq!(each(&listed, "id"), [top.as_str(), earlier.as_str()], "what went along is not listed");
+    assert_eq!(items(&listed)[0]["itemCount"], 3);
+    workspace.restore("file", &kept).await.expect_error(404, "NOT_FOUND");
+    workspace.restore("folder", &top).await.expect(200);
+    let files = workspace.token.get("/api/v1/files").await.expect(200).json();
+    assert_eq!(each(&files, "path"), ["/top/inner/kept.md"]);
+    assert_eq!(each(&workspace.in_trash().await, "id"), [earlier.as_str()]);
+}
+
+async fn an_orphan_comes_back_into_the_root(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let folder = workspace.folder("gone", None).await;
+    let file = workspace.file_id("a.md", Some(&folder), "x").await;
+    workspace.put_into_trash("files", &file).await;
+    workspace.put_into_trash("folders", &folder).await;
+    workspace.session.delete(&workspace.trash(&format!("/folder/{folder}"))).await.expect(204);
+    let restored = workspace.restore("file", &file).await.expect(200).json();
+    assert_eq!((text(&restored, "path"), restored["parentId"].clone()), ("/a.md".into(), Value::Null));
+}
+
+async fn what_is_removed_for_good_is_gone(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let file = workspace.file_id("a.md", None, "x").await;
+    let path = workspace.trash(&format!("/file/{file}"));
+    workspace.session.delete(&path).await.expect_error(404, "NOT_FOUND");
+    workspace.put_into_trash("files", &file).await;
+    assert!(!workspace.session.delete(&path).await.expect(204).change().is_empty());
+    workspace.session.delete(&path).await.expect_error(404, "NOT_FOUND");
+    workspace.restore("file", &file).await.expect_error(404, "NOT_FOUND");
+    workspace.token.get(&format!("/api/v1/files/{file}")).await.expect_error(404, "NOT_FOUND");
+    assert_eq!(workspace.in_trash().await, json!([]));
+}
+
+async fn a_restored_file_is_found_again(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let file = workspace.file_id("a.md", None, "zqphoenix rises").await;
+    let deleted = workspace.token.delete(&format!("/api/v1/files/{file}")).await.expect(204).change();
+    let search = json!({"query": "zqphoenix", "strategy": "keyword"});
+    assert_eq!(workspace.search_after(&deleted, search.clone()).await["results"], json!([]));
+    let restored = workspace.restore("file", &file).await.expect(200).change();
+    let found = workspace.search_after(&restored, search).await;
+    assert_eq!(each(&found["results"], "fileId"), [file.as_str()]);
+}
+
+async fn the_trash_needs_a_session_of_a_member(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let file = workspace.file_id("a.md", None, "x").await;
+    workspace.put_into_trash("files", &file).await;
+    let restore = workspace.trash(&format!("/file/{file}/restore"));
+    deployment.anonymous().get(&workspace.trash("")).await.expect_error(401, "UNAUTHORIZED");
+    deployment.anonymous().post(&restore).await.expect_error(401, "UNAUTHORIZED");
+    workspace.token.get(&workspace.trash("")).await.expect_error(401, "UNAUTHORIZED");
+    for other in ["0199c0de-0000-7000-8000-000000000001", "x"] {
+        let path = format!("/api/workspaces/{other}/trash");
+        workspace.session.get(&path).await.expect_error(404, "NOT_FOUND");
+    }
+    let elsewhere = deployment.workspace().await;
+    let through = elsewhere.trash(&format!("/file/{file}/restore"));
+    elsewhere.session.post(&through).await.expect_error(404, "NOT_FOUND");
+    for odd in ["/memory/x/restore", &format!("/files/{file}/restore"), &format!("/folder/{file}/restore")] {
+        workspace.session.post(&workspace.trash(odd)).await.expect_error(404, "NOT_FOUND");
+    }
+    let crossed = workspace.session.post(&restore).header("sec-fetch-site", "cross-site").await;
+    crossed.expect_error(403, "ORIGIN_NOT_ALLOWED");
+    assert_eq!(items(&workspace.in_trash().await).len(), 1);
+}
+
+async fn the_trash_is_listed_in_parts(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    for name in ["1", "2", "3"] {
+        let file = workspace.file_id(name, None, "x").await;
+        workspace.put_into_trash("files", &file).await;
+    }
+    let first = workspace.session.get(&workspace.trash("?limit=2")).await.expect(200);
+    assert_eq!((each(&first.json(), "name"), first.header("x-total-count")), (vec!["3", "2"], Some("3")));
+    let link = first.header("link").unwrap();
+    let next = link.trim_start_matches('<').split('>').next().unwrap();
+    let place = next.find("/api/").unwrap();
+    let second = workspace.session.get(&next[place..]).await.expect(200);
+    assert_eq!((each(&second.json(), "name"), second.header("link")), (vec!["1"], None));
+    workspace.session.get(&workspace.trash("?limit=0")).await.expect_error(400, "VALIDATION_ERROR");
+    workspace.session.get(&workspace.trash("?cursor=x")).await.expect_error(400, "VALIDATION_ERROR");
+}
