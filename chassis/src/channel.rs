@@ -20,11 +20,11 @@ use http::{Request, Response};
 use tonic::body::Body;
 use tonic::service::Routes;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Status};
+use tonic::{Code, Status, TimeoutExpired};
 use tower::Service;
 
 use crate::status::Problem;
-use crate::telemetry;
+use crate::{telemetry, tls};
 
 /// What a message may weigh, to be set with `max_decoding_message_size` on each server and client: a body of 5 MiB with room for batches of them.
 pub const MAX_MESSAGE_BYTES: usize = 32 * 1024 * 1024;
@@ -38,6 +38,19 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// The error of a channel, as generated clients take it.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// An address that no channel can be made to.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// It is not a URL, or what it needs cannot be set up.
+    #[error("it is not an address such as http://host:port: {0}")]
+    Unusable(#[from] tonic::transport::Error),
+    /// It begins with `https://`, and nothing says whose certificates to trust.
+    #[error(
+        "it begins with https://, and nobody's certificates are trusted: name the authority's (CAIRN_TLS_CA)"
+    )]
+    NothingTrusted,
+}
 
 /// A way to a service; cheap to clone. Generated clients take it: `FileServiceClient::new(channel.clone())`.
 #[derive(Debug, Clone)]
@@ -58,14 +71,25 @@ impl ServiceChannel {
     /// after a failure.
     ///
     /// # Errors
-    /// When the address is not a URL.
-    pub fn remote(address: &str) -> Result<Self, tonic::transport::Error> {
-        let endpoint = Endpoint::from_shared(address.to_owned())?
+    /// When the address is not a URL, or begins with `https://`.
+    pub fn remote(address: &str) -> Result<Self, AddressError> {
+        Self::remote_over(address, None)
+    }
+
+    /// As [`Self::remote`], with TLS to addresses that begin with `https://`.
+    ///
+    /// # Errors
+    /// When the address is not a URL, or is an `https://` one and `tls` is absent.
+    pub fn remote_over(address: &str, tls: Option<&tls::Client>) -> Result<Self, AddressError> {
+        let mut endpoint = Endpoint::from_shared(address.to_owned())?
             .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true)
             .tcp_nodelay(true);
+        if endpoint.uri().scheme() == Some(&http::uri::Scheme::HTTPS) {
+            endpoint = endpoint.tls_config(tls.ok_or(AddressError::NothingTrusted)?.config())?;
+        }
         Ok(Self::Remote(endpoint.connect_lazy()))
     }
 }
@@ -108,14 +132,20 @@ impl Service<Request<Body>> for ServiceChannel {
 /// What the transport could not do is a service that is not there, whatever tonic makes of the many ways in which a
 /// connection ends. What it can tell apart, such as a timeout, stays.
 fn from_transport(error: tonic::transport::Error) -> Error {
+    // An outage ends by itself, a wrong certificate does not.
+    if let Some(distrust) = cause::<rustls::Error>(&error) {
+        tracing::warn!(error = %distrust, "a service of the mesh cannot be reached over TLS");
+    }
+    let is_late = cause::<TimeoutExpired>(&error).is_some();
     let status = Status::from_error(Box::new(error));
     match status.code() {
-        Code::Unknown | Code::Internal | Code::Unavailable => {
+        // Cancelled without a timeout is a connection that ended under the call, as a refused certificate ends it.
+        Code::Cancelled if is_late => status.into(),
+        Code::Cancelled | Code::Unknown | Code::Internal | Code::Unavailable => {
             tracing::debug!(%status, "a service cannot be reached");
             Status::from(Problem::unavailable("a service of the mesh cannot be reached", RETRY_AFTER)).into()
         }
         Code::Ok
-        | Code::Cancelled
         | Code::InvalidArgument
         | Code::DeadlineExceeded
         | Code::NotFound
@@ -129,4 +159,18 @@ fn from_transport(error: tonic::transport::Error) -> Error {
         | Code::DataLoss
         | Code::Unauthenticated => status.into(),
     }
+}
+
+/// The error of that kind among the causes of an error.
+fn cause<'a, T: std::error::Error + 'static>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a T> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let found = inner.and_then(|inner| inner.downcast_ref()).or_else(|| cause.downcast_ref());
+        if found.is_some() {
+            return found;
+        }
+        next = cause.source();
+    }
+    None
 }

@@ -14,7 +14,7 @@ use cairn_proto::ids::{FolderId, UserId, WorkspaceId};
 
 pub use self::claims::{AUDIENCE, ISSUER, Signer, SignerError};
 pub use self::source::{RemoteKeys, ServiceIdentitySource};
-pub use self::verifier::{KeyDirectory, PublicKey, StaticKeys, Verifier};
+pub use self::verifier::{KEY_MAX_AGE, KeyDirectory, PublicKey, StaticKeys, Verifier};
 use crate::clock::Timestamp;
 use crate::status::Problem;
 
@@ -152,8 +152,10 @@ pub enum Scope {
 /// What kind of caller it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrincipalKind {
-    /// An API token or, later, an OAuth grant.
+    /// An API token.
     Token,
+    /// What a person allowed an agent by OAuth.
+    Grant,
     /// A person with a web session.
     User,
     /// A service of the mesh.
@@ -165,6 +167,7 @@ impl PrincipalKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Token => "token",
+            Self::Grant => "grant",
             Self::User => "user",
             Self::Service => "service",
         }
@@ -176,7 +179,7 @@ impl PrincipalKind {
 pub struct Principal {
     /// What kind of caller.
     pub kind: PrincipalKind,
-    /// The id of the token or user, or the service's name.
+    /// The id of the token, grant or user, or the service's name.
     pub id: String,
     /// For people to read.
     pub name: String,
@@ -236,7 +239,7 @@ impl Identity {
     pub fn require_service(&self) -> Result<(), Problem> {
         match self.principal.kind {
             PrincipalKind::Service => Ok(()),
-            PrincipalKind::Token | PrincipalKind::User => {
+            PrincipalKind::Token | PrincipalKind::Grant | PrincipalKind::User => {
                 Err(Problem::forbidden("only services of the mesh may call this"))
             }
         }

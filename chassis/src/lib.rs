@@ -12,6 +12,8 @@ pub mod feed;
 pub mod identity;
 pub mod ids;
 pub mod jobs;
+pub mod outbound;
+pub mod sealing;
 pub mod server;
 pub mod shutdown;
 pub mod sql;
@@ -19,4 +21,5 @@ pub mod status;
 pub mod telemetry;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod tls;
 pub mod token_format;

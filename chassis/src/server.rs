@@ -24,6 +24,7 @@ use self::error_info::ErrorInfoLayer;
 use self::observe::ObserveLayer;
 use crate::deadline::DeadlineLayer;
 use crate::status::Problem;
+use crate::tls;
 
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -33,7 +34,18 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 #[error("the reflection service cannot read the contracts: {0}")]
 pub struct ReflectionError(#[from] tonic_reflection::server::Error);
 
-/// Routes as they are served, locally or over TCP: health, reflection v1, and the layers that hold on both.
+/// A listener failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error(transparent)]
+    Listen(#[from] io::Error),
+    /// The transport failed.
+    #[error(transparent)]
+    Transport(#[from] tonic::transport::Error),
+}
+
+/// Routes as they are served, locally or over TCP: health, reflection, and the layers that hold on both.
 #[derive(Debug)]
 pub struct Composed {
     /// What a channel or a listener takes.
@@ -52,17 +64,10 @@ pub async fn compose(routes: Routes, names: &[&'static str]) -> Result<Composed,
     for name in names {
         health.set_service_status(*name, ServingStatus::Serving).await;
     }
-    let mut reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(cairn_proto::DESCRIPTORS)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .with_service_name("grpc.health.v1.Health")
-        .with_service_name("grpc.reflection.v1.ServerReflection");
-    for name in names {
-        reflection = reflection.with_service_name(*name);
-    }
     let router = routes
         .add_service(health_service)
-        .add_service(reflection.build_v1()?)
+        .add_service(reflection(names).build_v1()?)
+        .add_service(reflection(names).build_v1alpha()?)
         .into_axum_router()
         .layer(ErrorInfoLayer)
         .layer(DeadlineLayer)
@@ -71,16 +76,38 @@ pub async fn compose(routes: Routes, names: &[&'static str]) -> Result<Composed,
     Ok(Composed { routes: Routes::from(router).prepare(), health, names: names.to_vec() })
 }
 
+/// Tools differ in which version of reflection they speak: Python's grpcio-reflection knows only the older one.
+fn reflection(names: &[&'static str]) -> tonic_reflection::server::Builder<'static> {
+    let mut builder = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(cairn_proto::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .with_service_name("grpc.health.v1.Health")
+        .with_service_name("grpc.reflection.v1.ServerReflection");
+    for name in names {
+        builder = builder.with_service_name(*name);
+    }
+    builder
+}
+
 impl Composed {
     /// Serves over TCP (HTTP/2) until the shutdown, then says NOT_SERVING and drains.
     ///
     /// # Errors
     /// When the listener fails.
-    pub async fn serve(
+    pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) -> Result<(), ServeError> {
+        self.serve_over(listener, None, shutdown).await
+    }
+
+    /// As [`Self::serve`], inside of TLS when that is given.
+    ///
+    /// # Errors
+    /// When the listener fails.
+    pub async fn serve_over(
         self,
         listener: TcpListener,
+        tls: Option<tls::Server>,
         shutdown: CancellationToken,
-    ) -> Result<(), tonic::transport::Error> {
+    ) -> Result<(), ServeError> {
         let health = self.health;
         let names = self.names;
         let stopping = async move {
@@ -89,15 +116,23 @@ impl Composed {
                 health.set_service_status(name, ServingStatus::NotServing).await;
             }
         };
-        // On the accepted connections: the builder's own setting holds only for listeners that it binds itself, and
-        // without it each answer waits for the caller's delayed acknowledgement (40 ms).
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-        Server::builder()
+        let server = Server::builder()
             .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
-            .add_routes(self.routes)
-            .serve_with_incoming_shutdown(incoming, stopping)
-            .await
+            .add_routes(self.routes);
+        match tls {
+            Some(tls) => {
+                let incoming = tls::Listener::start(listener, tls)?;
+                server.serve_with_incoming_shutdown(incoming, stopping).await?;
+            }
+            None => {
+                // On the accepted connections: the builder's own setting holds only for listeners that it binds itself,
+                // and without it each answer waits for the caller's delayed acknowledgement (40 ms).
+                let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+                server.serve_with_incoming_shutdown(incoming, stopping).await?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Behind the feature `testing`; no process that serves has it.
 
+pub mod certificates;
 mod engines;
 pub mod identity;
 pub mod postgres;
+pub mod redis;
 
 pub use self::engines::{TestDb, engines};

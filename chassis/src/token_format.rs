@@ -1,5 +1,6 @@
 //! The shape of API tokens (contract, "Names"): `cairn_`, 40 base62 characters of randomness, and 6 base62 characters
-//! of the CRC-32 of what stands before, so that a typo is told from a token without a lookup.
+//! of the CRC-32 of what stands before, so that a typo is told from a token without a lookup. The secrets of OAuth have
+//! the same shape behind prefixes of their own ([`Format`]).
 
 use crate::entropy::Entropy;
 
@@ -13,8 +14,69 @@ const BASE: u32 = 62;
 /// The largest multiple of 62 that a byte can hold: bytes from here on would favour some characters.
 const UNBIASED: u8 = 248;
 
-/// A new token.
+/// A kind of secret, told from the others by its prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Format {
+    prefix: &'static str,
+}
+
+impl Format {
+    /// An API token.
+    pub const API_TOKEN: Self = Self { prefix: PREFIX };
+    /// An OAuth access token.
+    pub const ACCESS_TOKEN: Self = Self { prefix: "cairn_oa_" };
+    /// An OAuth refresh token.
+    pub const REFRESH_TOKEN: Self = Self { prefix: "cairn_or_" };
+    /// An OAuth authorization code.
+    pub const AUTHORIZATION_CODE: Self = Self { prefix: "cairn_oc_" };
+    /// The secret of a confidential OAuth client.
+    pub const CLIENT_SECRET: Self = Self { prefix: "cairn_os_" };
+
+    /// A new secret of this kind.
+    pub fn generate(self, entropy: &dyn Entropy) -> String {
+        self.assemble(&random(entropy))
+    }
+
+    /// The secret with these 40 base62 characters.
+    pub fn assemble(self, random: &str) -> String {
+        let body = format!("{}{random}", self.prefix);
+        let checksum = checksum(&body);
+        body + &checksum
+    }
+
+    /// Whether the text has the shape and the checksum of this kind.
+    pub fn is_well_formed(self, text: &str) -> bool {
+        let Some(secret) = text.strip_prefix(self.prefix) else {
+            return false;
+        };
+        if secret.len() != RANDOM_LENGTH + CHECKSUM_LENGTH
+            || !secret.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        {
+            return false;
+        }
+        let Some((body, given)) = text.split_at_checked(self.prefix.len() + RANDOM_LENGTH) else {
+            return false;
+        };
+        checksum(body) == given
+    }
+}
+
+/// A new API token.
 pub fn generate(entropy: &dyn Entropy) -> String {
+    Format::API_TOKEN.generate(entropy)
+}
+
+/// The API token with these 40 base62 characters.
+pub fn assemble(random: &str) -> String {
+    Format::API_TOKEN.assemble(random)
+}
+
+/// Whether the text has the shape and the checksum of an API token.
+pub fn is_well_formed(text: &str) -> bool {
+    Format::API_TOKEN.is_well_formed(text)
+}
+
+fn random(entropy: &dyn Entropy) -> String {
     let mut random = String::with_capacity(RANDOM_LENGTH);
     let mut bytes = [0_u8; RANDOM_LENGTH];
     while random.len() < RANDOM_LENGTH {
@@ -24,30 +86,7 @@ pub fn generate(entropy: &dyn Entropy) -> String {
             bytes.iter().filter(|byte| **byte < UNBIASED).map(|byte| digit(u32::from(*byte))).take(wanted),
         );
     }
-    assemble(&random)
-}
-
-/// The token with these 40 base62 characters.
-pub fn assemble(random: &str) -> String {
-    let body = format!("{PREFIX}{random}");
-    let checksum = checksum(&body);
-    body + &checksum
-}
-
-/// Whether the text has the shape and the checksum of a token.
-pub fn is_well_formed(text: &str) -> bool {
-    let Some(secret) = text.strip_prefix(PREFIX) else {
-        return false;
-    };
-    if secret.len() != RANDOM_LENGTH + CHECKSUM_LENGTH
-        || !secret.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    {
-        return false;
-    }
-    let Some((body, given)) = text.split_at_checked(PREFIX.len() + RANDOM_LENGTH) else {
-        return false;
-    };
-    checksum(body) == given
+    random
 }
 
 fn checksum(body: &str) -> String {
@@ -79,6 +118,23 @@ mod tests {
         assert!(is_well_formed(&token), "{token}");
         assert_eq!(token.len(), 52);
         assert_ne!(token, generate(&entropy));
+    }
+
+    #[test]
+    fn one_kind_is_never_taken_for_another() {
+        let kinds = [
+            Format::API_TOKEN,
+            Format::ACCESS_TOKEN,
+            Format::REFRESH_TOKEN,
+            Format::AUTHORIZATION_CODE,
+            Format::CLIENT_SECRET,
+        ];
+        for made in kinds {
+            let secret = made.generate(&SeededEntropy::new(1));
+            for read in kinds {
+                assert_eq!(read.is_well_formed(&secret), read == made, "{secret} as {read:?}");
+            }
+        }
     }
 
     #[test]

@@ -61,8 +61,12 @@ ids! {
     UserId,
     /// An API token.
     TokenId,
+    /// What a person allowed an agent by OAuth.
+    GrantId,
     /// A web session.
     SessionId,
+    /// An invitation to a workspace.
+    InvitationId,
     /// A folder.
     FolderId,
     /// A file.
@@ -79,6 +83,10 @@ ids! {
     ViewId,
     /// A record of a structured database.
     RecordId,
+    /// An attachment.
+    AssetId,
+    /// The bytes of attachments, as they are stored.
+    ObjectId,
     /// One soft deletion: everything that it took to trash carries its id.
     DeletionId,
     /// A document of any kind, as retrieval sees it.

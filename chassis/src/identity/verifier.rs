@@ -21,6 +21,11 @@ const REMEMBERED_IDENTITIES: usize = 4_096;
 /// A key that is not known is asked for again at most this often, so that forged key ids cannot flood svc-auth.
 const KEY_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Known keys are asked for again in the background when they are older than this: a new key is then known before it
+/// signs, though svc-auth be down at that moment, and one that was taken back is forgotten. svc-auth publishes a key
+/// for longer than this before it signs with it.
+pub const KEY_MAX_AGE: Duration = Duration::from_secs(60);
+
 /// An Ed25519 public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey {
@@ -109,6 +114,7 @@ impl Verifier {
         let refused = || Problem::unauthorized("the identity is not valid");
         let header = jsonwebtoken::decode_header(token).map_err(|_| refused())?;
         let key_id = header.kid.ok_or_else(refused)?;
+        self.renew_old_keys();
         let key = match self.known_key(&key_id) {
             Some(key) => key,
             None => self.refresh_key(&key_id).await?.ok_or_else(refused)?,
@@ -133,16 +139,42 @@ impl Verifier {
         if let Some(key) = self.known_key(key_id) {
             return Ok(Some(key));
         }
-        let now = self.0.clock.now();
-        let asked_at = self.0.keys.read().unwrap_or_else(PoisonError::into_inner).asked_at;
-        if asked_at.is_some_and(|at| now.since(at) < KEY_REFRESH_INTERVAL) {
+        if self.age_of_keys().is_some_and(|age| age < KEY_REFRESH_INTERVAL) {
             return Ok(None);
         }
+        self.ask_for_keys().await?;
+        Ok(self.known_key(key_id))
+    }
+
+    /// Nobody waits for it: what is known goes on to hold while svc-auth does not answer.
+    fn renew_old_keys(&self) {
+        if self.age_of_keys().is_none_or(|age| age < KEY_MAX_AGE) {
+            return;
+        }
+        let verifier = self.clone();
+        tokio::spawn(async move {
+            let Ok(_one_at_a_time) = verifier.0.refreshing.try_lock() else { return };
+            if verifier.age_of_keys().is_some_and(|age| age < KEY_MAX_AGE) {
+                return;
+            }
+            if let Err(problem) = verifier.ask_for_keys().await {
+                tracing::debug!(%problem, "the signing keys cannot be asked for now");
+            }
+        });
+    }
+
+    fn age_of_keys(&self) -> Option<Duration> {
+        let asked_at = self.0.keys.read().unwrap_or_else(PoisonError::into_inner).asked_at;
+        asked_at.map(|at| self.0.clock.now().since(at))
+    }
+
+    async fn ask_for_keys(&self) -> Result<(), Problem> {
+        // Before the question: the answer is at least as new as this.
+        let asked_at = Some(self.0.clock.now());
         let keys = self.0.directory.keys().await?;
         let by_id = keys.into_iter().map(|key| (key.id, DecodingKey::from_ed_der(&key.bytes))).collect();
-        *self.0.keys.write().unwrap_or_else(PoisonError::into_inner) =
-            KnownKeys { by_id, asked_at: Some(now) };
-        Ok(self.known_key(key_id))
+        *self.0.keys.write().unwrap_or_else(PoisonError::into_inner) = KnownKeys { by_id, asked_at };
+        Ok(())
     }
 }
 
@@ -164,66 +196,4 @@ fn bearer(metadata: &MetadataMap) -> Result<&str, Problem> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::ManualClock;
-    use crate::identity::{Permission, Principal, PrincipalKind, Scope, Signer};
-
-    fn identity(expires_at: Timestamp) -> Identity {
-        Identity {
-            principal: Principal { kind: PrincipalKind::Token, id: "t".into(), name: "agent".into() },
-            workspace: Some("0199c0de-0000-7000-8000-000000000001".parse().unwrap()),
-            permissions: [Permission::Read].into_iter().collect(),
-            scope: Scope::Folders(["0199c0de-0000-7000-8000-000000000002".parse().unwrap()].into()),
-            plan: Some("free".into()),
-            expires_at,
-        }
-    }
-
-    fn metadata(token: &str) -> MetadataMap {
-        let mut metadata = MetadataMap::new();
-        metadata.insert("authorization", format!("Bearer {token}").parse().unwrap());
-        metadata
-    }
-
-    #[tokio::test]
-    async fn a_signed_identity_holds_until_it_ends() {
-        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
-        let signer = Signer::new(&[7; 32]).unwrap();
-        let keys = Arc::new(StaticKeys(vec![signer.public_key().clone()]));
-        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-        let verifier = Verifier::new(keys, shared);
-        let sent = identity(clock.now().plus(Duration::from_secs(300)));
-        let token = signer.sign(&sent, clock.now()).unwrap();
-
-        assert_eq!(verifier.authenticate(&metadata(&token)).await.unwrap(), sent);
-        clock.advance(Duration::from_secs(301));
-        let refusal = verifier.authenticate(&metadata(&token)).await.unwrap_err();
-        assert!(refusal.message.contains("expired"), "{refusal}");
-    }
-
-    #[tokio::test]
-    async fn forgeries_are_refused() {
-        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
-        let signer = Signer::new(&[7; 32]).unwrap();
-        let stranger = Signer::new(&[8; 32]).unwrap();
-        let keys = Arc::new(StaticKeys(vec![signer.public_key().clone()]));
-        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-        let verifier = Verifier::new(keys, shared);
-        let sent = identity(clock.now().plus(Duration::from_secs(300)));
-        let good = signer.sign(&sent, clock.now()).unwrap();
-
-        let unsigned = "eyJhbGciOiJub25lIn0.e30.";
-        let foreign = stranger.sign(&sent, clock.now()).unwrap();
-        let (head, _) = good.rsplit_once('.').unwrap();
-        let (_, foreign_signature) = foreign.rsplit_once('.').unwrap();
-        let swapped = format!("{head}.{foreign_signature}");
-        for forged in ["", "x", unsigned, &foreign, &swapped, &good[..good.len() - 4]] {
-            assert!(verifier.authenticate(&metadata(forged)).await.is_err(), "{forged}");
-        }
-        assert!(verifier.authenticate(&MetadataMap::new()).await.is_err());
-        let mut two = metadata(&good);
-        two.append("authorization", format!("Bearer {good}").parse().unwrap());
-        assert!(verifier.authenticate(&two).await.is_err());
-    }
-}
+mod tests;

@@ -313,7 +313,11 @@ fn sqlite_pool(connections: u32) -> PoolOptions<Sqlite> {
 
 fn open_postgres(url: &str, service: &'static str, connections: u32) -> Result<PgPool, Error> {
     let options: PgConnectOptions = url.parse()?;
-    let options = options.application_name(&format!("cairn-{service}")).options([("search_path", service)]);
+    let options = options.application_name(&format!("cairn-{service}")).options([
+        ("search_path", service),
+        // Ours are short statements: compiling one costs more than it ever saves.
+        ("jit", "off"),
+    ]);
     let pool = PoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(POSTGRES_WAIT_LIMIT)

@@ -1,0 +1,229 @@
+//! Secrets at rest: sealed with AES-256-GCM under a key that does not stand beside them.
+//!
+//! What is sealed says which key opens it, and is bound to its place (table, column, row): moved to another row it does
+//! not open. A [`Keyring`] seals with its first key and opens with all of them, so that keys can be changed while
+//! everything stays readable; [`columns::reseal`] then brings every row under the first key.
+
+pub mod columns;
+
+use std::fmt;
+
+use aes_gcm::aead::{Aead as _, Payload};
+use aes_gcm::{Aes256Gcm, KeyInit as _, Nonce};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use zeroize::Zeroizing;
+
+use crate::entropy::Entropy;
+
+/// What a `sealing` column says of a value that stands as it is.
+pub const UNSEALED: &str = "none";
+/// What a `sealing` column says of a value that a keyring sealed.
+pub const AES_256_GCM: &str = "aes-256-gcm";
+
+const KEY_BYTES: usize = 32;
+const ID_BYTES: usize = 8;
+const NONCE_BYTES: usize = 12;
+/// The version of the envelope, the id of the key, the nonce; then what the cipher answers.
+const HEADER_BYTES: usize = 1 + ID_BYTES + NONCE_BYTES;
+const ENVELOPE_VERSION: u8 = 1;
+/// Sets the ids of keys apart from every other hash of them.
+const ID_CONTEXT: &str = "cairn.dev 2026 id of a sealing key";
+
+/// A text that holds no usable keys. It never repeats the text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyringError {
+    /// Nothing is in it.
+    #[error(
+        "there is no key: give 32 random bytes in hexadecimal or base64, such as `openssl rand -hex 32` makes"
+    )]
+    Empty,
+    /// A key is not 32 bytes.
+    #[error("key {0} is not 32 bytes in hexadecimal or base64; `openssl rand -hex 32` makes one")]
+    Malformed(usize),
+}
+
+/// A secret cannot be sealed: it is longer than the cipher takes (64 GiB).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a secret is too long to be sealed")]
+pub struct SealError;
+
+/// A sealed secret does not open.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// It was sealed under a key that the ring does not hold.
+    #[error(
+        "it is sealed under the key {0}, which is not among those given: add that key to CAIRN_SECRET_KEY"
+    )]
+    UnknownKey(String),
+    /// It is no envelope of ours, was changed, or stood in another place.
+    #[error("it is damaged, or was moved from another row")]
+    Damaged,
+}
+
+/// Keys: the first seals, all open.
+pub struct Keyring {
+    keys: Vec<Key>,
+}
+
+struct Key {
+    id: [u8; ID_BYTES],
+    bytes: Zeroizing<[u8; KEY_BYTES]>,
+    cipher: Aes256Gcm,
+}
+
+/// The ids only.
+impl fmt::Debug for Keyring {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Keyring").field("ids", &self.ids()).finish_non_exhaustive()
+    }
+}
+
+impl Keyring {
+    /// Reads keys of 32 bytes, in hexadecimal or base64, with commas or white space between; the first is the one
+    /// that seals.
+    ///
+    /// # Errors
+    /// When there is none, or one is malformed.
+    pub fn parse(text: &str) -> Result<Self, KeyringError> {
+        let is_separator = |character: char| character == ',' || character.is_whitespace();
+        let parts = text.split(is_separator).filter(|part| !part.is_empty());
+        let read = |(place, part): (usize, &str)| match decode(part) {
+            Some(bytes) => Ok(Key::new(bytes)),
+            None => Err(KeyringError::Malformed(place + 1)),
+        };
+        let keys: Vec<Key> = parts.enumerate().map(read).collect::<Result<_, _>>()?;
+        if keys.is_empty() { Err(KeyringError::Empty) } else { Ok(Self { keys }) }
+    }
+
+    /// A ring of one new key.
+    pub fn generate(entropy: &dyn Entropy) -> Self {
+        Self { keys: vec![Key::generate(entropy)] }
+    }
+
+    /// This ring with a new key before the others.
+    #[must_use]
+    pub fn with_new_key(mut self, entropy: &dyn Entropy) -> Self {
+        self.keys.insert(0, Key::generate(entropy));
+        self
+    }
+
+    /// This ring with nothing but the key that seals.
+    #[must_use]
+    pub fn without_old_keys(mut self) -> Self {
+        self.keys.truncate(1);
+        self
+    }
+
+    /// The keys in hexadecimal, one a line, in the form that [`Self::parse`] reads.
+    pub fn to_text(&self) -> Zeroizing<String> {
+        let mut text = Zeroizing::new(String::with_capacity(self.keys.len() * (KEY_BYTES * 2 + 1)));
+        for key in &self.keys {
+            push_hex(&mut text, key.bytes.as_slice());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The ids of the keys, which tell nothing about them; the first seals.
+    pub fn ids(&self) -> Vec<String> {
+        self.keys.iter().map(|key| hex(&key.id)).collect()
+    }
+
+    /// Seals a secret for one place, such as `signing_keys.seed/<id>`; it opens there only.
+    ///
+    /// # Errors
+    /// When the secret is longer than the cipher takes.
+    pub fn seal(&self, secret: &[u8], place: &str, entropy: &dyn Entropy) -> Result<Vec<u8>, SealError> {
+        let key = self.keys.first().ok_or(SealError)?;
+        let mut nonce = [0_u8; NONCE_BYTES];
+        entropy.fill(&mut nonce);
+        let mut envelope = Vec::with_capacity(HEADER_BYTES + secret.len() + 16);
+        envelope.push(ENVELOPE_VERSION);
+        envelope.extend_from_slice(&key.id);
+        let bound = bound_to(&envelope, place);
+        envelope.extend_from_slice(&nonce);
+        let payload = Payload { msg: secret, aad: &bound };
+        envelope.extend(key.cipher.encrypt(&Nonce::from(nonce), payload).map_err(|_| SealError)?);
+        Ok(envelope)
+    }
+
+    /// Opens what [`Self::seal`] made for that place.
+    ///
+    /// # Errors
+    /// When it was sealed under another key, for another place, or is damaged.
+    pub fn open(&self, envelope: &[u8], place: &str) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+        let (header, sealed) = envelope.split_at_checked(HEADER_BYTES).ok_or(OpenError::Damaged)?;
+        let (head, nonce) = header.split_at_checked(1 + ID_BYTES).ok_or(OpenError::Damaged)?;
+        let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| OpenError::Damaged)?;
+        let id = key_id(head).ok_or(OpenError::Damaged)?;
+        let key = self.keys.iter().find(|key| key.id == id).ok_or_else(|| OpenError::UnknownKey(hex(&id)))?;
+        let payload = Payload { msg: sealed, aad: &bound_to(head, place) };
+        let opened = key.cipher.decrypt(&Nonce::from(nonce), payload).map_err(|_| OpenError::Damaged)?;
+        Ok(Zeroizing::new(opened))
+    }
+
+    /// Whether it was sealed under the key that seals now.
+    pub fn is_current(&self, envelope: &[u8]) -> bool {
+        let sealed_by = key_id(envelope);
+        sealed_by.is_some() && sealed_by == self.keys.first().map(|key| key.id)
+    }
+}
+
+impl Key {
+    fn new(bytes: Zeroizing<[u8; KEY_BYTES]>) -> Self {
+        let mut id = [0_u8; ID_BYTES];
+        blake3::Hasher::new_derive_key(ID_CONTEXT).update(bytes.as_slice()).finalize_xof().fill(&mut id);
+        let cipher = Aes256Gcm::new(&(*bytes).into());
+        Self { id, bytes, cipher }
+    }
+
+    fn generate(entropy: &dyn Entropy) -> Self {
+        let mut bytes = Zeroizing::new([0_u8; KEY_BYTES]);
+        entropy.fill(bytes.as_mut_slice());
+        Self::new(bytes)
+    }
+}
+
+/// The id of the key in an envelope that begins as ours do.
+fn key_id(envelope: &[u8]) -> Option<[u8; ID_BYTES]> {
+    let rest = envelope.strip_prefix(&[ENVELOPE_VERSION])?;
+    rest.first_chunk::<ID_BYTES>().copied()
+}
+
+/// What the cipher binds the secret to besides the key: the head has a fixed length, so nothing can shift between it
+/// and the place.
+fn bound_to(head: &[u8], place: &str) -> Vec<u8> {
+    [head, place.as_bytes()].concat()
+}
+
+fn decode(text: &str) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
+    let mut bytes = Zeroizing::new([0_u8; KEY_BYTES]);
+    let is_hex = text.len() == KEY_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hex {
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(place * 2..place * 2 + 2)?, 16).ok()?;
+        }
+        return Some(bytes);
+    }
+    // Both alphabets, with or without padding.
+    let plain = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
+    let decoded = Zeroizing::new(STANDARD_NO_PAD.decode(plain).ok()?);
+    bytes.copy_from_slice(decoded.get(..KEY_BYTES).filter(|_| decoded.len() == KEY_BYTES)?);
+    Some(bytes)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    push_hex(&mut text, bytes);
+    text
+}
+
+fn push_hex(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        text.extend([byte >> 4, byte & 15].map(|half| char::from_digit(u32::from(half), 16).unwrap_or('0')));
+    }
+}
+
+#[cfg(test)]
+mod tests;

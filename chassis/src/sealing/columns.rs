@@ -1,0 +1,129 @@
+//! Columns of tables that hold sealed secrets: bringing them under the current key, and checking that all of them open.
+
+use super::{AES_256_GCM, Keyring, OpenError, SealError, UNSEALED};
+use crate::doctor::{Finding, Progress};
+use crate::entropy::Entropy;
+use crate::on_db;
+use crate::sql::{self, Db, Statement, Tx};
+
+/// What the doctor says of a secret that does not open.
+const RULE: &str = "every sealed secret opens with the keys given";
+
+/// A column with secrets.
+#[derive(Debug, Clone, Copy)]
+pub struct SealedColumn {
+    /// The table and the column, such as `signing_keys.seed`.
+    pub name: &'static str,
+    /// Selects of every row its id as text, the value, and its sealing: [`UNSEALED`] or [`AES_256_GCM`].
+    pub list: &'static str,
+    /// Of the row $1, sets the value to $2 and its sealing to $3 unless the value is no longer $4.
+    pub update: &'static str,
+}
+
+impl SealedColumn {
+    /// What a secret of that row is bound to.
+    pub fn place(&self, id: &str) -> String {
+        format!("{}/{id}", self.name)
+    }
+}
+
+/// Both statements of each column, for [`sql::prepare_all`].
+pub fn statements(columns: &[SealedColumn]) -> Vec<Statement> {
+    columns.iter().flat_map(|column| [column.list, column.update]).map(Into::into).collect()
+}
+
+/// A secret could not be brought under the current key.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It does not open. What came before it is done, and done again nothing happens to it.
+    #[error("{place} cannot be opened: {reason}")]
+    Closed {
+        /// Which one.
+        place: String,
+        /// Why.
+        reason: OpenError,
+    },
+    /// It cannot be sealed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// The database failed.
+    #[error(transparent)]
+    Storage(#[from] sql::Error),
+}
+
+/// What [`reseal`] met.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Resealed {
+    /// Sealed anew.
+    pub changed: u64,
+    /// Under the current key already.
+    pub current: u64,
+}
+
+type Row = (String, Vec<u8>, String);
+
+/// Brings every secret of the columns under the ring's first key; it may run beside live processes that hold the same
+/// keys, and may be interrupted and repeated.
+///
+/// # Errors
+/// At the first secret that does not open, or when the database fails.
+pub async fn reseal(
+    db: &Db,
+    columns: &[SealedColumn],
+    ring: &Keyring,
+    entropy: &dyn Entropy,
+    progress: Progress<'_>,
+) -> Result<Resealed, Error> {
+    let mut done = Resealed::default();
+    for column in columns {
+        progress(column.name);
+        let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(column.list).fetch_all(c).await)?;
+        for (id, value, sealing) in rows {
+            if sealing == AES_256_GCM && ring.is_current(&value) {
+                done.current += 1;
+                continue;
+            }
+            let place = column.place(&id);
+            let opened =
+                if sealing == UNSEALED { Ok(value.clone().into()) } else { ring.open(&value, &place) };
+            let secret = opened.map_err(|reason| Error::Closed { place: place.clone(), reason })?;
+            let sealed = ring.seal(&secret, &place, entropy)?;
+            done.changed += on_db!(db.writer(), |c| sqlx::query(column.update)
+                .bind(&id)
+                .bind(sealed.as_slice())
+                .bind(AES_256_GCM)
+                .bind(value.as_slice())
+                .execute(c)
+                .await
+                .map(|changed| changed.rows_affected()))?;
+        }
+    }
+    Ok(done)
+}
+
+/// Names every sealed secret that does not open; without a ring, every sealed one.
+///
+/// # Errors
+/// When the database fails.
+pub async fn examine(
+    tx: &mut Tx,
+    columns: &[SealedColumn],
+    ring: Option<&Keyring>,
+    progress: Progress<'_>,
+) -> Result<Vec<Finding>, sql::Error> {
+    let mut findings = Vec::new();
+    progress(RULE);
+    for column in columns {
+        let rows: Vec<Row> = on_db!(tx, |c| sqlx::query_as(column.list).fetch_all(c).await)?;
+        for (id, value, sealing) in rows.into_iter().filter(|(_, _, sealing)| sealing != UNSEALED) {
+            let place = column.place(&id);
+            let closed = match ring {
+                _ if sealing != AES_256_GCM => Some(format!("its sealing '{sealing}' is unknown")),
+                Some(ring) => ring.open(&value, &place).err().map(|reason| reason.to_string()),
+                None => Some("no key is given: set CAIRN_SECRET_KEY".to_owned()),
+            };
+            findings.extend(closed.map(|why| Finding { rule: RULE, subject: format!("{place}: {why}") }));
+        }
+    }
+    Ok(findings)
+}

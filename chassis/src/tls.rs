@@ -1,0 +1,257 @@
+//! TLS by configuration (rustls, ring): for listeners, and for the calls between services.
+//!
+//! A listener reads its files again when they change, so a renewed certificate needs no restart. A client keeps what it
+//! read at its start.
+
+mod listener;
+mod pem;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+
+pub use self::listener::Listener;
+
+/// How often a listener looks whether its files have changed.
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The TLS files cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("the TLS file {} cannot be read: {source}", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("{} holds no {wanted} in PEM form (-----BEGIN …)", path.display())]
+    Missing {
+        /// Which one.
+        path: PathBuf,
+        /// What it should hold.
+        wanted: &'static str,
+    },
+    /// The certificate and its key do not make a pair that can be used.
+    #[error("the certificate {} cannot be used with the key {}: {source}", certificate.display(), key.display())]
+    Pair {
+        /// The certificate's file.
+        certificate: PathBuf,
+        /// The key's file.
+        key: PathBuf,
+        /// Why.
+        source: rustls::Error,
+    },
+    /// The authorities cannot be used.
+    #[error("the certificate authorities in {} cannot be used: {reason}", path.display())]
+    Authorities {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A certificate with its chain, and its private key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// The certificate, then what leads to its authority.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// What a listener presents and demands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFiles {
+    /// What it presents.
+    pub pair: Pair,
+    /// Who must have signed the callers' certificates; absent: callers need none.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// What a caller trusts and presents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientFiles {
+    /// Who must have signed the services' certificates.
+    pub ca: PathBuf,
+    /// What it presents when a service demands a certificate.
+    pub pair: Option<Pair>,
+}
+
+/// What is spoken inside of TLS (ALPN).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocols {
+    /// gRPC: HTTP/2 only.
+    Grpc,
+    /// HTTP/2 or HTTP/1.1.
+    Http,
+}
+
+impl Protocols {
+    fn names(self) -> Vec<Vec<u8>> {
+        match self {
+            Self::Grpc => vec![b"h2".to_vec()],
+            Self::Http => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        }
+    }
+}
+
+/// The TLS side of a listener.
+pub struct Server {
+    files: ServerFiles,
+    protocols: Protocols,
+    loaded: Mutex<Loaded>,
+}
+
+struct Loaded {
+    config: Arc<ServerConfig>,
+    stamps: Vec<Option<SystemTime>>,
+    looked_at: Instant,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Server").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// When one is missing or not what it should be, or the key belongs to another certificate.
+    pub fn load(files: ServerFiles, protocols: Protocols) -> Result<Self, Error> {
+        let stamps = stamps(&files);
+        let config = Arc::new(server_config(&files, protocols)?);
+        let loaded = Mutex::new(Loaded { config, stamps, looked_at: Instant::now() });
+        Ok(Self { files, protocols, loaded })
+    }
+
+    /// The configuration for the next connection: what stood in the files when they last made sense.
+    fn config(&self) -> Arc<ServerConfig> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if loaded.looked_at.elapsed() >= LOOK_INTERVAL {
+            loaded.looked_at = Instant::now();
+            self.refresh(&mut loaded);
+        }
+        Arc::clone(&loaded.config)
+    }
+
+    fn refresh(&self, loaded: &mut Loaded) {
+        let stamps = stamps(&self.files);
+        if stamps == loaded.stamps {
+            return;
+        }
+        loaded.stamps = stamps;
+        match server_config(&self.files, self.protocols) {
+            Ok(config) => {
+                loaded.config = Arc::new(config);
+                tracing::info!(certificate = %self.files.pair.certificate.display(), "new TLS files are in use");
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the new TLS files cannot be used; the old ones stay in use")
+            }
+        }
+    }
+}
+
+fn stamps(files: &ServerFiles) -> Vec<Option<SystemTime>> {
+    let paths = [Some(&files.pair.certificate), Some(&files.pair.key), files.client_ca.as_ref()];
+    let changed_at = |path: &PathBuf| std::fs::metadata(path).and_then(|found| found.modified()).ok();
+    paths.into_iter().flatten().map(changed_at).collect()
+}
+
+fn server_config(files: &ServerFiles, protocols: Protocols) -> Result<ServerConfig, Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let pair = &files.pair;
+    let unusable =
+        |source| Error::Pair { certificate: pair.certificate.clone(), key: pair.key.clone(), source };
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?;
+    let builder = match &files.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let authorities = Arc::new(authorities(path)?);
+            let verifier = WebPkiClientVerifier::builder_with_provider(authorities, provider).build();
+            let refused = |error: rustls::server::VerifierBuilderError| Error::Authorities {
+                path: path.clone(),
+                reason: error.to_string(),
+            };
+            builder.with_client_cert_verifier(verifier.map_err(refused)?)
+        }
+    };
+    let (chain, key) = (pem::certificates(&pair.certificate)?, pem::key(&pair.key)?);
+    let mut config = builder.with_single_cert(chain, key).map_err(unusable)?;
+    config.alpn_protocols = protocols.names();
+    Ok(config)
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, Error> {
+    let mut store = RootCertStore::empty();
+    for certificate in pem::certificates(path)? {
+        let refused =
+            |error: rustls::Error| Error::Authorities { path: path.to_owned(), reason: error.to_string() };
+        store.add(certificate).map_err(refused)?;
+    }
+    Ok(store)
+}
+
+/// The TLS side of calls to other services.
+#[derive(Clone)]
+pub struct Client(ClientTlsConfig);
+
+impl fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Client")
+    }
+}
+
+impl Client {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// When one is missing or not what it should be, or the key belongs to another certificate.
+    pub fn load(files: &ClientFiles) -> Result<Self, Error> {
+        check_client(files)?;
+        let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem::read(&files.ca)?));
+        if let Some(pair) = &files.pair {
+            let identity = Identity::from_pem(pem::read(&pair.certificate)?, pem::read(&pair.key)?);
+            config = config.identity(identity);
+        }
+        Ok(Self(config))
+    }
+
+    pub(crate) fn config(&self) -> ClientTlsConfig {
+        self.0.clone()
+    }
+}
+
+/// The transport would say of bad files only that it failed.
+fn check_client(files: &ClientFiles) -> Result<(), Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let authorities = authorities(&files.ca)?;
+    let Some(pair) = &files.pair else { return Ok(()) };
+    let unusable =
+        |source| Error::Pair { certificate: pair.certificate.clone(), key: pair.key.clone(), source };
+    let (chain, key) = (pem::certificates(&pair.certificate)?, pem::key(&pair.key)?);
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?
+        .with_root_certificates(authorities)
+        .with_client_auth_cert(chain, key)
+        .map(|_| ())
+        .map_err(unusable)
+}
+
+#[cfg(test)]
+mod tests;
