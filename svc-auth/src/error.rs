@@ -2,8 +2,10 @@
 
 use cairn_chassis::identity::{Role, SignerError};
 use cairn_chassis::sql;
-use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::status::{Problem, Reason, Violation};
 use tonic::Status;
+
+use crate::oauth::Refusal;
 
 /// A failure of svc-auth.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +14,14 @@ pub enum Error {
     /// exist.
     #[error("the token is missing, invalid, expired or deactivated: send `authorization: Bearer <token>`")]
     TokenRefused,
+    /// An OAuth access token that opens nothing here. The text is the same for every cause.
+    #[error(
+        "the access token is invalid, expired, revoked, or for another server: refresh it or sign in again"
+    )]
+    AccessTokenRefused,
+    /// What the OAuth protocol says no with.
+    #[error("{}", .0.description)]
+    Oauth(Refusal),
     /// A session that does not exist or has ended.
     #[error("the session is missing, invalid or expired: sign in again")]
     SessionRefused,
@@ -34,6 +44,21 @@ pub enum Error {
         /// Which role the caller has.
         held: Role,
     },
+    /// A workspace would be left without an owner.
+    #[error("the last owner of a workspace stays its owner: make somebody else an owner first")]
+    LastOwner,
+    /// The person is a member.
+    #[error("this person is a member of the workspace already: change the role instead")]
+    AlreadyMember,
+    /// A secret that opens no invitation. Why is not told.
+    #[error("this invitation is not valid: it was used, taken back or has expired; ask for a new one")]
+    InvitationRefused,
+    /// The email that was invited has an account by now.
+    #[error("the invited email has an account: sign in with it, then accept the invitation")]
+    HasAccount,
+    /// Somebody else was invited.
+    #[error("the invitation is for another email than yours: sign in with the account that was invited")]
+    InvitedAnother,
     /// Fields break rules: all of them at once.
     #[error("{}", describe(.0))]
     Invalid(Vec<Violation>),
@@ -43,6 +68,15 @@ pub enum Error {
     /// The secrets of the first account could not be kept, so it was not made.
     #[error("the first account's secrets cannot be kept: {0}")]
     Unkept(#[source] std::io::Error),
+    /// Another service was asked and did not answer.
+    #[error(transparent)]
+    Upstream(Problem),
+    /// Mail is set up, and nobody could be mailed.
+    #[error("the feedback could not be mailed: try again later, or tell an owner of the workspace directly")]
+    DeliveryFailed,
+    /// A sealed secret does not open.
+    #[error("{0}")]
+    Sealed(String),
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] sql::Error),
@@ -57,17 +91,35 @@ pub enum Error {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
-            Error::TokenRefused | Error::SessionRefused | Error::SignInRefused | Error::MeshSecretRefused => {
-                Self::unauthorized(error.to_string())
+            Error::TokenRefused
+            | Error::AccessTokenRefused
+            | Error::SessionRefused
+            | Error::SignInRefused
+            | Error::MeshSecretRefused => Self::unauthorized(error.to_string()),
+            Error::NotFound(_) | Error::InvitationRefused => Self::not_found(error.to_string()),
+            Error::RoleTooLow { .. } | Error::LastOwner | Error::HasAccount | Error::InvitedAnother => {
+                Self::forbidden(error.to_string())
             }
-            Error::NotFound(_) => Self::not_found(error.to_string()),
-            Error::RoleTooLow { .. } => Self::forbidden(error.to_string()),
+            Error::AlreadyMember => Self::new(Reason::AlreadyExists, error.to_string()),
             Error::Invalid(violations) => Self::validation(violations),
-            Error::Storage(storage) => storage.into(),
-            Error::Config(_) | Error::Unkept(_) | Error::Signer(_) | Error::PasswordHash(_) => {
-                Self::internal(error)
+            Error::Oauth(Refusal { code, parameter, description }) => {
+                Self::validation(vec![Violation::new(parameter, code.as_str(), description)])
             }
+            Error::Upstream(problem) => problem,
+            Error::DeliveryFailed => Self::new(Reason::DeliveryFailed, error.to_string()),
+            Error::Storage(storage) => storage.into(),
+            Error::Config(_)
+            | Error::Unkept(_)
+            | Error::Sealed(_)
+            | Error::Signer(_)
+            | Error::PasswordHash(_) => Self::internal(error),
         }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Oauth(refusal)
     }
 }
 

@@ -1,7 +1,10 @@
 //! The key that identities are signed with, and what services ask about it.
 
+mod rotation;
+mod seed;
+
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
@@ -10,9 +13,14 @@ use cairn_chassis::entropy::Entropy;
 use cairn_chassis::identity::{
     Identity, PermissionSet, Principal, PrincipalKind, PublicKey, Scope, Signer, SignerError,
 };
+use cairn_chassis::sealing::Keyring;
 use cairn_chassis::sql::{self, Db};
 use cairn_chassis::status::Violation;
 
+pub use self::rotation::Rotation;
+use self::rotation::Step;
+pub(crate) use self::rotation::{Listed, State};
+pub(crate) use self::seed::{COLUMN as SEEDS, NewKey, StoredSeed};
 use crate::error::Error;
 use crate::{secrets, store};
 
@@ -32,36 +40,32 @@ impl fmt::Debug for Issued {
     }
 }
 
-/// A key as it is stored.
-pub(crate) struct StoredKey {
-    pub(crate) public: PublicKey,
-    pub(crate) seed: [u8; 32],
-}
-
-/// Signs with the deployment's active key. It stands in the storage, so that replicas sign with the same one.
+/// Signs with the deployment's active key. It stands in the storage, so that replicas sign with the same one, and is
+/// taken from there again when it has been replaced.
 #[derive(Debug)]
 pub(crate) struct Keys {
     db: Db,
-    signer: Signer,
+    sealing: Option<Arc<Keyring>>,
+    rotation: Rotation,
+    signer: RwLock<Arc<Signer>>,
 }
 
 impl Keys {
     /// Takes the active key, or makes it at the first start; of processes that start together one makes it.
-    pub(crate) async fn open(db: Db, clock: &dyn Clock, entropy: &dyn Entropy) -> Result<Self, Error> {
-        let seed = match store::keys::find_active_seed(&db).await? {
-            Some(seed) => seed,
-            None => Self::establish(&db, clock, entropy).await?,
+    pub(crate) async fn open(
+        db: Db,
+        sealing: Option<Arc<Keyring>>,
+        rotation: Rotation,
+        clock: &dyn Clock,
+        entropy: &dyn Entropy,
+    ) -> Result<Self, Error> {
+        let ring = sealing.as_deref();
+        let active = match store::keys::find_active_seed(&db).await? {
+            Some(active) => active,
+            None => establish(&db, ring, clock.now(), entropy).await?,
         };
-        Ok(Self { signer: Signer::new(&seed)?, db })
-    }
-
-    async fn establish(db: &Db, clock: &dyn Clock, entropy: &dyn Entropy) -> Result<[u8; 32], Error> {
-        let mut seed = [0_u8; 32];
-        entropy.fill(&mut seed);
-        let proposed = StoredKey { public: Signer::new(&seed)?.public_key().clone(), seed };
-        store::keys::insert_active_if_none(db, &proposed, clock.now()).await?;
-        let agreed = store::keys::find_active_seed(db).await?;
-        agreed.ok_or_else(|| sql::Error::corrupt("no signing key is active").into())
+        let signer = RwLock::new(Arc::new(Signer::new(&*active.open(ring)?)?));
+        Ok(Self { db, sealing, rotation, signer })
     }
 
     /// Signs an identity that ends in five minutes or at `until`, whichever comes first.
@@ -76,13 +80,69 @@ impl Keys {
         // The claims have whole seconds; rounding up would outlive `until`.
         identity.expires_at = Timestamp::from_seconds(end.as_seconds());
         let expires_at = identity.expires_at;
-        Ok(Issued { identity: self.signer.sign(&identity, now)?, expires_at })
+        Ok(Issued { identity: self.signer().sign(&identity, now)?, expires_at })
     }
 
-    /// Every key that an unexpired identity may be signed with.
+    /// Every key that an unexpired identity may be signed with, and the one that signs next.
     pub(crate) async fn public_keys(&self) -> Result<Vec<PublicKey>, Error> {
         Ok(store::keys::list_public(&self.db).await?)
     }
+
+    /// Takes what rotation is due one step further, and signs with the active key from now on. Every replica does this
+    /// every few seconds; whichever comes first does a step, and the others find it done.
+    pub(crate) async fn turn(&self, now: Timestamp, entropy: &dyn Entropy) -> Result<(), Error> {
+        let keys = store::keys::list(&self.db).await?;
+        if let Some(step) = rotation::due(&keys, self.rotation, now) {
+            self.take(step, now, entropy).await?;
+        }
+        let active = store::keys::find_active_seed(&self.db).await?.ok_or_else(no_active_key)?;
+        if active.id == self.signer().public_key().id {
+            return Ok(());
+        }
+        let signer = Arc::new(Signer::new(&*active.open(self.sealing.as_deref())?)?);
+        tracing::info!(key.id = active.id, "identities are signed with a new key");
+        *self.signer.write().unwrap_or_else(PoisonError::into_inner) = signer;
+        Ok(())
+    }
+
+    async fn take(&self, step: Step, now: Timestamp, entropy: &dyn Entropy) -> Result<(), Error> {
+        match step {
+            Step::Publish => {
+                let key = NewKey::generate(self.sealing.as_deref(), entropy)?;
+                if store::keys::insert_next_if_none(&self.db, &key, now).await? {
+                    tracing::info!(key.id = key.public.id, "a new signing key is published");
+                }
+            }
+            Step::Activate { next, active } => {
+                let mut tx = self.db.begin_write().await?;
+                let is_first = store::keys::retire(&mut tx, &active, now).await?
+                    && store::keys::activate(&mut tx, &next, now).await?;
+                // Another replica that came first has left nothing to do.
+                if is_first { tx.commit().await? } else { tx.rollback().await? }
+            }
+            Step::Forget { before } => store::keys::delete_retired(&self.db, before).await?,
+        }
+        Ok(())
+    }
+
+    fn signer(&self) -> Arc<Signer> {
+        Arc::clone(&self.signer.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+async fn establish(
+    db: &Db,
+    ring: Option<&Keyring>,
+    now: Timestamp,
+    entropy: &dyn Entropy,
+) -> Result<StoredSeed, Error> {
+    let proposed = NewKey::generate(ring, entropy)?;
+    store::keys::insert_active_if_none(db, &proposed, now).await?;
+    store::keys::find_active_seed(db).await?.ok_or_else(no_active_key)
+}
+
+fn no_active_key() -> Error {
+    sql::Error::corrupt("no signing key is active").into()
 }
 
 /// Gives the services of the mesh their identities.

@@ -1,14 +1,22 @@
 //! Who may do what: users, workspaces, members, API tokens, sessions, and the signed identities that every service
 //! checks.
 //!
-//! It knows nothing of content: folder ids in a token's scope are ids to it. Its answers are signed (Ed25519) and
-//! short-lived, so that every service checks them by itself; what they say is decided anew at each exchange.
+//! It knows nothing of content: whether a folder of a token's scope exists, it asks svc-content. Its answers are signed
+//! (Ed25519) and short-lived, so that every service checks them by itself; what they say is decided anew at each
+//! exchange.
 
 mod bootstrap;
 mod doctor;
 mod error;
+mod feedback;
+mod folders;
+mod invitations;
 mod keys;
+mod mail;
+mod maintenance;
+mod members;
 mod names;
+mod oauth;
 mod passwords;
 mod rpc;
 mod secrets;
@@ -26,9 +34,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
+use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::Clock;
 use cairn_chassis::entropy::Entropy;
 use cairn_chassis::identity::Verifier;
+use cairn_chassis::outbound::{Guard, Network};
+use cairn_chassis::sealing::Keyring;
 use cairn_chassis::sql::{self, Db};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +49,16 @@ use self::bootstrap::Bootstrapper;
 pub use self::bootstrap::{Bootstrap, Bootstrapped};
 pub use self::doctor::examine;
 pub use self::error::Error;
+use self::feedback::Feedback;
+use self::folders::Folders;
+use self::invitations::Invitations;
+pub use self::keys::Rotation;
 use self::keys::{Keys, ServiceIdentities};
+pub use self::mail::Config as MailConfig;
+use self::mail::Mailer;
+pub use self::maintenance::{SigningKey, ask_for_rotation, reseal, signing_keys};
+use self::members::Members;
+pub use self::oauth::{Code, Refusal};
 use self::passwords::Passwords;
 use self::sessions::Sessions;
 use self::tokens::Tokens;
@@ -50,6 +70,11 @@ pub const SERVICE_NAMES: &[&str] = &[
     "cairn.auth.v1.TokenService",
     "cairn.auth.v1.SessionService",
     "cairn.auth.v1.WorkspaceService",
+    "cairn.auth.v1.MemberService",
+    "cairn.auth.v1.InvitationService",
+    "cairn.auth.v1.OauthService",
+    "cairn.auth.v1.GrantService",
+    "cairn.auth.v1.FeedbackService",
     "cairn.auth.v1.KeyService",
 ];
 
@@ -58,6 +83,8 @@ const MIN_MESH_SECRET: usize = 16;
 /// How stale a token's time of last use may become on the disk.
 const LAST_USE_INTERVAL: Duration = Duration::from_secs(60);
 const PURGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// How often a replica looks whether the signing key is to be, or has been, replaced.
+const KEY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The settings of svc-auth.
 #[derive(Clone)]
@@ -68,6 +95,14 @@ pub struct Config {
     pub mesh_secret: String,
     /// The plan of new workspaces, one of [`PLANS`].
     pub default_plan: String,
+    /// Where feedback is mailed; absent: nowhere.
+    pub mail: Option<MailConfig>,
+    /// What secrets are sealed with in the storage; absent: they stand as they are.
+    pub sealing: Option<Arc<Keyring>>,
+    /// When signing keys are replaced.
+    pub key_rotation: Rotation,
+    /// Networks that are not public and may yet be asked for clients' metadata.
+    pub outbound_allowed: Vec<Network>,
 }
 
 impl fmt::Debug for Config {
@@ -76,6 +111,9 @@ impl fmt::Debug for Config {
             .debug_struct("Config")
             .field("storage", &self.storage)
             .field("default_plan", &self.default_plan)
+            .field("mail", &self.mail)
+            .field("sealing", &self.sealing)
+            .field("key_rotation", &self.key_rotation)
             .finish_non_exhaustive()
     }
 }
@@ -91,6 +129,14 @@ pub struct Service {
     sessions: Arc<Sessions>,
     tokens: Arc<Tokens>,
     workspaces: Arc<Workspaces>,
+    members: Arc<Members>,
+    invitations: Arc<Invitations>,
+    folders: Folders,
+    feedback: Arc<Feedback>,
+    oauth_clients: Arc<oauth::Clients>,
+    oauth_authorizations: Arc<oauth::Authorizations>,
+    oauth_tokens: Arc<oauth::Tokens>,
+    grants: Arc<oauth::Grants>,
 }
 
 impl Service {
@@ -105,26 +151,50 @@ impl Service {
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, Error> {
         check(&config)?;
+        let mailer = config.mail.as_ref().map(Mailer::new).transpose()?;
         let db = Db::open(&config.storage, store::SERVICE, store::MIGRATIONS).await?;
-        let keys = Arc::new(Keys::open(db.clone(), &*clock, &*entropy).await?);
+        let keys = Keys::open(db.clone(), config.sealing, config.key_rotation, &*clock, &*entropy).await?;
+        let keys = Arc::new(keys);
         let directory = rpc::keys::Directory(Arc::clone(&keys));
         let verifier = Verifier::new(Arc::new(directory), Arc::clone(&clock));
         let ambient = Ambient::new(clock, entropy, verifier);
         let passwords = Passwords::new();
+        let folders = Folders::default();
+        let guard = Guard::new(&config.outbound_allowed).map_err(|error| Error::Config(error.to_string()))?;
+        let oauth_clients = Arc::new(oauth::Clients::new(db.clone(), ambient.clone(), guard));
+        let sessions =
+            Arc::new(Sessions::new(db.clone(), ambient.clone(), Arc::clone(&keys), passwords.clone()));
         Ok(Self {
+            feedback: Arc::new(Feedback { db: db.clone(), mailer }),
             service_identities: Arc::new(ServiceIdentities::new(
                 ambient.clone(),
                 Arc::clone(&keys),
                 config.mesh_secret,
             )),
-            sessions: Arc::new(Sessions::new(
+            tokens: Arc::new(Tokens::new(db.clone(), ambient.clone(), Arc::clone(&keys), folders.clone())),
+            workspaces: Arc::new(Workspaces::new(db.clone(), ambient.clone(), config.default_plan)),
+            members: Arc::new(Members::new(db.clone(), ambient.clone())),
+            invitations: Arc::new(Invitations {
+                db: db.clone(),
+                ambient: ambient.clone(),
+                passwords: passwords.clone(),
+                sessions: Arc::clone(&sessions),
+            }),
+            sessions,
+            folders,
+            oauth_authorizations: Arc::new(oauth::Authorizations::new(
+                db.clone(),
+                ambient.clone(),
+                Arc::clone(&oauth_clients),
+            )),
+            oauth_tokens: Arc::new(oauth::Tokens::new(
                 db.clone(),
                 ambient.clone(),
                 Arc::clone(&keys),
-                passwords.clone(),
+                Arc::clone(&oauth_clients),
             )),
-            tokens: Arc::new(Tokens::new(db.clone(), ambient.clone(), Arc::clone(&keys))),
-            workspaces: Arc::new(Workspaces::new(db.clone(), ambient.clone(), config.default_plan)),
+            oauth_clients,
+            grants: Arc::new(oauth::Grants::new(db.clone(), ambient.clone())),
             db,
             ambient,
             passwords,
@@ -136,6 +206,11 @@ impl Service {
     /// other processes ask over a channel (`identity::RemoteKeys`).
     pub fn ambient(&self) -> Ambient {
         self.ambient.clone()
+    }
+
+    /// Tells where svc-content is, which needs this service to open first. Until then no token can be bound to folders.
+    pub fn connect(&self, content: ServiceChannel) {
+        self.folders.connect(content);
     }
 
     /// Makes the first account, workspace and token; `None` when somebody has an account already. `keep` is given the
@@ -167,11 +242,13 @@ impl Service {
     pub async fn run(&self, shutdown: CancellationToken) {
         let mut last_use = interval(LAST_USE_INTERVAL);
         let mut purge = interval(PURGE_INTERVAL);
+        let mut keys = interval(KEY_INTERVAL);
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => break,
+                _ = keys.tick() => self.turn_keys().await,
                 _ = last_use.tick() => self.flush_last_use().await,
-                _ = purge.tick() => self.purge_sessions().await,
+                _ = purge.tick() => self.purge().await,
             }
         }
         self.flush_last_use().await;
@@ -190,17 +267,32 @@ impl Service {
         self.db.close().await;
     }
 
+    async fn turn_keys(&self) {
+        let turned = self.keys.turn(self.ambient.clock.now(), &*self.ambient.entropy).await;
+        if let Err(error) = turned {
+            tracing::warn!(%error, "the signing keys cannot be looked after; the present one goes on to sign");
+        }
+    }
+
     async fn flush_last_use(&self) {
         if let Err(error) = self.tokens.flush_last_use().await {
             tracing::warn!(%error, "the last use of tokens is not recorded yet");
         }
     }
 
-    async fn purge_sessions(&self) {
+    async fn purge(&self) {
         match self.sessions.purge().await {
             Ok(0) => {}
             Ok(sessions) => tracing::info!(sessions, "forgot sessions that had ended"),
             Err(error) => tracing::warn!(%error, "sessions that ended are not forgotten yet"),
+        }
+        if let Err(error) = self.oauth_tokens.purge().await {
+            tracing::warn!(%error, "OAuth tokens that ended are not forgotten yet");
+        }
+        match self.invitations.purge().await {
+            Ok(0) => {}
+            Ok(invitations) => tracing::info!(invitations, "forgot invitations that had ended"),
+            Err(error) => tracing::warn!(%error, "invitations that ended are not forgotten yet"),
         }
     }
 }

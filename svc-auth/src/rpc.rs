@@ -1,6 +1,11 @@
 //! The gRPC servers: decode, authorize, call, encode; no rule.
 
+mod feedback;
+mod grants;
+mod invitations;
 pub(crate) mod keys;
+mod members;
+mod oauth;
 mod sessions;
 mod tokens;
 mod workspaces;
@@ -10,7 +15,12 @@ use std::sync::Arc;
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::Verifier;
 use cairn_chassis::status::Problem;
+use cairn_proto::auth::v1::feedback_service_server::FeedbackServiceServer;
+use cairn_proto::auth::v1::grant_service_server::GrantServiceServer;
+use cairn_proto::auth::v1::invitation_service_server::InvitationServiceServer;
 use cairn_proto::auth::v1::key_service_server::KeyServiceServer;
+use cairn_proto::auth::v1::member_service_server::MemberServiceServer;
+use cairn_proto::auth::v1::oauth_service_server::OauthServiceServer;
 use cairn_proto::auth::v1::session_service_server::SessionServiceServer;
 use cairn_proto::auth::v1::token_service_server::TokenServiceServer;
 use cairn_proto::auth::v1::workspace_service_server::WorkspaceServiceServer;
@@ -33,6 +43,18 @@ pub(crate) fn routes(service: &Service) -> Routes {
     let sessions = sessions::Sessions { rules: Arc::clone(&service.sessions), verifier: verifier.clone() };
     let workspaces =
         workspaces::Workspaces { rules: Arc::clone(&service.workspaces), verifier: verifier.clone() };
+    let members = members::Members { rules: Arc::clone(&service.members), verifier: verifier.clone() };
+    let invitations =
+        invitations::Invitations { rules: Arc::clone(&service.invitations), verifier: verifier.clone() };
+    let oauth = oauth::Oauth {
+        clients: Arc::clone(&service.oauth_clients),
+        authorizations: Arc::clone(&service.oauth_authorizations),
+        tokens: Arc::clone(&service.oauth_tokens),
+        verifier: verifier.clone(),
+    };
+    let grants = grants::Grants { rules: Arc::clone(&service.grants), verifier: verifier.clone() };
+    let feedback =
+        feedback::FeedbackServer { rules: Arc::clone(&service.feedback), verifier: verifier.clone() };
     let keys = keys::KeyServer {
         keys: Arc::clone(&service.keys),
         identities: Arc::clone(&service.service_identities),
@@ -40,6 +62,11 @@ pub(crate) fn routes(service: &Service) -> Routes {
     Routes::new(sized!(TokenServiceServer::new(tokens)))
         .add_service(sized!(SessionServiceServer::new(sessions)))
         .add_service(sized!(WorkspaceServiceServer::new(workspaces)))
+        .add_service(sized!(MemberServiceServer::new(members)))
+        .add_service(sized!(InvitationServiceServer::new(invitations)))
+        .add_service(sized!(OauthServiceServer::new(oauth)))
+        .add_service(sized!(GrantServiceServer::new(grants)))
+        .add_service(sized!(FeedbackServiceServer::new(feedback)))
         .add_service(sized!(KeyServiceServer::new(keys)))
 }
 

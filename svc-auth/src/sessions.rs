@@ -8,13 +8,15 @@ use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Scope};
 use cairn_chassis::sql::Db;
+use cairn_chassis::status::Violation;
 use cairn_proto::ids::{SessionId, UserId, WorkspaceId};
 
 use crate::error::Error;
 use crate::keys::{Issued, Keys};
-use crate::passwords::Passwords;
+use crate::passwords::{self, Passwords};
 use crate::secrets::{self, Digest};
 use crate::store;
+use crate::tokens::has_ended;
 use crate::users::{self, User};
 use crate::workspaces::{Membership, require_member};
 
@@ -81,7 +83,11 @@ impl Sessions {
         let (user, hash) = account.map_or((None, None), |(user, hash)| (Some(user), hash));
         let right = self.passwords.verify(password, hash).await?;
         let user = user.filter(|_| right).ok_or(Error::SignInRefused)?;
+        self.open(user).await
+    }
 
+    /// Signs a person in who has proved who they are.
+    pub(crate) async fn open(&self, user: User) -> Result<SignedIn, Error> {
         let secret = secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy);
         let now = self.ambient.clock.now();
         let session = NewSession {
@@ -105,7 +111,8 @@ impl Sessions {
     ) -> Result<Issued, Error> {
         let now = self.ambient.clock.now();
         let found = store::sessions::find(&self.db, &secrets::digest(secret)).await?;
-        let session = found.filter(|session| session.expires_at > now).ok_or(Error::SessionRefused)?;
+        let session =
+            found.filter(|session| !has_ended(session.expires_at, now)).ok_or(Error::SessionRefused)?;
         let membership = match workspace {
             Some(id) => Some(self.membership(session.user.id, id).await?),
             None => None,
@@ -146,6 +153,43 @@ impl Sessions {
     /// Ends a session; one that has ended already is no error.
     pub(crate) async fn delete(&self, secret: &str) -> Result<(), Error> {
         Ok(store::sessions::delete(&self.db, &secrets::digest(secret)).await?)
+    }
+
+    /// Ends every session of a person.
+    pub(crate) async fn delete_all(&self, user: UserId) -> Result<(), Error> {
+        let mut tx = self.db.begin_write().await?;
+        store::sessions::delete_of_user(&mut tx, user).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Gives a person a new password and ends their sessions, but for the one at hand: whoever knew the old password
+    /// may have opened the others.
+    pub(crate) async fn change_password(
+        &self,
+        user: UserId,
+        current: &str,
+        new: &str,
+        kept: Option<&str>,
+    ) -> Result<(), Error> {
+        let mut violations = Vec::new();
+        passwords::check("newPassword", new, &mut violations);
+        let hash = store::users::find_password(&self.db, user).await?;
+        if !self.passwords.verify(current, hash).await? {
+            violations.push(Violation::new("currentPassword", "wrong", "is not your password"));
+        }
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations));
+        }
+        let hash = self.passwords.hash(new, &*self.ambient.entropy).await?;
+        let mut tx = self.db.begin_write().await?;
+        store::users::set_password(&mut tx, user, &hash).await?;
+        match kept {
+            Some(secret) => {
+                store::sessions::delete_others(&mut tx, user, &secrets::digest(secret)).await?;
+            }
+            None => store::sessions::delete_of_user(&mut tx, user).await?,
+        }
+        Ok(tx.commit().await?)
     }
 
     /// Forgets the sessions that have ended.

@@ -1,6 +1,13 @@
 //! The tables of svc-auth: SQL and the forms of columns; no rule.
 
+pub(crate) mod feedback;
+pub(crate) mod invitations;
 pub(crate) mod keys;
+pub(crate) mod members;
+pub(crate) mod oauth_clients;
+pub(crate) mod oauth_codes;
+pub(crate) mod oauth_grants;
+pub(crate) mod oauth_tokens;
 pub(crate) mod sessions;
 pub(crate) mod tokens;
 pub(crate) mod users;
@@ -11,7 +18,12 @@ use cairn_chassis::sql::{self, Migration};
 
 /// The PostgreSQL schema of this service.
 pub(crate) const SERVICE: &str = "auth";
-pub(crate) const MIGRATIONS: &[Migration] = &[migration!("0001_accounts")];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    migration!("0001_accounts"),
+    migration!("0002_oauth"),
+    migration!("0003_members"),
+    migration!("0004_key_rotation"),
+];
 
 /// A column that holds one of a few words.
 fn word<T: std::str::FromStr>(column: &'static str, text: &str) -> Result<T, sql::Error> {
@@ -20,9 +32,22 @@ fn word<T: std::str::FromStr>(column: &'static str, text: &str) -> Result<T, sql
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<sql::Statement> {
-    [keys::STATEMENTS, sessions::STATEMENTS, tokens::STATEMENTS, users::STATEMENTS, workspaces::STATEMENTS]
-        .concat()
-        .into_iter()
-        .map(Into::into)
-        .collect()
+    [
+        feedback::STATEMENTS,
+        invitations::STATEMENTS,
+        keys::STATEMENTS,
+        members::STATEMENTS,
+        oauth_clients::STATEMENTS,
+        oauth_codes::STATEMENTS,
+        oauth_grants::STATEMENTS,
+        oauth_tokens::STATEMENTS,
+        sessions::STATEMENTS,
+        tokens::STATEMENTS,
+        users::STATEMENTS,
+        workspaces::STATEMENTS,
+    ]
+    .concat()
+    .into_iter()
+    .map(Into::into)
+    .collect()
 }

@@ -3,7 +3,12 @@
 mod bootstrap;
 mod doctor;
 mod exchange;
+mod folders;
+mod invitations;
 mod keys;
+mod members;
+mod oauth;
+mod rotation;
 mod sessions;
 mod storage;
 mod tokens;
@@ -29,7 +34,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
 
 use crate::users::NewUser;
-use crate::{Bootstrap, Bootstrapped, Config, SERVICE_NAMES, Service, store};
+use crate::{Bootstrap, Bootstrapped, Config, Rotation, SERVICE_NAMES, Service, store};
 
 const MESH_SECRET: &str = "a mesh secret for tests";
 const PASSWORD: &str = "correct horse battery";
@@ -51,7 +56,15 @@ fn clock() -> Arc<ManualClock> {
 
 fn config(storage: &TestDb) -> Config {
     let default_plan = "selfhosted".to_owned();
-    Config { storage: storage.config.clone(), mesh_secret: MESH_SECRET.to_owned(), default_plan }
+    Config {
+        storage: storage.config.clone(),
+        mesh_secret: MESH_SECRET.to_owned(),
+        default_plan,
+        mail: None,
+        sealing: None,
+        key_rotation: Rotation::default(),
+        outbound_allowed: vec!["127.0.0.1/32".parse().unwrap()],
+    }
 }
 
 async fn open(storage: &TestDb, clock: &Arc<ManualClock>) -> Result<Service, crate::Error> {
@@ -71,6 +84,7 @@ async fn worlds() -> Vec<World> {
         let clock = clock();
         let service = open(&storage, &clock).await.unwrap();
         let first = service.bootstrap(wanted(), |_| Ok(())).await.unwrap().unwrap();
+        service.connect(folders::content(service.ambient().verifier).await);
         let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
         let channel = ServiceChannel::local(composed.routes);
         worlds.push(World { engine: storage.engine, clock, service, channel, first, _storage: storage });
@@ -133,7 +147,7 @@ impl World {
 
     async fn join(&self, user: UserId, workspace: WorkspaceId, role: Role) {
         let mut tx = self.service.db.begin_write().await.unwrap();
-        store::workspaces::insert_member(&mut tx, workspace, user, role, self.clock.now()).await.unwrap();
+        store::members::insert(&mut tx, workspace, user, role, self.clock.now()).await.unwrap();
         tx.commit().await.unwrap();
     }
 

@@ -10,8 +10,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
+use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Role, Scope};
+use cairn_chassis::identity::{Identity, Permission, PermissionSet, Principal, PrincipalKind, Role, Scope};
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::token_format;
 use cairn_proto::ids::{TokenId, UserId, WorkspaceId};
@@ -21,6 +22,7 @@ pub(crate) use self::draft::Draft;
 use self::last_use::LastUse;
 pub(crate) use self::last_use::Uses;
 use crate::error::Error;
+use crate::folders::Folders;
 use crate::keys::{Issued, Keys};
 use crate::secrets::{self, Digest};
 use crate::store;
@@ -84,12 +86,13 @@ pub(crate) struct Tokens {
     db: Db,
     ambient: Ambient,
     keys: Arc<Keys>,
+    folders: Folders,
     last_use: LastUse,
 }
 
 impl Tokens {
-    pub(crate) fn new(db: Db, ambient: Ambient, keys: Arc<Keys>) -> Self {
-        Self { db, ambient, keys, last_use: LastUse::default() }
+    pub(crate) fn new(db: Db, ambient: Ambient, keys: Arc<Keys>, folders: Folders) -> Self {
+        Self { db, ambient, keys, folders, last_use: LastUse::default() }
     }
 
     /// The identity that a token stands for now. The checks run on every exchange, so a change of the token, of its
@@ -100,7 +103,8 @@ impl Tokens {
         }
         let found = store::tokens::find_by_digest(&self.db, &secrets::digest(secret)).await?;
         let now = self.ambient.clock.now();
-        let is_open = |token: &Presented| token.active && token.expires_at.is_none_or(|end| end > now);
+        let is_open =
+            |token: &Presented| token.active && token.expires_at.is_none_or(|end| !has_ended(end, now));
         let token = found.filter(is_open).ok_or(Error::TokenRefused)?;
 
         self.last_use.note(token.workspace, token.id, now);
@@ -129,16 +133,26 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// Makes a token that its maker owns.
+    /// Makes a token that its maker owns. `call` is the one that asks for it: its time and its request id go on to
+    /// whoever knows the folders.
     pub(crate) async fn create(
         &self,
         user: UserId,
         workspace: WorkspaceId,
         draft: Draft,
+        call: &Call,
     ) -> Result<Created, Error> {
-        let mut tx = self.db.begin_write().await?;
+        let mut tx = self.db.begin_read().await?;
         let role = require_member(&mut tx, user, workspace).await?.role;
+        tx.commit().await?;
         let checked = draft.check(role, self.ambient.clock.now())?;
+        // Before the transaction: nobody is to wait for another service while this one holds the writer.
+        self.check_folders(workspace, &checked, call).await?;
+
+        let mut tx = self.db.begin_write().await?;
+        // Whoever is removed loses their tokens: one that is made meanwhile must not be left behind.
+        store::members::lock(&mut tx, workspace).await?;
+        require_member(&mut tx, user, workspace).await?;
         let secret = token_format::generate(&*self.ambient.entropy);
         let created = self.insert(&mut tx, user, workspace, checked, secret).await?;
         tx.commit().await?;
@@ -158,6 +172,7 @@ impl Tokens {
             name: name.to_owned(),
             permissions: PermissionSet::all(),
             scope: Scope::All,
+            asked: Vec::new(),
             expires_at: None,
         };
         self.insert(tx, user, workspace, everything, secret).await
@@ -206,6 +221,30 @@ impl Tokens {
         Ok(written?)
     }
 
+    /// Asks the owner of folders which of them live, as a caller who is bound to just these.
+    async fn check_folders(
+        &self,
+        workspace: WorkspaceId,
+        checked: &Checked,
+        call: &Call,
+    ) -> Result<(), Error> {
+        if checked.asked.is_empty() {
+            return Ok(());
+        }
+        let now = self.ambient.clock.now();
+        let asking = Identity {
+            principal: Principal { kind: PrincipalKind::Service, id: "auth".into(), name: "auth".into() },
+            workspace: Some(workspace),
+            permissions: [Permission::Read].into_iter().collect(),
+            scope: checked.scope.clone(),
+            plan: None,
+            expires_at: now,
+        };
+        let signed = self.keys.issue(asking, now, None)?;
+        let live = self.folders.in_scope(&call.clone().with_identity(&signed.identity)).await;
+        checked.check_live(&live.map_err(Error::Upstream)?)
+    }
+
     async fn insert(
         &self,
         tx: &mut Tx,
@@ -231,6 +270,11 @@ impl Tokens {
         store::tokens::insert(tx, &token, &digest).await?;
         Ok(Created { token, secret })
     }
+}
+
+/// An identity ends with a whole second, so what ends within the running second has none left to give.
+pub(crate) const fn has_ended(end: Timestamp, now: Timestamp) -> bool {
+    end.as_seconds() <= now.as_seconds()
 }
 
 async fn require_manageable(

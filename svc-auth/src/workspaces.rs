@@ -1,4 +1,4 @@
-//! Workspaces and who belongs to them.
+//! Workspaces.
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::Timestamp;
@@ -97,7 +97,7 @@ impl Workspaces {
         };
         let membership = Membership { workspace, role: Role::Owner };
         store::workspaces::insert(tx, &membership.workspace).await?;
-        store::workspaces::insert_member(tx, membership.workspace.id, user, membership.role, now).await?;
+        store::members::insert(tx, membership.workspace.id, user, membership.role, now).await?;
         Ok(membership)
     }
 
@@ -167,7 +167,7 @@ pub(crate) const fn not_found() -> Error {
     Error::NotFound("workspace")
 }
 
-fn require_manager(held: Role, action: &'static str) -> Result<(), Error> {
+pub(crate) fn require_manager(held: Role, action: &'static str) -> Result<(), Error> {
     if is_manager(held) {
         return Ok(());
     }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use cairn_chassis::identity::Verifier;
 use cairn_proto::auth::v1::session_service_server::SessionService;
 use cairn_proto::auth::v1::{
-    self as proto, CreateSessionRequest, CreateSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
-    ExchangeSessionRequest, ExchangeSessionResponse, GetSessionRequest, GetSessionResponse,
+    self as proto, ChangePasswordRequest, ChangePasswordResponse, CreateSessionRequest,
+    CreateSessionResponse, DeleteSessionRequest, DeleteSessionResponse, DeleteSessionsRequest,
+    DeleteSessionsResponse, ExchangeSessionRequest, ExchangeSessionResponse, GetSessionRequest,
+    GetSessionResponse,
 };
 use tonic::{Request, Response, Status};
 
@@ -32,7 +34,7 @@ impl SessionService for Sessions {
         Ok(Response::new(CreateSessionResponse {
             session_secret: signed_in.secret,
             expires_at: Some(signed_in.expires_at.to_proto()),
-            user: Some(encode(signed_in.profile.user)),
+            user: Some(encode_user(signed_in.profile.user)),
             memberships: encode_memberships(signed_in.profile.memberships),
         }))
     }
@@ -55,7 +57,7 @@ impl SessionService for Sessions {
         let user = user(&self.verifier, request.metadata()).await?;
         let profile = self.rules.get(user).await?;
         let memberships = encode_memberships(profile.memberships);
-        Ok(Response::new(GetSessionResponse { user: Some(encode(profile.user)), memberships }))
+        Ok(Response::new(GetSessionResponse { user: Some(encode_user(profile.user)), memberships }))
     }
 
     /// The secret is the proof: whoever has it may end the session.
@@ -66,8 +68,27 @@ impl SessionService for Sessions {
         self.rules.delete(&request.get_ref().session_secret).await?;
         Ok(Response::new(DeleteSessionResponse {}))
     }
+
+    async fn delete_sessions(
+        &self,
+        request: Request<DeleteSessionsRequest>,
+    ) -> Result<Response<DeleteSessionsResponse>, Status> {
+        self.rules.delete_all(user(&self.verifier, request.metadata()).await?).await?;
+        Ok(Response::new(DeleteSessionsResponse {}))
+    }
+
+    async fn change_password(
+        &self,
+        request: Request<ChangePasswordRequest>,
+    ) -> Result<Response<ChangePasswordResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let message = request.get_ref();
+        let (current, new) = (&message.current_password, &message.new_password);
+        self.rules.change_password(user, current, new, message.session_secret.as_deref()).await?;
+        Ok(Response::new(ChangePasswordResponse {}))
+    }
 }
 
-fn encode(user: User) -> proto::User {
+pub(super) fn encode_user(user: User) -> proto::User {
     proto::User { id: user.id.to_string(), email: user.email, name: user.name }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::identity::{Permission, Scope, Verifier};
+use cairn_chassis::identity::{Permission, PermissionSet, Scope, Verifier};
 use cairn_proto::auth::v1::token_service_server::TokenService;
 use cairn_proto::auth::v1::{
     self as proto, CreateTokenRequest, CreateTokenResponse, DeleteTokenRequest, DeleteTokenResponse,
@@ -49,9 +50,10 @@ impl TokenService for Tokens {
         request: Request<CreateTokenRequest>,
     ) -> Result<Response<CreateTokenResponse>, Status> {
         let user = user(&self.verifier, request.metadata()).await?;
+        let call = Call::from_metadata(request.metadata());
         let message = request.into_inner();
         let workspace = workspace_id(&message.workspace_id)?;
-        let created = self.rules.create(user, workspace, decode(message)).await?;
+        let created = self.rules.create(user, workspace, decode(message), &call).await?;
         Ok(Response::new(CreateTokenResponse { token: Some(encode(created.token)), secret: created.secret }))
     }
 
@@ -92,13 +94,17 @@ fn decode(message: CreateTokenRequest) -> Draft {
 }
 
 /// From the raw number: the generated accessor would leave out what it does not know.
-fn decode_permission(number: i32) -> Option<Permission> {
+pub(super) fn decode_permission(number: i32) -> Option<Permission> {
     match proto::Permission::try_from(number).ok()? {
         proto::Permission::Unspecified => None,
         proto::Permission::Read => Some(Permission::Read),
         proto::Permission::Write => Some(Permission::Write),
         proto::Permission::Delete => Some(Permission::Delete),
     }
+}
+
+pub(super) fn encode_permissions(permissions: PermissionSet) -> Vec<i32> {
+    permissions.iter().map(|permission| encode_permission(permission).into()).collect()
 }
 
 const fn encode_permission(permission: Permission) -> proto::Permission {
@@ -121,11 +127,7 @@ fn encode(token: Token) -> proto::Token {
         workspace_id: token.workspace.to_string(),
         owner_id: token.owner.to_string(),
         name: token.name,
-        permissions: token
-            .permissions
-            .iter()
-            .map(|permission| encode_permission(permission).into())
-            .collect(),
+        permissions: encode_permissions(token.permissions),
         scope,
         last_four: token.last_four,
         active: token.active,

@@ -47,7 +47,9 @@ impl WorkspaceService for Workspaces {
         let identity = self.verifier.authenticate(request.metadata()).await?;
         let id = workspace_id(&request.get_ref().workspace_id)?;
         let membership = match identity.principal.kind {
-            PrincipalKind::Token => encode_bound(self.rules.get_bound(identity.workspace_id()?, id).await?),
+            PrincipalKind::Token | PrincipalKind::Grant => {
+                encode_bound(self.rules.get_bound(identity.workspace_id()?, id).await?)
+            }
             PrincipalKind::User | PrincipalKind::Service => {
                 encode_membership(self.rules.get(identity.user_id()?, id).await?)
             }
@@ -92,7 +94,7 @@ pub(super) fn encode_memberships(memberships: Vec<Membership>) -> Vec<proto::Mem
     memberships.into_iter().map(encode_membership).collect()
 }
 
-fn encode_membership(membership: Membership) -> proto::Membership {
+pub(super) fn encode_membership(membership: Membership) -> proto::Membership {
     let role = encode_role(membership.role).into();
     proto::Membership { workspace: Some(encode(membership.workspace)), role }
 }
@@ -112,7 +114,19 @@ fn encode(workspace: Workspace) -> proto::Workspace {
     }
 }
 
-const fn encode_role(role: Role) -> proto::Role {
+/// From the raw number: the generated accessor would leave out what it does not know.
+pub(super) fn decode_role(number: i32) -> Option<Role> {
+    match proto::Role::try_from(number).ok()? {
+        proto::Role::Unspecified => None,
+        proto::Role::Owner => Some(Role::Owner),
+        proto::Role::Admin => Some(Role::Admin),
+        proto::Role::Editor => Some(Role::Editor),
+        proto::Role::Contributor => Some(Role::Contributor),
+        proto::Role::Viewer => Some(Role::Viewer),
+    }
+}
+
+pub(super) const fn encode_role(role: Role) -> proto::Role {
     match role {
         Role::Owner => proto::Role::Owner,
         Role::Admin => proto::Role::Admin,

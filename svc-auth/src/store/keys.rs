@@ -3,54 +3,123 @@
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::PublicKey;
 use cairn_chassis::on_db;
-use cairn_chassis::sql::{Db, Error};
+use cairn_chassis::sql::{Db, Error, Tx};
 
-use crate::keys::StoredKey;
+use super::word;
+use crate::keys::{Listed, NewKey, State, StoredSeed};
 
-const FIND_ACTIVE: &str = "SELECT seed, sealing FROM signing_keys WHERE state = 'active'";
+const FIND_ACTIVE: &str = "SELECT id, seed, sealing FROM signing_keys WHERE state = 'active'";
 const LIST_PUBLIC: &str = "SELECT id, public_key FROM signing_keys ORDER BY created_at DESC, id";
-/// The unique index on the active state lets one of several proposals through.
-const INSERT_ACTIVE_IF_NONE: &str = "INSERT INTO signing_keys (id, public_key, sealing, seed, state, created_at) \
-     VALUES ($1, $2, $3, $4, 'active', $5) ON CONFLICT DO NOTHING";
-
-/// The seed stands in the column as it is.
-const UNSEALED: &str = "none";
+const LIST: &str =
+    "SELECT id, state, state_since, rotate_after FROM signing_keys ORDER BY created_at DESC, id";
+/// The unique indexes on these states let one of several proposals through.
+const INSERT_IF_NONE: &str = "INSERT INTO signing_keys \
+     (id, public_key, sealing, seed, state, created_at, state_since) \
+     VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING";
+const RETIRE: &str = "UPDATE signing_keys SET state = 'retired', state_since = $2, rotate_after = NULL \
+     WHERE id = $1 AND state = 'active'";
+const ACTIVATE: &str =
+    "UPDATE signing_keys SET state = 'active', state_since = $2 WHERE id = $1 AND state = 'next'";
+const DELETE_RETIRED: &str = "DELETE FROM signing_keys WHERE state = 'retired' AND state_since <= $1";
+const ASK_FOR_ROTATION: &str = "UPDATE signing_keys SET rotate_after = $1 WHERE state = 'active'";
+pub(crate) const LIST_SEEDS: &str = "SELECT id, seed, sealing FROM signing_keys ORDER BY id";
+pub(crate) const UPDATE_SEED: &str =
+    "UPDATE signing_keys SET seed = $2, sealing = $3 WHERE id = $1 AND seed = $4";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[FIND_ACTIVE, LIST_PUBLIC, INSERT_ACTIVE_IF_NONE];
+pub(super) const STATEMENTS: &[&str] = &[
+    FIND_ACTIVE,
+    LIST_PUBLIC,
+    LIST,
+    INSERT_IF_NONE,
+    RETIRE,
+    ACTIVATE,
+    DELETE_RETIRED,
+    ASK_FOR_ROTATION,
+    LIST_SEEDS,
+    UPDATE_SEED,
+];
 
-pub(crate) async fn find_active_seed(db: &Db) -> Result<Option<[u8; 32]>, Error> {
-    let row: Option<(Vec<u8>, String)> = on_db!(db, |c| sqlx::query_as(FIND_ACTIVE).fetch_optional(c).await)?;
-    let Some((seed, sealing)) = row else {
-        return Ok(None);
-    };
-    if sealing != UNSEALED {
-        return Err(Error::corrupt(format!(
-            "the signing key is sealed by '{sealing}', which this version cannot open"
-        )));
-    }
-    Ok(Some(key_bytes(&seed)?))
+pub(crate) async fn find_active_seed(db: &Db) -> Result<Option<StoredSeed>, Error> {
+    let row: Option<(String, Vec<u8>, String)> =
+        on_db!(db, |c| sqlx::query_as(FIND_ACTIVE).fetch_optional(c).await)?;
+    Ok(row.map(|(id, seed, sealing)| StoredSeed { id, seed, sealing }))
 }
 
 /// Every key's public half.
 pub(crate) async fn list_public(db: &Db) -> Result<Vec<PublicKey>, Error> {
     let rows: Vec<(String, Vec<u8>)> = on_db!(db, |c| sqlx::query_as(LIST_PUBLIC).fetch_all(c).await)?;
-    rows.into_iter().map(|(id, bytes)| Ok(PublicKey { id, bytes: key_bytes(&bytes)? })).collect()
+    let read = |(id, bytes): (String, Vec<u8>)| {
+        let bytes = bytes.as_slice().try_into();
+        let bytes = bytes.map_err(|_| Error::corrupt("a signing key does not have 32 bytes"))?;
+        Ok(PublicKey { id, bytes })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// Every key without its secret, newest first.
+pub(crate) async fn list(db: &Db) -> Result<Vec<Listed>, Error> {
+    let rows: Vec<(String, String, Timestamp, Option<Timestamp>)> =
+        on_db!(db, |c| sqlx::query_as(LIST).fetch_all(c).await)?;
+    let read = |(id, state, since, rotate_after): (String, String, _, _)| {
+        Ok(Listed { id, state: word("signing_keys.state", &state)?, since, rotate_after })
+    };
+    rows.into_iter().map(read).collect()
 }
 
 /// Makes the key the active one unless there is one.
-pub(crate) async fn insert_active_if_none(db: &Db, key: &StoredKey, now: Timestamp) -> Result<(), Error> {
-    on_db!(db.writer(), |c| sqlx::query(INSERT_ACTIVE_IF_NONE)
+pub(crate) async fn insert_active_if_none(db: &Db, key: &NewKey, now: Timestamp) -> Result<bool, Error> {
+    insert_if_none(db, key, State::Active, now).await
+}
+
+/// Makes the key the next one unless there is one; whether it did.
+pub(crate) async fn insert_next_if_none(db: &Db, key: &NewKey, now: Timestamp) -> Result<bool, Error> {
+    insert_if_none(db, key, State::Next, now).await
+}
+
+async fn insert_if_none(db: &Db, key: &NewKey, state: State, now: Timestamp) -> Result<bool, Error> {
+    on_db!(db.writer(), |c| sqlx::query(INSERT_IF_NONE)
         .bind(&key.public.id)
         .bind(key.public.bytes.as_slice())
-        .bind(UNSEALED)
+        .bind(key.sealing)
         .bind(key.seed.as_slice())
+        .bind(state.as_str())
         .bind(now)
         .execute(c)
         .await
-        .map(|_| ()))
+        .map(|done| done.rows_affected() == 1))
 }
 
-fn key_bytes(column: &[u8]) -> Result<[u8; 32], Error> {
-    column.try_into().map_err(|_| Error::corrupt("a signing key does not have 32 bytes"))
+/// The active key signs no more; whether it was active.
+pub(crate) async fn retire(tx: &mut Tx, id: &str, now: Timestamp) -> Result<bool, Error> {
+    on_db!(tx, |c| sqlx::query(RETIRE)
+        .bind(id)
+        .bind(now)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected() == 1))
+}
+
+/// The next key signs; whether it was the next.
+pub(crate) async fn activate(tx: &mut Tx, id: &str, now: Timestamp) -> Result<bool, Error> {
+    on_db!(tx, |c| sqlx::query(ACTIVATE)
+        .bind(id)
+        .bind(now)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected() == 1))
+}
+
+/// Removes the keys that were retired by then.
+pub(crate) async fn delete_retired(db: &Db, before: Timestamp) -> Result<(), Error> {
+    on_db!(db.writer(), |c| sqlx::query(DELETE_RETIRED).bind(before).execute(c).await.map(|_| ()))
+}
+
+/// Wishes the active key to be replaced; whether there is one.
+pub(crate) async fn ask_for_rotation(db: &Db, now: Timestamp) -> Result<bool, Error> {
+    on_db!(db.writer(), |c| sqlx::query(ASK_FOR_ROTATION)
+        .bind(now)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected() == 1))
 }

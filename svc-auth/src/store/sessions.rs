@@ -2,7 +2,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::on_db;
-use cairn_chassis::sql::{Db, Error, Text};
+use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_proto::ids::UserId;
 
 use crate::secrets::Digest;
@@ -14,10 +14,12 @@ const FIND: &str = "SELECT u.id, u.email, u.name, s.expires_at \
 const INSERT: &str =
     "INSERT INTO sessions (id, user_id, digest, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)";
 const DELETE: &str = "DELETE FROM sessions WHERE digest = $1";
+const DELETE_OF_USER: &str = "DELETE FROM sessions WHERE user_id = $1";
+const DELETE_OTHERS: &str = "DELETE FROM sessions WHERE user_id = $1 AND digest <> $2";
 const DELETE_ENDED: &str = "DELETE FROM sessions WHERE expires_at <= $1";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[FIND, INSERT, DELETE, DELETE_ENDED];
+pub(super) const STATEMENTS: &[&str] = &[FIND, INSERT, DELETE, DELETE_OF_USER, DELETE_OTHERS, DELETE_ENDED];
 
 pub(crate) async fn find(db: &Db, digest: &Digest) -> Result<Option<FoundSession>, Error> {
     let row: Option<(Text<UserId>, String, String, Timestamp)> =
@@ -42,6 +44,20 @@ pub(crate) async fn insert(db: &Db, session: &NewSession) -> Result<(), Error> {
 
 pub(crate) async fn delete(db: &Db, digest: &Digest) -> Result<(), Error> {
     on_db!(db.writer(), |c| sqlx::query(DELETE).bind(digest.as_slice()).execute(c).await.map(|_| ()))
+}
+
+pub(crate) async fn delete_of_user(tx: &mut Tx, user: UserId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE_OF_USER).bind(Text(user)).execute(c).await.map(|_| ()))
+}
+
+/// Deletes the sessions of a person, but for one.
+pub(crate) async fn delete_others(tx: &mut Tx, user: UserId, kept: &Digest) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE_OTHERS)
+        .bind(Text(user))
+        .bind(kept.as_slice())
+        .execute(c)
+        .await
+        .map(|_| ()))
 }
 
 /// Deletes what ended by `now`; answers how many there were.

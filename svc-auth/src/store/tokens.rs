@@ -24,11 +24,13 @@ const INSERT: &str = "INSERT INTO tokens (workspace_id, id, owner_id, name, perm
      active, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 const SET_ACTIVE: &str = "UPDATE tokens SET active = $3 WHERE workspace_id = $1 AND id = $2";
 const DELETE: &str = "DELETE FROM tokens WHERE workspace_id = $1 AND id = $2";
+const DELETE_OF_OWNER: &str = "DELETE FROM tokens WHERE workspace_id = $1 AND owner_id = $2";
 const RECORD_USE: &str = "UPDATE tokens SET last_used_at = $3 \
      WHERE workspace_id = $1 AND id = $2 AND (last_used_at IS NULL OR last_used_at < $3)";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[FIND_BY_DIGEST, LIST, FIND, INSERT, SET_ACTIVE, DELETE, RECORD_USE];
+pub(super) const STATEMENTS: &[&str] =
+    &[FIND_BY_DIGEST, LIST, FIND, INSERT, SET_ACTIVE, DELETE, DELETE_OF_OWNER, RECORD_USE];
 
 #[derive(sqlx::FromRow)]
 struct PresentedRow {
@@ -152,6 +154,16 @@ pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: TokenId) -> 
     on_db!(tx, |c| sqlx::query(DELETE).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))
 }
 
+/// Deletes every token that a person made in a workspace.
+pub(crate) async fn delete_of_owner(tx: &mut Tx, workspace: WorkspaceId, owner: UserId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE_OF_OWNER)
+        .bind(Text(workspace))
+        .bind(Text(owner))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
 /// Records uses in one transaction. An earlier one never replaces a later one, and a token that is gone is skipped.
 pub(crate) async fn record_uses(db: &Db, uses: &Uses) -> Result<(), Error> {
     let mut tx = db.begin_write().await?;
@@ -167,11 +179,11 @@ pub(crate) async fn record_uses(db: &Db, uses: &Uses) -> Result<(), Error> {
     tx.commit().await
 }
 
-fn write_permissions(permissions: PermissionSet) -> String {
+pub(super) fn write_permissions(permissions: PermissionSet) -> String {
     permissions.iter().map(Permission::as_str).collect::<Vec<_>>().join(",")
 }
 
-fn read_permissions(text: &str) -> Result<PermissionSet, Error> {
+pub(super) fn read_permissions(text: &str) -> Result<PermissionSet, Error> {
     let words = text.split(',').filter(|word| !word.is_empty());
     words.map(|name| word::<Permission>("tokens.permissions", name)).collect()
 }

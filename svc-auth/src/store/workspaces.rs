@@ -1,7 +1,6 @@
-//! Tables `workspaces` and `members`.
+//! Table `workspaces`, and who belongs to which.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::identity::Role;
 use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_proto::ids::{UserId, WorkspaceId};
@@ -19,15 +18,12 @@ const FIND: &str =
     "SELECT id, name, plan, created_at, updated_at FROM workspaces WHERE id = $1 AND deleted_at IS NULL";
 const INSERT: &str =
     "INSERT INTO workspaces (id, name, plan, created_at, updated_at) VALUES ($1, $2, $3, $4, $5)";
-const INSERT_MEMBER: &str =
-    "INSERT INTO members (workspace_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)";
 const UPDATE: &str = "UPDATE workspaces SET name = COALESCE($2, name), plan = COALESCE($3, plan), updated_at = $4 \
      WHERE id = $1 AND deleted_at IS NULL RETURNING id, name, plan, created_at, updated_at";
 const MARK_DELETED: &str = "UPDATE workspaces SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[LIST, FIND_MEMBERSHIP, FIND, INSERT, INSERT_MEMBER, UPDATE, MARK_DELETED];
+pub(super) const STATEMENTS: &[&str] = &[LIST, FIND_MEMBERSHIP, FIND, INSERT, UPDATE, MARK_DELETED];
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -91,23 +87,6 @@ pub(crate) async fn insert(tx: &mut Tx, workspace: &Workspace) -> Result<(), Err
         .bind(&workspace.plan)
         .bind(workspace.created_at)
         .bind(workspace.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
-}
-
-pub(crate) async fn insert_member(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    user: UserId,
-    role: Role,
-    now: Timestamp,
-) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT_MEMBER)
-        .bind(Text(workspace))
-        .bind(Text(user))
-        .bind(role.as_str())
-        .bind(now)
         .execute(c)
         .await
         .map(|_| ()))

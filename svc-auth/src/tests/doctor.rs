@@ -17,9 +17,9 @@ async fn a_new_deployment_is_sound_and_every_damage_is_named() {
             let checks = cairn_chassis::doctor::statements(CHECKS);
             sql::prepare_all(&world.service.db, &checks).await.unwrap();
             let storage = &world._storage.config;
-            assert_eq!(examine(storage, &|_| {}).await.unwrap(), Some(Vec::new()), "{}", world.engine);
+            assert_eq!(examine(storage, None, &|_| {}).await.unwrap(), Some(Vec::new()), "{}", world.engine);
             on_db!(world.service.db.writer(), |c| sqlx::query(damage).execute(c).await.map(|_| ())).unwrap();
-            let found = examine(storage, &|_| {}).await.unwrap().unwrap();
+            let found = examine(storage, None, &|_| {}).await.unwrap().unwrap();
             assert!(found.iter().any(|finding| finding.rule == rule), "{} {damage}: {found:?}", world.engine);
         }
     }

@@ -1,6 +1,7 @@
 use cairn_proto::auth::v1::{
-    CreateSessionRequest, CreateSessionResponse, CreateWorkspaceRequest, DeleteSessionRequest,
-    ExchangeSessionRequest, GetSessionRequest, Role as ProtoRole,
+    ChangePasswordRequest, CreateSessionRequest, CreateSessionResponse, CreateWorkspaceRequest,
+    DeleteSessionRequest, DeleteSessionsRequest, ExchangeSessionRequest, GetSessionRequest,
+    Role as ProtoRole,
 };
 
 use super::*;
@@ -142,5 +143,70 @@ async fn no_session_opens_for_a_guess() {
         let gone = world.person_of("0199c0de-0000-7000-8000-000000000009".parse().unwrap());
         let of_gone = world.sessions().get_session(gone.request(GetSessionRequest {})).await;
         assert_eq!(reason(of_gone), Reason::Unauthorized);
+    }
+}
+
+impl World {
+    async fn change_password(
+        &self,
+        person: &Person,
+        current: &str,
+        new: &str,
+        kept: Option<&str>,
+    ) -> Result<(), Status> {
+        let message = ChangePasswordRequest {
+            current_password: current.to_owned(),
+            new_password: new.to_owned(),
+            session_secret: kept.map(ToOwned::to_owned),
+        };
+        self.sessions().change_password(person.request(message)).await.map(drop)
+    }
+}
+
+#[tokio::test]
+async fn a_new_password_ends_the_other_sessions() {
+    const NEW: &str = "another horse battery";
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let mut open = Vec::new();
+        for _ in 0..3 {
+            open.push(world.sign_in("owner@localhost", PASSWORD).await.unwrap().session_secret);
+        }
+        let found = broken(world.change_password(&owner, "wrong one", "short", None).await);
+        assert_eq!(
+            found,
+            [("newPassword".into(), "too_short".into()), ("currentPassword".into(), "wrong".into())]
+        );
+        for secret in &open {
+            world.exchange_session(secret).await.unwrap();
+        }
+
+        world.change_password(&owner, PASSWORD, NEW, Some(&open[1])).await.unwrap();
+        world.exchange_session(&open[1]).await.unwrap();
+        for ended in [&open[0], &open[2]] {
+            assert_eq!(reason(world.exchange_session(ended).await), Reason::Unauthorized, "{}", world.engine);
+        }
+        assert_eq!(reason(world.sign_in("owner@localhost", PASSWORD).await), Reason::Unauthorized);
+        world.sign_in("owner@localhost", NEW).await.unwrap();
+        world.change_password(&owner, NEW, PASSWORD, None).await.unwrap();
+        assert_eq!(reason(world.exchange_session(&open[1]).await), Reason::Unauthorized);
+    }
+}
+
+#[tokio::test]
+async fn signing_out_everywhere_ends_the_sessions_of_one_person() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let invited = world.invite(&owner, "b@example.com", ProtoRole::Viewer).await.secret;
+        let other = world.service.invitations.accept(&invited, "B", PASSWORD).await.unwrap();
+        let one = world.sign_in("owner@localhost", PASSWORD).await.unwrap().session_secret;
+        let two = world.sign_in("owner@localhost", PASSWORD).await.unwrap().session_secret;
+        world.sessions().delete_sessions(owner.request(DeleteSessionsRequest {})).await.unwrap();
+        for ended in [&one, &two] {
+            assert_eq!(reason(world.exchange_session(ended).await), Reason::Unauthorized, "{}", world.engine);
+        }
+        world.exchange_session(&other.secret).await.unwrap();
+        let nobody = world.sessions().delete_sessions(Request::new(DeleteSessionsRequest {})).await;
+        assert_eq!(reason(nobody), Reason::Unauthorized);
     }
 }

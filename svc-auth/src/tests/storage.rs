@@ -19,7 +19,7 @@ async fn columns(db: &Db) -> BTreeSet<String> {
 }
 
 /// What SQLite has written; nothing for PostgreSQL, which gets the same values.
-async fn stored_bytes(db: &Db) -> Vec<u8> {
+pub(super) async fn stored_bytes(db: &Db) -> Vec<u8> {
     let Engine::Sqlite(pool) = db.engine() else {
         return Vec::new();
     };
@@ -76,6 +76,9 @@ async fn a_damaged_scope_opens_nothing() {
 #[tokio::test]
 async fn no_secret_shows_in_debug_output_or_on_the_disk() {
     for world in worlds().await {
+        let owner = world.owner().await;
+        let role = cairn_proto::auth::v1::Role::Viewer;
+        let invited = world.invite(&owner, "new@example.com", role).await.secret;
         let signed_in = world.service.sessions.create(&world.first.email, PASSWORD).await.unwrap();
         let issued = world.service.tokens.exchange(&world.first.token).await.unwrap();
         let draft = crate::tokens::Draft {
@@ -83,16 +86,27 @@ async fn no_secret_shows_in_debug_output_or_on_the_disk() {
             permissions: vec![Some(cairn_chassis::identity::Permission::Read)],
             ..crate::tokens::Draft::default()
         };
-        let owner = world.owner().await;
-        let created = world.service.tokens.create(owner.id, world.first.workspace_id, draft).await.unwrap();
+        let created = world
+            .service
+            .tokens
+            .create(owner.id, world.first.workspace_id, draft, &Call::within(MINUTE))
+            .await
+            .unwrap();
         let settings = config(&world._storage);
         let given = Bootstrap { token: Some(world.first.token.clone()), ..wanted() };
         let shown = format!(
             "{:?} {:?} {settings:?} {given:?} {signed_in:?} {issued:?} {created:?}",
             world.service, world.first
         );
-        let secrets =
-            [PASSWORD, MESH_SECRET, &world.first.token, &signed_in.secret, &issued.identity, &created.secret];
+        let secrets = [
+            PASSWORD,
+            MESH_SECRET,
+            &world.first.token,
+            &signed_in.secret,
+            &issued.identity,
+            &created.secret,
+            &invited,
+        ];
         let stored = stored_bytes(&world.service.db).await;
         for secret in secrets {
             assert!(!shown.contains(secret), "{shown}");

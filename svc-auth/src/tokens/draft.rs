@@ -1,5 +1,7 @@
 //! The description of a token to make, and everything that can be wrong with it.
 
+use std::collections::HashSet;
+
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Permission, PermissionSet, Role, Scope};
 use cairn_chassis::status::Violation;
@@ -27,19 +29,34 @@ pub(super) struct Checked {
     pub(super) name: String,
     pub(super) permissions: PermissionSet,
     pub(super) scope: Scope,
+    /// The folders of the scope in the order in which they were asked for.
+    pub(super) asked: Vec<FolderId>,
     pub(super) expires_at: Option<Timestamp>,
+}
+
+impl Checked {
+    /// Checks that every folder of the scope is one of those that live.
+    pub(super) fn check_live(&self, live: &HashSet<FolderId>) -> Result<(), Error> {
+        let gone = self.asked.iter().enumerate().filter(|(_, folder)| !live.contains(folder));
+        let violations: Vec<Violation> = gone
+            .map(|(place, _)| {
+                let message = "is no folder of this workspace; one in trash does not count";
+                Violation::new(format!("scope.folderIds[{place}]"), "unknown_folder", message)
+            })
+            .collect();
+        if violations.is_empty() { Ok(()) } else { Err(Error::Invalid(violations)) }
+    }
 }
 
 impl Draft {
     /// Checks all the rules, for a maker of that role.
     pub(super) fn check(self, role: Role, now: Timestamp) -> Result<Checked, Error> {
         let mut violations = Vec::new();
-        let checked = Checked {
-            name: names::check("name", &self.name, &mut violations),
-            permissions: check_permissions(&self.permissions, role, &mut violations),
-            scope: check_folders(self.folders.as_deref(), &mut violations),
-            expires_at: self.expires_at,
-        };
+        let name = names::check("name", &self.name, &mut violations);
+        let permissions = check_permissions(&self.permissions, role, &mut violations);
+        let asked = check_folders(self.folders.as_deref(), &mut violations);
+        let scope = if self.folders.is_some() { scope_of(&asked) } else { Scope::All };
+        let checked = Checked { name, permissions, scope, asked, expires_at: self.expires_at };
         if self.expires_at.is_some_and(|end| end <= now) {
             violations.push(Violation::new("expiresAt", "invalid", "must be in the future"));
         }
@@ -76,15 +93,15 @@ fn check_permissions(
 
 /// An empty list is refused rather than read as "everything": a caller that lost its list must not get more than it
 /// asked for.
-fn check_folders(asked: Option<&[String]>, violations: &mut Vec<Violation>) -> Scope {
+fn check_folders(asked: Option<&[String]>, violations: &mut Vec<Violation>) -> Vec<FolderId> {
     let Some(asked) = asked else {
-        return Scope::All;
+        return Vec::new();
     };
     if asked.is_empty() || asked.len() > MAX_FOLDERS {
         let message =
             format!("must have 1 to {MAX_FOLDERS} folder ids; leave the scope out for the whole workspace");
         violations.push(Violation::new("scope.folderIds", "invalid", message));
-        return Scope::Folders([].into());
+        return Vec::new();
     }
     let mut folders = Vec::with_capacity(asked.len());
     for (place, text) in asked.iter().enumerate() {
@@ -96,6 +113,11 @@ fn check_folders(asked: Option<&[String]>, violations: &mut Vec<Violation>) -> S
             }
         }
     }
+    folders
+}
+
+fn scope_of(asked: &[FolderId]) -> Scope {
+    let mut folders = asked.to_vec();
     folders.sort_unstable();
     folders.dedup();
     Scope::Folders(folders.into())

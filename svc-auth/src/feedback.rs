@@ -1,0 +1,224 @@
+//! Feedback: a report that goes to the people who maintain a workspace, and is stored nowhere.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use cairn_chassis::identity::Identity;
+use cairn_chassis::sql::Db;
+use cairn_chassis::status::Violation;
+use cairn_proto::ids::WorkspaceId;
+use futures::StreamExt as _;
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::mail::Mailer;
+use crate::store;
+use crate::workspaces::{self, Workspace};
+
+/// Spec 2.9.
+const MAX_MESSAGE_CHARACTERS: usize = 5_000;
+const MAX_CONTEXT_BYTES: usize = 10 * 1024;
+/// Less than what the gateway gives the whole request, so that the caller learns that delivery failed.
+const DELIVERY_LIMIT: Duration = Duration::from_secs(8);
+const DELIVERIES_AT_ONCE: usize = 4;
+
+/// What a report is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Category {
+    MissingContext,
+    StaleContent,
+    WrongResult,
+    ToolProblem,
+    Other,
+}
+
+impl Category {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::MissingContext => "missing context",
+            Self::StaleContent => "stale content",
+            Self::WrongResult => "wrong result",
+            Self::ToolProblem => "tool problem",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// The way on which a report came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channel {
+    Rest,
+    Cli,
+    Mcp,
+    Grpc,
+}
+
+impl Channel {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rest => "the REST API",
+            Self::Cli => "the command line",
+            Self::Mcp => "MCP",
+            Self::Grpc => "gRPC",
+        }
+    }
+}
+
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// At least one owner or admin was mailed.
+    Mailed,
+    /// There is no mail; that it came in stands in the log.
+    Logged,
+}
+
+/// A report as it came in.
+pub(crate) struct Report {
+    pub(crate) message: String,
+    pub(crate) category: Category,
+    /// A JSON object as text.
+    pub(crate) context: Option<String>,
+    pub(crate) channel: Channel,
+}
+
+/// The rules of feedback.
+#[derive(Debug)]
+pub(crate) struct Feedback {
+    pub(crate) db: Db,
+    pub(crate) mailer: Option<Mailer>,
+}
+
+impl Feedback {
+    /// Passes a report on to the owners and admins of the caller's workspace.
+    pub(crate) async fn submit(
+        &self,
+        caller: &Identity,
+        workspace: WorkspaceId,
+        report: &Report,
+    ) -> Result<Delivery, Error> {
+        let context = check(report)?;
+        let found = store::workspaces::find(&self.db, workspace).await?;
+        let workspace = found.ok_or_else(workspaces::not_found)?;
+        let (category, channel) = (report.category.as_str(), report.channel.as_str());
+        let Some(mailer) = &self.mailer else {
+            tracing::warn!(
+                workspace.id = %workspace.id, category, channel,
+                "feedback was received and mailed to nobody: CAIRN_SMTP_URL is not set"
+            );
+            return Ok(Delivery::Logged);
+        };
+        let recipients = store::feedback::list_managers(&self.db, workspace.id).await?;
+        let subject = format!("Feedback on {}: {category}", workspace.name);
+        let text = compose(caller, &workspace, report, context.as_ref());
+        let mailed = deliver(mailer, &recipients, &subject, &text).await;
+        tracing::info!(workspace.id = %workspace.id, mailed, of = recipients.len(), "feedback was mailed");
+        if mailed == 0 { Err(Error::DeliveryFailed) } else { Ok(Delivery::Mailed) }
+    }
+}
+
+/// How many of the recipients were mailed. Each gets a mail of its own: an address that is refused keeps it from nobody
+/// else.
+async fn deliver(mailer: &Mailer, recipients: &[String], subject: &str, text: &str) -> usize {
+    let mut mailed = 0;
+    let sending = futures::stream::iter(recipients.to_vec())
+        .map(|to| async move { mailer.send(&to, subject, text).await })
+        .buffer_unordered(DELIVERIES_AT_ONCE)
+        .for_each(|sent| {
+            match sent {
+                Ok(()) => mailed += 1,
+                Err(error) => tracing::warn!(%error, "feedback cannot be mailed to one of its recipients"),
+            }
+            std::future::ready(())
+        });
+    if tokio::time::timeout(DELIVERY_LIMIT, sending).await.is_err() {
+        tracing::warn!("the mail server is too slow; feedback was not mailed to all of its recipients");
+    }
+    mailed
+}
+
+/// Answers the context as JSON.
+fn check(report: &Report) -> Result<Option<Value>, Error> {
+    let mut violations = Vec::new();
+    if report.message.trim().is_empty() {
+        violations.push(Violation::new("message", "required", "must say something"));
+    }
+    if report.message.chars().count() > MAX_MESSAGE_CHARACTERS {
+        let message = format!("must have at most {MAX_MESSAGE_CHARACTERS} characters");
+        violations.push(Violation::new("message", "too_long", message));
+    }
+    let context = report.context.as_deref().and_then(|text| read_context(text, &mut violations));
+    if violations.is_empty() { Ok(context) } else { Err(Error::Invalid(violations)) }
+}
+
+fn read_context(text: &str, violations: &mut Vec<Violation>) -> Option<Value> {
+    if text.len() > MAX_CONTEXT_BYTES {
+        let message = format!("must be at most {MAX_CONTEXT_BYTES} bytes as JSON; it is {}", text.len());
+        violations.push(Violation::new("context", "too_long", message));
+        return None;
+    }
+    let read = serde_json::from_str(text).ok().filter(Value::is_object);
+    if read.is_none() {
+        violations.push(Violation::new("context", "invalid", "must be a JSON object"));
+    }
+    read
+}
+
+fn compose(caller: &Identity, workspace: &Workspace, report: &Report, context: Option<&Value>) -> String {
+    let mut text = format!(
+        "{} ({}) reported over {}:\n\n{}\n\n-- \nCategory: {}\nWorkspace: {} ({})\n",
+        caller.principal.name,
+        caller.principal.kind.as_str(),
+        report.channel.as_str(),
+        report.message,
+        report.category.as_str(),
+        workspace.name,
+        workspace.id,
+    );
+    if let Some(context) = context {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "Context:\n{context:#}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(message: &str, context: Option<&str>) -> Vec<(String, String)> {
+        let report = Report {
+            message: message.to_owned(),
+            category: Category::Other,
+            context: context.map(ToOwned::to_owned),
+            channel: Channel::Rest,
+        };
+        match check(&report) {
+            Ok(_) => Vec::new(),
+            Err(Error::Invalid(found)) => found.into_iter().map(|one| (one.path, one.code)).collect(),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    /// A JSON object of exactly that many bytes.
+    fn object(bytes: usize) -> String {
+        format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8))
+    }
+
+    #[test]
+    fn the_limits_are_exact() {
+        assert_eq!(codes(&"ä".repeat(5_000), Some(&object(10_240))), []);
+        let both = [("message", "too_long"), ("context", "too_long")];
+        let both = both.map(|(path, code)| (path.to_owned(), code.to_owned()));
+        assert_eq!(codes(&"ä".repeat(5_001), Some(&object(10_241))), both);
+    }
+
+    #[test]
+    fn a_report_says_something_and_its_context_is_an_object() {
+        assert_eq!(codes(" \n", None)[0].1, "required");
+        for odd in ["", "[]", "\"x\"", "{", "null"] {
+            assert_eq!(codes("m", Some(odd)), [("context".to_owned(), "invalid".to_owned())], "{odd}");
+        }
+        assert_eq!(codes("m", Some("{}")), []);
+    }
+}

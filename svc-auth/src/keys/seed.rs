@@ -1,0 +1,79 @@
+//! The secret half of a signing key, as it is stored.
+
+use std::fmt;
+
+use cairn_chassis::entropy::Entropy;
+use cairn_chassis::identity::{PublicKey, Signer};
+use cairn_chassis::sealing::columns::SealedColumn;
+use cairn_chassis::sealing::{AES_256_GCM, Keyring, UNSEALED};
+use cairn_chassis::sql;
+use zeroize::Zeroizing;
+
+use crate::error::Error;
+use crate::store;
+
+/// Where seeds stand.
+pub(crate) const COLUMN: SealedColumn = SealedColumn {
+    name: "signing_keys.seed",
+    list: store::keys::LIST_SEEDS,
+    update: store::keys::UPDATE_SEED,
+};
+
+/// A seed as it is stored, sealed or not.
+pub(crate) struct StoredSeed {
+    pub(crate) id: String,
+    pub(crate) seed: Vec<u8>,
+    pub(crate) sealing: String,
+}
+
+impl StoredSeed {
+    /// The seed itself.
+    pub(super) fn open(&self, ring: Option<&Keyring>) -> Result<Zeroizing<[u8; 32]>, Error> {
+        let opened = match (self.sealing.as_str(), ring) {
+            (UNSEALED, _) => Zeroizing::new(self.seed.clone()),
+            (AES_256_GCM, Some(ring)) => {
+                let refused =
+                    |reason| Error::Sealed(format!("the signing key {} does not open: {reason}", self.id));
+                ring.open(&self.seed, &COLUMN.place(&self.id)).map_err(refused)?
+            }
+            (AES_256_GCM, None) => {
+                let advice = "set CAIRN_SECRET_KEY to the key that sealed it";
+                return Err(Error::Sealed(format!("the signing key {} is sealed: {advice}", self.id)));
+            }
+            (other, _) => {
+                return Err(Error::Sealed(format!("the sealing '{other}' is unknown to this version")));
+            }
+        };
+        let bytes = opened.as_slice().try_into();
+        let bytes = bytes.map_err(|_| sql::Error::corrupt("a signing key does not have 32 bytes"))?;
+        Ok(Zeroizing::new(bytes))
+    }
+}
+
+/// A key to be stored.
+pub(crate) struct NewKey {
+    pub(crate) public: PublicKey,
+    pub(crate) seed: Vec<u8>,
+    pub(crate) sealing: &'static str,
+}
+
+impl fmt::Debug for NewKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("NewKey").field("public", &self.public).finish_non_exhaustive()
+    }
+}
+
+impl NewKey {
+    /// A new key, sealed when there is something to seal it with.
+    pub(super) fn generate(ring: Option<&Keyring>, entropy: &dyn Entropy) -> Result<Self, Error> {
+        let mut seed = Zeroizing::new([0_u8; 32]);
+        entropy.fill(seed.as_mut_slice());
+        let public = Signer::new(&seed)?.public_key().clone();
+        let Some(ring) = ring else {
+            return Ok(Self { public, seed: seed.to_vec(), sealing: UNSEALED });
+        };
+        let sealed = ring.seal(seed.as_slice(), &COLUMN.place(&public.id), entropy);
+        let sealed = sealed.map_err(|error| Error::Sealed(error.to_string()))?;
+        Ok(Self { public, seed: sealed, sealing: AES_256_GCM })
+    }
+}

@@ -1,0 +1,117 @@
+//! Mail over SMTP.
+
+use std::fmt;
+use std::time::Duration;
+
+use lettre::message::Mailbox;
+use lettre::message::header::ContentType;
+use lettre::transport::smtp::PoolConfig;
+use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
+
+use crate::error::Error;
+
+/// How long the server may take for one step; a whole delivery has several, and its caller's own limit.
+const STEP_LIMIT: Duration = Duration::from_secs(5);
+const MOST_CONNECTIONS: u32 = 4;
+
+/// Where mail goes out.
+#[derive(Clone)]
+pub struct Config {
+    /// `smtps://user:password@host:465`, or `smtp://…:587?tls=required`.
+    pub url: String,
+    /// Whom mail comes from: `Cairn <cairn@example.com>`.
+    pub from: String,
+}
+
+/// Without the URL, which may hold a password.
+impl fmt::Debug for Config {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Config").field("from", &self.from).finish_non_exhaustive()
+    }
+}
+
+/// A mail did not go out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unsent {
+    /// There is no such address.
+    #[error("the address is not one that mail can be sent to: {0}")]
+    Address(#[from] lettre::address::AddressError),
+    /// The mail cannot be put together.
+    #[error("the mail cannot be written: {0}")]
+    Message(#[from] lettre::error::Error),
+    /// The server could not be reached, or did not take it.
+    #[error("the mail server did not take it: {0}")]
+    Server(#[from] lettre::transport::smtp::Error),
+}
+
+/// Sends mail; cheap to clone. Connections are made at the first mail and kept for the next.
+#[derive(Clone)]
+pub(crate) struct Mailer {
+    transport: AsyncSmtpTransport<Tokio1Executor>,
+    from: Mailbox,
+}
+
+impl fmt::Debug for Mailer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Mailer").field("from", &self.from).finish_non_exhaustive()
+    }
+}
+
+impl Mailer {
+    /// A mailer that has not spoken to its server yet.
+    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
+        let from = config.from.parse().map_err(|_| {
+            Error::Config("CAIRN_MAIL_FROM must be an address such as `Cairn <cairn@example.com>`".to_owned())
+        })?;
+        // What was given is not repeated: it may hold a password.
+        let builder = AsyncSmtpTransport::<Tokio1Executor>::from_url(&config.url).map_err(|_| {
+            let forms = "smtps://user:password@host:465 or smtp://user:password@host:587?tls=required";
+            Error::Config(format!("CAIRN_SMTP_URL must be an address such as {forms}"))
+        })?;
+        let pool = PoolConfig::new().max_size(MOST_CONNECTIONS);
+        Ok(Self { transport: builder.timeout(Some(STEP_LIMIT)).pool_config(pool).build(), from })
+    }
+
+    /// Sends a plain text to one address. Line breaks in a subject are blanks: no text makes a header.
+    pub(crate) async fn send(&self, to: &str, subject: &str, text: &str) -> Result<(), Unsent> {
+        let subject: String = subject.chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
+        let message = Message::builder()
+            .from(self.from.clone())
+            .to(Mailbox::new(None, to.parse()?))
+            .message_id(None)
+            .subject(subject)
+            .header(ContentType::TEXT_PLAIN)
+            .body(text.to_owned())?;
+        self.transport.send(message).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(url: &str, from: &str) -> Config {
+        Config { url: url.to_owned(), from: from.to_owned() }
+    }
+
+    #[tokio::test]
+    async fn settings_are_checked_without_being_repeated() {
+        for url in [
+            "smtp://127.0.0.1:2525",
+            "smtp://user:s3cret@mail.example:587?tls=required",
+            "smtps://user:s3cret@mail.example",
+        ] {
+            let mailer = Mailer::new(&config(url, "Cairn <cairn@example.com>")).unwrap();
+            assert!(!format!("{mailer:?} {:?}", config(url, "x")).contains("s3cret"));
+        }
+        for url in ["", "mail.example", "https://user:s3cret@mail.example", "smtp://"] {
+            let refusal = Mailer::new(&config(url, "cairn@example.com")).unwrap_err().to_string();
+            assert!(refusal.contains("CAIRN_SMTP_URL") && !refusal.contains("s3cret"), "{url}: {refusal}");
+        }
+        for from in ["", "cairn", "a@b.example\r\nBcc: c@d.example"] {
+            let refusal = Mailer::new(&config("smtp://127.0.0.1", from)).unwrap_err().to_string();
+            assert!(refusal.contains("CAIRN_MAIL_FROM"), "{from}: {refusal}");
+        }
+    }
+}

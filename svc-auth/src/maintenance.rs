@@ -1,0 +1,79 @@
+//! What is done to a storage from outside of the service, beside a live process or without one.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::doctor::Progress;
+use cairn_chassis::entropy::Entropy;
+use cairn_chassis::sealing::Keyring;
+use cairn_chassis::sealing::columns::{self, Resealed, SealedColumn};
+use cairn_chassis::sql::{self, Db};
+
+use crate::error::Error;
+use crate::{keys, store};
+
+/// Every column that holds sealed secrets.
+pub(crate) const SEALED_COLUMNS: &[SealedColumn] = &[keys::SEEDS];
+
+/// A signing key, for people to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SigningKey {
+    /// The `kid` of what it signs.
+    pub id: String,
+    /// `next`, `active` or `retired`.
+    pub state: &'static str,
+    /// When it came into that state.
+    pub since: Timestamp,
+    /// Whether it was asked to be replaced.
+    pub is_to_be_replaced: bool,
+}
+
+/// Brings every secret in a storage under the ring's first key; `None` when it holds no accounts.
+///
+/// # Errors
+/// When a secret does not open, or the storage fails. It may be repeated.
+pub async fn reseal(
+    storage: &sql::Config,
+    ring: &Keyring,
+    entropy: &dyn Entropy,
+    progress: Progress<'_>,
+) -> Result<Option<Resealed>, Error> {
+    let Some(db) = existing(storage).await? else { return Ok(None) };
+    let done = columns::reseal(&db, SEALED_COLUMNS, ring, entropy, progress).await;
+    db.close().await;
+    done.map(Some).map_err(|error| match error {
+        columns::Error::Storage(storage) => storage.into(),
+        columns::Error::Closed { .. } | columns::Error::Seal(_) => Error::Sealed(error.to_string()),
+    })
+}
+
+/// The signing keys in a storage, newest first; `None` when it holds no accounts.
+///
+/// # Errors
+/// When the storage fails.
+pub async fn signing_keys(storage: &sql::Config) -> Result<Option<Vec<SigningKey>>, Error> {
+    let Some(db) = existing(storage).await? else { return Ok(None) };
+    let listed = store::keys::list(&db).await;
+    db.close().await;
+    let shown = |key: keys::Listed| SigningKey {
+        id: key.id,
+        state: key.state.as_str(),
+        since: key.since,
+        is_to_be_replaced: key.rotate_after.is_some(),
+    };
+    Ok(Some(listed?.into_iter().map(shown).collect()))
+}
+
+/// Wishes the active signing key to be replaced: a running service sees to it within seconds, another one at its start.
+/// Whether there is a key.
+///
+/// # Errors
+/// When the storage fails.
+pub async fn ask_for_rotation(storage: &sql::Config, now: Timestamp) -> Result<bool, Error> {
+    let Some(db) = existing(storage).await? else { return Ok(false) };
+    let asked = store::keys::ask_for_rotation(&db, now).await;
+    db.close().await;
+    Ok(asked?)
+}
+
+async fn existing(storage: &sql::Config) -> Result<Option<Db>, Error> {
+    Ok(Db::open_existing(storage, store::SERVICE, store::MIGRATIONS).await?)
+}

@@ -1,0 +1,230 @@
+//! Who belongs to a workspace, and in which role.
+//!
+//! Owners manage everybody. Admins manage everybody but owners, and make none. Everybody may leave, except that the last
+//! owner of a workspace stays its owner.
+
+use std::fmt;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::Role;
+use cairn_chassis::sql::{Db, Tx};
+use cairn_chassis::status::Violation;
+use cairn_proto::ids::{UserId, WorkspaceId};
+
+use crate::error::Error;
+use crate::invitations::{self, Invitation};
+use crate::secrets;
+use crate::store;
+use crate::users::{self, User};
+use crate::workspaces::{require_manager, require_member};
+
+const SECRET_BYTES: usize = 32;
+
+/// A person who belongs to a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// Who.
+    pub(crate) user: User,
+    /// In which role.
+    pub(crate) role: Role,
+    /// Since when.
+    pub(crate) created_at: Timestamp,
+}
+
+/// What came of adding somebody.
+#[derive(Debug)]
+pub(crate) enum Added {
+    /// The person had an account and belongs to the workspace now.
+    Member(Member),
+    /// Nobody has an account with that email: the secret lets somebody make it.
+    Invited(Invited),
+}
+
+/// A new invitation with its secret, this once.
+pub(crate) struct Invited {
+    pub(crate) invitation: Invitation,
+    pub(crate) secret: String,
+}
+
+impl fmt::Debug for Invited {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Invited").field("invitation", &self.invitation).finish_non_exhaustive()
+    }
+}
+
+/// The rules of members.
+#[derive(Debug)]
+pub(crate) struct Members {
+    db: Db,
+    ambient: Ambient,
+}
+
+impl Members {
+    pub(crate) const fn new(db: Db, ambient: Ambient) -> Self {
+        Self { db, ambient }
+    }
+
+    /// The members of a workspace, the longest-standing first; every member may see them.
+    pub(crate) async fn list(&self, user: UserId, workspace: WorkspaceId) -> Result<Vec<Member>, Error> {
+        let mut tx = self.db.begin_read().await?;
+        require_member(&mut tx, user, workspace).await?;
+        let members = store::members::list(&mut tx, workspace).await?;
+        tx.commit().await?;
+        Ok(members)
+    }
+
+    /// Adds the person with that email, or invites whoever will make an account with it. An invitation replaces an
+    /// earlier one of the same email, whose link may be lost.
+    pub(crate) async fn add(
+        &self,
+        user: UserId,
+        workspace: WorkspaceId,
+        email: &str,
+        role: Option<Role>,
+    ) -> Result<Added, Error> {
+        let (mut tx, held) = self.begin(user, workspace).await?;
+        require_manager(held, "adding members")?;
+        let (email, role) = check(email, role)?;
+        require_over(held, role)?;
+        store::invitations::delete_of_email(&mut tx, workspace, &email).await?;
+        let added = match store::users::find_by_email(&mut tx, &email).await? {
+            Some(person) => Added::Member(self.insert(&mut tx, workspace, person, role).await?),
+            None => Added::Invited(self.invite(&mut tx, user, workspace, email, role).await?),
+        };
+        tx.commit().await?;
+        Ok(added)
+    }
+
+    /// Changes a member's role.
+    pub(crate) async fn set_role(
+        &self,
+        user: UserId,
+        workspace: WorkspaceId,
+        member: UserId,
+        role: Option<Role>,
+    ) -> Result<Member, Error> {
+        let (mut tx, held) = self.begin(user, workspace).await?;
+        require_manager(held, "changing roles")?;
+        let target = require_target(&mut tx, workspace, member).await?;
+        let role = role.ok_or_else(|| Error::Invalid(vec![unknown_role()]))?;
+        require_over(held, target.role)?;
+        require_over(held, role)?;
+        if role != Role::Owner {
+            keep_an_owner(&mut tx, workspace, &target).await?;
+            // The invitations of a person are worth what that person may grant.
+            store::invitations::delete_of_inviter(&mut tx, workspace, member).await?;
+        }
+        store::members::set_role(&mut tx, workspace, member, role).await?;
+        tx.commit().await?;
+        Ok(Member { role, ..target })
+    }
+
+    /// Ends a membership. The tokens go with it, so that somebody who is added again later finds none that work.
+    pub(crate) async fn remove(
+        &self,
+        user: UserId,
+        workspace: WorkspaceId,
+        member: UserId,
+    ) -> Result<(), Error> {
+        let (mut tx, held) = self.begin(user, workspace).await?;
+        if user != member {
+            require_manager(held, "removing members")?;
+        }
+        let target = require_target(&mut tx, workspace, member).await?;
+        if user != member {
+            require_over(held, target.role)?;
+        }
+        keep_an_owner(&mut tx, workspace, &target).await?;
+        store::tokens::delete_of_owner(&mut tx, workspace, member).await?;
+        store::oauth_grants::delete_of_user(&mut tx, workspace, member).await?;
+        store::invitations::delete_of_inviter(&mut tx, workspace, member).await?;
+        store::members::delete(&mut tx, workspace, member).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// A change by a member, alone among the changes of that workspace's members, and the role of who makes it.
+    async fn begin(&self, user: UserId, workspace: WorkspaceId) -> Result<(Tx, Role), Error> {
+        let mut tx = self.db.begin_write().await?;
+        store::members::lock(&mut tx, workspace).await?;
+        let held = require_member(&mut tx, user, workspace).await?.role;
+        Ok((tx, held))
+    }
+
+    async fn insert(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        person: User,
+        role: Role,
+    ) -> Result<Member, Error> {
+        let created_at = self.ambient.clock.now();
+        if !store::members::insert(tx, workspace, person.id, role, created_at).await? {
+            return Err(Error::AlreadyMember);
+        }
+        Ok(Member { user: person, role, created_at })
+    }
+
+    async fn invite(
+        &self,
+        tx: &mut Tx,
+        inviter: UserId,
+        workspace: WorkspaceId,
+        email: String,
+        role: Role,
+    ) -> Result<Invited, Error> {
+        let inviter = store::users::find(tx, inviter).await?.ok_or(Error::SessionRefused)?;
+        let secret = secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy);
+        let now = self.ambient.clock.now();
+        let invitation = Invitation {
+            id: self.ambient.ids.next(),
+            workspace,
+            email,
+            role,
+            inviter,
+            created_at: now,
+            expires_at: now.plus(invitations::LIFETIME),
+        };
+        store::invitations::insert(tx, &invitation, &secrets::digest(&secret)).await?;
+        Ok(Invited { invitation, secret })
+    }
+}
+
+fn check(email: &str, role: Option<Role>) -> Result<(String, Role), Error> {
+    let mut violations = Vec::new();
+    let email = users::fold_email(email);
+    if email.is_none() {
+        violations.push(Violation::new("email", "invalid", "must be an email address: name@host"));
+    }
+    if role.is_none() {
+        violations.push(unknown_role());
+    }
+    match (email, role) {
+        (Some(email), Some(role)) => Ok((email, role)),
+        _ => Err(Error::Invalid(violations)),
+    }
+}
+
+fn unknown_role() -> Violation {
+    let names = Role::ALL.map(Role::as_str).join(", ");
+    Violation::new("role", "invalid", format!("must be one of: {names}"))
+}
+
+/// Whether a manager may give that role, or decide over somebody who has it.
+fn require_over(held: Role, role: Role) -> Result<(), Error> {
+    if role == Role::Owner && held != Role::Owner {
+        return Err(Error::RoleTooLow { action: "deciding about owners", needed: "'owner'", held });
+    }
+    Ok(())
+}
+
+async fn require_target(tx: &mut Tx, workspace: WorkspaceId, member: UserId) -> Result<Member, Error> {
+    store::members::find(tx, workspace, member).await?.ok_or(Error::NotFound("member"))
+}
+
+async fn keep_an_owner(tx: &mut Tx, workspace: WorkspaceId, leaving: &Member) -> Result<(), Error> {
+    if leaving.role == Role::Owner && store::members::count_owners(tx, workspace).await? <= 1 {
+        return Err(Error::LastOwner);
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Who asks: clients that registered themselves (RFC 7591), and clients that are known by the address of their metadata
+//! (Client ID Metadata Documents).
+
+use std::fmt;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::outbound::Guard;
+use cairn_chassis::sql::Db;
+use cairn_chassis::token_format::Format;
+use subtle::ConstantTimeEq as _;
+
+use super::document::{self, Documents};
+use super::redirect;
+use super::refusal::{Code, Refusal};
+use crate::error::Error;
+use crate::secrets::{self, Digest};
+use crate::store;
+
+const ID_BYTES: usize = 16;
+const LONGEST_NAME: usize = 100;
+const MOST_REDIRECT_URIS: usize = 20;
+const UNNAMED: &str = "An app without a name";
+const NO_SECRET: &str = "none";
+/// What RFC 7591 takes for granted when nothing is said.
+const DEFAULT_METHOD: &str = "client_secret_basic";
+const SECRET_METHODS: [&str; 2] = [DEFAULT_METHOD, "client_secret_post"];
+
+/// A program that acts for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Client {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) redirect_uris: Vec<String>,
+    /// Absent for a public client.
+    pub(crate) secret: Option<Digest>,
+    /// Until when fetched metadata holds; absent for a registered client.
+    pub(crate) fresh_until: Option<Timestamp>,
+}
+
+/// A wish to be registered.
+#[derive(Debug, Default)]
+pub(crate) struct Registration {
+    pub(crate) name: String,
+    pub(crate) redirect_uris: Vec<String>,
+    pub(crate) auth_method: Option<String>,
+    pub(crate) grant_types: Vec<String>,
+    pub(crate) response_types: Vec<String>,
+}
+
+/// A registered client with its secret, this once.
+pub(crate) struct Registered {
+    pub(crate) client: Client,
+    pub(crate) secret: Option<String>,
+    pub(crate) auth_method: String,
+    pub(crate) issued_at: Timestamp,
+}
+
+impl fmt::Debug for Registered {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Registered").field("client", &self.client.id).finish_non_exhaustive()
+    }
+}
+
+/// How a client says who it is.
+pub(crate) struct Proof {
+    pub(crate) client_id: String,
+    pub(crate) secret: Option<String>,
+}
+
+/// The rules of clients.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    db: Db,
+    ambient: Ambient,
+    documents: Documents,
+}
+
+impl Clients {
+    pub(crate) fn new(db: Db, ambient: Ambient, guard: Guard) -> Self {
+        Self { db, ambient, documents: Documents::new(guard) }
+    }
+
+    /// Registers a client. Anybody may: what a client may do is decided by a person, each time.
+    pub(crate) async fn register(&self, wish: Registration) -> Result<Registered, Error> {
+        let auth_method = check(&wish)?;
+        let secret =
+            (auth_method != NO_SECRET).then(|| Format::CLIENT_SECRET.generate(&*self.ambient.entropy));
+        let issued_at = self.ambient.clock.now();
+        let client = Client {
+            id: secrets::random_hex::<ID_BYTES>(&*self.ambient.entropy),
+            name: displayable(&wish.name).unwrap_or_else(|| UNNAMED.to_owned()),
+            redirect_uris: wish.redirect_uris,
+            secret: secret.as_deref().map(secrets::digest),
+            fresh_until: None,
+        };
+        store::oauth_clients::put(&self.db, &client, issued_at).await?;
+        Ok(Registered { client, secret, auth_method, issued_at })
+    }
+
+    /// The client of an authorization request. One that is known by the address of its metadata is fetched when what we
+    /// have is no longer fresh, and only if `may_fetch`: nobody unknown may send us anywhere.
+    pub(super) async fn find(&self, id: &str, may_fetch: bool) -> Result<Option<Client>, Error> {
+        let now = self.ambient.clock.now();
+        let known = store::oauth_clients::find(&self.db, id).await?;
+        let is_fresh = |client: &Client| client.fresh_until.is_none_or(|end| end > now);
+        if known.as_ref().is_some_and(is_fresh) {
+            return Ok(known);
+        }
+        if !document::is_address(id) {
+            return Err(unknown());
+        }
+        if !may_fetch {
+            return Ok(None);
+        }
+        let fetched = self.documents.fetch(id, now).await?;
+        store::oauth_clients::put(&self.db, &fetched, now).await?;
+        Ok(Some(fetched))
+    }
+
+    /// The client of a token request, which proves who it is. What is known of it is enough, however old.
+    pub(super) async fn authenticate(&self, proof: &Proof) -> Result<Client, Error> {
+        let client = store::oauth_clients::find(&self.db, &proof.client_id).await?.ok_or_else(unknown)?;
+        let is_right = match (&client.secret, &proof.secret) {
+            (None, None) => true,
+            (Some(kept), Some(sent)) => bool::from(kept.ct_eq(&secrets::digest(sent))),
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        if is_right { Ok(client) } else { Err(unknown()) }
+    }
+}
+
+/// The same for a client that does not exist and for one that did not prove who it is.
+fn unknown() -> Error {
+    let message = "the client is not known here, or its secret is wrong: register it again";
+    Refusal::new(Code::InvalidClient, "client_id", message).into()
+}
+
+/// Checks a registration; answers how the client will prove who it is.
+fn check(wish: &Registration) -> Result<String, Refusal> {
+    check_redirect_uris(&wish.redirect_uris)?;
+    let refused =
+        |parameter, message: &str| Err(Refusal::new(Code::InvalidClientMetadata, parameter, message));
+    let is_served = |kind: &String| kind == "authorization_code" || kind == "refresh_token";
+    // Clients list what they could do; the code is what they need.
+    if !wish.grant_types.is_empty() && !wish.grant_types.iter().any(is_served) {
+        return refused("grant_types", "grant_types must hold authorization_code");
+    }
+    if !wish.response_types.is_empty() && !wish.response_types.iter().any(|kind| kind == "code") {
+        return refused("response_types", "response_types must hold code");
+    }
+    let method = wish.auth_method.as_deref().unwrap_or(DEFAULT_METHOD);
+    if method != NO_SECRET && !SECRET_METHODS.contains(&method) {
+        let message = "token_endpoint_auth_method must be none, client_secret_basic or client_secret_post";
+        return refused("token_endpoint_auth_method", message);
+    }
+    Ok(method.to_owned())
+}
+
+/// One that cannot be used spoils the whole client: its answers could go there.
+pub(super) fn check_redirect_uris(uris: &[String]) -> Result<(), Refusal> {
+    let refused = |message: String| Err(Refusal::new(Code::InvalidRedirectUri, "redirect_uris", message));
+    if !(1..=MOST_REDIRECT_URIS).contains(&uris.len()) {
+        return refused(format!("redirect_uris must hold 1 to {MOST_REDIRECT_URIS} URIs"));
+    }
+    for (place, uri) in uris.iter().enumerate() {
+        if let Some(fault) = redirect::fault(uri) {
+            return refused(format!("redirect_uris[{place}] {fault}"));
+        }
+    }
+    Ok(())
+}
+
+/// A name as it may be shown: without what would change the text around it. `None` when nothing is left.
+pub(super) fn displayable(name: &str) -> Option<String> {
+    let is_plain = |character: &char| !character.is_control() && !is_formatting(*character);
+    let plain: String = name.chars().filter(is_plain).collect();
+    let shown: String =
+        plain.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_NAME).collect();
+    (!shown.is_empty()).then_some(shown)
+}
+
+/// Invisible characters and those that turn the direction of text.
+const fn is_formatting(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish() -> Registration {
+        Registration { redirect_uris: vec!["https://tools.example/cb".to_owned()], ..Registration::default() }
+    }
+
+    #[test]
+    fn a_registration_says_how_it_will_be_proved() {
+        assert_eq!(check(&wish()).unwrap(), "client_secret_basic");
+        let public = Registration { auth_method: Some("none".to_owned()), ..wish() };
+        assert_eq!(check(&public).unwrap(), "none");
+    }
+
+    #[test]
+    fn a_registration_that_cannot_work_is_refused() {
+        let refused = |wish: Registration| check(&wish).unwrap_err();
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        assert_eq!(refused(Registration::default()).code, Code::InvalidRedirectUri);
+        let many = Registration { redirect_uris: texts(&["https://a.example/"; 21]), ..wish() };
+        assert_eq!(refused(many).code, Code::InvalidRedirectUri);
+        let bad =
+            Registration { redirect_uris: texts(&["https://a.example/", "javascript:alert(1)"]), ..wish() };
+        assert!(refused(bad).description.contains("redirect_uris[1]"));
+        let jwt = Registration { auth_method: Some("private_key_jwt".to_owned()), ..wish() };
+        assert_eq!(refused(jwt).parameter, "token_endpoint_auth_method");
+        let implicit = Registration { grant_types: texts(&["implicit"]), ..wish() };
+        assert_eq!(refused(implicit).code, Code::InvalidClientMetadata);
+        let token = Registration { response_types: texts(&["token"]), ..wish() };
+        assert_eq!(refused(token).parameter, "response_types");
+    }
+
+    #[test]
+    fn a_name_cannot_change_the_page_around_it() {
+        assert_eq!(displayable("  Claude \t Code ").as_deref(), Some("Claude Code"));
+        assert_eq!(displayable("a\u{202e}b\u{200b}c\n").as_deref(), Some("abc"));
+        assert_eq!(displayable("\u{200b} \n"), None);
+        assert_eq!(displayable(&"é".repeat(200)).unwrap().chars().count(), LONGEST_NAME);
+    }
+}

@@ -1,0 +1,70 @@
+//! What people allowed agents: who may see and end it.
+//!
+//! As with API tokens, owners and admins of a workspace manage all of its grants, and everybody else those that they
+//! gave themselves: for them another member's grant does not exist.
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::PermissionSet;
+use cairn_chassis::sql::Db;
+use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
+
+use crate::error::Error;
+use crate::store;
+use crate::workspaces::{is_manager, require_member};
+
+/// What a person allowed a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) id: GrantId,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) user: UserId,
+    pub(crate) user_email: String,
+    pub(crate) client_id: String,
+    pub(crate) client_name: String,
+    pub(crate) redirect_host: String,
+    pub(crate) permissions: PermissionSet,
+    pub(crate) created_at: Timestamp,
+    pub(crate) last_used_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// The rules of grants.
+#[derive(Debug)]
+pub(crate) struct Grants {
+    db: Db,
+    ambient: Ambient,
+}
+
+impl Grants {
+    pub(crate) const fn new(db: Db, ambient: Ambient) -> Self {
+        Self { db, ambient }
+    }
+
+    /// The grants of a workspace that the person may manage, newest first.
+    pub(crate) async fn list(&self, user: UserId, workspace: WorkspaceId) -> Result<Vec<Grant>, Error> {
+        let mut tx = self.db.begin_read().await?;
+        let role = require_member(&mut tx, user, workspace).await?.role;
+        let mut grants = store::oauth_grants::list(&mut tx, workspace, self.ambient.clock.now()).await?;
+        tx.commit().await?;
+        grants.retain(|grant| is_manager(role) || grant.user == user);
+        Ok(grants)
+    }
+
+    /// Ends a grant with all of its tokens.
+    pub(crate) async fn revoke(
+        &self,
+        user: UserId,
+        workspace: WorkspaceId,
+        id: GrantId,
+    ) -> Result<(), Error> {
+        let mut tx = self.db.begin_write().await?;
+        let role = require_member(&mut tx, user, workspace).await?.role;
+        let owner = store::oauth_grants::find_user(&mut tx, workspace, id).await?;
+        if !owner.is_some_and(|owner| is_manager(role) || owner == user) {
+            return Err(Error::NotFound("grant"));
+        }
+        store::oauth_grants::delete(&mut tx, workspace, id).await?;
+        Ok(tx.commit().await?)
+    }
+}

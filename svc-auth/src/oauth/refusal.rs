@@ -1,0 +1,55 @@
+//! What the protocol says no with.
+
+/// The error codes of RFC 6749, 7591 and 8707 that rules of ours answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// A parameter is missing, malformed, or sent where it may not be.
+    InvalidRequest,
+    /// The client is unknown, or did not prove who it is.
+    InvalidClient,
+    /// The code or the refresh token is not valid, or not this client's.
+    InvalidGrant,
+    /// The scope is unknown, malformed, or more than was granted.
+    InvalidScope,
+    /// The resource is not ours (RFC 8707).
+    InvalidTarget,
+    /// Only `code` is served.
+    UnsupportedResponseType,
+    /// A redirect URI of a registration is not acceptable (RFC 7591).
+    InvalidRedirectUri,
+    /// Another part of a registration is not acceptable (RFC 7591).
+    InvalidClientMetadata,
+}
+
+impl Code {
+    /// The spelling of the RFC.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::InvalidClient => "invalid_client",
+            Self::InvalidGrant => "invalid_grant",
+            Self::InvalidScope => "invalid_scope",
+            Self::InvalidTarget => "invalid_target",
+            Self::UnsupportedResponseType => "unsupported_response_type",
+            Self::InvalidRedirectUri => "invalid_redirect_uri",
+            Self::InvalidClientMetadata => "invalid_client_metadata",
+        }
+    }
+}
+
+/// A no, with what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// For programs.
+    pub code: Code,
+    /// The parameter that is to blame.
+    pub parameter: &'static str,
+    /// For people. It holds nothing that the client sent (RFC 6749 allows few characters in it, and it may be shown).
+    pub description: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: Code, parameter: &'static str, description: impl Into<String>) -> Self {
+        Self { code, parameter, description: description.into() }
+    }
+}

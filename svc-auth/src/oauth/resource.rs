@@ -1,0 +1,114 @@
+//! What tokens are for (RFC 8707): the MCP endpoint of the deployment, in the forms that clients write it.
+
+use url::{Host, Url};
+
+use super::refusal::{Code, Refusal};
+
+const ENDPOINT: &str = "/mcp";
+const LOOPBACK: &str = "localhost";
+
+/// An address in the one form that is compared and stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Address {
+    scheme: String,
+    host: String,
+    port: u16,
+    /// Without a slash at its end.
+    path: String,
+}
+
+impl Address {
+    fn read(text: &str) -> Option<Self> {
+        let url = Url::parse(text).ok()?;
+        let is_plain = url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none();
+        if !is_plain || !matches!(url.scheme(), "https" | "http") {
+            return None;
+        }
+        let host = url.host()?;
+        let is_loopback = match &host {
+            Host::Domain(name) => *name == LOOPBACK,
+            Host::Ipv4(ip) => ip.is_loopback(),
+            Host::Ipv6(ip) => ip.is_loopback(),
+        };
+        Some(Self {
+            scheme: url.scheme().to_owned(),
+            // The names of one machine's loopback are one host, as they are for the gateway's origin check.
+            host: if is_loopback { LOOPBACK.to_owned() } else { host.to_string() },
+            port: url.port_or_known_default()?,
+            path: url.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+/// The resource of the deployment at this address, in its stored form; `None` when the address is none.
+pub(super) fn of(base_url: &str) -> Option<String> {
+    let Address { scheme, host, port, path } = Address::read(base_url)?;
+    Some(format!("{scheme}://{host}:{port}{path}{ENDPOINT}"))
+}
+
+/// The resource that is asked for. Clients write it with or without `/mcp` and a slash, and older ones not at all.
+pub(super) fn check(resources: &[String], base_url: &str) -> Result<String, Refusal> {
+    let refused = || {
+        let message = "resource must be the address of this server's MCP endpoint, as its metadata names it";
+        Refusal::new(Code::InvalidTarget, "resource", message)
+    };
+    let base = Address::read(base_url).ok_or_else(refused)?;
+    let endpoint = Address { path: format!("{}{ENDPOINT}", base.path), ..base.clone() };
+    let is_ours =
+        |resource: &String| Address::read(resource).is_some_and(|asked| asked == base || asked == endpoint);
+    if resources.iter().all(is_ours) { of(base_url).ok_or_else(refused) } else { Err(refused()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(resource: &str, base: &str) -> Result<String, Refusal> {
+        check(&[resource.to_owned()], base)
+    }
+
+    #[test]
+    fn the_forms_that_clients_send_are_one() {
+        let base = "https://cairn.example";
+        let expected = "https://cairn.example:443/mcp";
+        assert_eq!(check(&[], base).unwrap(), expected);
+        for form in [
+            "https://cairn.example",
+            "https://cairn.example/",
+            "https://cairn.example/mcp",
+            "https://cairn.example/mcp/",
+            "https://Cairn.Example:443/mcp",
+        ] {
+            assert_eq!(asked(form, base).unwrap(), expected, "{form}");
+        }
+        assert_eq!(
+            asked("http://localhost:8700/mcp", "http://127.0.0.1:8700").unwrap(),
+            "http://localhost:8700/mcp"
+        );
+        assert!(asked("https://cairn.example/team/mcp", "https://cairn.example/team/").is_ok());
+    }
+
+    #[test]
+    fn other_resources_are_refused() {
+        for odd in [
+            "",
+            "cairn.example",
+            "http://cairn.example/mcp",
+            "https://cairn.example:8443/mcp",
+            "https://cairn.example/mcp?a=b",
+            "https://cairn.example/mcp#part",
+            "https://user@cairn.example/mcp",
+            "https://cairn.example/MCP",
+            "https://cairn.example/mcp/x",
+            "https://cairn.example.evil/mcp",
+            "ftp://cairn.example/mcp",
+        ] {
+            assert_eq!(asked(odd, "https://cairn.example").unwrap_err().code, Code::InvalidTarget, "{odd}");
+        }
+        let both = ["https://cairn.example/mcp".to_owned(), "https://evil.example/mcp".to_owned()];
+        assert!(check(&both, "https://cairn.example").is_err());
+    }
+}

@@ -1,0 +1,57 @@
+//! The next refresh token of a family.
+//!
+//! Two processes of one client may refresh at the same moment, or an answer may get lost: then the same token comes
+//! again and has to get the same successor. It cannot be read back, since only its digest is stored. So it is computed:
+//! from the token that is being rotated, which only the client has, and a salt, which only the storage has. Neither
+//! alone gives the successor: an old token that leaks later tells nothing, nor does a copy of the storage.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cairn_chassis::entropy::Entropy;
+use cairn_chassis::token_format::Format;
+
+const CONTEXT: &str = "cairn 2026-11 oauth refresh token successor";
+
+/// The salt of one rotation.
+pub(crate) type Salt = [u8; 32];
+
+/// The token that follows this one.
+pub(super) fn of(refresh_token: &str, salt: &Salt) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    hasher.update(salt).update(refresh_token.as_bytes());
+    Format::REFRESH_TOKEN.generate(&Derived { hasher, block: AtomicU64::new(0) })
+}
+
+/// A stream of bytes that a key decides.
+#[derive(Debug)]
+struct Derived {
+    hasher: blake3::Hasher,
+    block: AtomicU64,
+}
+
+impl Entropy for Derived {
+    fn fill(&self, buffer: &mut [u8]) {
+        let block = self.block.fetch_add(1, Ordering::SeqCst);
+        let mut hasher = self.hasher.clone();
+        hasher.update(&block.to_le_bytes()).finalize_xof().fill(buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::entropy::SeededEntropy;
+
+    use super::*;
+
+    #[test]
+    fn it_depends_on_the_token_and_the_salt_and_nothing_else() {
+        let entropy = SeededEntropy::new(1);
+        let (one, other) =
+            (Format::REFRESH_TOKEN.generate(&entropy), Format::REFRESH_TOKEN.generate(&entropy));
+        let next = of(&one, &[1; 32]);
+        assert!(Format::REFRESH_TOKEN.is_well_formed(&next), "{next}");
+        assert_eq!(next, of(&one, &[1; 32]));
+        assert_ne!(next, of(&one, &[2; 32]));
+        assert_ne!(next, of(&other, &[1; 32]));
+    }
+}

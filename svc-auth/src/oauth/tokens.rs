@@ -1,0 +1,345 @@
+//! Tokens of OAuth: given for a code, renewed by a refresh token, exchanged for an identity, taken back.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Role, Scope};
+use cairn_chassis::sql::{Db, Tx};
+use cairn_chassis::token_format::Format;
+use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
+
+use super::clients::{Client, Clients, Proof};
+use super::refusal::{Code, Refusal};
+use super::successor::Salt;
+use super::{pkce, resource, scope, successor};
+use crate::error::Error;
+use crate::keys::{Issued, Keys};
+use crate::secrets::{self, Digest};
+use crate::store;
+
+/// Contract, "Identity".
+const ACCESS_LIFETIME: Duration = Duration::from_secs(60 * 60);
+/// A grant that is not used for this long has ended.
+const GRANT_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Processes of one client refresh at the same time, and answers get lost: a rotated token gets its successor again for
+/// this long.
+const GRACE: Duration = Duration::from_secs(60);
+/// How long a used code is remembered, so that a replay takes back what it gave.
+const CODE_MEMORY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A consent, waiting for its client to come with the code.
+#[derive(Debug, Clone)]
+pub(crate) struct IssuedCode {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) user: UserId,
+    pub(crate) client_id: String,
+    pub(crate) client_name: String,
+    pub(crate) redirect_uri: String,
+    pub(crate) redirect_host: String,
+    pub(crate) code_challenge: String,
+    pub(crate) permissions: PermissionSet,
+    pub(crate) resource: String,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// A grant to store.
+#[derive(Debug)]
+pub(crate) struct NewGrant<'a> {
+    pub(crate) id: GrantId,
+    pub(crate) code: &'a IssuedCode,
+    pub(crate) created_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// The part of a grant that a refresh needs.
+#[derive(Debug)]
+pub(crate) struct RefreshedGrant {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) id: GrantId,
+    pub(crate) user: UserId,
+    pub(crate) permissions: PermissionSet,
+    pub(crate) resource: String,
+}
+
+/// Whether a refresh token was rotated: when, and with which salt.
+pub(crate) type RefreshState = Option<(Timestamp, Salt)>;
+
+/// An access token to store.
+#[derive(Debug)]
+pub(crate) struct NewAccessToken {
+    pub(crate) digest: Digest,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) grant: GrantId,
+    pub(crate) permissions: PermissionSet,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// What an exchange needs of an access token, its grant, and its person's membership.
+#[derive(Debug)]
+pub(crate) struct PresentedAccess {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) grant: GrantId,
+    pub(crate) client_name: String,
+    pub(crate) permissions: PermissionSet,
+    pub(crate) resource: String,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) plan: String,
+    pub(crate) role: Role,
+}
+
+/// A token request with a code.
+pub(crate) struct CodeAttempt {
+    pub(crate) code: String,
+    pub(crate) redirect_uri: Option<String>,
+    pub(crate) code_verifier: String,
+    pub(crate) resources: Vec<String>,
+    pub(crate) base_url: String,
+}
+
+/// A token request with a refresh token.
+pub(crate) struct RefreshAttempt {
+    pub(crate) refresh_token: String,
+    pub(crate) scope: Option<String>,
+    pub(crate) resources: Vec<String>,
+    pub(crate) base_url: String,
+}
+
+/// What a client gets.
+pub(crate) struct TokenSet {
+    pub(crate) access_token: String,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) refresh_token: String,
+    pub(crate) permissions: PermissionSet,
+}
+
+impl fmt::Debug for TokenSet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("TokenSet").field("expires_at", &self.expires_at).finish_non_exhaustive()
+    }
+}
+
+/// The rules of tokens.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    db: Db,
+    ambient: Ambient,
+    keys: Arc<Keys>,
+    clients: Arc<Clients>,
+}
+
+impl Tokens {
+    pub(crate) const fn new(db: Db, ambient: Ambient, keys: Arc<Keys>, clients: Arc<Clients>) -> Self {
+        Self { db, ambient, keys, clients }
+    }
+
+    /// Tokens for a code. Of several that come with the same code one gets them, and the next takes them back: a code
+    /// that is used twice was stolen once (OAuth 2.1, section 4.1.3).
+    pub(crate) async fn redeem_code(&self, proof: &Proof, attempt: &CodeAttempt) -> Result<TokenSet, Error> {
+        let client = self.clients.authenticate(proof).await?;
+        let now = self.ambient.clock.now();
+        let digest = secrets::digest(&attempt.code);
+        let grant: GrantId = self.ambient.ids.next();
+        let mut tx = self.db.begin_write().await?;
+        let Some(code) = store::oauth_codes::claim(&mut tx, &digest, &client.id, grant).await? else {
+            return Err(self.take_back(tx, &digest, &client).await?);
+        };
+        // A refusal from here on rolls the claim back: a mistake does not spend the code.
+        check_attempt(&code, attempt, now)?;
+        require_membership(&mut tx, code.user, code.workspace).await?;
+
+        let expires_at = now.plus(GRANT_LIFETIME);
+        let new = NewGrant { id: grant, code: &code, created_at: now, expires_at };
+        store::oauth_grants::insert(&mut tx, &new).await?;
+        let refresh_token = Format::REFRESH_TOKEN.generate(&*self.ambient.entropy);
+        let refresh_digest = secrets::digest(&refresh_token);
+        store::oauth_tokens::insert_refresh(&mut tx, &refresh_digest, code.workspace, grant).await?;
+        let access = self.issue_access(&mut tx, code.workspace, grant, code.permissions).await?;
+        tx.commit().await?;
+        Ok(TokenSet { refresh_token, ..access })
+    }
+
+    /// Why a code could not be claimed; ends the grant of one that was used before.
+    async fn take_back(&self, mut tx: Tx, digest: &Digest, client: &Client) -> Result<Error, Error> {
+        let used = store::oauth_codes::find_used(&mut tx, digest, &client.id).await?;
+        let Some((workspace, grant)) = used else {
+            return Ok(invalid_grant(
+                "code",
+                "the code is unknown, expired, or another client's: start again",
+            ));
+        };
+        store::oauth_grants::delete(&mut tx, workspace, grant).await?;
+        tx.commit().await?;
+        tracing::warn!(%workspace, %grant, "an authorization code was used twice: the grant has ended");
+        let message = "the code was used before, so what was given for it is taken back: start again";
+        Ok(invalid_grant("code", message))
+    }
+
+    /// New tokens for a refresh token, which is spent; for a minute it gets the same successor again. After that a token
+    /// that was spent ends the grant, since two hold it who do not know of each other.
+    pub(crate) async fn refresh(&self, proof: &Proof, attempt: &RefreshAttempt) -> Result<TokenSet, Error> {
+        let client = self.clients.authenticate(proof).await?;
+        let now = self.ambient.clock.now();
+        let digest = secrets::digest(&attempt.refresh_token);
+        let unknown = || {
+            let message = "the refresh token is unknown, expired, or another client's: sign in again";
+            invalid_grant("refresh_token", message)
+        };
+        let mut tx = self.db.begin_write().await?;
+        // It holds the grant, so that refreshes of one family come one after the other.
+        let held =
+            store::oauth_grants::touch(&mut tx, &digest, &client.id, now, now.plus(GRANT_LIFETIME)).await?;
+        let grant = held.ok_or_else(unknown)?;
+        let state = store::oauth_tokens::refresh_state(&mut tx, &digest).await?.ok_or_else(unknown)?;
+        let salt = match state {
+            None => self.rotate(&mut tx, &digest, &attempt.refresh_token, &grant, now).await?,
+            Some((rotated_at, salt)) if now.since(rotated_at) <= GRACE => salt,
+            Some(_) => {
+                store::oauth_grants::delete(&mut tx, grant.workspace, grant.id).await?;
+                tx.commit().await?;
+                tracing::warn!(workspace = %grant.workspace, grant = %grant.id, "a spent refresh token came again: the grant has ended");
+                let message = "the refresh token was used before, so all tokens of the grant are taken back: sign in again";
+                return Err(invalid_grant("refresh_token", message));
+            }
+        };
+        if resource::check(&attempt.resources, &attempt.base_url)? != grant.resource {
+            return Err(other_resource());
+        }
+        require_membership(&mut tx, grant.user, grant.workspace).await?;
+        let permissions = narrowed(attempt.scope.as_deref(), grant.permissions)?;
+        let access = self.issue_access(&mut tx, grant.workspace, grant.id, permissions).await?;
+        tx.commit().await?;
+        Ok(TokenSet { refresh_token: successor::of(&attempt.refresh_token, &salt), ..access })
+    }
+
+    async fn rotate(
+        &self,
+        tx: &mut Tx,
+        digest: &Digest,
+        refresh_token: &str,
+        grant: &RefreshedGrant,
+        now: Timestamp,
+    ) -> Result<Salt, Error> {
+        let mut salt: Salt = [0; 32];
+        self.ambient.entropy.fill(&mut salt);
+        store::oauth_tokens::rotate(tx, digest, now, &salt).await?;
+        let next = secrets::digest(&successor::of(refresh_token, &salt));
+        store::oauth_tokens::insert_refresh(tx, &next, grant.workspace, grant.id).await?;
+        Ok(salt)
+    }
+
+    async fn issue_access(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        grant: GrantId,
+        permissions: PermissionSet,
+    ) -> Result<TokenSet, Error> {
+        let access_token = Format::ACCESS_TOKEN.generate(&*self.ambient.entropy);
+        let expires_at = self.ambient.clock.now().plus(ACCESS_LIFETIME);
+        let digest = secrets::digest(&access_token);
+        let stored = NewAccessToken { digest, workspace, grant, permissions, expires_at };
+        store::oauth_tokens::insert_access(tx, &stored).await?;
+        Ok(TokenSet { access_token, expires_at, refresh_token: String::new(), permissions })
+    }
+
+    /// Ends a token of this client (RFC 7009). A refresh token ends its grant; one that is not there is fine.
+    pub(crate) async fn revoke(&self, proof: &Proof, token: &str) -> Result<(), Error> {
+        let client = self.clients.authenticate(proof).await?;
+        let digest = secrets::digest(token);
+        let mut tx = self.db.begin_write().await?;
+        if Format::REFRESH_TOKEN.is_well_formed(token) {
+            store::oauth_grants::delete_by_refresh_token(&mut tx, &digest, &client.id).await?;
+        } else {
+            store::oauth_tokens::delete_access(&mut tx, &digest, &client.id).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// The identity that an access token stands for now, at the resource that it was made for. The checks run on every
+    /// exchange, so the end of the grant or a change of the person's role holds at the next one.
+    pub(crate) async fn exchange(&self, access_token: &str, base_url: &str) -> Result<Issued, Error> {
+        if !Format::ACCESS_TOKEN.is_well_formed(access_token) {
+            return Err(Error::AccessTokenRefused);
+        }
+        let now = self.ambient.clock.now();
+        let found = store::oauth_tokens::find_access(&self.db, &secrets::digest(access_token)).await?;
+        let here = resource::of(base_url);
+        let is_open =
+            |token: &PresentedAccess| token.expires_at > now && here.as_ref() == Some(&token.resource);
+        let token = found.filter(is_open).ok_or(Error::AccessTokenRefused)?;
+        let identity = Identity {
+            principal: Principal {
+                kind: PrincipalKind::Grant,
+                id: token.grant.to_string(),
+                name: token.client_name,
+            },
+            workspace: Some(token.workspace),
+            // May be empty, after a change of role: the caller is known then, and may do nothing.
+            permissions: token.permissions.intersection(token.role.permissions()),
+            scope: Scope::All,
+            plan: Some(token.plan),
+            expires_at: now,
+        };
+        Ok(self.keys.issue(identity, now, Some(token.expires_at))?)
+    }
+
+    /// Forgets what has ended.
+    pub(crate) async fn purge(&self) -> Result<(), Error> {
+        let now = self.ambient.clock.now();
+        store::oauth_tokens::delete_ended(&self.db, now, before(now, GRANT_LIFETIME)).await?;
+        store::oauth_codes::delete_ended(&self.db, before(now, CODE_MEMORY)).await?;
+        store::oauth_grants::delete_ended(&self.db, now).await?;
+        Ok(store::oauth_clients::delete_unused(&self.db, before(now, GRANT_LIFETIME)).await?)
+    }
+}
+
+fn before(now: Timestamp, duration: Duration) -> Timestamp {
+    Timestamp::from_micros(
+        now.as_micros().saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)),
+    )
+}
+
+fn check_attempt(code: &IssuedCode, attempt: &CodeAttempt, now: Timestamp) -> Result<(), Error> {
+    if code.expires_at <= now {
+        return Err(invalid_grant("code", "the code has expired: start again"));
+    }
+    // OAuth 2.1 no longer asks for it, and older clients send it.
+    if attempt.redirect_uri.as_ref().is_some_and(|uri| *uri != code.redirect_uri) {
+        return Err(invalid_grant(
+            "redirect_uri",
+            "redirect_uri differs from the one that the code was sent to",
+        ));
+    }
+    pkce::check_verifier(&attempt.code_verifier, &code.code_challenge)?;
+    if resource::check(&attempt.resources, &attempt.base_url)? != code.resource {
+        return Err(other_resource());
+    }
+    Ok(())
+}
+
+/// A grant of somebody who left the workspace opens nothing.
+async fn require_membership(tx: &mut Tx, user: UserId, workspace: WorkspaceId) -> Result<(), Error> {
+    let found = store::workspaces::find_membership(tx, user, workspace).await?;
+    found.map(drop).ok_or_else(|| {
+        invalid_grant("grant", "who allowed this is no longer a member of the workspace: sign in again")
+    })
+}
+
+fn narrowed(asked: Option<&str>, granted: PermissionSet) -> Result<PermissionSet, Refusal> {
+    let asked = scope::read(asked)?.unwrap_or(granted);
+    if asked.intersection(granted) == asked {
+        return Ok(asked);
+    }
+    Err(Refusal::new(Code::InvalidScope, "scope", "scope must not hold more than was granted"))
+}
+
+fn invalid_grant(parameter: &'static str, message: &str) -> Error {
+    Refusal::new(Code::InvalidGrant, parameter, message).into()
+}
+
+fn other_resource() -> Error {
+    Refusal::new(Code::InvalidTarget, "resource", "resource differs from the one that was granted").into()
+}

@@ -1,0 +1,97 @@
+//! InvitationService.
+
+use std::sync::Arc;
+
+use cairn_chassis::identity::Verifier;
+use cairn_proto::auth::v1::invitation_service_server::InvitationService;
+use cairn_proto::auth::v1::{
+    self as proto, AcceptInvitationRequest, AcceptInvitationResponse, DeleteInvitationRequest,
+    DeleteInvitationResponse, JoinWorkspaceRequest, JoinWorkspaceResponse, ListInvitationsRequest,
+    ListInvitationsResponse, LookUpInvitationRequest, LookUpInvitationResponse,
+};
+use cairn_proto::ids::InvitationId;
+use tonic::{Request, Response, Status};
+
+use super::sessions::encode_user;
+use super::workspaces::{encode_membership, encode_memberships, encode_role};
+use super::{user, workspace_id};
+use crate::error::Error;
+use crate::invitations::{self as rules, Invitation};
+
+#[derive(Debug)]
+pub(super) struct Invitations {
+    pub(super) rules: Arc<rules::Invitations>,
+    pub(super) verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl InvitationService for Invitations {
+    async fn list_invitations(
+        &self,
+        request: Request<ListInvitationsRequest>,
+    ) -> Result<Response<ListInvitationsResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let workspace = workspace_id(&request.get_ref().workspace_id)?;
+        let invitations = self.rules.list(user, workspace).await?.into_iter().map(encode).collect();
+        Ok(Response::new(ListInvitationsResponse { invitations }))
+    }
+
+    async fn delete_invitation(
+        &self,
+        request: Request<DeleteInvitationRequest>,
+    ) -> Result<Response<DeleteInvitationResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let message = request.get_ref();
+        let id: Result<InvitationId, _> = message.invitation_id.parse();
+        let workspace = workspace_id(&message.workspace_id)?;
+        self.rules.delete(user, workspace, id.map_err(|_| Error::NotFound("invitation"))?).await?;
+        Ok(Response::new(DeleteInvitationResponse {}))
+    }
+
+    async fn look_up_invitation(
+        &self,
+        request: Request<LookUpInvitationRequest>,
+    ) -> Result<Response<LookUpInvitationResponse>, Status> {
+        let found = self.rules.look_up(&request.get_ref().secret).await?;
+        Ok(Response::new(LookUpInvitationResponse {
+            invitation: Some(encode(found.invitation)),
+            workspace_name: found.workspace_name,
+            has_account: found.has_account,
+        }))
+    }
+
+    async fn accept_invitation(
+        &self,
+        request: Request<AcceptInvitationRequest>,
+    ) -> Result<Response<AcceptInvitationResponse>, Status> {
+        let message = request.get_ref();
+        let signed_in = self.rules.accept(&message.secret, &message.name, &message.password).await?;
+        Ok(Response::new(AcceptInvitationResponse {
+            session_secret: signed_in.secret,
+            expires_at: Some(signed_in.expires_at.to_proto()),
+            user: Some(encode_user(signed_in.profile.user)),
+            memberships: encode_memberships(signed_in.profile.memberships),
+        }))
+    }
+
+    async fn join_workspace(
+        &self,
+        request: Request<JoinWorkspaceRequest>,
+    ) -> Result<Response<JoinWorkspaceResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let membership = self.rules.join(user, &request.get_ref().secret).await?;
+        Ok(Response::new(JoinWorkspaceResponse { membership: Some(encode_membership(membership)) }))
+    }
+}
+
+pub(super) fn encode(invitation: Invitation) -> proto::Invitation {
+    proto::Invitation {
+        id: invitation.id.to_string(),
+        workspace_id: invitation.workspace.to_string(),
+        email: invitation.email,
+        role: encode_role(invitation.role).into(),
+        inviter: Some(encode_user(invitation.inviter)),
+        created_at: Some(invitation.created_at.to_proto()),
+        expires_at: Some(invitation.expires_at.to_proto()),
+    }
+}

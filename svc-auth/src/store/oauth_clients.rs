@@ -1,0 +1,68 @@
+//! Table `oauth_clients`.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::on_db;
+use cairn_chassis::sql::{self, Db, Error};
+
+use crate::oauth::Client;
+use crate::secrets::Digest;
+
+const FIND: &str =
+    "SELECT id, name, redirect_uris, secret_digest, fresh_until FROM oauth_clients WHERE id = $1";
+/// A registered client is put once; fetched metadata replaces what was fetched before.
+const PUT: &str = "INSERT INTO oauth_clients (id, name, redirect_uris, secret_digest, fresh_until, updated_at) \
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET name = excluded.name, \
+     redirect_uris = excluded.redirect_uris, fresh_until = excluded.fresh_until, updated_at = excluded.updated_at";
+const DELETE_UNUSED: &str = "DELETE FROM oauth_clients WHERE updated_at <= $1 \
+     AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[FIND, PUT, DELETE_UNUSED];
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: String,
+    name: String,
+    redirect_uris: String,
+    secret_digest: Option<Vec<u8>>,
+    fresh_until: Option<Timestamp>,
+}
+
+impl TryFrom<Row> for Client {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let redirect_uris = serde_json::from_str(&row.redirect_uris)
+            .map_err(|error| Error::corrupt(format!("oauth_clients.redirect_uris is no list: {error}")))?;
+        let secret = row.secret_digest.map(Digest::try_from).transpose();
+        let secret = secret.map_err(|_| Error::corrupt("oauth_clients.secret_digest is no SHA-256"))?;
+        Ok(Self { id: row.id, name: row.name, redirect_uris, secret, fresh_until: row.fresh_until })
+    }
+}
+
+pub(crate) async fn find(db: &Db, id: &str) -> Result<Option<Client>, Error> {
+    // PostgreSQL takes no NUL in a text.
+    if id.contains('\0') {
+        return Ok(None);
+    }
+    let row: Option<Row> = on_db!(db, |c| sqlx::query_as(FIND).bind(id).fetch_optional(c).await)?;
+    row.map(TryInto::try_into).transpose()
+}
+
+pub(crate) async fn put(db: &Db, client: &Client, now: Timestamp) -> Result<(), Error> {
+    on_db!(db.writer(), |c| sqlx::query(PUT)
+        .bind(&client.id)
+        .bind(&client.name)
+        .bind(sql::json_list(&client.redirect_uris))
+        .bind(client.secret.as_ref().map(Digest::as_slice))
+        .bind(client.fresh_until)
+        .bind(now)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Deletes clients that nobody allowed anything and that were not heard of since.
+pub(crate) async fn delete_unused(db: &Db, since: Timestamp) -> Result<(), Error> {
+    on_db!(db.writer(), |c| sqlx::query(DELETE_UNUSED).bind(since).execute(c).await.map(|_| ()))
+}

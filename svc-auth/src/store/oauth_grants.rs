@@ -1,0 +1,173 @@
+//! Table `oauth_grants`. The tokens of a grant go with it, by their foreign keys.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::on_db;
+use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
+
+use super::tokens::{read_permissions, write_permissions};
+use crate::oauth::{Grant, NewGrant, RefreshedGrant};
+use crate::secrets::Digest;
+
+const INSERT: &str = "INSERT INTO oauth_grants (workspace_id, id, user_id, client_id, client_name, redirect_host, \
+     permissions, resource, created_at, last_used_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)";
+/// The grant of a refresh token of that client, for one user at a time.
+const TOUCH: &str = "UPDATE oauth_grants SET last_used_at = $3, expires_at = $4 \
+     WHERE (workspace_id, id) = (SELECT workspace_id, grant_id FROM oauth_refresh_tokens WHERE digest = $1) \
+     AND client_id = $2 AND expires_at > $3 RETURNING workspace_id, id, user_id, permissions, resource";
+const LIST: &str = "SELECT g.workspace_id, g.id, g.user_id, u.email, g.client_id, g.client_name, g.redirect_host, \
+     g.permissions, g.created_at, g.last_used_at, g.expires_at \
+     FROM oauth_grants g JOIN users u ON u.id = g.user_id \
+     WHERE g.workspace_id = $1 AND g.expires_at > $2 ORDER BY g.created_at DESC, g.id DESC";
+const FIND_USER: &str = "SELECT user_id FROM oauth_grants WHERE workspace_id = $1 AND id = $2";
+const DELETE: &str = "DELETE FROM oauth_grants WHERE workspace_id = $1 AND id = $2";
+const DELETE_BY_REFRESH_TOKEN: &str = "DELETE FROM oauth_grants WHERE client_id = $2 AND (workspace_id, id) = \
+     (SELECT workspace_id, grant_id FROM oauth_refresh_tokens WHERE digest = $1)";
+const DELETE_OF_USER: &str = "DELETE FROM oauth_grants WHERE workspace_id = $1 AND user_id = $2";
+const DELETE_ENDED: &str = "DELETE FROM oauth_grants WHERE expires_at <= $1";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] =
+    &[INSERT, TOUCH, LIST, FIND_USER, DELETE, DELETE_BY_REFRESH_TOKEN, DELETE_OF_USER, DELETE_ENDED];
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    workspace_id: Text<WorkspaceId>,
+    id: Text<GrantId>,
+    user_id: Text<UserId>,
+    email: String,
+    client_id: String,
+    client_name: String,
+    redirect_host: String,
+    permissions: String,
+    created_at: Timestamp,
+    last_used_at: Timestamp,
+    expires_at: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct RefreshedRow {
+    workspace_id: Text<WorkspaceId>,
+    id: Text<GrantId>,
+    user_id: Text<UserId>,
+    permissions: String,
+    resource: String,
+}
+
+impl TryFrom<Row> for Grant {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.id.0,
+            workspace: row.workspace_id.0,
+            user: row.user_id.0,
+            user_email: row.email,
+            permissions: read_permissions(&row.permissions)?,
+            client_id: row.client_id,
+            client_name: row.client_name,
+            redirect_host: row.redirect_host,
+            created_at: row.created_at,
+            last_used_at: row.last_used_at,
+            expires_at: row.expires_at,
+        })
+    }
+}
+
+pub(crate) async fn insert(tx: &mut Tx, grant: &NewGrant<'_>) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(grant.code.workspace))
+        .bind(Text(grant.id))
+        .bind(Text(grant.code.user))
+        .bind(&grant.code.client_id)
+        .bind(&grant.code.client_name)
+        .bind(&grant.code.redirect_host)
+        .bind(write_permissions(grant.code.permissions))
+        .bind(&grant.code.resource)
+        .bind(grant.created_at)
+        .bind(grant.expires_at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Notes the use of a grant by its refresh token, and holds it until the transaction ends; `None` when the token is not
+/// one of that client, or the grant has ended.
+pub(crate) async fn touch(
+    tx: &mut Tx,
+    refresh_token: &Digest,
+    client_id: &str,
+    now: Timestamp,
+    expires_at: Timestamp,
+) -> Result<Option<RefreshedGrant>, Error> {
+    let row: Option<RefreshedRow> = on_db!(tx, |c| sqlx::query_as(TOUCH)
+        .bind(refresh_token.as_slice())
+        .bind(client_id)
+        .bind(now)
+        .bind(expires_at)
+        .fetch_optional(c)
+        .await)?;
+    row.map(|row| {
+        Ok(RefreshedGrant {
+            workspace: row.workspace_id.0,
+            id: row.id.0,
+            user: row.user_id.0,
+            permissions: read_permissions(&row.permissions)?,
+            resource: row.resource,
+        })
+    })
+    .transpose()
+}
+
+/// The grants of a workspace that have not ended, newest first.
+pub(crate) async fn list(tx: &mut Tx, workspace: WorkspaceId, now: Timestamp) -> Result<Vec<Grant>, Error> {
+    let rows: Vec<Row> =
+        on_db!(tx, |c| sqlx::query_as(LIST).bind(Text(workspace)).bind(now).fetch_all(c).await)?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Who gave a grant.
+pub(crate) async fn find_user(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: GrantId,
+) -> Result<Option<UserId>, Error> {
+    let row: Option<(Text<UserId>,)> = on_db!(tx, |c| sqlx::query_as(FIND_USER)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|(Text(user),)| user))
+}
+
+pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: GrantId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))
+}
+
+/// Deletes the grant of a refresh token, when it is that client's.
+pub(crate) async fn delete_by_refresh_token(
+    tx: &mut Tx,
+    refresh_token: &Digest,
+    client_id: &str,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE_BY_REFRESH_TOKEN)
+        .bind(refresh_token.as_slice())
+        .bind(client_id)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Deletes what a person allowed in a workspace.
+pub(crate) async fn delete_of_user(tx: &mut Tx, workspace: WorkspaceId, user: UserId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE_OF_USER)
+        .bind(Text(workspace))
+        .bind(Text(user))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<(), Error> {
+    on_db!(db.writer(), |c| sqlx::query(DELETE_ENDED).bind(now).execute(c).await.map(|_| ()))
+}
