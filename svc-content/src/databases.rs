@@ -1,16 +1,17 @@
-//! The rules of structured databases (spec 2.5, 4.9): what they are called, where they stand, and their trash.
+//! The rules of structured databases (spec 2.5, 4.9): what they are called and where they stand.
 //!
 //! Properties and views stand in the database's own row: they are read with it, and a writer of records that holds the
 //! row knows that they stay as it read them.
 
 pub(crate) mod properties;
 pub(crate) mod schema;
+mod trash;
 pub(crate) mod views;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind, Op};
 use cairn_chassis::sql::Tx;
-use cairn_proto::ids::{DatabaseId, DeletionId, FolderId, PropertyId, ViewId, WorkspaceId};
+use cairn_proto::ids::{DatabaseId, FolderId, PropertyId, ViewId, WorkspaceId};
 
 use self::properties::{Property, PropertyType, Settings};
 use self::views::View;
@@ -205,18 +206,6 @@ impl Databases {
         Ok(ask.page(found, total, |database| (database.name.clone(), database.id.to_string())))
     }
 
-    /// Databases in trash; of a folder-scoped caller those whose folder is live and covered.
-    pub(crate) async fn list_trashed(&self, caller: &Caller, ask: Ask) -> Result<Page<Database>, Error> {
-        let mut found = store::databases::list_trashed(&self.context.db, caller.workspace).await?;
-        found.retain(|database| caller.covers(&database.folders));
-        let key = |database: &Database| (database.name.clone(), database.id.to_string());
-        let total = found.len() as u64;
-        if let Some(after) = &ask.after {
-            found.retain(|database| key(database) > (after.name.clone(), after.id.clone()));
-        }
-        Ok(ask.page(found, total, key))
-    }
-
     /// Changes a database. A change that changes nothing leaves the feed alone and answers its head.
     pub(crate) async fn update(
         &self,
@@ -258,53 +247,6 @@ impl Databases {
         let moved = database.folder_id != before.folder_id;
         let records = if moved { Records::Changed } else { Records::Untouched };
         self.announce(tx, database, records, now).await
-    }
-
-    /// Moves a database to trash. Its records stay as they are, and are out of reach with it.
-    pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        let database = locked(&mut tx, caller, parse(id)?).await?;
-        let now = self.context.clock.now();
-        let deletion: DeletionId = self.context.ids.next();
-        store::databases::trash(&mut tx, caller.workspace, database.id, deletion, now).await?;
-        let position = announce(&mut tx, &database, Op::Delete, Records::Gone, now).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
-    }
-
-    /// Brings a database back from trash, into the root when its folder is not there any more.
-    pub(crate) async fn restore(&self, caller: &Caller, id: &str) -> Result<Written<Database>, Error> {
-        let database_id = parse(id)?;
-        let mut tx = self.context.db.begin_write().await?;
-        let seen = trashed(&mut tx, caller, database_id).await?;
-        if let Some(folder_id) = seen.folder_id {
-            store::folders::hold(&mut tx, caller.workspace, folder_id).await?;
-        }
-        store::databases::lock(&mut tx, caller.workspace, database_id).await?;
-        let mut database = trashed(&mut tx, caller, database_id).await?;
-        if database.folders.is_empty() {
-            caller.require_root()?;
-            database.folder_id = None;
-        }
-        let now = self.context.clock.now();
-        database.deleted_at = None;
-        database.updated_at = now;
-        store::databases::restore(&mut tx, &database).await?;
-        self.announce(tx, database, Records::Changed, now).await
-    }
-
-    /// Removes a trashed database for good, with its records and their versions.
-    pub(crate) async fn purge(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
-        let database_id = parse(id)?;
-        let mut tx = self.context.db.begin_write().await?;
-        store::databases::lock(&mut tx, caller.workspace, database_id).await?;
-        let database = trashed(&mut tx, caller, database_id).await?;
-        store::databases::purge(&mut tx, caller.workspace, database.id).await?;
-        let now = self.context.clock.now();
-        let entry = Entry::delete(Kind::Database, database.id);
-        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
     }
 
     async fn announce(
@@ -352,26 +294,31 @@ async fn announce(
         Records::Changed => Op::Upsert,
         Records::Gone => Op::Delete,
     };
-    let count = store::databases::live_records(tx, database.workspace_id, database.id).await?;
+    let told = announce_records(tx, database.workspace_id, database.id, op, at).await?;
+    Ok(told.unwrap_or(position))
+}
+
+/// Tells the feed what becomes of all live records of a database; answers the last position, if there are any.
+pub(crate) async fn announce_records(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: DatabaseId,
+    op: Op,
+    at: Timestamp,
+) -> Result<Option<u64>, Error> {
+    let count = store::databases::live_records(tx, workspace, id).await?;
     if count == 0 {
-        return Ok(position);
+        return Ok(None);
     }
-    let reserved = feed::reserve(tx, database.workspace_id, count, at).await?;
-    store::databases::announce_records(tx, database.workspace_id, database.id, op, reserved, at).await?;
-    Ok(reserved.last)
+    let reserved = feed::reserve(tx, workspace, count, at).await?;
+    store::databases::announce_records(tx, workspace, id, op, reserved, at).await?;
+    Ok(Some(reserved.last))
 }
 
 /// A live database that no other transaction can change, or change a record of, until this one ends.
 async fn locked(tx: &mut Tx, caller: &Caller, id: DatabaseId) -> Result<Database, Error> {
     store::databases::lock(tx, caller.workspace, id).await?;
     let found = store::databases::get(tx.engine(), caller.workspace, id).await?;
-    let database = found.ok_or_else(|| Error::no_database(id))?;
-    caller.require("database", id, &database.folders)?;
-    Ok(database)
-}
-
-async fn trashed(tx: &mut Tx, caller: &Caller, id: DatabaseId) -> Result<Database, Error> {
-    let found = store::databases::get_trashed(tx, caller.workspace, id).await?;
     let database = found.ok_or_else(|| Error::no_database(id))?;
     caller.require("database", id, &database.folders)?;
     Ok(database)

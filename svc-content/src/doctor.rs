@@ -1,12 +1,15 @@
-//! What must always hold of the content: the tree, the trash, the feed, bodies and versions.
+//! What must always hold of the content: the tree, the trash, the feed, bodies and versions; memories, databases and
+//! their records in modules of their own.
 //!
-//! Numbers in the statements: kinds 1 file and 2 folder, ops 1 upsert and 2 delete, as in the feed.
+//! Numbers in the statements: kinds 1 file, 2 folder, 3 memory, 4 database and 5 record, ops 1 upsert and 2 delete, as in
+//! the feed.
 
+use cairn_chassis::clock::Clock;
 use cairn_chassis::doctor::{self, Check, Finding, Progress};
 use cairn_chassis::sql::{self, Db, Tx};
 
 use crate::bodies::{Body, hash};
-use crate::{Error, store};
+use crate::{AssetLocation, Error, assets, store};
 
 /// Bodies that are in memory at once: at most 5 MiB each.
 const BODIES_AT_ONCE: i64 = 16;
@@ -15,6 +18,9 @@ const BODY_RULE: &str = "every body can be read and has its hash and size";
 /// Whether the last change that the feed tells of each of these items is what became of it.
 macro_rules! last_word {
     ($table:literal, $kind:literal) => {
+        last_word!($table, $kind, "CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END")
+    };
+    ($table:literal, $kind:literal, $op:literal) => {
         concat!(
             "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \
              FROM feed_changes WHERE kind = ",
@@ -24,8 +30,9 @@ macro_rules! last_word {
             $table,
             " i LEFT JOIN last ON last.workspace_id = i.workspace_id AND last.item_id = i.id \
              LEFT JOIN feed_changes c ON c.workspace_id = i.workspace_id AND c.position = last.position \
-             WHERE c.op IS NULL OR c.op <> CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END \
-             UNION ALL SELECT 'workspace ' || c.workspace_id || ' item ' || c.item_id FROM last \
+             WHERE c.op IS NULL OR c.op <> ",
+            $op,
+            " UNION ALL SELECT 'workspace ' || c.workspace_id || ' item ' || c.item_id FROM last \
              JOIN feed_changes c ON c.workspace_id = last.workspace_id AND c.position = last.position \
              LEFT JOIN ",
             $table,
@@ -54,8 +61,16 @@ macro_rules! trashed {
     };
 }
 
+mod databases;
+mod memories;
+mod records;
+
 /// Every invariant of the tables that a statement can see.
-pub(crate) const CHECKS: &[Check] = &[
+pub(crate) fn checks() -> Vec<Check> {
+    [CHECKS, memories::CHECKS, databases::CHECKS].concat()
+}
+
+const CHECKS: &[Check] = &[
     Check {
         rule: "a live file stands in a live folder or the root",
         sql: "SELECT 'workspace ' || f.workspace_id || ' file ' || f.id FROM files f \
@@ -130,11 +145,17 @@ pub(crate) const CHECKS: &[Check] = &[
 ///
 /// # Errors
 /// When the storage cannot be read.
-pub async fn examine(storage: &sql::Config, progress: Progress<'_>) -> Result<Option<Vec<Finding>>, Error> {
+pub async fn examine(
+    storage: &sql::Config,
+    assets: &AssetLocation,
+    clock: &dyn Clock,
+    progress: Progress<'_>,
+) -> Result<Option<Vec<Finding>>, Error> {
     let Some(db) = Db::open_existing(storage, store::SCHEMA, store::MIGRATIONS).await? else {
         return Ok(None);
     };
-    let findings = examine_open(&db, progress).await?;
+    let mut findings = examine_open(&db, progress).await?;
+    findings.extend(assets::examine(&db, assets, clock.now(), progress).await?);
     db.close().await;
     Ok(Some(findings))
 }
@@ -142,10 +163,17 @@ pub async fn examine(storage: &sql::Config, progress: Progress<'_>) -> Result<Op
 /// As [`examine`], on what is open; all checks see one moment.
 pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
     let mut tx = db.begin_read().await?;
-    let mut findings = doctor::run(&mut tx, CHECKS, progress).await?;
+    let mut findings = examine_in(&mut tx, progress).await?;
     progress(BODY_RULE);
     findings.extend(examine_bodies(&mut tx).await?);
     tx.rollback().await?;
+    Ok(findings)
+}
+
+/// Everything but the bodies, as one transaction sees it.
+pub(crate) async fn examine_in(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
+    let mut findings = doctor::run(tx, &checks(), progress).await?;
+    findings.extend(records::examine(tx, progress).await?);
     Ok(findings)
 }
 

@@ -42,12 +42,24 @@ pub enum Error {
         /// Its version now.
         actual: u64,
     },
+    /// More bytes than the plan allows at once.
+    #[error("{0}")]
+    TooLarge(String),
+    /// More than the plan allows in all.
+    #[error("{0}")]
+    LimitExceeded(String),
     /// What the request was checked against changed again and again.
     #[error("{0}")]
     OutOfDate(String),
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] sql::Error),
+    /// The store of assets failed.
+    #[error("the store of assets: {0}")]
+    Objects(#[from] object_store::Error),
+    /// The bytes of an asset are not in the store.
+    #[error("the bytes of the asset {0} are not in the store")]
+    LostAsset(String),
     /// A stored body cannot be read back.
     #[error("the body {hash} is damaged: {detail}")]
     DamagedBody {
@@ -91,6 +103,10 @@ impl Error {
         Self::NotFound { kind: "record", id: id.to_string() }
     }
 
+    pub(crate) fn no_asset(id: impl ToString) -> Self {
+        Self::NotFound { kind: "asset", id: id.to_string() }
+    }
+
     pub(crate) fn invalid(path: &str, code: &str, message: impl Into<String>) -> Self {
         Self::Invalid(vec![Violation::new(path, code, message)])
     }
@@ -111,7 +127,14 @@ impl From<Error> for Problem {
             }
             Error::OutOfDate(message) => Self::unavailable(message, std::time::Duration::from_secs(1)),
             Error::Storage(storage) => Self::from(storage),
-            Error::DamagedBody { .. } => Self::internal(error),
+            Error::TooLarge(message) => Self::new(Reason::PayloadTooLarge, message),
+            Error::LimitExceeded(message) => Self::new(Reason::LimitExceeded, message),
+            Error::Objects(failure) => {
+                tracing::error!(error = %failure, "the store of assets failed");
+                let message = "the store of assets does not answer now: try again";
+                Self::unavailable(message, std::time::Duration::from_secs(1))
+            }
+            Error::LostAsset(_) | Error::DamagedBody { .. } => Self::internal(error),
         }
     }
 }

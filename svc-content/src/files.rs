@@ -323,6 +323,7 @@ impl Files {
             kind: Kind::File,
             item_id: file.id.to_string(),
             parent_id: file.folder_id(),
+            database_id: None,
             name: file.name,
             path: file.path,
             items: 1,

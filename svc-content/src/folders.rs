@@ -230,6 +230,7 @@ impl Folders {
             kind: Kind::Folder,
             item_id: folder.id.to_string(),
             parent_id: folder.parent_id(),
+            database_id: None,
             name: folder.name,
             path: folder.path,
             items: taken.folders + taken.files + taken.databases,

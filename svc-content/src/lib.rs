@@ -4,6 +4,7 @@
 //! the SQL. Rules know no SQL and no tonic; the store knows no rules. Nothing here knows HTTP or how documents are
 //! searched.
 
+mod assets;
 mod batch;
 mod bodied;
 mod bodies;
@@ -25,6 +26,7 @@ mod store;
 mod trash;
 mod versions;
 
+pub use self::assets::{AssetLimits, AssetLocation, InvalidLimits, UnknownLocation};
 pub use self::doctor::examine;
 pub use self::error::Error;
 pub use self::service::{Config, SERVICE_NAMES, Service};

@@ -7,16 +7,18 @@ mod documents;
 pub(crate) mod filter;
 mod list;
 mod references;
+mod trash;
 pub(crate) mod values;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::sql::Tx;
-use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId};
+use cairn_proto::ids::{DatabaseId, FileId, RecordId};
 
-pub(crate) use self::documents::documents;
+pub(crate) use self::documents::{Rendered, documents, readable};
 pub(crate) use self::list::{FieldFilter, ListAsk};
 pub(crate) use self::references::Backlink;
+pub(crate) use self::trash::{require_database, revive};
 use self::values::{Changes, Values};
 use crate::Error;
 use crate::checks::Checks;
@@ -209,62 +211,6 @@ impl Records {
         Err(schema_in_flux())
     }
 
-    /// Moves a record to trash.
-    pub(crate) async fn delete(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
-        let database = self.context.readable_database(caller, database_id).await?;
-        let mut tx = self.context.db.begin_write().await?;
-        store::databases::hold(&mut tx, caller.workspace, database.id).await?;
-        let record = locked(&mut tx, caller, &database, parse(id)?).await?;
-        let now = self.context.clock.now();
-        let deletion: DeletionId = self.context.ids.next();
-        store::cells::forget_record(&mut tx, caller.workspace, record.id).await?;
-        store::records::trash(&mut tx, caller.workspace, record.id, deletion, now).await?;
-        store::records::count(&mut tx, caller.workspace, database.id, -1).await?;
-        let entry = Entry::delete(Kind::Record, record.id);
-        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
-    }
-
-    /// Brings a record back from trash into its database, which must be live.
-    pub(crate) async fn restore(
-        &self,
-        caller: &Caller,
-        database_id: &str,
-        id: &str,
-    ) -> Result<Written<Shown>, Error> {
-        let record_id = parse(id)?;
-        for _ in 0..MAX_TRIES {
-            let database = self.context.readable_database(caller, database_id).await?;
-            let mut tx = self.context.db.begin_write().await?;
-            if !hold(&mut tx, &database).await? {
-                tx.rollback().await?;
-                continue;
-            }
-            let record = trashed(&mut tx, caller, &database, record_id).await?;
-            let now = self.context.clock.now();
-            store::records::restore(&mut tx, caller.workspace, record.id).await?;
-            store::cells::insert(&mut tx, &database, &record).await?;
-            store::records::count(&mut tx, caller.workspace, database.id, 1).await?;
-            return self.announce(tx, caller, &database, record, now).await;
-        }
-        Err(schema_in_flux())
-    }
-
-    /// Removes a trashed record for good, with its versions.
-    pub(crate) async fn purge(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
-        let database = self.context.readable_database(caller, database_id).await?;
-        let mut tx = self.context.db.begin_write().await?;
-        store::databases::hold(&mut tx, caller.workspace, database.id).await?;
-        let record = trashed(&mut tx, caller, &database, parse(id)?).await?;
-        store::records::purge(&mut tx, caller.workspace, record.id).await?;
-        let now = self.context.clock.now();
-        let entry = Entry::delete(Kind::Record, record.id);
-        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
-    }
-
     /// The versions of a live record, the newest first.
     pub(crate) async fn versions(
         &self,
@@ -370,12 +316,6 @@ async fn hold(tx: &mut Tx, database: &Database) -> Result<bool, Error> {
 async fn locked(tx: &mut Tx, caller: &Caller, database: &Database, id: RecordId) -> Result<Record, Error> {
     store::records::lock(tx, caller.workspace, id).await?;
     let found = store::records::get(tx.engine(), caller.workspace, database.id, id).await?;
-    found.ok_or_else(|| Error::no_record(id))
-}
-
-async fn trashed(tx: &mut Tx, caller: &Caller, database: &Database, id: RecordId) -> Result<Record, Error> {
-    store::records::lock(tx, caller.workspace, id).await?;
-    let found = store::records::get_trashed(tx, caller.workspace, database.id, id).await?;
     found.ok_or_else(|| Error::no_record(id))
 }
 

@@ -16,13 +16,20 @@ pub(crate) struct Caller {
     pub(crate) scope: Scope,
     /// Who it is, for histories.
     pub(crate) principal: Principal,
+    /// The workspace's plan; absent for callers without an identity of the workspace.
+    pub(crate) plan: Option<String>,
 }
 
 impl TryFrom<Identity> for Caller {
     type Error = Problem;
 
     fn try_from(identity: Identity) -> Result<Self, Problem> {
-        Ok(Self { workspace: identity.workspace_id()?, scope: identity.scope, principal: identity.principal })
+        Ok(Self {
+            workspace: identity.workspace_id()?,
+            scope: identity.scope,
+            principal: identity.principal,
+            plan: identity.plan,
+        })
     }
 }
 
@@ -31,7 +38,7 @@ impl Caller {
     /// gives out.
     pub(crate) const fn anybody(workspace: WorkspaceId) -> Self {
         let principal = Principal { kind: PrincipalKind::Service, id: String::new(), name: String::new() };
-        Self { workspace, scope: Scope::All, principal }
+        Self { workspace, scope: Scope::All, principal, plan: None }
     }
 
     /// Whether the scope covers what stands in the last of these folders, which lead there from the root.

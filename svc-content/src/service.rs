@@ -13,6 +13,7 @@ use cairn_proto::ids::FolderId;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
+use crate::assets::{AssetLimits, AssetLocation, AssetStore, Assets};
 use crate::batch::Batches;
 use crate::checks::Checks;
 use crate::databases::Databases;
@@ -24,10 +25,11 @@ use crate::records::Records;
 use crate::scope::Caller;
 use crate::trash::Trash;
 use crate::versions::Versions;
-use crate::{Error, retention, rpc, store};
+use crate::{Error, assets, retention, rpc, store};
 
 /// The full names of the gRPC services that [`Service::routes`] serves.
 pub const SERVICE_NAMES: &[&str] = &[
+    "cairn.content.v1.AssetService",
     "cairn.content.v1.BatchService",
     "cairn.content.v1.DatabaseService",
     "cairn.content.v1.FileService",
@@ -47,6 +49,10 @@ pub struct Config {
     pub storage: sql::Config,
     /// How long what was deleted stays in trash; for ever when absent.
     pub trash_retention: Option<Duration>,
+    /// Where the bytes of assets are.
+    pub assets: AssetLocation,
+    /// How much each plan may upload.
+    pub asset_limits: AssetLimits,
 }
 
 /// What every rule stands on; cheap to clone.
@@ -88,6 +94,7 @@ impl Context {
 pub struct Service {
     context: Context,
     trash: Trash,
+    assets: Assets,
     verifier: Verifier,
 }
 
@@ -95,11 +102,14 @@ impl Service {
     /// Opens the storage and brings its tables up to date.
     ///
     /// # Errors
-    /// When the database cannot be reached or written, or was written by a newer version.
+    /// When the database cannot be reached or written, or was written by a newer version, or when there is no place for
+    /// assets.
     pub async fn open(config: Config, ambient: Ambient) -> Result<Self, Error> {
         let context = Context::open(&config, &ambient).await?;
         let trash = Trash::new(context.clone(), config.trash_retention);
-        Ok(Self { context, trash, verifier: ambient.verifier })
+        let objects = AssetStore::open(&config.assets).await?;
+        let assets = Assets::new(context.clone(), objects, config.asset_limits);
+        Ok(Self { context, trash, assets, verifier: ambient.verifier })
     }
 
     /// The generated servers, without layers: the composition adds those.
@@ -112,18 +122,20 @@ impl Service {
             .add_service(rpc::records::server(Records::new(self.context.clone()), verifier()))
             .add_service(rpc::documents::server(Documents::new(self.context.clone()), verifier()))
             .add_service(rpc::versions::server(Versions::new(self.context.clone()), verifier()))
+            .add_service(rpc::assets::server(self.assets.clone(), verifier()))
             .add_service(rpc::batch::server(Batches::new(self.context.clone()), verifier()))
             .add_service(rpc::trash::server(self.trash.clone(), verifier()))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 
-    /// Empties the trash of what is too old until the shutdown, then ends the open feed streams so that the server can
-    /// drain. Closing the storage is [`close`](Self::close), after the drain.
+    /// Empties the trash of what is too old and removes what cut uploads left until the shutdown, then ends the open feed
+    /// streams so that the server can drain. Closing the storage is [`close`](Self::close), after the drain.
     pub async fn run(&self, shutdown: CancellationToken) {
-        let sweeping = retention::run(&self.trash, &self.context, &shutdown);
+        let emptying = retention::run(&self.trash, &self.context, &shutdown);
+        let sweeping = assets::run_sweeps(&self.assets, &shutdown);
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = sweeping => shutdown.cancelled().await,
+            _ = async { tokio::join!(emptying, sweeping) } => shutdown.cancelled().await,
         }
         self.context.feed.close();
     }

@@ -1,8 +1,10 @@
 //! SQL only: no rule is known here. Every function names the workspace, and every key begins with it.
 
+pub(crate) mod assets;
 pub(crate) mod bodies;
 pub(crate) mod cells;
 pub(crate) mod databases;
+pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod memories;
@@ -24,6 +26,9 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0005_trash"),
     jobs::MIGRATION,
     migration!("0006_file_versions"),
+    migration!("0007_assets"),
+    migration!("0008_record_counts_by_creation"),
+    migration!("0009_trash_of_databases"),
 ];
 
 /// The schema of this service's tables on PostgreSQL.
@@ -34,9 +39,11 @@ pub(crate) const SCHEMA: &str = "content";
 pub(crate) fn statements() -> Vec<Statement> {
     let mut all = feed::statements();
     all.extend(jobs::statements());
+    all.extend(assets::statements());
     all.extend(bodies::statements());
     all.extend(cells::statements());
     all.extend(databases::statements());
+    all.extend(doctor::statements());
     all.extend(records::statements());
     all.extend(files::statements());
     all.extend(folders::statements());

@@ -1,7 +1,11 @@
 //! The contract of this service, on every engine.
 
+mod asset_rules;
+mod assets_over_grpc;
 mod batch_rules;
 mod bodied_rules;
+mod databases_over_grpc;
+mod doctor_of_records;
 mod doctor_rules;
 mod document_rules;
 mod file_rules;
@@ -10,8 +14,12 @@ mod memories_over_grpc;
 mod memory_databases;
 mod memory_rules;
 mod over_grpc;
+mod query_model;
 mod races;
+mod record_model;
+mod record_races;
 mod record_rules;
+mod record_trash;
 mod scale;
 mod trash_over_grpc;
 mod trash_rules;
@@ -36,8 +44,8 @@ use crate::files::{self, File, FileType, Files, InFolder};
 use crate::folders::{self, Folder, Folders};
 use crate::paging::Ask;
 use crate::scope::Caller;
-use crate::service::Context;
-use crate::{Error, store};
+use crate::service::{Config, Context};
+use crate::{AssetLimits, AssetLocation, Error, store};
 
 /// One engine with the rules on it.
 struct Bench {
@@ -64,6 +72,16 @@ async fn benches() -> Vec<Bench> {
 
 async fn open(test: &TestDb) -> Db {
     test.open(store::SCHEMA, store::MIGRATIONS).await.unwrap()
+}
+
+/// The service on that database, with its assets in memory.
+fn config(test: &TestDb) -> Config {
+    Config {
+        storage: test.config.clone(),
+        trash_retention: None,
+        assets: AssetLocation::Memory,
+        asset_limits: AssetLimits::default(),
+    }
 }
 
 fn caller(workspace: u128) -> Caller {

@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::feed::{self, Entry, Kind, Op};
 use cairn_chassis::identity::Permission;
 use cairn_chassis::sql::Tx;
-use cairn_proto::ids::{DeletionId, FolderId, WorkspaceId};
+use cairn_proto::ids::{DatabaseId, DeletionId, FolderId, WorkspaceId};
 
 use crate::Error;
 use crate::bodied::with_bodied_records;
@@ -17,7 +17,7 @@ use crate::folders::MAX_DEPTH;
 use crate::paging::{Ask, Page};
 use crate::scope::Caller;
 use crate::service::Context;
-use crate::store;
+use crate::{databases, records, store};
 
 /// How many deletions one sweep looks at before it looks again.
 const SWEPT_AT_ONCE: i64 = 100;
@@ -29,14 +29,24 @@ pub(crate) struct Deletion {
     pub(crate) id: DeletionId,
     pub(crate) kind: Kind,
     pub(crate) item_id: String,
-    /// What held it.
+    /// The folder that held it; absent for the root and for a record.
     pub(crate) parent_id: Option<FolderId>,
+    /// What held a record.
+    pub(crate) database_id: Option<DatabaseId>,
     pub(crate) name: String,
     /// Where it stood.
     pub(crate) path: String,
     /// How many items it took, the one itself included.
     pub(crate) items: u64,
     pub(crate) at: Timestamp,
+}
+
+impl Deletion {
+    /// What held the item; absent for the root.
+    pub(crate) fn holder(&self) -> Option<String> {
+        let folder = self.parent_id.map(|id| id.to_string());
+        folder.or_else(|| self.database_id.map(|id| id.to_string()))
+    }
 }
 
 /// A deletion in the list.
@@ -50,7 +60,8 @@ pub(crate) struct Listed {
 /// What came back, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Restored {
-    pub(crate) parent_id: Option<FolderId>,
+    /// What holds it; absent for the root.
+    pub(crate) parent_id: Option<String>,
     pub(crate) path: String,
     pub(crate) items: u64,
     pub(crate) position: u64,
@@ -95,17 +106,28 @@ impl Trash {
     pub(crate) async fn restore(&self, caller: &Caller, kind: Kind, id: &str) -> Result<Restored, Error> {
         require_whole(caller)?;
         let mut tx = self.begin(caller.workspace).await?;
-        let deletion = find(&mut tx, caller.workspace, kind, id).await?;
-        let (parent_id, path) = place(&mut tx, &deletion).await?;
-        if parent_id != deletion.parent_id {
-            store::trash::place(&mut tx, &deletion, parent_id).await?;
-        }
+        let mut deletion = find(&mut tx, caller.workspace, kind, id).await?;
+        let path = if kind == Kind::Record {
+            records::require_database(&mut tx, &deletion).await?
+        } else {
+            let (parent_id, path) = place(&mut tx, &deletion).await?;
+            if parent_id != deletion.parent_id {
+                store::trash::place(&mut tx, &deletion, parent_id).await?;
+            }
+            deletion.parent_id = parent_id;
+            path
+        };
+        let databases = store::trash::databases(&mut tx, &deletion).await?;
         let back = store::trash::restore(&mut tx, &deletion).await?;
+        if kind == Kind::Record {
+            records::revive(&mut tx, &deletion).await?;
+        }
+        self.announce_records(&mut tx, &deletion, &databases).await?;
         let entries: Vec<Entry> = back.into_iter().map(|(kind, id)| Entry::upsert(kind, id)).collect();
         let items = entries.len() as u64;
         let position = self.announce(tx, caller.workspace, entries).await?;
         let path = format!("{path}/{}", deletion.name);
-        Ok(Restored { parent_id, path, items, position })
+        Ok(Restored { parent_id: deletion.holder(), path, items, position })
     }
 
     /// Removes for good what a deletion took.
@@ -131,8 +153,7 @@ impl Trash {
         let old = store::trash::older(&self.context.db, limit, SWEPT_AT_ONCE).await?;
         for deletion in &old {
             let mut tx = self.begin(deletion.workspace).await?;
-            let (workspace, kind) = (deletion.workspace, deletion.kind);
-            let found = store::trash::lock(&mut tx, workspace, kind, &deletion.item_id).await?;
+            let found = lock(&mut tx, deletion.workspace, deletion.kind, &deletion.item_id).await?;
             // It may have been restored since, and deleted anew.
             if found.as_ref() == Some(deletion) {
                 self.finish(tx, deletion).await?;
@@ -142,8 +163,15 @@ impl Trash {
     }
 
     async fn finish(&self, mut tx: Tx, deletion: &Deletion) -> Result<u64, Error> {
+        store::trash::databases(&mut tx, deletion).await?;
+        // The deletion of a database has told of its records; that of a folder has not.
+        let mut along = Vec::new();
+        if deletion.kind == Kind::Folder {
+            along = store::trash::records_along(&mut tx, deletion).await?;
+        }
         let gone = store::trash::remove(&mut tx, deletion).await?;
-        let entries: Vec<Entry> = gone.into_iter().map(|(kind, id)| Entry::delete(kind, id)).collect();
+        let gone = along.into_iter().map(|id| (Kind::Record, id)).chain(gone);
+        let entries: Vec<Entry> = gone.map(|(kind, id)| Entry::delete(kind, id)).collect();
         self.announce(tx, deletion.workspace, entries).await
     }
 
@@ -152,6 +180,20 @@ impl Trash {
         let mut tx = self.context.db.begin_write().await?;
         store::folders::lock_tree(&mut tx, workspace).await?;
         Ok(tx)
+    }
+
+    /// Tells of the records of databases that have come back; they carry no deletion themselves.
+    async fn announce_records(
+        &self,
+        tx: &mut Tx,
+        deletion: &Deletion,
+        databases: &[DatabaseId],
+    ) -> Result<(), Error> {
+        let at = self.context.clock.now();
+        for database in databases {
+            databases::announce_records(tx, deletion.workspace, *database, Op::Upsert, at).await?;
+        }
+        Ok(())
     }
 
     async fn announce(&self, mut tx: Tx, workspace: WorkspaceId, entries: Vec<Entry>) -> Result<u64, Error> {
@@ -185,7 +227,19 @@ async fn find(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Resu
     if id.contains('\0') {
         return Err(no_item());
     }
-    store::trash::lock(tx, workspace, kind, id).await?.ok_or_else(no_item)
+    lock(tx, workspace, kind, id).await?.ok_or_else(no_item)
+}
+
+/// The deletion of an item, which no other transaction can undo or finish until this one ends.
+async fn lock(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Result<Option<Deletion>, Error> {
+    if kind == Kind::Record
+        && let Some(database) =
+            store::trash::get(tx, workspace, kind, id).await?.and_then(|seen| seen.database_id)
+    {
+        // Before the deletion of its record: whoever removes the database takes both in that order.
+        store::databases::hold(tx, workspace, database).await?;
+    }
+    Ok(store::trash::lock(tx, workspace, kind, id).await?)
 }
 
 /// Where an item stood may be gone, so nobody could say whether a folder scope covers it.

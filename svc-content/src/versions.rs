@@ -23,7 +23,7 @@ pub(crate) struct Author {
 impl From<&Principal> for Author {
     fn from(principal: &Principal) -> Self {
         let kind = match principal.kind {
-            PrincipalKind::Token => "token",
+            PrincipalKind::Token | PrincipalKind::Grant => "token",
             PrincipalKind::User => "user",
             // What services write by themselves, they sync.
             PrincipalKind::Service => "sync",

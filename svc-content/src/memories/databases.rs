@@ -7,12 +7,12 @@ use cairn_proto::ids::{DatabaseId, RecordId};
 use serde::{Deserialize, Serialize};
 
 use super::Memories;
+use super::resolve::MAX_BYTES;
+use crate::Error;
 use crate::databases::Database;
 use crate::databases::views::SortDraft;
-use crate::records::values::rendered;
-use crate::records::{ListAsk, Records};
+use crate::records::{ListAsk, Records, Rendered, readable};
 use crate::scope::Caller;
-use crate::{Error, bodies};
 
 /// Which records of a database a member stands for (spec 2.3), as the list of records takes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub(crate) struct RecordEntry {
     pub(crate) id: RecordId,
     pub(crate) title: String,
     pub(crate) path: String,
-    /// A line for each field.
+    /// A line for each field, then the text of its body.
     pub(crate) content: String,
     pub(crate) content_hash: String,
     pub(crate) updated_at: Timestamp,
@@ -100,29 +100,24 @@ impl Memories {
             Err(Error::Invalid(_) | Error::NotFound { .. } | Error::OutOfScope(_)) => return Ok(None),
             Err(other) => return Err(other),
         };
-        let entries = listed.records.into_iter().map(|shown| {
-            let content = rendered(&database, &shown.record.values, None);
-            entry(&database, shown.record.id, shown.title, content, shown.record.updated_at)
-        });
-        Ok(Some(Answer { entries: entries.collect(), total: listed.total }))
+        let ids: Vec<RecordId> = listed.records.iter().map(|shown| shown.record.id).collect();
+        let rendered = readable(&self.context, caller, &database, &ids, MAX_BYTES).await?;
+        let entries = rendered.into_iter().map(|rendered| entry(&database, rendered)).collect();
+        Ok(Some(Answer { entries, total: listed.total }))
     }
 }
 
-fn entry(
-    database: &Database,
-    id: RecordId,
-    title: String,
-    content: String,
-    updated_at: Timestamp,
-) -> RecordEntry {
+/// As it is indexed, so that whoever cites it names the same document.
+fn entry(database: &Database, rendered: Rendered) -> RecordEntry {
+    let document = rendered.document;
     RecordEntry {
         database_id: database.id,
-        id,
-        path: format!("{}/{title}", database.path),
-        title,
-        content_hash: bodies::hash(&content),
-        content,
-        updated_at,
+        id: RecordId(document.id.0),
+        title: document.title,
+        path: document.path,
+        content: rendered.content,
+        content_hash: document.content_hash,
+        updated_at: document.updated_at,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::store::memories::Contents;
 /// Files of one folder member (spec 2.3).
 const MAX_FILES: u64 = 50;
 /// Contents of one answer, so that it fits a message and the memory of who reads it.
-const MAX_BYTES: u64 = 16 * 1024 * 1024;
+pub(super) const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What a resolved memory leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use crate::bodies::{self, Body};
 use crate::databases::Database;
 use crate::documents::Document;
 use crate::files::{File, FileType};
+use crate::scope::Caller;
 use crate::service::Context;
 use crate::{Error, store};
 
@@ -45,6 +46,43 @@ pub(crate) async fn documents(
     Ok(rendered)
 }
 
+/// Records of a database in this order, as a caller reads them whole: with the bodies that the scope covers. It ends
+/// before the first record whose body does not fit into so many bytes any more.
+pub(crate) async fn readable(
+    context: &Context,
+    caller: &Caller,
+    database: &Database,
+    ids: &[RecordId],
+    most: u64,
+) -> Result<Vec<Rendered>, Error> {
+    let mut records = store::records::get_in_order(&context.db, caller.workspace, ids).await?;
+    let bodies: Vec<FileId> = records.iter().filter_map(|record| record.content_file_id).collect();
+    let mut files = match bodies.is_empty() {
+        true => Vec::new(),
+        false => store::files::get_many(&context.db, caller.workspace, &bodies).await?,
+    };
+    files.retain(|file| caller.covers(&file.folders));
+    let size_of = |record: &Record| {
+        let file = files.iter().find(|file| Some(file.id) == record.content_file_id);
+        file.map_or(0, |file| file.size_bytes)
+    };
+    let mut left = most;
+    let fitting = records.iter().take_while(|record| match left.checked_sub(size_of(record)) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    });
+    let fitting = fitting.count();
+    records.truncate(fitting);
+    files.retain(|file| records.iter().any(|record| record.content_file_id == Some(file.id)));
+    let texts = texts_of(context, caller.workspace, files).await?;
+    let render =
+        |record: &Record| render(database, record, record.content_file_id.and_then(|id| texts.get(&id)));
+    Ok(records.iter().map(render).collect())
+}
+
 async fn body_texts(
     context: &Context,
     workspace: WorkspaceId,
@@ -54,6 +92,14 @@ async fn body_texts(
         return Ok(HashMap::new());
     }
     let files = store::files::get_many(&context.db, workspace, ids).await?;
+    texts_of(context, workspace, files).await
+}
+
+async fn texts_of(
+    context: &Context,
+    workspace: WorkspaceId,
+    files: Vec<File>,
+) -> Result<HashMap<FileId, (File, String)>, Error> {
     let hashes: Vec<&str> = files.iter().map(|file| file.content_hash.as_str()).collect();
     let mut texts = HashMap::with_capacity(hashes.len());
     for body in store::bodies::get_many(&context.db, workspace, &hashes).await? {

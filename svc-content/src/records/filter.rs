@@ -81,6 +81,34 @@ const OPERATORS: [(&str, Operator); 12] = [
     ("is_not_empty", Operator::IsNotEmpty),
 ];
 
+impl Operator {
+    fn name(self) -> &'static str {
+        OPERATORS.iter().find(|(_, operator)| *operator == self).map_or("", |(name, _)| *name)
+    }
+}
+
+/// What values of a type can be asked.
+const fn operators_of(kind: PropertyType) -> &'static [&'static str] {
+    match kind {
+        PropertyType::Number => {
+            &["equals", "not_equals", "in", "gt", "gte", "lt", "lte", "is_empty", "is_not_empty"]
+        }
+        PropertyType::Boolean => &["equals", "not_equals", "in", "is_empty", "is_not_empty"],
+        PropertyType::Date => {
+            &["equals", "not_equals", "before", "after", "gt", "gte", "lt", "lte", "is_empty", "is_not_empty"]
+        }
+        PropertyType::Text
+        | PropertyType::Url
+        | PropertyType::Select
+        | PropertyType::MultiSelect
+        | PropertyType::Relation
+        | PropertyType::FileReference
+        | PropertyType::AssetReference => {
+            &["equals", "not_equals", "contains", "in", "is_empty", "is_not_empty"]
+        }
+    }
+}
+
 /// Reads a tree; `None` when it breaks a rule, which is then said. An empty object is no filter.
 pub(crate) fn check(
     checks: &mut Checks,
@@ -194,6 +222,18 @@ impl Reader<'_> {
         if matches!(operator, Operator::IsEmpty | Operator::IsNotEmpty) {
             return Some((present, operator == Operator::IsEmpty));
         }
+        let refuse = |reader: &mut Self| {
+            let message = format!(
+                "does not apply to {}: use one of {}",
+                property.kind.as_str(),
+                operators_of(property.kind).join(", ")
+            );
+            reader.checks.violation(&format!("{path}.operator"), "invalid_operator", message);
+            None
+        };
+        if !operators_of(property.kind).contains(&operator.name()) {
+            return refuse(self);
+        }
         let is_negated = operator == Operator::NotEquals;
         let operator = if is_negated { Operator::Equals } else { operator };
         let choices: Vec<&Value> = match (operator, value) {
@@ -215,13 +255,9 @@ impl Reader<'_> {
                 reference(operator, &choices)
             }
         };
-        let unfit = || format!("does not apply to {}", property.kind.as_str());
         match test {
             Ok(test) => Some((test, is_negated)),
-            Err(Refusal::Operator) => {
-                self.checks.violation(&format!("{path}.operator"), "invalid_operator", unfit());
-                None
-            }
+            Err(Refusal::Operator) => refuse(self),
             Err(Refusal::Value(message)) => {
                 self.checks.violation(&at, "invalid_value", message);
                 None

@@ -73,7 +73,7 @@ impl Records {
             None => ask.offset,
             Some(text) => {
                 let id: RecordId = parse(text)?;
-                let place = store::query::place_of(db, &selection, id).await?;
+                let place = store::query::place_of(db, &selection, total, id).await?;
                 let place = place.ok_or_else(|| Error::no_record(text))?;
                 place - place % u64::from(limit)
             }
@@ -121,6 +121,7 @@ fn select(database: &Database, ask: &ListAsk) -> Result<Selection, Error> {
     Ok(Selection {
         workspace: database.workspace_id,
         database: database.id,
+        everything: database.record_count,
         filters,
         words,
         orders: sorts.iter().take(MAX_SORTS).filter_map(|sort| order(database, sort)).collect(),

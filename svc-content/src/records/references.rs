@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cairn_proto::ids::{FileId, RecordId};
+use cairn_proto::ids::{AssetId, FileId, RecordId};
 use serde_json::Value;
 
 use super::values::{self, Changes, Values};
@@ -103,11 +103,11 @@ impl Records {
                 "record",
             );
         }
-        // No asset can be named before there are any.
         let assets = of(PropertyType::AssetReference);
         let named: Vec<(&str, &str)> =
             assets.iter().map(|reference| (reference.path.as_str(), reference.id.as_str())).collect();
-        judge(checks, &mut outside, &Targets::default(), &named, "asset");
+        let ids: Vec<&str> = named.iter().map(|(_, id)| *id).collect();
+        judge(checks, &mut outside, &self.assets(caller, &ids).await?, &named, "asset");
         outside.map_or(Ok(()), |message| Err(Error::OutOfScope(message)))
     }
 
@@ -119,6 +119,20 @@ impl Records {
         }
         for file in store::files::get_many(&self.context.db, caller.workspace, &parsed).await? {
             targets.add(file.id.to_string(), caller.covers(&file.folders));
+        }
+        Ok(targets)
+    }
+
+    async fn assets(&self, caller: &Caller, ids: &[&str]) -> Result<Targets, Error> {
+        let parsed: Vec<AssetId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
+        let mut targets = Targets::default();
+        if parsed.is_empty() {
+            return Ok(targets);
+        }
+        let live = store::assets::among(&self.context.db, caller.workspace, &parsed).await?;
+        let reachable = self.context.reachable_assets(caller, &live).await?;
+        for id in live {
+            targets.add(id.to_string(), reachable.contains(&id));
         }
         Ok(targets)
     }
@@ -198,13 +212,15 @@ impl Records {
         if caller.listed().is_none() {
             return Ok(None);
         }
-        let (mut files, mut records) = (Vec::new(), Vec::new());
+        let (mut files, mut records, mut assets) = (Vec::new(), Vec::new(), Vec::new());
         for (values, body) in contents {
             files.extend(body.map(|id| id.to_string()));
             for property in database.properties.iter().filter(|property| property.kind.is_reference()) {
                 let named = values.get(&property.id.to_string()).map(ids_in).unwrap_or_default();
                 if property.kind == PropertyType::Relation {
                     records.extend(named);
+                } else if property.kind == PropertyType::AssetReference {
+                    assets.extend(named);
                 } else {
                     files.extend(named);
                 }
@@ -212,8 +228,10 @@ impl Records {
         }
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         let records: Vec<&str> = records.iter().map(String::as_str).collect();
+        let assets: Vec<&str> = assets.iter().map(String::as_str).collect();
         let mut visible = self.files(caller, &files).await?.covered;
         visible.extend(self.related(caller, &records, None).await?.covered);
+        visible.extend(self.assets(caller, &assets).await?.covered);
         Ok(Some(visible))
     }
 }

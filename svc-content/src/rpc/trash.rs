@@ -50,7 +50,7 @@ impl TrashService for Rpc {
         Ok(Response::new(RestoreItemResponse {
             kind: kind.into(),
             item_id,
-            parent_id: restored.parent_id.map(|id| id.to_string()),
+            parent_id: restored.parent_id,
             path: restored.path,
             item_count: restored.items,
             change_position: restored.position,
@@ -72,10 +72,10 @@ fn encode(listed: Listed) -> proto::TrashItem {
     let Listed { deletion, expires_at } = listed;
     proto::TrashItem {
         kind: Kind::into(deletion.kind),
+        parent_id: deletion.holder(),
         id: deletion.item_id,
         name: deletion.name,
         path: deletion.path,
-        parent_id: deletion.parent_id.map(|id| id.to_string()),
         deleted_at: Some(deletion.at.to_proto()),
         item_count: deletion.items,
         expires_at: expires_at.map(|at| at.to_proto()),

@@ -42,8 +42,22 @@ const FORGET_OPTIONS: Dialect = cairn_chassis::list_statement!(
     ""
 );
 
+/// Where the first of several options is gone, another is the first: records are sorted by place 0. By way of negative
+/// places, so that no two cells ever share one.
+const CLOSE_GAPS: [&str; 2] = [
+    "UPDATE record_cells SET place = -1 - numbered.fresh FROM (\
+     SELECT record_id, place, ROW_NUMBER() OVER (PARTITION BY record_id ORDER BY place) - 1 AS fresh FROM record_cells \
+     WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key IS NOT NULL) AS numbered \
+     WHERE record_cells.workspace_id = $1 AND record_cells.property_id = $3 \
+     AND record_cells.record_id = numbered.record_id AND record_cells.place = numbered.place \
+     AND numbered.fresh <> numbered.place",
+    "UPDATE record_cells SET place = -1 - place \
+     WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key IS NOT NULL AND place < 0",
+];
+
 pub(super) fn statements() -> Vec<Statement> {
     let mut all: Vec<Statement> = vec![INSERT.into(), FORGET_OPTIONS.into()];
+    all.extend(CLOSE_GAPS.map(Statement::from));
     all.extend([FORGET_RECORD, FOLLOW_OPTION].map(Statement::from));
     all.extend(FORGET_PROPERTY.map(Statement::from));
     all
@@ -118,6 +132,15 @@ pub(crate) async fn follow_options(
         .execute(c)
         .await
         .map(|_| ()))?;
+    for sql in CLOSE_GAPS {
+        on_db!(tx, |c| sqlx::query(sql)
+            .bind(Text(database.workspace_id))
+            .bind(Text(database.id))
+            .bind(Text(property.id))
+            .execute(c)
+            .await
+            .map(|_| ()))?;
+    }
     for (place, option) in property.config.options.iter().enumerate() {
         on_db!(tx, |c| sqlx::query(FOLLOW_OPTION)
             .bind(Text(database.workspace_id))

@@ -94,8 +94,11 @@ const TRASH: &str =
 const RESTORE: &str = "UPDATE databases SET deleted_at = NULL, deletion_id = NULL, folder_id = $3, updated_at = $4 \
      WHERE workspace_id = $1 AND id = $2";
 
-/// In the order in which rows refer to each other.
-const PURGE: [&str; 5] = [
+/// In the order in which rows refer to each other. A record that was deleted by itself before has nowhere to come back
+/// to.
+const PURGE: [&str; 6] = [
+    "DELETE FROM trash WHERE workspace_id = $1 AND kind = 5 AND item_id IN \
+     (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2 AND deletion_id IS NOT NULL)",
     "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id IN \
      (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2)",
     "DELETE FROM record_versions WHERE workspace_id = $1 AND record_id IN \

@@ -40,16 +40,6 @@ const UPDATE: &str = "UPDATE records SET field_values = $3, content_file_id = $4
      version = $7, updated_at = $8 WHERE workspace_id = $1 AND id = $2";
 const TRASH: &str =
     "UPDATE records SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2";
-const RESTORE: &str =
-    "UPDATE records SET deleted_at = NULL, deletion_id = NULL WHERE workspace_id = $1 AND id = $2";
-
-/// In the order in which rows refer to each other.
-const PURGE: [&str; 3] = [
-    "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2",
-    "DELETE FROM record_versions WHERE workspace_id = $1 AND record_id = $2",
-    "DELETE FROM records WHERE workspace_id = $1 AND id = $2",
-];
-
 const COUNT: &str = "INSERT INTO record_counts (workspace_id, database_id, live) VALUES ($1, $2, $3) \
      ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live";
 
@@ -87,10 +77,9 @@ const BODIED_BY_TRASH: &str = "SELECT r.id FROM files f \
 
 pub(super) fn statements() -> Vec<Statement> {
     let mut all: Vec<Statement> = vec![GET_MANY.into(), Dialect { sqlite: GET, postgres: LOCK }.into()];
-    all.extend([GET, GET_TRASHED, INSERT, UPDATE, TRASH, RESTORE, COUNT].map(Statement::from));
+    all.extend([GET, GET_TRASHED, INSERT, UPDATE, TRASH, COUNT].map(Statement::from));
     all.extend([INSERT_VERSION, VERSION, VERSIONS, BACKLINKS, BODIED_BY_TRASH].map(Statement::from));
     all.push(BODIED.into());
-    all.extend(PURGE.map(Statement::from));
     all
 }
 
@@ -274,19 +263,6 @@ pub(crate) async fn trash(
         .execute(c)
         .await
         .map(|_| ()))
-}
-
-/// Brings a record back from trash.
-pub(crate) async fn restore(tx: &mut Tx, workspace: WorkspaceId, id: RecordId) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(RESTORE).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))
-}
-
-/// Removes a record for good.
-pub(crate) async fn purge(tx: &mut Tx, workspace: WorkspaceId, id: RecordId) -> Result<(), Error> {
-    for sql in PURGE {
-        on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))?;
-    }
-    Ok(())
 }
 
 /// Counts a live record more or less. Late in a transaction: until its end, other writers of the database wait.

@@ -5,7 +5,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
 use cairn_chassis::{list_statement, on_db};
-use cairn_proto::ids::{DeletionId, FolderId, WorkspaceId};
+use cairn_proto::ids::{DatabaseId, DeletionId, DocumentId, FolderId, WorkspaceId};
 
 use super::page::{to_column, to_count};
 use crate::trash::Deletion;
@@ -48,8 +48,8 @@ const HEIGHT: &str = "WITH RECURSIVE down (id, height) AS (\
 /// A table whose rows a deletion takes.
 struct Part {
     kind: Kind,
-    /// Puts the trashed row $2 into the folder $3.
-    place: &'static str,
+    /// Puts the trashed row $2 into the folder $3; absent for what stands in no folder.
+    place: Option<&'static str>,
     taken: &'static str,
     restore: &'static str,
     /// What else refers to the rows and must let go of them before they are removed.
@@ -57,18 +57,24 @@ struct Part {
     remove: &'static str,
 }
 
-/// The table, its column with the folder, and what must let go. $1 is the workspace, $2 the deletion.
+macro_rules! place {
+    ($table:literal, $folder:literal) => {
+        Some(concat!(
+            "UPDATE ",
+            $table,
+            " SET ",
+            $folder,
+            " = $3 WHERE workspace_id = $1 AND id = $2 AND deletion_id IS NOT NULL"
+        ))
+    };
+}
+
+/// The table, how its rows are put into a folder, and what must let go. $1 is the workspace, $2 the deletion.
 macro_rules! part {
-    ($kind:ident, $table:literal, $folder:literal, $release:expr) => {
+    ($kind:ident, $table:literal, $place:expr, $release:expr) => {
         Part {
             kind: Kind::$kind,
-            place: concat!(
-                "UPDATE ",
-                $table,
-                " SET ",
-                $folder,
-                " = $3 WHERE workspace_id = $1 AND id = $2 AND deletion_id IS NOT NULL"
-            ),
+            place: $place,
             taken: concat!("SELECT id FROM ", $table, " WHERE workspace_id = $1 AND deletion_id = $2"),
             restore: concat!(
                 "UPDATE ",
@@ -113,19 +119,28 @@ macro_rules! of_databases {
 
 /// Restored in this order, so that nothing live stands in what is not; removed in the opposite order.
 const PARTS: &[Part] = &[
-    part!(Folder, "folders", "parent_id", [let_go!("folders", "parent_id"), let_go!("files", "folder_id")]),
+    part!(
+        Folder,
+        "folders",
+        place!("folders", "parent_id"),
+        [let_go!("folders", "parent_id"), let_go!("files", "folder_id"), let_go!("databases", "folder_id")]
+    ),
     part!(
         File,
         "files",
-        "folder_id",
+        place!("files", "folder_id"),
         ["DELETE FROM file_versions WHERE workspace_id = $1 \
           AND file_id IN (SELECT id FROM files WHERE workspace_id = $1 AND deletion_id = $2)"]
     ),
     part!(
         Database,
         "databases",
-        "folder_id",
+        place!("databases", "folder_id"),
         [
+            // What was deleted by itself out of a database has nowhere to come back to.
+            "DELETE FROM trash WHERE workspace_id = $1 AND kind = 5 AND item_id IN (SELECT r.id FROM records r \
+             JOIN databases d ON d.workspace_id = $1 AND d.id = r.database_id \
+             WHERE r.workspace_id = $1 AND d.deletion_id = $2 AND r.deletion_id IS NOT NULL)",
             of_databases!("record_cells", "record_id"),
             of_databases!("record_versions", "record_id"),
             of_databases!("records", "id"),
@@ -133,7 +148,30 @@ const PARTS: &[Part] = &[
              AND database_id IN (SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2)"
         ]
     ),
+    part!(
+        Record,
+        "records",
+        None,
+        ["DELETE FROM record_versions WHERE workspace_id = $1 \
+          AND record_id IN (SELECT id FROM records WHERE workspace_id = $1 AND deletion_id = $2)"]
+    ),
 ];
+
+/// On PostgreSQL they are had alone: whoever writes a record shares its database first, and takes the record's own
+/// deletion after it.
+const TAKEN_DATABASES: Dialect = Dialect {
+    sqlite: "SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id",
+    postgres: "SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id FOR UPDATE",
+};
+
+/// PostgreSQL only. Folders before what stands in them, as everywhere: see [`super::folders::hold`].
+const LOCK_FOLDERS: &str =
+    "SELECT 1 FROM folders WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id FOR UPDATE";
+
+/// Records that are as they were in the databases that a deletion took.
+const RECORDS_ALONG: &str = "SELECT r.id FROM databases d \
+     JOIN records r ON r.workspace_id = $1 AND r.database_id = d.id AND r.deleted_at IS NULL \
+     WHERE d.workspace_id = $1 AND d.deletion_id = $2 ORDER BY r.id";
 
 /// The bodies that this deletion's files have and had.
 const CANDIDATES: &str = "SELECT DISTINCT v.content_hash FROM files f \
@@ -154,14 +192,19 @@ const SWEEP_BODIES: Dialect = list_statement!(
 
 pub(super) fn statements() -> Vec<Statement> {
     let mut all: Vec<Statement> =
-        [INSERT, GET, LIST, COUNT, OLDER, FORGET, HEIGHT, CANDIDATES].map(Statement::from).to_vec();
+        [INSERT, GET, LIST, COUNT, OLDER, FORGET, HEIGHT, CANDIDATES, RECORDS_ALONG]
+            .map(Statement::from)
+            .to_vec();
     for part in PARTS {
-        all.extend([part.place, part.taken, part.restore, part.remove].map(Statement::from));
+        all.extend([part.taken, part.restore, part.remove].map(Statement::from));
+        all.extend(part.place.map(Statement::from));
         all.extend(part.release.iter().map(|sql| Statement::from(*sql)));
     }
     all.push(SWEEP_BODIES.into());
     all.push(Dialect { sqlite: SWEEP_BODIES.sqlite, postgres: LOCK_BODIES }.into());
     all.push(Dialect { sqlite: GET, postgres: LOCK }.into());
+    all.push(Dialect { sqlite: TAKEN_DATABASES.sqlite, postgres: LOCK_FOLDERS }.into());
+    all.push(TAKEN_DATABASES.into());
     all
 }
 
@@ -171,7 +214,7 @@ struct Row {
     deletion_id: Text<DeletionId>,
     kind: i64,
     item_id: String,
-    parent_id: Option<Text<FolderId>>,
+    parent_id: Option<Text<DocumentId>>,
     name: String,
     path: String,
     items: i64,
@@ -181,12 +224,16 @@ struct Row {
 impl Row {
     fn into_deletion(self) -> Result<Deletion, Error> {
         let kind = i32::try_from(self.kind).ok().and_then(|number| Kind::try_from(number).ok());
+        let kind = kind.ok_or_else(|| Error::corrupt("a deletion of an unknown kind"))?;
+        let holder = self.parent_id.map(|id| id.0.0);
+        let (folder, database) = if kind == Kind::Record { (None, holder) } else { (holder, None) };
         Ok(Deletion {
             workspace: self.workspace_id.0,
             id: self.deletion_id.0,
-            kind: kind.ok_or_else(|| Error::corrupt("a deletion of an unknown kind"))?,
+            kind,
             item_id: self.item_id,
-            parent_id: self.parent_id.map(|id| id.0),
+            parent_id: folder.map(FolderId),
+            database_id: database.map(DatabaseId),
             name: self.name,
             path: self.path,
             items: to_count(self.items),
@@ -206,7 +253,7 @@ pub(crate) async fn insert(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error
         .bind(Text(deletion.id))
         .bind(kind_column(deletion.kind))
         .bind(&deletion.item_id)
-        .bind(deletion.parent_id.map(Text))
+        .bind(deletion.holder())
         .bind(&deletion.name)
         .bind(&deletion.path)
         .bind(to_column(deletion.items))
@@ -214,6 +261,22 @@ pub(crate) async fn insert(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error
         .execute(c)
         .await
         .map(|_| ()))
+}
+
+/// The deletion of an item, as it is now.
+pub(crate) async fn get(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    kind: Kind,
+    item_id: &str,
+) -> Result<Option<Deletion>, Error> {
+    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(GET)
+        .bind(Text(workspace))
+        .bind(kind_column(kind))
+        .bind(item_id)
+        .fetch_optional(c)
+        .await)?;
+    row.map(Row::into_deletion).transpose()
 }
 
 /// The deletion of an item, which no other transaction can undo or finish until this one ends.
@@ -227,13 +290,7 @@ pub(crate) async fn lock(
         let lock = sqlx::query(LOCK).bind(Text(workspace)).bind(kind_column(kind)).bind(item_id);
         lock.execute(connection).await?;
     }
-    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(GET)
-        .bind(Text(workspace))
-        .bind(kind_column(kind))
-        .bind(item_id)
-        .fetch_optional(c)
-        .await)?;
-    row.map(Row::into_deletion).transpose()
+    get(tx, workspace, kind, item_id).await
 }
 
 /// Deletions before that one in time, the latest first.
@@ -278,8 +335,9 @@ pub(crate) async fn height(tx: &mut Tx, deletion: &Deletion) -> Result<u64, Erro
 
 /// Puts a trashed item into a folder, or the root.
 pub(crate) async fn place(tx: &mut Tx, deletion: &Deletion, parent: Option<FolderId>) -> Result<(), Error> {
-    let Some(part) = PARTS.iter().find(|part| part.kind == deletion.kind) else { return Ok(()) };
-    on_db!(tx, |c| sqlx::query(part.place)
+    let part = PARTS.iter().find(|part| part.kind == deletion.kind);
+    let Some(sql) = part.and_then(|part| part.place) else { return Ok(()) };
+    on_db!(tx, |c| sqlx::query(sql)
         .bind(Text(deletion.workspace))
         .bind(&deletion.item_id)
         .bind(parent.map(Text))
@@ -295,6 +353,26 @@ pub(crate) async fn taken(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kind,
         all.extend(run(tx, part.taken, deletion).await?.into_iter().map(|id| (part.kind, id)));
     }
     Ok(all)
+}
+
+/// The databases that a deletion took; nobody else changes them or their records until this transaction ends.
+pub(crate) async fn databases(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<DatabaseId>, Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        let lock = sqlx::query(LOCK_FOLDERS).bind(Text(deletion.workspace)).bind(Text(deletion.id));
+        lock.execute(connection).await?;
+    }
+    let sql = TAKEN_DATABASES.of(tx.engine());
+    let rows: Vec<(Text<DatabaseId>,)> = on_db!(tx, |c| sqlx::query_as(sql)
+        .bind(Text(deletion.workspace))
+        .bind(Text(deletion.id))
+        .fetch_all(c)
+        .await)?;
+    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+}
+
+/// The records of the databases that a deletion took.
+pub(crate) async fn records_along(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<String>, Error> {
+    run(tx, RECORDS_ALONG, deletion).await
 }
 
 /// Makes live again what a deletion took, and forgets the deletion; answers what came back.
@@ -336,7 +414,8 @@ async fn run(tx: &mut Tx, sql: &'static str, deletion: &Deletion) -> Result<Vec<
     Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 
-async fn forget(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
+/// Forgets a deletion whose item is live again, or gone.
+pub(crate) async fn forget(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
     on_db!(tx, |c| sqlx::query(FORGET)
         .bind(Text(deletion.workspace))
         .bind(Text(deletion.id))

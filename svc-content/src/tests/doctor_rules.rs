@@ -2,15 +2,19 @@ use cairn_chassis::doctor::{Finding, statements};
 use cairn_chassis::on_db;
 
 use super::*;
-use crate::doctor::{self, CHECKS};
+use crate::doctor::{self, checks};
 use crate::files::Patch;
+
+async fn examine(storage: &sql::Config) -> Result<Option<Vec<Finding>>, Error> {
+    doctor::examine(storage, &AssetLocation::Memory, &SystemClock, &|_| {}).await
+}
 
 impl Bench {
     pub(super) async fn wrong(&self) -> Vec<Finding> {
         doctor::examine_open(&self.context.db, &|_| {}).await.unwrap()
     }
 
-    async fn break_by(&self, sql: &'static str) {
+    pub(super) async fn break_by(&self, sql: &'static str) {
         on_db!(self.context.db.writer(), |c| sqlx::query(sql).execute(c).await.map(|_| ())).unwrap();
     }
 
@@ -36,11 +40,11 @@ impl Bench {
 #[tokio::test]
 async fn what_the_rules_made_is_sound() {
     for bench in benches().await {
-        sql::prepare_all(&bench.context.db, &statements(CHECKS)).await.unwrap();
+        sql::prepare_all(&bench.context.db, &statements(&checks())).await.unwrap();
         assert_eq!(bench.wrong().await, []);
         bench.fill().await;
         assert_eq!(bench.wrong().await, [], "{}", bench.engine());
-        let found = doctor::examine(&bench.test.config, &|_| {}).await.unwrap();
+        let found = examine(&bench.test.config).await.unwrap();
         assert_eq!(found, Some(Vec::new()));
     }
 }
@@ -111,9 +115,9 @@ async fn every_damage_is_named() {
 #[tokio::test]
 async fn a_storage_without_content_is_left_alone() {
     for test in engines().await {
-        assert_eq!(doctor::examine(&test.config, &|_| {}).await.unwrap(), None, "{}", test.engine);
-        assert_eq!(doctor::examine(&test.config, &|_| {}).await.unwrap(), None, "nothing was made");
+        assert_eq!(examine(&test.config).await.unwrap(), None, "{}", test.engine);
+        assert_eq!(examine(&test.config).await.unwrap(), None, "nothing was made");
     }
     let nowhere = sql::Config::sqlite("/nonexistent/content.db");
-    assert_eq!(doctor::examine(&nowhere, &|_| {}).await.unwrap(), None);
+    assert_eq!(examine(&nowhere).await.unwrap(), None);
 }

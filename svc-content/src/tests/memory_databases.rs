@@ -74,3 +74,66 @@ async fn a_database_member_stands_for_its_records() {
         assert_eq!(codes(&bench.resolved(&bench.caller, &memory).await), ["target_deleted"; 2]);
     }
 }
+
+/// A record in a memory is the document that a search cites: fields with options by name, and its body.
+#[tokio::test]
+async fn a_record_in_a_memory_is_whole() {
+    use super::record_rules::Table;
+    use crate::documents::Ref;
+    for bench in benches().await {
+        let (inside, outside) = (bench.folder("in", None).await, bench.folder("out", None).await);
+        let (near, far) =
+            (bench.file("near", Some(inside.id)).await, bench.file("far", Some(outside.id)).await);
+        let table = Table::new(&bench, Some(inside.id)).await;
+        let mut made = Vec::new();
+        for (name, body) in [("one", Some(near.id)), ("two", Some(far.id)), ("three", None)] {
+            let values = serde_json::json!({"Name": name, "Status": "Todo", "Tags": ["Doing", "Todo"]});
+            let draft = records::Draft {
+                values: values.to_string(),
+                content_file_id: body.map(|id| Some(id.to_string())),
+                allow_names: true,
+                ..records::Draft::default()
+            };
+            let record = table.records.create(&bench.caller, &table.id(), draft).await.unwrap().item.record;
+            made.push(record.id.to_string());
+        }
+        let member = MemberDraft {
+            kind: Some(MemberKind::Database),
+            database_id: Some(table.id()),
+            ..MemberDraft::default()
+        };
+        let memory = bench.memory("m", vec![member]).await;
+        let read = async |caller: &Caller| {
+            let resolved = bench.resolved(caller, &memory).await;
+            resolved.records[&memory.members[0].id].clone()
+        };
+        let fields = "Status: Todo\nTags: Doing, Todo\n";
+        let text = |name: &str, body: &str| format!("Name: {name}\n{fields}{body}");
+        let contents = |entries: &[crate::memories::RecordEntry]| {
+            entries.iter().map(|entry| entry.content.clone()).collect::<Vec<_>>()
+        };
+        let whole = read(&bench.caller).await;
+        let expected = [text("one", "\ncontent of near"), text("two", "\ncontent of far"), text("three", "")];
+        assert_eq!(contents(&whole), expected, "{}", bench.engine());
+        let refs = [Ref { kind: Some(cairn_chassis::feed::Kind::Record), id: made[0].clone() }];
+        let indexed = bench.documents.confirm(&bench.caller, &refs).await.unwrap();
+        assert_eq!(whole[0].content_hash, indexed[0].content_hash);
+        let scoped = read(&bench.scoped(&[inside.id])).await;
+        assert_eq!(contents(&scoped), [text("one", "\ncontent of near"), text("two", ""), text("three", "")]);
+
+        // What does not fit is told.
+        for number in 0..4 {
+            let file = files::Draft { content: "x".repeat(5_000_000), ..draft(&number.to_string(), None) };
+            let file = bench.files.create(&bench.caller, file).await.unwrap().item;
+            let body = records::Draft {
+                content_file_id: Some(Some(file.id.to_string())),
+                ..records::Draft::default()
+            };
+            table.records.create(&bench.caller, &table.id(), body).await.unwrap();
+        }
+        let resolved = bench.resolved(&bench.caller, &memory).await;
+        assert_eq!(codes(&resolved), ["budget_exhausted"]);
+        let entries = &resolved.records[&memory.members[0].id];
+        assert_eq!((entries.len(), entries[3].title.as_str()), (6, "Untitled"), "{}", bench.engine());
+    }
+}

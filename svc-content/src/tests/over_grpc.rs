@@ -15,7 +15,7 @@ use cairn_proto::feed::v1::{Kind, Op, ReadFeedRequest, WatchFeedRequest};
 use tonic::Status;
 
 use super::*;
-use crate::service::{Config, SERVICE_NAMES, Service};
+use crate::service::{SERVICE_NAMES, Service};
 
 struct Served {
     _test: TestDb,
@@ -26,10 +26,7 @@ struct Served {
 
 async fn serve(test: TestDb) -> Served {
     let issuer = Issuer::new().unwrap();
-    let service =
-        Service::open(Config { storage: test.config.clone(), trash_retention: None }, issuer.ambient())
-            .await
-            .unwrap();
+    let service = Service::open(config(&test), issuer.ambient()).await.unwrap();
     service.ping().await.unwrap();
     let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
     let workspace = caller(1).workspace;

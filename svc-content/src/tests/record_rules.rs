@@ -9,13 +9,13 @@ use crate::databases::{self, Database, Databases};
 use crate::records::{self, FieldFilter, ListAsk, Records, Shown};
 
 pub(super) struct Table {
-    databases: Databases,
+    pub(super) databases: Databases,
     pub(super) records: Records,
-    database: Database,
+    pub(super) database: Database,
     caller: Caller,
 }
 
-fn named(name: &str, folder: Option<FolderId>) -> databases::Draft {
+pub(super) fn named(name: &str, folder: Option<FolderId>) -> databases::Draft {
     databases::Draft {
         name: name.to_owned(),
         description: None,
@@ -49,21 +49,31 @@ impl Table {
         table
     }
 
+    /// A database as it is.
+    pub(super) fn on(bench: &Bench, database: Database) -> Self {
+        Self {
+            databases: Databases::new(bench.context.clone()),
+            records: Records::new(bench.context.clone()),
+            database,
+            caller: bench.caller.clone(),
+        }
+    }
+
     pub(super) fn id(&self) -> String {
         self.database.id.to_string()
     }
 
-    async fn reload(&mut self) {
+    pub(super) async fn reload(&mut self) {
         self.database = self.databases.get(&self.caller, &self.id()).await.unwrap();
     }
 
-    async fn add(&mut self, name: &str, kind: PropertyType, config: SettingsDraft) {
+    pub(super) async fn add(&mut self, name: &str, kind: PropertyType, config: SettingsDraft) {
         let draft = PropertyDraft { name: name.to_owned(), kind: Some(kind), config: Some(config) };
         self.databases.create_property(&self.caller, &self.id(), draft).await.unwrap();
         self.reload().await;
     }
 
-    fn field(&self, name: &str) -> String {
+    pub(super) fn field(&self, name: &str) -> String {
         let found = self.database.properties.iter().find(|property| property.name == name);
         found.unwrap().id.to_string()
     }
@@ -74,25 +84,25 @@ impl Table {
         self.records.create(&self.caller, &self.id(), draft).await.unwrap().item
     }
 
-    async fn change(&self, id: &str, values: Value) -> Result<Shown, Error> {
+    pub(super) async fn change(&self, id: &str, values: Value) -> Result<Shown, Error> {
         let draft =
             records::Draft { values: values.to_string(), allow_names: true, ..records::Draft::default() };
         Ok(self.records.update(&self.caller, &self.id(), id, draft).await?.item)
     }
 
-    async fn titles(&self, ask: ListAsk) -> (Vec<String>, u64) {
+    pub(super) async fn titles(&self, ask: ListAsk) -> (Vec<String>, u64) {
         let ask = ListAsk { allow_names: true, ..ask };
         let listed = self.records.list(&self.caller, &self.id(), ask).await.unwrap();
         (listed.records.into_iter().map(|shown| shown.title).collect(), listed.total)
     }
 
-    async fn filtered(&self, tree: Value) -> String {
+    pub(super) async fn filtered(&self, tree: Value) -> String {
         let (titles, total) = self.titles(ListAsk { filter: tree.to_string(), ..ListAsk::default() }).await;
         assert_eq!(titles.len() as u64, total, "{tree}");
         titles.join("")
     }
 
-    async fn sorted(&self, sorts: &[(&str, &str)]) -> String {
+    pub(super) async fn sorted(&self, sorts: &[(&str, &str)]) -> String {
         let sorts = sorts.iter().map(|(field, direction)| SortDraft {
             field_id: (*field).to_owned(),
             direction: (*direction).to_owned(),
@@ -100,7 +110,7 @@ impl Table {
         self.titles(ListAsk { sorts: sorts.collect(), ..ListAsk::default() }).await.0.join("")
     }
 
-    async fn fill(&self) {
+    pub(super) async fn fill(&self) {
         for values in [
             json!({"Name": "A", "Points": 10, "Status": "Finished", "Due": "2026-03-01", "Done": true}),
             json!({"Name": "B", "Points": 9, "Status": "Todo", "Due": "2026-03-02T10:00:00Z", "Tags": ["Doing", "Todo"]}),

@@ -16,7 +16,7 @@ impl Bench {
         Trash::new(self.context.clone(), None)
     }
 
-    async fn in_trash(&self) -> Vec<Listed> {
+    pub(super) async fn in_trash(&self) -> Vec<Listed> {
         self.trash().list(&self.caller, first_page()).await.unwrap().items
     }
 

@@ -1,0 +1,213 @@
+//! The rules of assets: attachments of any type, which records name (spec 2.5, 4.10).
+//!
+//! An object is written under a name that is never used again; then one transaction makes it an asset. So an upload
+//! that is cut leaves nothing that anybody sees, and removing an object never takes away what another upload brought.
+
+mod doctor;
+mod input;
+mod limits;
+mod objects;
+mod reach;
+mod sweep;
+
+use bytes::Bytes;
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::ids::{AssetId, ObjectId, WorkspaceId};
+use futures::stream::{BoxStream, Stream, StreamExt as _, TryStreamExt as _};
+
+pub(crate) use self::doctor::examine;
+use self::input::{Checked, Received};
+pub(crate) use self::input::{Draft, End, Part};
+use self::limits::Allowance;
+pub use self::limits::{AssetLimits, InvalidLimits};
+pub(crate) use self::objects::AssetStore;
+pub use self::objects::{AssetLocation, UnknownLocation};
+pub(crate) use self::sweep::run as run_sweeps;
+use crate::scope::Caller;
+use crate::service::Context;
+use crate::versions::Author;
+use crate::{Error, store};
+
+/// Where the bytes of an asset are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) object: ObjectId,
+    /// `blake3:` and 64 hexadecimal digits.
+    pub(crate) hash: String,
+    pub(crate) size_bytes: u64,
+}
+
+/// An asset, without its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asset {
+    pub(crate) id: AssetId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) name: String,
+    pub(crate) media_type: String,
+    pub(crate) kept: Kept,
+    pub(crate) created_at: Timestamp,
+    pub(crate) author: Author,
+}
+
+/// The bytes of a download.
+pub(crate) type Download = BoxStream<'static, Result<Bytes, Error>>;
+
+/// The rules, on a storage and a store of objects.
+#[derive(Debug, Clone)]
+pub(crate) struct Assets {
+    context: Context,
+    store: AssetStore,
+    limits: AssetLimits,
+}
+
+impl Assets {
+    pub(crate) const fn new(context: Context, store: AssetStore, limits: AssetLimits) -> Self {
+        Self { context, store, limits }
+    }
+
+    /// Takes an asset in, piece by piece; it is there, whole and for good, when this has answered.
+    pub(crate) async fn upload(
+        &self,
+        caller: &Caller,
+        draft: Draft,
+        parts: impl Stream<Item = Result<Part, Error>> + Send + Unpin,
+    ) -> Result<Asset, Error> {
+        require_whole(caller)?;
+        let allowance = self.limits.of(caller.plan.as_deref());
+        let draft = draft.check(allowance.object_bytes)?;
+        let object: ObjectId = self.context.ids.next();
+        let mut writing = self.store.write(caller.workspace, object);
+        let received = match input::receive(&mut writing, parts, allowance.object_bytes).await {
+            Ok(received) => received,
+            Err(error) => {
+                writing.abort().await;
+                return Err(error);
+            }
+        };
+        writing.finish().await?;
+        let asset = self.asset(caller, draft, object, received);
+        self.keep(asset, allowance).await
+    }
+
+    /// What is known of an asset.
+    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Asset, Error> {
+        let asset_id: AssetId = id.parse().map_err(|_| Error::no_asset(id))?;
+        let found = store::assets::get(&self.context.db, caller.workspace, asset_id).await?;
+        let asset = found.ok_or_else(|| Error::no_asset(id))?;
+        if self.context.reachable_assets(caller, &[asset_id]).await?.contains(&asset_id) {
+            return Ok(asset);
+        }
+        let message = format!("no record in the folders of this token names the asset {id}");
+        Err(Error::OutOfScope(message))
+    }
+
+    /// An asset and its bytes from an offset on.
+    pub(crate) async fn download(
+        &self,
+        caller: &Caller,
+        id: &str,
+        offset: u64,
+        length: Option<u64>,
+    ) -> Result<(Asset, Download), Error> {
+        let asset = self.get(caller, id).await?;
+        let size = asset.kept.size_bytes;
+        if offset > size {
+            let message = format!("the asset has {size} bytes");
+            return Err(Error::invalid("offset", "too_large", message));
+        }
+        let end = length.map_or(size, |length| size.min(offset.saturating_add(length)));
+        let bytes = match self.store.read(caller.workspace, asset.kept.object, offset..end).await {
+            Ok(bytes) => bytes.map_err(Error::from).boxed(),
+            Err(object_store::Error::NotFound { .. }) => {
+                // Deleted since, or lost.
+                self.get(caller, id).await?;
+                return Err(Error::LostAsset(id.to_owned()));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok((asset, bytes))
+    }
+
+    /// Removes an asset for good, and its bytes when no other asset of the workspace has them.
+    pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Error> {
+        require_whole(caller)?;
+        let asset_id: AssetId = id.parse().map_err(|_| Error::no_asset(id))?;
+        let mut tx = self.context.db.begin_write().await?;
+        store::assets::lock(&mut tx, caller.workspace).await?;
+        let deleted = store::assets::delete(&mut tx, caller.workspace, asset_id).await?;
+        let hash = deleted.ok_or_else(|| Error::no_asset(id))?;
+        let unused = store::assets::delete_unused_object(&mut tx, caller.workspace, &hash).await?;
+        tx.commit().await?;
+        if let Some(object) = unused {
+            self.discard(caller.workspace, object).await;
+        }
+        Ok(())
+    }
+
+    fn asset(&self, caller: &Caller, draft: Checked, object: ObjectId, received: Received) -> Asset {
+        Asset {
+            id: self.context.ids.next(),
+            workspace_id: caller.workspace,
+            name: draft.name,
+            media_type: draft.media_type,
+            kept: Kept { object, hash: received.hash, size_bytes: received.size_bytes },
+            created_at: self.context.clock.now(),
+            author: Author::from(&caller.principal),
+        }
+    }
+
+    /// Makes the object that was written an asset, or uses the one that has the same bytes.
+    async fn keep(&self, mut asset: Asset, allowance: Allowance) -> Result<Asset, Error> {
+        let workspace = asset.workspace_id;
+        let written = asset.kept.object;
+        let mut tx = self.context.db.begin_write().await?;
+        store::assets::lock(&mut tx, workspace).await?;
+        let same = store::assets::object_of(&mut tx, workspace, &asset.kept.hash).await?;
+        let is_new = same.is_none();
+        if let Some(kept) = same {
+            asset.kept = kept;
+        } else {
+            let stored = store::assets::stored_bytes(&mut tx, workspace).await?;
+            if let Err(error) = check_room(stored, asset.kept.size_bytes, allowance) {
+                tx.rollback().await?;
+                self.discard(workspace, written).await;
+                return Err(error);
+            }
+            store::assets::insert_object(&mut tx, workspace, &asset.kept).await?;
+        }
+        store::assets::insert(&mut tx, &asset).await?;
+        // When this fails nobody knows whether it was done: the object stays, and the sweep asks again.
+        tx.commit().await?;
+        if !is_new {
+            self.discard(workspace, written).await;
+        }
+        Ok(asset)
+    }
+
+    /// Removes an object that has no row. The sweep removes what could not be removed here.
+    async fn discard(&self, workspace: WorkspaceId, object: ObjectId) {
+        if let Err(error) = self.store.delete(workspace, object).await {
+            tracing::warn!(%error, %workspace, %object, "an object without an asset stays until the next sweep");
+        }
+    }
+}
+
+/// An asset stands in no folder, so no folder scope covers what is done to it.
+fn require_whole(caller: &Caller) -> Result<(), Error> {
+    match caller.listed() {
+        None => Ok(()),
+        Some(_) => {
+            Err(Error::OutOfScope("assets are uploaded and deleted with a workspace-wide token only".into()))
+        }
+    }
+}
+
+fn check_room(stored: u64, more: u64, allowance: Allowance) -> Result<(), Error> {
+    match allowance.stored_bytes {
+        Some(most) if stored.saturating_add(more) > most => Err(Error::LimitExceeded(format!(
+            "the assets of this workspace have {stored} bytes, and its plan allows {most}: delete some, or choose \
+             another plan"
+        ))),
+        _ => Ok(()),
+    }
+}

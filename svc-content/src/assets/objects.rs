@@ -1,0 +1,286 @@
+//! Where the bytes of assets are: objects in a folder or a bucket, by workspace and a name that is used once.
+//!
+//! The engines are those of the `object_store` crate; what they differ in here is what a cut upload leaves behind.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::ids::{ObjectId, WorkspaceId};
+use futures::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
+use object_store::buffered::BufWriter;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path as Key;
+use object_store::{Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use tokio::io::AsyncWriteExt as _;
+
+/// What is sent to the engine at once, and kept in memory until then: the least that S3 takes for a part.
+const PART_BYTES: usize = 5 * 1024 * 1024;
+/// How many parts of an upload are on their way to the engine.
+const PARTS_AT_ONCE: usize = 2;
+/// What a download hands on at once.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Where the objects are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AssetLocation {
+    /// In a folder of this machine, made when it is missing.
+    Folder(PathBuf),
+    /// In the memory of this process, for tests.
+    Memory,
+}
+
+/// The text names no place for assets.
+#[derive(Debug, thiserror::Error)]
+#[error("assets are kept in a folder: give its path, or file: and its path")]
+pub struct UnknownLocation;
+
+impl AssetLocation {
+    /// Reads a path or a `file:` URL.
+    ///
+    /// # Errors
+    /// When it is the URL of anything else.
+    pub fn from_url(text: &str) -> Result<Self, UnknownLocation> {
+        let path = match text.split_once(':') {
+            None => text,
+            Some(("file", rest)) => rest.strip_prefix("//").unwrap_or(rest),
+            Some(_) => return Err(UnknownLocation),
+        };
+        if path.is_empty() { Err(UnknownLocation) } else { Ok(Self::Folder(path.into())) }
+    }
+}
+
+impl fmt::Display for AssetLocation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(path) => path.display().fmt(formatter),
+            Self::Memory => formatter.write_str("memory"),
+        }
+    }
+}
+
+/// An object as the engine lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) object: ObjectId,
+    pub(crate) written_at: Timestamp,
+}
+
+/// The store; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct AssetStore {
+    engine: Arc<dyn ObjectStore>,
+    /// Where the engine is a folder.
+    folder: Option<Arc<Path>>,
+}
+
+impl AssetStore {
+    /// Opens the store.
+    pub(crate) async fn open(location: &AssetLocation) -> Result<Self, Error> {
+        match location {
+            AssetLocation::Folder(path) => {
+                make_private(path).await.map_err(io_error)?;
+                Self::in_folder(path)
+            }
+            AssetLocation::Memory => Ok(Self { engine: Arc::new(InMemory::new()), folder: None }),
+        }
+    }
+
+    /// Opens a store that was used before; `None` when there is none.
+    pub(crate) async fn open_existing(location: &AssetLocation) -> Result<Option<Self>, Error> {
+        match location {
+            AssetLocation::Folder(path) if !tokio::fs::try_exists(path).await.unwrap_or(false) => Ok(None),
+            AssetLocation::Folder(path) => Self::in_folder(path).map(Some),
+            AssetLocation::Memory => Self::open(location).await.map(Some),
+        }
+    }
+
+    fn in_folder(path: &Path) -> Result<Self, Error> {
+        // An acknowledged upload survives a power cut.
+        let engine = LocalFileSystem::new_with_prefix(path)?.with_fsync(true).with_automatic_cleanup(false);
+        Ok(Self { engine: Arc::new(engine), folder: Some(path.into()) })
+    }
+
+    /// Begins an object. Until [`Writing::finish`] has answered there is none.
+    pub(crate) fn write(&self, workspace: WorkspaceId, object: ObjectId) -> Writing {
+        let writer = BufWriter::with_capacity(Arc::clone(&self.engine), key(workspace, object), PART_BYTES);
+        Writing(Some(writer.with_max_concurrency(PARTS_AT_ONCE)))
+    }
+
+    /// A part of an object, which must lie within it. Fails with [`Error::NotFound`] when there is no such object.
+    pub(crate) async fn read(
+        &self,
+        workspace: WorkspaceId,
+        object: ObjectId,
+        range: Range<u64>,
+    ) -> Result<BoxStream<'static, Result<Bytes, Error>>, Error> {
+        let key = key(workspace, object);
+        if range.is_empty() {
+            self.engine.head(&key).await?;
+            return Ok(stream::empty().boxed());
+        }
+        let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
+        let found = self.engine.get_opts(&key, options).await?;
+        Ok(in_chunks(found.into_stream()))
+    }
+
+    /// How many bytes an object has; `None` when it is not there.
+    pub(crate) async fn size(&self, workspace: WorkspaceId, object: ObjectId) -> Result<Option<u64>, Error> {
+        match self.engine.head(&key(workspace, object)).await {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes an object; one that is not there is removed.
+    pub(crate) async fn delete(&self, workspace: WorkspaceId, object: ObjectId) -> Result<(), Error> {
+        match self.engine.delete(&key(workspace, object)).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Every object, in no order. What is not named as we name objects is not ours.
+    pub(crate) fn list(&self) -> BoxStream<'static, Result<Listed, Error>> {
+        self.engine.list(None).try_filter_map(async |meta| Ok(listed(&meta))).boxed()
+    }
+
+    /// Removes what uploads left behind that were cut by the end of their process, when it is older than that. An
+    /// engine other than a folder has its own means.
+    pub(crate) async fn remove_cut(&self, before: Timestamp) -> Result<usize, Error> {
+        let Some(folder) = &self.folder else { return Ok(0) };
+        let mut removed = 0;
+        let mut workspaces = tokio::fs::read_dir(folder).await.map_err(io_error)?;
+        while let Some(workspace) = workspaces.next_entry().await.map_err(io_error)? {
+            if workspace.file_name().to_str().is_some_and(|name| name.parse::<WorkspaceId>().is_ok()) {
+                removed += remove_cut_in(&workspace.path(), before).await.map_err(io_error)?;
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// An object on its way. Dropped before it is finished, it leaves nothing.
+#[derive(Debug)]
+pub(crate) struct Writing(Option<BufWriter>);
+
+impl Writing {
+    /// Takes the next bytes; waits when the engine is slower than the caller.
+    pub(crate) async fn put(&mut self, bytes: Bytes) -> Result<(), Error> {
+        match &mut self.0 {
+            Some(writer) => writer.put(bytes).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the object whole; it is durable when this has answered.
+    pub(crate) async fn finish(mut self) -> Result<(), Error> {
+        match self.0.take() {
+            Some(mut writer) => writer.shutdown().await.map_err(io_error),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives up, and waits until nothing is left of it.
+    pub(crate) async fn abort(mut self) {
+        if let Some(writer) = self.0.take() {
+            give_up(writer).await;
+        }
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        if let (Some(writer), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(give_up(writer));
+        }
+    }
+}
+
+async fn give_up(mut writer: BufWriter) {
+    if let Err(error) = writer.abort().await {
+        tracing::warn!(%error, "what was uploaded of an asset could not be removed; the next sweep tries again");
+    }
+}
+
+fn key(workspace: WorkspaceId, object: ObjectId) -> Key {
+    Key::from_iter([workspace.to_string(), object.to_string()])
+}
+
+fn listed(meta: &ObjectMeta) -> Option<Listed> {
+    let mut parts = meta.location.parts();
+    let (workspace, object) = (parts.next()?, parts.next()?);
+    if parts.next().is_some() {
+        return None;
+    }
+    Some(Listed {
+        workspace: workspace.as_ref().parse().ok()?,
+        object: object.as_ref().parse().ok()?,
+        written_at: Timestamp::from_micros(meta.last_modified.timestamp_micros()),
+    })
+}
+
+/// Engines hand out pieces of any size; small ones would cost a message each.
+fn in_chunks(pieces: BoxStream<'static, Result<Bytes, Error>>) -> BoxStream<'static, Result<Bytes, Error>> {
+    stream::try_unfold((pieces, BytesMut::new()), async |(mut pieces, mut chunk)| {
+        while chunk.len() < CHUNK_BYTES {
+            let Some(piece) = pieces.try_next().await? else { break };
+            chunk.extend_from_slice(&piece);
+        }
+        if chunk.is_empty() {
+            return Ok(None);
+        }
+        let ready = chunk.split_to(chunk.len().min(CHUNK_BYTES)).freeze();
+        Ok(Some((ready, (pieces, chunk))))
+    })
+    .boxed()
+}
+
+/// The engine writes beside the object first, under its name with `#` and a number.
+async fn remove_cut_in(folder: &Path, before: Timestamp) -> std::io::Result<usize> {
+    let mut removed = 0;
+    let mut entries = tokio::fs::read_dir(folder).await?;
+    while let Some(entry) = entries.next_entry().await? {
+        let name = entry.file_name();
+        let is_ours = name.to_str().and_then(|name| name.split_once('#')).is_some_and(|(object, number)| {
+            object.parse::<ObjectId>().is_ok() && number.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        if !is_ours {
+            continue;
+        }
+        let written_at = match entry.metadata().await.and_then(|meta| meta.modified()) {
+            Ok(time) => to_timestamp(time),
+            // Another process was faster.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if written_at < before && tokio::fs::remove_file(entry.path()).await.is_ok() {
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+fn to_timestamp(time: std::time::SystemTime) -> Timestamp {
+    let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_micros(0).plus(since)
+}
+
+/// Nobody else on the machine may look in.
+async fn make_private(path: &Path) -> std::io::Result<()> {
+    const OWNER_ONLY: u32 = 0o700;
+    tokio::fs::DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(path).await
+}
+
+fn io_error(error: std::io::Error) -> Error {
+    Error::Generic { store: "assets", source: Box::new(error) }
+}
+
+#[cfg(test)]
+mod contract;

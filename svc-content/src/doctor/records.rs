@@ -1,0 +1,154 @@
+//! What only the rules themselves can judge: schemas that fit together, and records whose titles, texts and cells are
+//! those of their values.
+
+use std::collections::HashMap;
+
+use cairn_chassis::doctor::{Finding, Progress};
+use cairn_chassis::sql::Tx;
+use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
+
+use crate::databases::Database;
+use crate::databases::properties::PropertyType;
+use crate::records::Record;
+use crate::records::values::{Cell, cells, searched, title};
+use crate::store::doctor::{self as stored, Examined};
+use crate::{Error, memories};
+
+pub(super) const SCHEMA_RULE: &str = "the properties and views of a database fit together";
+pub(super) const RECORD_RULE: &str = "a record's title, text and cells are those of its values";
+pub(super) const QUERY_RULE: &str = "the query of a member can be read";
+
+/// Databases and records that are in memory at once.
+const AT_ONCE: i64 = 200;
+
+pub(super) async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
+    progress(QUERY_RULE);
+    let mut findings = examine_queries(tx).await?;
+    progress(SCHEMA_RULE);
+    progress(RECORD_RULE);
+    let mut after = (String::new(), String::new());
+    loop {
+        let databases = stored::databases(tx, (&after.0, &after.1), AT_ONCE).await?;
+        let Some(last) = databases.last() else { break };
+        after = (last.workspace.to_string(), last.id.clone());
+        for one in databases {
+            let subject = format!("workspace {} database {}", one.workspace, one.id);
+            let Some(database) = one.read() else {
+                findings.push(Finding { rule: SCHEMA_RULE, subject: format!("{subject}: cannot be read") });
+                continue;
+            };
+            let faults = faults(&database).into_iter();
+            findings.extend(
+                faults.map(|fault| Finding { rule: SCHEMA_RULE, subject: format!("{subject}: {fault}") }),
+            );
+            findings.extend(examine_records(tx, one.workspace, &database).await?);
+        }
+    }
+    Ok(findings)
+}
+
+async fn examine_queries(tx: &mut Tx) -> Result<Vec<Finding>, Error> {
+    let queries = stored::queries(tx).await?.into_iter();
+    let unread = queries.filter(|(_, query)| serde_json::from_str::<memories::DatabaseQuery>(query).is_err());
+    Ok(unread.map(|(subject, _)| Finding { rule: QUERY_RULE, subject }).collect())
+}
+
+/// What a database's properties and views break of what their rules promise.
+fn faults(database: &Database) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut ids: Vec<PropertyId> = database.properties.iter().map(|property| property.id).collect();
+    ids.sort();
+    if ids.windows(2).any(|pair| matches!(pair, [one, other] if one == other)) {
+        faults.push("two properties have one id".to_owned());
+    }
+    let primary: Vec<_> = database.properties.iter().filter(|property| property.is_primary).collect();
+    if !matches!(primary.as_slice(), [only] if only.kind == PropertyType::Text) {
+        faults.push(format!("{} primary properties instead of one text", primary.len()));
+    }
+    for property in &database.properties {
+        let config = &property.config;
+        let has_relation = config.relation_database_id.is_some();
+        if has_relation != (property.kind == PropertyType::Relation)
+            || (!config.options.is_empty() && !property.kind.has_options())
+            || (config.multiple && !property.kind.is_reference())
+        {
+            faults.push(format!("the settings of property {} are not those of its type", property.id));
+        }
+        let mut options: Vec<&str> = config.options.iter().map(|option| option.id.as_str()).collect();
+        options.sort_unstable();
+        if options.windows(2).any(|pair| matches!(pair, [one, other] if one == other)) {
+            faults.push(format!("two options of property {} have one id", property.id));
+        }
+    }
+    let defaults = database.views.iter().filter(|view| view.is_default).count();
+    if defaults != 1 {
+        faults.push(format!("{defaults} default views instead of one"));
+    }
+    for view in &database.views {
+        let filters = view.filters.iter().filter_map(|filter| filter.field_id.parse().ok());
+        let sorts = view.sorts.iter().map(|sort| sort.field_id);
+        let mut named = filters.chain(sorts).chain(view.hidden_field_ids.iter().copied());
+        if named.any(|id| database.property(id).is_none()) {
+            faults.push(format!("view {} names a property that there is not", view.id));
+        }
+    }
+    faults
+}
+
+async fn examine_records(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    database: &Database,
+) -> Result<Vec<Finding>, Error> {
+    let mut findings = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = stored::records(tx, workspace, database.id, &after, AT_ONCE).await?;
+        let Some(last) = page.last() else { break };
+        after.clone_from(&last.id);
+        let ids: Vec<&str> = page.iter().map(|one| one.id.as_str()).collect();
+        let mut by_record: HashMap<RecordId, Vec<Cell>> = HashMap::new();
+        for (id, cell) in stored::cells(tx, workspace, &ids).await? {
+            by_record.entry(id).or_default().push(cell);
+        }
+        for one in page {
+            let subject = format!("workspace {workspace} record {}", one.id);
+            if let Some(fault) = fault(database, &one, &mut by_record) {
+                findings.push(Finding { rule: RECORD_RULE, subject: format!("{subject}: {fault}") });
+            }
+        }
+    }
+    Ok(findings)
+}
+
+fn fault(
+    database: &Database,
+    one: &Examined,
+    cells_of: &mut HashMap<RecordId, Vec<Cell>>,
+) -> Option<&'static str> {
+    let Some(Record { id, values, .. }) = one.read() else { return Some("cannot be read") };
+    if one.title != title(database, &values) {
+        return Some("the title is another");
+    }
+    let expected = cells(database, &values);
+    // The text may still hold what a property held that is no more.
+    if !searched(&expected).split('\n').all(|line| one.searched.contains(line)) {
+        return Some("the text to search lacks a value");
+    }
+    let found = cells_of.remove(&id).unwrap_or_default();
+    let is_there = |cell: &Cell| found.iter().any(|other| is_same(cell, other));
+    if found.len() != expected.len() || !expected.iter().all(is_there) {
+        return Some("the cells are others");
+    }
+    None
+}
+
+/// Numbers go through the engine's own reading of digits, so the last bit may be another.
+fn is_same(one: &Cell, other: &Cell) -> bool {
+    let is_near = match (one.number, other.number) {
+        (Some(a), Some(b)) => (a - b).abs() <= a.abs().max(b.abs()) * 1e-14,
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    is_near && Cell { number: None, ..one.clone() } == Cell { number: None, ..other.clone() }
+}

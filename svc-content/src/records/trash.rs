@@ -1,0 +1,141 @@
+//! Records in trash. Their cells, by which the engine finds and counts live records, go with the deletion and are made
+//! anew.
+
+use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::sql::Tx;
+use cairn_proto::ids::{DatabaseId, RecordId};
+
+use super::{MAX_TRIES, Record, Records, Shown, hold, locked, parse, schema_in_flux, values};
+use crate::Error;
+use crate::databases::Database;
+use crate::files::Written;
+use crate::scope::Caller;
+use crate::store;
+use crate::trash::Deletion;
+
+/// A title may be a whole text; in the list of the trash it is a name.
+const MAX_NAME_CHARS: usize = 255;
+const UNTITLED: &str = "Untitled";
+
+impl Records {
+    /// Moves a record to trash.
+    pub(crate) async fn delete(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
+        let database = self.context.readable_database(caller, database_id).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        hold_live(&mut tx, &database).await?;
+        let record = locked(&mut tx, caller, &database, parse(id)?).await?;
+        let now = self.context.clock.now();
+        let name = name(&database, &record);
+        let deletion = Deletion {
+            workspace: caller.workspace,
+            id: self.context.ids.next(),
+            kind: Kind::Record,
+            item_id: record.id.to_string(),
+            parent_id: None,
+            database_id: Some(database.id),
+            path: format!("{}/{name}", database.path),
+            name,
+            items: 1,
+            at: now,
+        };
+        store::cells::forget_record(&mut tx, caller.workspace, record.id).await?;
+        store::records::trash(&mut tx, caller.workspace, record.id, deletion.id, now).await?;
+        store::trash::insert(&mut tx, &deletion).await?;
+        store::records::count(&mut tx, caller.workspace, database.id, -1).await?;
+        let entry = Entry::delete(Kind::Record, record.id);
+        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
+        self.context.feed.commit(tx, caller.workspace, position).await?;
+        Ok(position)
+    }
+
+    /// Brings a record back from trash into its database, which must be live.
+    pub(crate) async fn restore(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        id: &str,
+    ) -> Result<Written<Shown>, Error> {
+        let record_id = parse(id)?;
+        for _ in 0..MAX_TRIES {
+            let database = self.context.readable_database(caller, database_id).await?;
+            let mut tx = self.context.db.begin_write().await?;
+            if !hold(&mut tx, &database).await? {
+                tx.rollback().await?;
+                continue;
+            }
+            let (record, deletion) = trashed(&mut tx, caller, &database, record_id).await?;
+            store::trash::restore(&mut tx, &deletion).await?;
+            make_findable(&mut tx, &database, &record).await?;
+            let now = self.context.clock.now();
+            return self.announce(tx, caller, &database, record, now).await;
+        }
+        Err(schema_in_flux())
+    }
+
+    /// Removes a trashed record for good, with its versions.
+    pub(crate) async fn purge(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
+        let database = self.context.readable_database(caller, database_id).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        hold_live(&mut tx, &database).await?;
+        let (record, deletion) = trashed(&mut tx, caller, &database, parse(id)?).await?;
+        store::trash::remove(&mut tx, &deletion).await?;
+        let now = self.context.clock.now();
+        let entry = Entry::delete(Kind::Record, record.id);
+        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
+        self.context.feed.commit(tx, caller.workspace, position).await?;
+        Ok(position)
+    }
+}
+
+/// The path of the database that held a record, which must be live for the record to come back.
+pub(crate) async fn require_database(tx: &mut Tx, deletion: &Deletion) -> Result<String, Error> {
+    Ok(holder(tx, deletion).await?.path)
+}
+
+/// Makes a record that has come back what live records are to the engine.
+pub(crate) async fn revive(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
+    let database = holder(tx, deletion).await?;
+    let id = parse(&deletion.item_id)?;
+    let found = store::records::get(tx.engine(), deletion.workspace, database.id, id).await?;
+    let record = found.ok_or_else(|| Error::no_record(id))?;
+    make_findable(tx, &database, &record).await
+}
+
+async fn holder(tx: &mut Tx, deletion: &Deletion) -> Result<Database, Error> {
+    let in_trash = || {
+        let message = "the record's database is in trash: restore the database first";
+        Error::invalid("itemId", "database_in_trash", message)
+    };
+    let id: DatabaseId = deletion.database_id.ok_or_else(in_trash)?;
+    store::databases::get(tx.engine(), deletion.workspace, id).await?.ok_or_else(in_trash)
+}
+
+async fn make_findable(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
+    store::cells::insert(tx, database, record).await?;
+    Ok(store::records::count(tx, database.workspace_id, database.id, 1).await?)
+}
+
+/// Keeps a database live until the transaction ends.
+async fn hold_live(tx: &mut Tx, database: &Database) -> Result<(), Error> {
+    store::databases::hold(tx, database.workspace_id, database.id).await?;
+    let written = store::databases::written_at(tx, database.workspace_id, database.id).await?;
+    written.map(|_| ()).ok_or_else(|| Error::no_database(database.id))
+}
+
+/// A trashed record and its deletion; the deletion first, as the trash does.
+async fn trashed(
+    tx: &mut Tx,
+    caller: &Caller,
+    database: &Database,
+    id: RecordId,
+) -> Result<(Record, Deletion), Error> {
+    let deletion = store::trash::lock(tx, caller.workspace, Kind::Record, &id.to_string()).await?;
+    store::records::lock(tx, caller.workspace, id).await?;
+    let found = store::records::get_trashed(tx, caller.workspace, database.id, id).await?;
+    found.zip(deletion).ok_or_else(|| Error::no_record(id))
+}
+
+fn name(database: &Database, record: &Record) -> String {
+    let title = values::title(database, &record.values);
+    if title.trim().is_empty() { UNTITLED.to_owned() } else { title.chars().take(MAX_NAME_CHARS).collect() }
+}

@@ -1,0 +1,136 @@
+//! `cairn.content.v1.AssetService`.
+
+use std::pin::Pin;
+
+use cairn_chassis::identity::{Permission, Verifier};
+use cairn_proto::content::v1::asset_service_server::{AssetService, AssetServiceServer};
+use cairn_proto::content::v1::download_asset_response::Part as Sent;
+use cairn_proto::content::v1::upload_asset_request::Part as Came;
+use cairn_proto::content::v1::{
+    self as proto, AssetDraft, AssetEnd, DeleteAssetRequest, DeleteAssetResponse, DownloadAssetRequest,
+    DownloadAssetResponse, GetAssetRequest, GetAssetResponse, UploadAssetRequest, UploadAssetResponse,
+};
+use futures::stream::{self, Stream, StreamExt as _};
+use tonic::{Code, Request, Response, Status, Streaming};
+
+use super::authorize;
+use crate::Error;
+use crate::assets::{Asset, Assets, Draft, End, Part};
+
+/// The bytes of one message of an upload, with room for what is around them.
+const MAX_CHUNK_BYTES: usize = 4 * 1024 * 1024 + 1024;
+
+pub(crate) fn server(assets: Assets, verifier: Verifier) -> AssetServiceServer<Rpc> {
+    AssetServiceServer::new(Rpc { assets, verifier }).max_decoding_message_size(MAX_CHUNK_BYTES)
+}
+
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    assets: Assets,
+    verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl AssetService for Rpc {
+    type DownloadAssetStream = Pin<Box<dyn Stream<Item = Result<DownloadAssetResponse, Status>> + Send>>;
+
+    async fn upload_asset(
+        &self,
+        request: Request<Streaming<UploadAssetRequest>>,
+    ) -> Result<Response<UploadAssetResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let mut messages = request.into_inner();
+        let draft = decode_draft(messages.message().await.map_err(from_stream)?)?;
+        let parts = messages.map(decode_part).boxed();
+        let asset = self.assets.upload(&caller, draft, parts).await?;
+        Ok(Response::new(UploadAssetResponse { asset: Some(encode(asset)) }))
+    }
+
+    async fn get_asset(
+        &self,
+        request: Request<GetAssetRequest>,
+    ) -> Result<Response<GetAssetResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asset = self.assets.get(&caller, &request.get_ref().asset_id).await?;
+        Ok(Response::new(GetAssetResponse { asset: Some(encode(asset)) }))
+    }
+
+    async fn download_asset(
+        &self,
+        request: Request<DownloadAssetRequest>,
+    ) -> Result<Response<Self::DownloadAssetStream>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.get_ref();
+        let found = self.assets.download(&caller, &asked.asset_id, asked.offset, asked.length).await;
+        let (asset, bytes) = found?;
+        let chunks = bytes.map(|chunk| chunk.map(|bytes| send(Sent::Bytes(bytes))).map_err(Status::from));
+        Ok(Response::new(stream::iter([Ok(send(Sent::Asset(encode(asset))))]).chain(chunks).boxed()))
+    }
+
+    async fn delete_asset(
+        &self,
+        request: Request<DeleteAssetRequest>,
+    ) -> Result<Response<DeleteAssetResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Delete).await?;
+        self.assets.delete(&caller, &request.get_ref().asset_id).await?;
+        Ok(Response::new(DeleteAssetResponse {}))
+    }
+}
+
+fn decode_draft(first: Option<UploadAssetRequest>) -> Result<Draft, Error> {
+    match first.and_then(|message| message.part) {
+        Some(Came::Draft(AssetDraft { name, media_type, size_bytes })) => {
+            Ok(Draft { name, media_type, size_bytes })
+        }
+        Some(Came::Bytes(_) | Came::End(_)) | None => {
+            Err(Error::invalid("draft", "required", "the first message of an upload is its draft"))
+        }
+    }
+}
+
+fn decode_part(message: Result<UploadAssetRequest, Status>) -> Result<Part, Error> {
+    match message.map_err(from_stream)?.part {
+        Some(Came::Bytes(bytes)) => Ok(Part::Bytes(bytes)),
+        Some(Came::End(AssetEnd { size_bytes, content_hash })) => {
+            Ok(Part::End(End { size_bytes, content_hash }))
+        }
+        Some(Came::Draft(_)) | None => {
+            let message = "after the draft come bytes and at last `end`, and nothing else";
+            Err(Error::invalid("part", "invalid", message))
+        }
+    }
+}
+
+/// What tonic says of a stream that broke or of a message beyond the limit.
+fn from_stream(status: Status) -> Error {
+    if status.code() == Code::OutOfRange {
+        return Error::invalid(
+            "bytes",
+            "too_long",
+            "a message has at most 4 MiB: send more and smaller ones",
+        );
+    }
+    tracing::debug!(%status, "an upload was cut");
+    Error::invalid("bytes", "incomplete", "the upload ended before it was whole: try again")
+}
+
+const fn send(part: Sent) -> DownloadAssetResponse {
+    DownloadAssetResponse { part: Some(part) }
+}
+
+fn encode(asset: Asset) -> proto::Asset {
+    proto::Asset {
+        id: asset.id.to_string(),
+        workspace_id: asset.workspace_id.to_string(),
+        name: asset.name,
+        media_type: asset.media_type,
+        size_bytes: asset.kept.size_bytes,
+        content_hash: asset.kept.hash,
+        created_at: Some(asset.created_at.to_proto()),
+        created_by: Some(proto::Author {
+            kind: asset.author.kind,
+            id: asset.author.id,
+            name: asset.author.name,
+        }),
+    }
+}

@@ -1,0 +1,244 @@
+//! Assets and the objects that hold their bytes.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{AssetId, DatabaseId, ObjectId, PropertyId, WorkspaceId};
+
+use super::page::{to_column, to_count};
+use crate::assets::{Asset, Kept};
+use crate::versions::Author;
+
+const GET: &str = "SELECT a.id, a.name, a.media_type, a.hash, o.object_id, o.size_bytes, a.created_at, a.author_kind, \
+     a.author_id, a.author_name FROM assets a \
+     JOIN asset_objects o ON o.workspace_id = a.workspace_id AND o.hash = a.hash \
+     WHERE a.workspace_id = $1 AND a.id = $2";
+
+const AMONG: Dialect =
+    list_statement!("SELECT id FROM assets WHERE workspace_id = $1 AND id IN ", "$2", " ORDER BY id");
+
+/// Cells are those of live records.
+const NAMED: Dialect = list_statement!(
+    "SELECT DISTINCT c.target_id, c.database_id, c.property_id FROM record_cells c \
+     WHERE c.workspace_id = $1 AND c.target_id IN ",
+    "$2",
+    ""
+);
+
+const INSERT: &str = "INSERT INTO assets (workspace_id, id, name, media_type, hash, created_at, author_kind, author_id, \
+     author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+
+const DELETE: &str = "DELETE FROM assets WHERE workspace_id = $1 AND id = $2 RETURNING hash";
+
+const OBJECT_OF: &str =
+    "SELECT hash, object_id, size_bytes FROM asset_objects WHERE workspace_id = $1 AND hash = $2";
+
+const INSERT_OBJECT: &str =
+    "INSERT INTO asset_objects (workspace_id, hash, object_id, size_bytes) VALUES ($1, $2, $3, $4)";
+
+const DELETE_UNUSED_OBJECT: &str = "DELETE FROM asset_objects WHERE workspace_id = $1 AND hash = $2 \
+     AND NOT EXISTS (SELECT 1 FROM assets a WHERE a.workspace_id = $1 AND a.hash = $2) RETURNING object_id";
+
+const STORED_BYTES: &str =
+    "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM asset_objects WHERE workspace_id = $1";
+
+const KNOWN_OBJECTS: Dialect = list_statement!(
+    "SELECT object_id FROM asset_objects WHERE workspace_id = $1 AND object_id IN ",
+    "$2",
+    ""
+);
+
+/// Of every workspace, in one order, from after $1 and $2 on.
+const LIST_ALL: &str = "SELECT workspace_id, hash, object_id, size_bytes FROM asset_objects \
+     WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all: Vec<Statement> =
+        [GET, INSERT, DELETE, OBJECT_OF, INSERT_OBJECT, DELETE_UNUSED_OBJECT, STORED_BYTES, LIST_ALL]
+            .map(Statement::from)
+            .to_vec();
+    all.extend([AMONG, NAMED, KNOWN_OBJECTS].map(Statement::from));
+    all
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    id: Text<AssetId>,
+    name: String,
+    media_type: String,
+    created_at: Timestamp,
+    author_kind: String,
+    author_id: String,
+    author_name: String,
+    #[sqlx(flatten)]
+    object: ObjectRow,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct ObjectRow {
+    hash: String,
+    object_id: Text<ObjectId>,
+    size_bytes: i64,
+}
+
+impl ObjectRow {
+    fn into_kept(self) -> Kept {
+        Kept { object: self.object_id.0, hash: self.hash, size_bytes: to_count(self.size_bytes) }
+    }
+}
+
+/// A place where a live record names an asset.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Naming {
+    pub(crate) asset: AssetId,
+    pub(crate) database: DatabaseId,
+    pub(crate) property: PropertyId,
+}
+
+/// Waits for whoever else writes assets of the workspace, until the transaction ends: whether an object is still used
+/// and how much is stored do not change in between.
+pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
+    tx.lock_name(&format!("content-assets-{workspace}")).await
+}
+
+/// An asset.
+pub(crate) async fn get(db: &Db, workspace: WorkspaceId, id: AssetId) -> Result<Option<Asset>, Error> {
+    let row: Option<Row> =
+        on_db!(db, |c| sqlx::query_as(GET).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
+    Ok(row.map(|row| Asset {
+        id: row.id.0,
+        workspace_id: workspace,
+        name: row.name,
+        media_type: row.media_type,
+        kept: row.object.into_kept(),
+        created_at: row.created_at,
+        author: Author { kind: row.author_kind, id: row.author_id, name: row.author_name },
+    }))
+}
+
+/// Those of these assets that there are.
+pub(crate) async fn among(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> Result<Vec<AssetId>, Error> {
+    let sql = AMONG.of(db.engine());
+    let rows: Vec<Text<AssetId>> = on_db!(db, |c| sqlx::query_scalar(sql)
+        .bind(Text(workspace))
+        .bind(json_list(ids))
+        .fetch_all(c)
+        .await)?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
+}
+
+/// Where live records name these assets.
+pub(crate) async fn named(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> Result<Vec<Naming>, Error> {
+    let sql = NAMED.of(db.engine());
+    let rows: Vec<(Text<AssetId>, Text<DatabaseId>, Text<PropertyId>)> =
+        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(json_list(ids)).fetch_all(c).await)?;
+    let read = |(asset, database, property): (Text<AssetId>, Text<DatabaseId>, Text<PropertyId>)| Naming {
+        asset: asset.0,
+        database: database.0,
+        property: property.0,
+    };
+    Ok(rows.into_iter().map(read).collect())
+}
+
+/// Writes an asset; its object's row is there.
+pub(crate) async fn insert(tx: &mut Tx, asset: &Asset) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT)
+        .bind(Text(asset.workspace_id))
+        .bind(Text(asset.id))
+        .bind(&asset.name)
+        .bind(&asset.media_type)
+        .bind(&asset.kept.hash)
+        .bind(asset.created_at)
+        .bind(&asset.author.kind)
+        .bind(&asset.author.id)
+        .bind(&asset.author.name)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Removes an asset; answers the hash of what it held, when it was there.
+pub(crate) async fn delete(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: AssetId,
+) -> Result<Option<String>, Error> {
+    on_db!(tx, |c| sqlx::query_scalar(DELETE).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)
+}
+
+/// The object of the workspace that holds bytes with that hash.
+pub(crate) async fn object_of(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    hash: &str,
+) -> Result<Option<Kept>, Error> {
+    let row: Option<ObjectRow> =
+        on_db!(tx, |c| sqlx::query_as(OBJECT_OF).bind(Text(workspace)).bind(hash).fetch_optional(c).await)?;
+    Ok(row.map(ObjectRow::into_kept))
+}
+
+/// Writes the row of an object that is whole.
+pub(crate) async fn insert_object(tx: &mut Tx, workspace: WorkspaceId, kept: &Kept) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT_OBJECT)
+        .bind(Text(workspace))
+        .bind(&kept.hash)
+        .bind(Text(kept.object))
+        .bind(to_column(kept.size_bytes))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Removes the row of the object with that hash, unless an asset uses it; answers the object when its row is gone.
+pub(crate) async fn delete_unused_object(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    hash: &str,
+) -> Result<Option<ObjectId>, Error> {
+    let row: Option<Text<ObjectId>> = on_db!(tx, |c| sqlx::query_scalar(DELETE_UNUSED_OBJECT)
+        .bind(Text(workspace))
+        .bind(hash)
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|row| row.0))
+}
+
+/// How many bytes the objects of a workspace have.
+pub(crate) async fn stored_bytes(tx: &mut Tx, workspace: WorkspaceId) -> Result<u64, Error> {
+    let sum: i64 = on_db!(tx, |c| sqlx::query_scalar(STORED_BYTES).bind(Text(workspace)).fetch_one(c).await)?;
+    Ok(to_count(sum))
+}
+
+/// Those of these objects that have a row.
+pub(crate) async fn known_objects(
+    db: &Db,
+    workspace: WorkspaceId,
+    objects: &[ObjectId],
+) -> Result<Vec<ObjectId>, Error> {
+    let sql = KNOWN_OBJECTS.of(db.engine());
+    let rows: Vec<Text<ObjectId>> = on_db!(db, |c| sqlx::query_scalar(sql)
+        .bind(Text(workspace))
+        .bind(json_list(objects))
+        .fetch_all(c)
+        .await)?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct RowOfWorkspace {
+    workspace_id: Text<WorkspaceId>,
+    #[sqlx(flatten)]
+    object: ObjectRow,
+}
+
+/// Objects of every workspace with the workspace, in the order of workspace and hash, from after these on.
+pub(crate) async fn list_all(
+    db: &Db,
+    workspace: &str,
+    hash: &str,
+    limit: i64,
+) -> Result<Vec<(WorkspaceId, Kept)>, Error> {
+    let rows: Vec<RowOfWorkspace> =
+        on_db!(db, |c| sqlx::query_as(LIST_ALL).bind(workspace).bind(hash).bind(limit).fetch_all(c).await)?;
+    Ok(rows.into_iter().map(|row| (row.workspace_id.0, row.object.into_kept())).collect())
+}
