@@ -8,6 +8,7 @@ use cairn_chassis::ambient::Ambient;
 
 use crate::auth::Exchanges;
 use crate::origin::Origins;
+use crate::rate_limit::{Limits, SignIns};
 use crate::records::Links;
 use crate::{Config, Upstreams};
 
@@ -21,6 +22,8 @@ pub(crate) struct Inner {
     pub(crate) origins: Origins,
     pub(crate) links: Links,
     pub(crate) exchanges: Exchanges,
+    pub(crate) limits: Limits,
+    pub(crate) sign_ins: SignIns,
     pub(crate) max_body_bytes: usize,
 }
 
@@ -31,10 +34,16 @@ impl App {
             tracing::error!(%error, "only loopback counts as our own origin");
             Origins::default()
         });
+        let limits = Limits::new(&config, Arc::clone(&ambient.clock)).unwrap_or_else(|error| {
+            tracing::error!(%error, "the default limits hold, in this process alone");
+            Limits::fallback(Arc::clone(&ambient.clock))
+        });
         Self(Arc::new(Inner {
             origins,
+            limits,
+            sign_ins: SignIns::default(),
             links: Links::new(config.base_url.as_deref()),
-            exchanges: Exchanges::new(upstreams.clone(), Arc::clone(&ambient.clock)),
+            exchanges: Exchanges::new(upstreams.clone(), ambient.clone()),
             max_body_bytes: config.max_body_bytes,
             upstreams,
             ambient,

@@ -1,20 +1,22 @@
 //! Who calls: from an API token or a session cookie to a signed identity of svc-auth.
 //!
-//! An answer of svc-auth is used for at most a second, so that a revocation holds everywhere within a second. Rate
-//! limits belong between [`api_token`] and the exchange (by token, and by source address for tokens that fail); they
-//! come with their own issue.
+//! An answer of svc-auth is used for at most a second, so that a revocation holds everywhere within a second. On the
+//! way a request counts: for its source address when its token opens nothing, else for the token ([`enter`]; `/mcp`
+//! counts what its body asks for).
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, RawPathParams};
+use cairn_chassis::ambient::Ambient;
 use cairn_chassis::call::Call;
-use cairn_chassis::clock::Clock;
+use cairn_chassis::deadline;
 use cairn_chassis::identity::Identity;
 use cairn_chassis::status::{Problem, Reason};
-use cairn_chassis::token_format;
-use cairn_proto::auth::v1::{ExchangeRequest, ExchangeSessionRequest};
+use cairn_chassis::token_format::{self, Format};
+use cairn_proto::auth::v1::{ExchangeAccessTokenRequest, ExchangeRequest, ExchangeSessionRequest};
 use cairn_proto::ids::WorkspaceId;
 use http::request::Parts;
 use http::{HeaderMap, header};
@@ -23,6 +25,7 @@ use quick_cache::sync::Cache;
 use crate::Upstreams;
 use crate::app::App;
 use crate::error::{self, Error};
+use crate::oauth;
 
 /// The name of the session cookie.
 pub(crate) const SESSION_COOKIE: &str = "cairn_session";
@@ -45,11 +48,60 @@ pub(crate) struct SignedIn {
 impl FromRequestParts<App> for Caller {
     type Rejection = Error;
 
+    /// The layer of rate limits has let most requests in before a handler asks.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let token = api_token(&parts.headers)?;
-        let call = call_of(parts);
-        let identity = app.exchanges.token(token, &call).await?;
-        Ok(Self { call: call.with_identity(&identity) })
+        match parts.extensions.get::<Self>() {
+            Some(caller) => Ok(caller.clone()),
+            None => enter(parts, app).await,
+        }
+    }
+}
+
+/// Lets a request with an API token in: it counts, once, whatever becomes of it.
+pub(crate) async fn enter(parts: &mut Parts, app: &App) -> Result<Caller, Error> {
+    let passport = authenticate(parts, app).await?;
+    app.limits.admit(parts, &passport.identity, 1).await?;
+    let caller = Caller { call: call_of(parts).with_identity(&passport.signed) };
+    parts.extensions.insert(caller.clone());
+    Ok(caller)
+}
+
+/// Who a request with an API token comes from. What opens nothing counts for its source address; an address that sent
+/// too much of that is refused before svc-auth is asked, except with a token that opened something of late.
+pub(crate) async fn authenticate(parts: &Parts, app: &App) -> Result<Arc<Passport>, Error> {
+    let token = match api_token(&parts.headers) {
+        Ok(token) => token,
+        Err(problem) if parts.headers.contains_key(header::AUTHORIZATION) => {
+            return Err(app.limits.invalid_token(parts, problem).await.into());
+        }
+        Err(problem) => return Err(problem.into()),
+    };
+    if !app.exchanges.knows(token) {
+        app.limits.check_address(parts)?;
+    }
+    match app.exchanges.token(token, &call_of(parts)).await {
+        Err(problem) if problem.reason == Reason::Unauthorized => {
+            Err(app.limits.invalid_token(parts, problem).await.into())
+        }
+        exchanged => Ok(exchanged?),
+    }
+}
+
+/// As [`authenticate`], for agents: to them an access token of OAuth opens what an API token does.
+pub(crate) async fn authenticate_agent(parts: &Parts, app: &App) -> Result<Arc<Passport>, Error> {
+    let Ok(token) = bearer(&parts.headers) else { return authenticate(parts, app).await };
+    if !Format::ACCESS_TOKEN.is_well_formed(token) {
+        return authenticate(parts, app).await;
+    }
+    if !app.exchanges.knows(token) {
+        app.limits.check_address(parts)?;
+    }
+    let base = oauth::base_url(app, &parts.headers).unwrap_or_default();
+    match app.exchanges.access_token(token, base, &call_of(parts)).await {
+        Err(problem) if problem.reason == Reason::Unauthorized => {
+            Err(app.limits.invalid_token(parts, problem).await.into())
+        }
+        exchanged => Ok(exchanged?),
     }
 }
 
@@ -61,8 +113,8 @@ impl FromRequestParts<App> for SignedIn {
             return Err(not_signed_in().into());
         };
         let call = call_of(parts);
-        let identity = app.exchanges.session(secret, &call).await?;
-        Ok(Self { call: call.with_identity(&identity) })
+        let passport = app.exchanges.session(secret, &call).await?;
+        Ok(Self { call: call.with_identity(&passport.signed) })
     }
 }
 
@@ -93,7 +145,7 @@ fn not_signed_in() -> Problem {
 
 /// The call that the edge made for this request.
 pub(crate) fn call_of(parts: &Parts) -> Call {
-    parts.extensions.get::<Call>().cloned().unwrap_or_else(|| Call::within(cairn_chassis::deadline::DEFAULT))
+    parts.extensions.get::<Call>().cloned().unwrap_or_else(|| Call::within(deadline::DEFAULT))
 }
 
 /// Who a signed call speaks for, checked like every service checks it.
@@ -101,9 +153,25 @@ pub(crate) async fn identity_of(call: &Call, app: &App) -> Result<Identity, Prob
     app.ambient.verifier.authenticate(call.request(()).metadata()).await
 }
 
+/// The API token of the one Authorization header.
+pub(crate) fn api_token(headers: &HeaderMap) -> Result<&str, Problem> {
+    let token = bearer(headers)?;
+    if token_format::is_well_formed(token) {
+        return Ok(token);
+    }
+    if Format::ACCESS_TOKEN.is_well_formed(token) {
+        return Err(Problem::unauthorized(
+            "an OAuth access token opens /mcp only; here send an API token from the console's Tokens page",
+        ));
+    }
+    Err(Problem::unauthorized(
+        "this is not a Cairn API token, or it was not copied whole: a token is `cairn_` and 46 letters and digits",
+    ))
+}
+
 /// The token of the one Authorization header. One in the query or in a cookie does not count: addresses end up in
 /// logs and in other sites' Referer.
-pub(crate) fn api_token(headers: &HeaderMap) -> Result<&str, Problem> {
+fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
     let mut sent = headers.get_all(header::AUTHORIZATION).iter();
     let Some(only) = sent.next() else {
         return Err(Problem::unauthorized(
@@ -117,13 +185,7 @@ pub(crate) fn api_token(headers: &HeaderMap) -> Result<&str, Problem> {
     let Some((_, token)) = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
         return Err(Problem::unauthorized("the Authorization header must be `Bearer <API_TOKEN>`"));
     };
-    let token = token.trim();
-    if token_format::is_well_formed(token) {
-        return Ok(token);
-    }
-    Err(Problem::unauthorized(
-        "this is not a Cairn API token, or it was not copied whole: a token is `cairn_` and 46 letters and digits",
-    ))
+    Ok(token.trim())
 }
 
 /// The value of the session cookie.
@@ -138,13 +200,28 @@ pub(crate) fn session_secret(headers: &HeaderMap) -> Option<&str> {
 /// never read again and falls out by itself.
 type Key = (blake3::Hash, i64);
 /// An identity, or the refusal; nothing else is kept.
-type Verdict = Result<Arc<str>, Problem>;
+type Verdict = Result<Arc<Passport>, Problem>;
+
+/// An identity as svc-auth signed it, and what it says.
+pub(crate) struct Passport {
+    pub(crate) signed: String,
+    pub(crate) identity: Identity,
+}
+
+/// Without the signature, with which it could be used.
+impl fmt::Debug for Passport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Passport").field("identity", &self.identity).finish_non_exhaustive()
+    }
+}
 
 /// What svc-auth said within this second, each secret asked about once.
 pub(crate) struct Exchanges {
     upstreams: Upstreams,
-    clock: Arc<dyn Clock>,
+    ambient: Ambient,
     verdicts: Cache<Key, Verdict>,
+    /// Tokens that opened something of late: they are worth a question even from an address that guesses.
+    known: Cache<blake3::Hash, ()>,
 }
 
 impl fmt::Debug for Exchanges {
@@ -154,8 +231,13 @@ impl fmt::Debug for Exchanges {
 }
 
 impl Exchanges {
-    pub(crate) fn new(upstreams: Upstreams, clock: Arc<dyn Clock>) -> Self {
-        Self { upstreams, clock, verdicts: Cache::new(REMEMBERED) }
+    pub(crate) fn new(upstreams: Upstreams, ambient: Ambient) -> Self {
+        Self { upstreams, ambient, verdicts: Cache::new(REMEMBERED), known: Cache::new(REMEMBERED) }
+    }
+
+    /// Whether an API token opened something of late. It may have been revoked since.
+    pub(crate) fn knows(&self, token: &str) -> bool {
+        self.known.get(&hash("token", token)).is_some()
     }
 
     /// The signed identity of an API token.
@@ -163,7 +245,22 @@ impl Exchanges {
         self.remembered(self.key("token", token), async {
             let request = call.request(ExchangeRequest { api_token: token.to_owned() });
             let response = self.upstreams.tokens().exchange(request).await;
-            response.map(|answer| answer.into_inner().identity)
+            let identity = response?.into_inner().identity;
+            self.known.insert(hash("token", token), ());
+            Ok(identity)
+        })
+        .await
+    }
+
+    /// The signed identity of an access token, at the address that it is presented under.
+    pub(crate) async fn access_token(&self, token: &str, base_url: String, call: &Call) -> Verdict {
+        self.remembered(self.key(&base_url, token), async {
+            let message =
+                ExchangeAccessTokenRequest { access_token: token.to_owned(), base_url: base_url.clone() };
+            let response = self.upstreams.oauth().exchange_access_token(call.request(message)).await;
+            let identity = response?.into_inner().identity;
+            self.known.insert(hash("token", token), ());
+            Ok(identity)
         })
         .await
     }
@@ -203,9 +300,7 @@ impl Exchanges {
     }
 
     fn key(&self, kind: &str, secret: &str) -> Key {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(kind.as_bytes()).update(&[0]).update(secret.as_bytes());
-        (hasher.finalize(), self.clock.now().as_seconds())
+        (hash(kind, secret), self.ambient.clock.now().as_seconds())
     }
 
     async fn remembered(
@@ -215,12 +310,30 @@ impl Exchanges {
     ) -> Verdict {
         let asked = self.verdicts.get_or_insert_async(&key, async {
             match ask.await {
-                Ok(identity) => Ok(Ok(Arc::from(identity))),
+                Ok(signed) => Ok(Ok(Arc::new(self.checked(signed).await?))),
                 Err(status) => refusal(error::from_upstream(&status)).map(Err),
             }
         });
         asked.await.and_then(|verdict| verdict)
     }
+
+    /// Reads an identity, checked like every service checks it. One that does not hold is the mesh's fault (a new key
+    /// that is not known here yet), not the caller's.
+    async fn checked(&self, signed: String) -> Result<Passport, Problem> {
+        let call = Call::within(deadline::DEFAULT).with_identity(&signed);
+        let checked = self.ambient.verifier.authenticate(call.request(()).metadata()).await;
+        let identity = checked.map_err(|problem| {
+            tracing::error!(%problem, "svc-auth signed what does not hold");
+            Problem::unavailable("who you are cannot be checked now; try again soon", Duration::from_secs(1))
+        })?;
+        Ok(Passport { signed, identity })
+    }
+}
+
+fn hash(kind: &str, secret: &str) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(kind.as_bytes()).update(&[0]).update(secret.as_bytes());
+    hasher.finalize()
 }
 
 /// A refusal is remembered for its second like an identity; that svc-auth was not reachable is not.

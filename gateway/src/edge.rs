@@ -1,4 +1,5 @@
-//! What surrounds every request: its id, its deadline, a span, metrics, and the one error body, also for panics.
+//! What surrounds every request: its id, its deadline, a span, metrics, and the one error body, also for panics; inside
+//! of it, the layer of rate limits.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -18,6 +19,8 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::error::Error;
+use crate::rate_limit::layer;
+use crate::security_headers;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 128;
@@ -31,6 +34,7 @@ pub(crate) fn around(routes: Router<App>, app: App) -> Router {
     routes
         .fallback(async || Error::unknown_route())
         .method_not_allowed_fallback(async || Error::method_not_allowed())
+        .layer(middleware::from_fn_with_state(app.clone(), layer::serve))
         .layer(middleware::from_fn_with_state(app.clone(), serve))
         .with_state(app)
 }
@@ -46,7 +50,8 @@ async fn serve(State(app): State<App>, mut request: Request, next: Next) -> Resp
     let span = tracing::info_span!("http", method, route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
     let answered = answer(next.run(request), budget).instrument(span.clone()).await;
-    let response = with_body(answered, &id);
+    let mut response = with_body(answered, &id);
+    security_headers::complete(response.headers_mut(), app.origins.is_https());
     measure(&response, method, route, started.elapsed(), &span);
     response
 }

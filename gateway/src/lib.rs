@@ -14,26 +14,35 @@ mod error;
 mod extract;
 mod health;
 mod mcp;
+mod oauth;
 mod openapi;
 mod operations;
 mod origin;
+mod rate_limit;
 mod records;
 mod rest;
 mod schema;
+mod security_headers;
 #[cfg(test)]
 mod testing;
 mod upstreams;
 mod validate;
+
+use std::time::Duration;
 
 use axum::Router;
 use cairn_chassis::ambient::Ambient;
 
 use crate::app::App;
 use crate::origin::Origins;
+pub use crate::rate_limit::RedisUrl;
+use crate::rate_limit::check as check_limits;
 pub use crate::upstreams::Upstreams;
 
 /// Uploads of a sync run are the largest thing that is sent: 24 MB of content, and JSON around it.
 const DEFAULT_BODY_BYTES: usize = 32 * 1024 * 1024;
+/// Longer than a round trip ever takes, and short enough to wait for once a second when Redis hangs.
+const DEFAULT_REDIS_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How the gateway presents itself.
 #[derive(Debug, Clone)]
@@ -45,21 +54,38 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// The largest request body.
     pub max_body_bytes: usize,
+    /// Changes of what plans may ask for, as JSON: `{"free": {"minute": 60, "day": null}}`.
+    pub plans: Option<String>,
+    /// Networks of proxies whose `X-Forwarded-For` or `Forwarded` is believed.
+    pub trusted_proxies: Vec<String>,
+    /// Where gateways count together; each counts for itself without it.
+    pub redis: Option<RedisUrl>,
+    /// When Redis takes longer, this process's own windows count.
+    pub redis_timeout: Duration,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { base_url: None, allowed_origins: Vec::new(), max_body_bytes: DEFAULT_BODY_BYTES }
+        Self {
+            base_url: None,
+            allowed_origins: Vec::new(),
+            max_body_bytes: DEFAULT_BODY_BYTES,
+            plans: None,
+            trusted_proxies: Vec::new(),
+            redis: None,
+            redis_timeout: DEFAULT_REDIS_TIMEOUT,
+        }
     }
 }
 
 impl Config {
-    /// Checks the addresses, so that a start can fail with a reason.
+    /// Checks the addresses and the limits, so that a start can fail with a reason.
     ///
     /// # Errors
     /// When one of them cannot be read.
     pub fn check(&self) -> Result<(), ConfigError> {
-        Origins::new(self.base_url.as_deref(), &self.allowed_origins).map(drop)
+        Origins::new(self.base_url.as_deref(), &self.allowed_origins)?;
+        check_limits(self)
     }
 }
 
@@ -72,6 +98,20 @@ pub enum ConfigError {
     /// An entry of the allowed origins is no origin.
     #[error("the allowed origin '{0}' must be an origin such as https://tools.example")]
     AllowedOrigin(String),
+    /// The changes of plans cannot be read.
+    #[error(
+        "the plans (CAIRN_PLANS) must be JSON such as {{\"free\": {{\"minute\": 60, \"day\": null}}}}: {0}"
+    )]
+    Plans(String),
+    /// An entry of the trusted proxies is no network.
+    #[error("the trusted proxy '{0}' must be an address or a network such as 10.0.0.0/8")]
+    TrustedProxy(String),
+    /// The address of Redis cannot be used; it may hold a password, so it is not repeated.
+    #[error(
+        "the Redis URL (CAIRN_REDIS_URL) must be one such as redis://host:6379 or rediss://user:password@host:6380, \
+         several nodes of a cluster with commas between"
+    )]
+    RedisUrl,
 }
 
 /// The gateway; cheap to clone.
@@ -82,7 +122,8 @@ pub struct Gateway {
 
 impl Gateway {
     /// A gateway in front of those services. Nothing is contacted before the first request.
-    /// Check the configuration first: of one that is wrong, only loopback is left as our own origin.
+    /// Check the configuration first: of one that is wrong, only loopback is left as our own origin, and the default
+    /// limits in this process.
     pub fn new(config: Config, upstreams: Upstreams, ambient: Ambient) -> Self {
         Self { app: App::new(config, upstreams, ambient) }
     }
@@ -93,6 +134,7 @@ impl Gateway {
         let routes = api
             .merge(console::routes(&self.app))
             .merge(mcp::routes())
+            .merge(oauth::routes())
             .merge(health::routes())
             .merge(openapi::routes(document));
         edge::around(routes, self.app.clone())

@@ -28,6 +28,9 @@ const BEARER: &str = "bearer";
 const JSON_PATH: &str = "/api/docs/openapi.json";
 const UI_PATH: &str = "/api/docs/swagger";
 const PAGE_HEAD: &str = "<head><base href=\"/api/docs/swagger/\">";
+/// Its own files only; it styles elements in place and has small images in its style sheet.
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+    connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
 const YAML_PATH: &str = "/api/docs/openapi.yaml";
 const DESCRIPTION: &str = "Workspace context for AI agents: files and folders, and search over them with citations.\n\n\
     Every operation takes an API token of one workspace: `Authorization: Bearer <API_TOKEN>`. Unknown fields in a body \
@@ -89,8 +92,20 @@ fn swagger_file(name: String) -> Result<ResponseBody, Error> {
         let html = String::from_utf8_lossy(&bytes).replacen("<head>", PAGE_HEAD, 1);
         bytes = html.into_bytes();
     }
-    Ok(([(header::CONTENT_TYPE, file.content_type)], bytes).into_response())
+    let headers = [
+        (header::CONTENT_TYPE, file.content_type),
+        (header::CONTENT_SECURITY_POLICY, PAGE_POLICY.to_owned()),
+    ];
+    Ok((headers, bytes).into_response())
 }
+
+/// On every response: how the caller's tightest rate-limit window stands.
+const LIMIT_HEADERS: [(&str, &str); 4] = [
+    ("X-RateLimit-Limit", "How many requests the tightest window allows."),
+    ("X-RateLimit-Remaining", "How many are left in it."),
+    ("X-RateLimit-Reset", "Whole seconds until it ends."),
+    ("X-RateLimit-Window", "Which window it is: `minute`, `hour` or `day`."),
+];
 
 fn describe_shared_parts(components: &mut Components) {
     let scheme = HttpBuilder::new()
@@ -120,10 +135,13 @@ fn describe_shared_parts(components: &mut Components) {
 
 fn error_response(name: &str, description: &str) -> Response {
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ErrorBody::name()))).build();
-    let response = ResponseBuilder::new()
+    let mut response = ResponseBuilder::new()
         .description(description)
         .content("application/json", content)
         .header("X-Request-Id", text_header("The request, as the log knows it."));
+    for (name, description) in LIMIT_HEADERS {
+        response = response.header(name, text_header(description));
+    }
     let waits = matches!(name, "RateLimited" | "Unavailable");
     if waits {
         return response.header("Retry-After", text_header("Whole seconds to wait.")).build();
@@ -163,6 +181,7 @@ fn describe_successes(operation: &mut Operation) {
     let is_list = starts_with(&["list"]);
     let is_write = starts_with(&["create", "update", "delete", "restore"]);
     let mut headers = vec![("X-Request-Id", "The request, as the log knows it.")];
+    headers.extend(LIMIT_HEADERS);
     if is_write {
         headers.push(("X-Cairn-Change", "Where this write stands: send it with a search that must see it."));
     }

@@ -99,6 +99,22 @@ impl Origins {
             && addressed.is_some_and(|addressed| addressed.is_loopback() && addressed.is_same(origin))
     }
 
+    /// The address that the caller used, where that is ours for sure: on loopback, by any of its names.
+    pub(crate) fn loopback_address(&self, headers: &HeaderMap) -> Option<String> {
+        let scheme = self.own.as_ref().map_or("http", |own| own.scheme.as_str());
+        let host = headers.get(header::HOST)?.to_str().ok().filter(|_| self.is_loopback())?;
+        let address = format!("{scheme}://{}", host.to_ascii_lowercase());
+        // Whatever else a Host could hold would end up in addresses of ours.
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'[' | b']');
+        let is_ours = host.bytes().all(is_plain) && Origin::parse(&address)?.is_loopback();
+        is_ours.then_some(address)
+    }
+
+    /// Whether the deployment is reached over TLS.
+    pub(crate) fn is_https(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| own.scheme == "https")
+    }
+
     /// Whether cookies may travel without TLS: on loopback only.
     pub(crate) fn is_loopback(&self) -> bool {
         self.own.as_ref().is_none_or(Origin::is_loopback)
@@ -124,6 +140,7 @@ mod tests {
         assert!(origins.allow(&headers(&[])));
         assert!(origins.allow(&headers(&[("origin", "https://cairn.example")])));
         assert!(origins.allow(&headers(&[("origin", "https://cairn.example:443")])));
+        assert!(origins.is_https());
         assert!(origins.allow(&headers(&[("origin", "https://tools.example:8443")])));
         for odd in
             ["http://cairn.example", "https://tools.example", "https://cairn.example.evil", "null", "", "é"]
@@ -138,6 +155,7 @@ mod tests {
     fn without_an_address_only_loopback_is_ours() {
         let origins = Origins::new(None, &[]).unwrap();
         assert!(origins.allow(&headers(&[("host", "127.0.0.1:8700"), ("origin", "http://127.0.0.1:8700")])));
+        assert!(!origins.is_https());
         assert!(!origins.allow(&headers(&[("host", "evil.example"), ("origin", "http://evil.example")])));
         assert!(!origins.allow(&headers(&[("host", "127.0.0.1:8700"), ("origin", "http://127.0.0.1:9")])));
     }
@@ -157,6 +175,22 @@ mod tests {
         let tunnelled = [("host", "localhost:9000"), ("origin", "http://localhost:9000")];
         assert!(origins.allow(&headers(&tunnelled)));
         assert!(!Origins::new(Some("https://cairn.example"), &[]).unwrap().allow(&headers(&tunnelled)));
+    }
+
+    #[test]
+    fn the_address_follows_the_host_on_loopback_only() {
+        let by = |own: Option<&str>, host: &'static str| {
+            Origins::new(own, &[]).unwrap().loopback_address(&headers(&[("host", host)]))
+        };
+        let address = |text: &str| Some(text.to_owned());
+        assert_eq!(by(None, "127.0.0.1:8700"), address("http://127.0.0.1:8700"));
+        assert_eq!(by(Some("http://127.0.0.1:8700"), "LocalHost:9000"), address("http://localhost:9000"));
+        assert_eq!(by(None, "[::1]:1"), address("http://[::1]:1"));
+        for odd in ["cairn.example", "localhost.evil.example", "a@localhost", "localhost/x", "local host", ""]
+        {
+            assert_eq!(by(None, odd), None, "{odd}");
+        }
+        assert_eq!(by(Some("https://cairn.example"), "localhost:8700"), None);
     }
 
     #[test]

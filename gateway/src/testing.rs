@@ -9,7 +9,9 @@ use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
 use axum::body::Body;
+use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{Permission, Scope};
 use cairn_chassis::testing::identity::Issuer;
 use cairn_chassis::{server, token_format};
@@ -64,6 +66,15 @@ pub(crate) fn refused_token() -> String {
 }
 
 pub(crate) async fn bench() -> Bench {
+    bench_with(|ambient| ambient).await
+}
+
+/// A gateway on that clock.
+pub(crate) async fn bench_on(clock: Arc<dyn Clock>) -> Bench {
+    bench_with(|ambient| Ambient::new(clock, ambient.entropy, ambient.verifier)).await
+}
+
+async fn bench_with(change: impl FnOnce(Ambient) -> Ambient) -> Bench {
     let issuer = Issuer::new().unwrap();
     let workspace: WorkspaceId = WORKSPACE.parse().unwrap();
     let identity = issuer.sign(&issuer.token(workspace, &Permission::ALL, Scope::All)).unwrap();
@@ -84,7 +95,8 @@ pub(crate) async fn bench() -> Bench {
         max_body_bytes: 64 * 1024,
         ..Config::default()
     };
-    Bench { router: Gateway::new(config, upstreams, issuer.ambient()).router(), exchanges }
+    let ambient = change(issuer.ambient());
+    Bench { router: Gateway::new(config, upstreams, ambient).router(), exchanges }
 }
 
 async fn local(routes: Routes) -> ServiceChannel {

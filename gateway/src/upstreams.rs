@@ -1,9 +1,15 @@
 //! The services behind the gateway, and their clients with the mesh's message limit.
 
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_proto::auth::v1::feedback_service_client::FeedbackServiceClient;
+use cairn_proto::auth::v1::grant_service_client::GrantServiceClient;
+use cairn_proto::auth::v1::invitation_service_client::InvitationServiceClient;
+use cairn_proto::auth::v1::member_service_client::MemberServiceClient;
+use cairn_proto::auth::v1::oauth_service_client::OauthServiceClient;
 use cairn_proto::auth::v1::session_service_client::SessionServiceClient;
 use cairn_proto::auth::v1::token_service_client::TokenServiceClient;
 use cairn_proto::auth::v1::workspace_service_client::WorkspaceServiceClient;
+use cairn_proto::content::v1::asset_service_client::AssetServiceClient;
 use cairn_proto::content::v1::database_service_client::DatabaseServiceClient;
 use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::content::v1::file_version_service_client::FileVersionServiceClient;
@@ -45,6 +51,12 @@ clients!(
     tokens: TokenServiceClient on auth,
     sessions: SessionServiceClient on auth,
     workspaces: WorkspaceServiceClient on auth,
+    oauth: OauthServiceClient on auth,
+    grants: GrantServiceClient on auth,
+    feedback: FeedbackServiceClient on auth,
+    members: MemberServiceClient on auth,
+    invitations: InvitationServiceClient on auth,
+    assets: AssetServiceClient on content,
     databases: DatabaseServiceClient on content,
     records: RecordServiceClient on content,
     files: FileServiceClient on content,

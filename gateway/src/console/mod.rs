@@ -1,6 +1,12 @@
 //! The console's JSON API: for signed-in people, by session cookie (contract, "Console API").
 
-mod session;
+mod account;
+mod assets;
+mod grants;
+mod invitations;
+mod invite_page;
+mod members;
+pub(crate) mod session;
 mod tokens;
 mod trash;
 mod workspaces;
@@ -9,7 +15,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, patch};
+use axum::routing::{get, patch, post};
 use cairn_chassis::status::Problem;
 use http::{HeaderValue, header};
 
@@ -19,21 +25,34 @@ use crate::error::{self, Error};
 pub(crate) fn routes(app: &App) -> Router<App> {
     Router::new()
         .route("/api/session", get(session::read).post(session::create).delete(session::delete))
+        .route("/api/account/password", post(account::change_password))
+        .route("/api/account/sessions", axum::routing::delete(account::delete_sessions))
+        .route("/invite", get(invite_page::ask).post(invite_page::answer))
+        .route("/invite/invite.js", get(invite_page::script))
+        .route("/api/invitations/look-up", post(invitations::look_up))
+        .route("/api/invitations/accept", post(invitations::accept))
         .route("/api/workspaces", get(workspaces::list).post(workspaces::create))
         .route(
             "/api/workspaces/{id}",
             get(workspaces::get).patch(workspaces::update).delete(workspaces::delete),
         )
+        .route("/api/workspaces/{id}/grants", get(grants::list))
+        .route("/api/workspaces/{id}/grants/{grantId}", axum::routing::delete(grants::revoke))
         .route("/api/workspaces/{id}/tokens", get(tokens::list).post(tokens::create))
         .route("/api/workspaces/{id}/tokens/{tokenId}", patch(tokens::update).delete(tokens::delete))
+        .route("/api/workspaces/{id}/members", get(members::list).post(members::add))
+        .route("/api/workspaces/{id}/members/{userId}", patch(members::update).delete(members::remove))
+        .route("/api/workspaces/{id}/invitations", get(invitations::list))
+        .route("/api/workspaces/{id}/invitations/{invitationId}", axum::routing::delete(invitations::delete))
         .route("/api/workspaces/{id}/trash", get(trash::list))
         .route("/api/workspaces/{id}/trash/{kind}/{itemId}", axum::routing::delete(trash::remove))
         .route("/api/workspaces/{id}/trash/{kind}/{itemId}/restore", axum::routing::post(trash::restore))
+        .route("/api/assets/{id}/content", get(assets::content))
         .route_layer(middleware::from_fn_with_state(app.clone(), guard))
 }
 
 /// A cookie comes along with requests that other sites' pages make: those may not change anything. And what the
-/// console reads is for one person: nothing on the way may keep it.
+/// console reads is for one person: nothing on the way may keep it, unless the handler says how.
 async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     if !request.method().is_safe() && !app.origins.allow_session_write(request.headers()) {
         let message =
@@ -41,7 +60,8 @@ async fn guard(State(app): State<App>, request: Request, next: Next) -> Response
         return Error::origin_not_allowed(message).into_response();
     }
     let mut response = next.run(request).await;
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let caching = response.headers_mut().entry(header::CACHE_CONTROL);
+    caching.or_insert(HeaderValue::from_static("no-store"));
     response
 }
 

@@ -8,14 +8,16 @@ use axum::response::IntoResponse as _;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Problem;
 use cairn_proto::auth::v1 as proto;
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Deserialize;
+use tonic::Code;
 use utoipa::ToSchema;
 
 use super::{Answer, answered};
 use crate::app::App;
 use crate::auth::{self, SESSION_COOKIE, SignedIn};
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::extract::Json;
 use crate::records::Session;
 use crate::schema::inputs;
@@ -35,15 +37,10 @@ pub(super) struct SignIn {
 /// Signs in: the answer sets the session cookie.
 pub(super) async fn create(State(app): State<App>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
-    let call = auth::call_of(&parts);
+    let head = parts.clone();
     let Json(form) = Json::<SignIn>::from_request(Request::from_parts(parts, body), &app).await?;
-    let message = call.request(proto::CreateSessionRequest { email: form.email, password: form.password });
-    let created = answered(app.upstreams.sessions().create_session(message).await)?;
-    let lifetime = created
-        .expires_at
-        .as_ref()
-        .map_or(Duration::ZERO, |at| Timestamp::from_proto(at).since(app.ambient.clock.now()));
-    let cookie = cookie(&app, &created.session_secret, lifetime)?;
+    let created = open(&app, &head, form.email, form.password).await?;
+    let cookie = cookie_of(&app, &created)?;
     let session = Session::read(created.user, created.memberships);
     Ok(([(header::SET_COOKIE, cookie)], JsonBody(session)).into_response())
 }
@@ -67,7 +64,41 @@ pub(super) async fn delete(State(app): State<App>, headers: HeaderMap, request: 
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }
 
-fn cookie(app: &App, secret: &str, lifetime: Duration) -> Result<HeaderValue, Error> {
+/// Opens a session for whoever knows the password; a failure counts.
+pub(crate) async fn open(
+    app: &App,
+    parts: &Parts,
+    email: String,
+    password: String,
+) -> Result<proto::CreateSessionResponse, Problem> {
+    let source = app.limits.source(parts);
+    let attempt = app.sign_ins.begin(&app.limits, &parts.extensions, source, &email).await?;
+    let message = auth::call_of(parts).request(proto::CreateSessionRequest { email, password });
+    let opened = app.upstreams.sessions().create_session(message).await;
+    match opened.as_ref().map_err(tonic::Status::code) {
+        Ok(_) => app.sign_ins.succeeded(&app.limits, attempt).await,
+        Err(Code::Unauthenticated) => {}
+        Err(_) => app.sign_ins.ended_otherwise(&app.limits, attempt).await,
+    }
+    opened.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status))
+}
+
+/// The cookie of a session that was just opened.
+pub(crate) fn cookie_of(app: &App, opened: &proto::CreateSessionResponse) -> Result<HeaderValue, Error> {
+    cookie(app, &opened.session_secret, lifetime(app, opened.expires_at.as_ref()))
+}
+
+/// The cookie that takes the session's away.
+pub(crate) fn no_cookie(app: &App) -> Result<HeaderValue, Error> {
+    cookie(app, "", Duration::ZERO)
+}
+
+/// How long a session that was just opened lives.
+pub(super) fn lifetime(app: &App, end: Option<&prost_types::Timestamp>) -> Duration {
+    end.map_or(Duration::ZERO, |at| Timestamp::from_proto(at).since(app.ambient.clock.now()))
+}
+
+pub(super) fn cookie(app: &App, secret: &str, lifetime: Duration) -> Result<HeaderValue, Error> {
     let text = cookie_text(secret, lifetime, app.origins.is_loopback());
     let mut value =
         HeaderValue::from_str(&text).map_err(|_| Problem::internal("a session secret is no cookie value"))?;

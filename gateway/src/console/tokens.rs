@@ -139,7 +139,28 @@ fn scope_of(scope: Option<ScopeInput>) -> Result<Option<proto::TokenScope>, Prob
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+    use std::time::Duration;
+
+    use cairn_chassis::clock::{Clock, ManualClock, SystemClock};
+
     use super::*;
+    use crate::testing::{FILE, bench_on};
+
+    /// What was revoked so works for less than a second more, whatever the request.
+    #[tokio::test]
+    async fn what_a_token_opens_is_asked_anew_in_each_second() {
+        let second = Timestamp::from_seconds(SystemClock.now().as_seconds());
+        let clock = Arc::new(ManualClock::new(second));
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        let bench = bench_on(shared).await;
+        for (advance, asked) in [(0, 1), (400, 1), (599, 1), (1, 2), (999, 2), (1, 3), (5_000, 4)] {
+            clock.advance(Duration::from_millis(advance));
+            assert_eq!(bench.get(&format!("/api/v1/files/{FILE}")).await.status, 200);
+            assert_eq!(bench.exchanges.load(Ordering::SeqCst), asked, "{advance} ms later");
+        }
+    }
 
     #[test]
     fn a_scope_of_no_folders_is_never_everything() {

@@ -1,17 +1,19 @@
 //! MCP over stateless Streamable HTTP: our own thin JSON-RPC layer, for both eras of the protocol on one endpoint.
 //!
-//! A message passes the origin check and authentication, is read as JSON-RPC ([`envelope`]), judged by the rules of
-//! its era ([`era`]), and answered by its method ([`methods`]). What is wrong with the HTTP request (401, 403, 405,
-//! 410, 413) gets the common error body; everything after it gets a JSON-RPC answer.
+//! A message passes the origin check, authentication and the rate limits ([`limits`]), is read as JSON-RPC
+//! ([`envelope`]), judged by the rules of its era ([`era`]), and answered by its method ([`methods`]). What is wrong
+//! with the HTTP request (401, 403, 405, 410, 413) gets the common error body; everything after it gets a JSON-RPC
+//! answer.
 
 mod envelope;
 mod era;
+mod limits;
 mod methods;
 mod reply;
 mod tools;
 
 use axum::Router;
-use axum::extract::{FromRequestParts as _, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, post};
 use http::HeaderMap;
@@ -21,8 +23,10 @@ use self::envelope::Message;
 use self::era::Era;
 use self::reply::{Failure, Reply};
 use crate::app::App;
+use crate::auth;
 use crate::error::Error;
 use crate::extract::whole_body;
+use crate::oauth;
 use crate::operations::Context;
 
 /// A batch runs one message after the other within one deadline.
@@ -37,19 +41,31 @@ async fn gone() -> Error {
 }
 
 async fn receive(State(app): State<App>, request: Request) -> Result<Response, Error> {
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     if !app.origins.allow(&parts.headers) {
         let message = "this Origin may not call /mcp; the operator can list it in MCP_ALLOWED_ORIGINS";
         return Err(Error::origin_not_allowed(message));
     }
-    let context = Context::from_request_parts(&mut parts, &app).await?;
-    let bytes = whole_body(body, app.max_body_bytes).await?;
-    Ok(serve(&context, &parts.headers, &bytes).await.into_response())
+    let passport = match auth::authenticate_agent(&parts, &app).await {
+        Ok(passport) => passport,
+        Err(error) => return Ok(oauth::challenged(error, &app, &parts.headers)),
+    };
+    let read = whole_body(body, app.max_body_bytes).await.map(|bytes| serde_json::from_slice(&bytes));
+    // What cannot be read counts nothing, and still tells how the windows stand.
+    let asked = read.as_ref().ok().and_then(|parsed| parsed.as_ref().ok()).unwrap_or(&Value::Null);
+    if let Err(refusal) =
+        app.limits.admit(&parts, &passport.identity, limits::units(&parts.headers, asked)).await
+    {
+        return Ok(limits::refuse(refusal, asked));
+    }
+    let call = auth::call_of(&parts).with_identity(&passport.signed);
+    let step_up = oauth::step_up(&passport.identity, &app, &parts.headers);
+    Ok(serve(&Context { app, call, step_up }, &parts.headers, read?).await.into_response())
 }
 
-/// Answers the bytes of a body: whatever they are, with JSON-RPC.
-async fn serve(context: &Context, headers: &HeaderMap, bytes: &[u8]) -> Reply {
-    match serde_json::from_slice(bytes) {
+/// Answers a body: whatever it is, with JSON-RPC.
+async fn serve(context: &Context, headers: &HeaderMap, body: serde_json::Result<Value>) -> Reply {
+    match body {
         Ok(Value::Array(members)) => batch(context, headers, members).await,
         Ok(message) => single(context, headers, message).await,
         Err(error) => Reply::refusal(Value::Null, Failure::parse_error(&error)),

@@ -14,6 +14,8 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const HEADER_MISMATCH: i64 = -32020;
 const UNSUPPORTED_VERSION: i64 = -32022;
+/// Ours: outside of what is reserved, and easy to guess.
+const RATE_LIMITED: i64 = 429;
 
 /// Why there is no result.
 #[derive(Debug, PartialEq)]
@@ -57,6 +59,11 @@ impl Failure {
         let data = json!({"supported": supported, "requested": shown});
         let message = format!("Unsupported protocol version; this server speaks {}", supported.join(", "));
         Self { data: Some(data), ..Self::new(UNSUPPORTED_VERSION, StatusCode::BAD_REQUEST, message) }
+    }
+
+    /// A window of the token is full.
+    pub(super) fn rate_limited(message: impl Into<String>, data: Value) -> Self {
+        Self { data: Some(data), ..Self::new(RATE_LIMITED, StatusCode::TOO_MANY_REQUESTS, message) }
     }
 
     /// The same failure of a message that breaks the protocol itself.

@@ -123,7 +123,9 @@ async fn transport_rules_hold() {
     assert_eq!((answer.status.as_u16(), &answer.json()["error"]), (403, &json!("ORIGIN_NOT_ALLOWED")));
     let anonymous = bench.send_as_is(Request::post("/mcp").body(Body::from("{}")).unwrap()).await;
     assert_eq!(anonymous.status, 401);
-    assert_eq!(anonymous.headers["www-authenticate"], "Bearer");
+    let way = "http://127.0.0.1:8700/.well-known/oauth-protected-resource/mcp";
+    let challenge = format!(r#"Bearer resource_metadata="{way}", scope="read write delete""#);
+    assert_eq!(anonymous.headers["www-authenticate"], challenge.as_str());
     let broken = bench.post("/mcp", "{").await;
     assert_eq!((broken.status.as_u16(), &broken.json()["error"]["code"]), (400, &json!(-32700)));
     assert_eq!(bench.post("/mcp", "x".repeat(65 * 1024)).await.status, 413);

@@ -1,6 +1,7 @@
 //! What can be done, once for REST and MCP: each function takes a checked input, calls the owner, and gives a record.
 
 pub(crate) mod databases;
+pub(crate) mod feedback;
 pub(crate) mod file_versions;
 pub(crate) mod files;
 pub(crate) mod folders;
@@ -31,6 +32,8 @@ pub(crate) const MOST_ITEMS: u32 = 1_000;
 pub(crate) struct Context {
     pub(crate) app: App,
     pub(crate) call: Call,
+    /// What tells a client how to ask its user for more, when the user could give it.
+    pub(crate) step_up: Option<String>,
 }
 
 impl FromRequestParts<App> for Context {
@@ -38,7 +41,7 @@ impl FromRequestParts<App> for Context {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        Ok(Self { app: app.clone(), call: caller.call })
+        Ok(Self { app: app.clone(), call: caller.call, step_up: None })
     }
 }
 

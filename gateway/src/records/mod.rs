@@ -4,6 +4,8 @@ mod database;
 mod file;
 mod file_version;
 mod folder;
+mod grant;
+mod member;
 mod memory;
 mod record;
 mod search;
@@ -16,11 +18,13 @@ pub(crate) use self::database::{Database, Property, PropertyType, View};
 pub(crate) use self::file::{File, FileType};
 pub(crate) use self::file_version::FileVersion;
 pub(crate) use self::folder::Folder;
+pub(crate) use self::grant::Grant;
+pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, WorkspaceMember};
 pub(crate) use self::memory::{Member, MemberKind, Memory, ResolvedMemory, SortOrder};
 pub(crate) use self::record::{Backlink, Record, RecordPage, RecordVersion};
 pub(crate) use self::search::{Mode, SearchAnswer, SearchResult, Strategy, SubqueryType};
 pub(crate) use self::trash::{RestoredItem, TrashItem, TrashKind};
-pub(crate) use self::workspace::{Permission, ScopeType, Session, Token, TokenWorkspace, Workspace};
+pub(crate) use self::workspace::{Permission, Role, ScopeType, Session, Token, TokenWorkspace, Workspace};
 
 /// Makes addresses of what a service gives as a path.
 #[derive(Debug, Clone)]

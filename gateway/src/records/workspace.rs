@@ -17,7 +17,7 @@ pub(crate) enum Permission {
 }
 
 impl Permission {
-    const fn read(permission: proto::Permission) -> Option<Self> {
+    pub(super) const fn read(permission: proto::Permission) -> Option<Self> {
         match permission {
             proto::Permission::Read => Some(Self::Read),
             proto::Permission::Write => Some(Self::Write),
@@ -48,7 +48,7 @@ impl From<identity::Permission> for Permission {
 }
 
 /// A user's standing in a workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
     Owner,
@@ -58,8 +58,20 @@ pub(crate) enum Role {
     Viewer,
 }
 
+impl From<Role> for proto::Role {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Owner => Self::Owner,
+            Role::Admin => Self::Admin,
+            Role::Editor => Self::Editor,
+            Role::Contributor => Self::Contributor,
+            Role::Viewer => Self::Viewer,
+        }
+    }
+}
+
 impl Role {
-    const fn read(role: proto::Role) -> Option<Self> {
+    pub(super) const fn read(role: proto::Role) -> Option<Self> {
         match role {
             proto::Role::Owner => Some(Self::Owner),
             proto::Role::Admin => Some(Self::Admin),

@@ -1,16 +1,16 @@
-//! Conditional requests (RFC 9110, section 13). The entity tag of a file is the hash of its content.
+//! Conditional requests (RFC 9110, section 13). The entity tag of a file or an asset is the hash of its content.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 const ANY: &str = "*";
 
 /// The header value that names a content.
-pub(super) fn etag(content_hash: &str) -> Option<HeaderValue> {
+pub(crate) fn etag(content_hash: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("\"{content_hash}\"")).ok()
 }
 
 /// Whether the caller has this content already (`If-None-Match`, compared weakly).
-pub(super) fn is_current(headers: &HeaderMap, content_hash: &str) -> bool {
+pub(crate) fn is_current(headers: &HeaderMap, content_hash: &str) -> bool {
     tags(headers, header::IF_NONE_MATCH).any(|tag| {
         let strong = tag.strip_prefix("W/").unwrap_or(tag);
         tag == ANY || unquoted(strong) == content_hash

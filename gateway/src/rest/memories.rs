@@ -59,6 +59,7 @@ impl FromRequestParts<App> for Anybody {
     /// A token that does not hold is refused: whoever sends one means to be known.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         if !parts.headers.contains_key(header::AUTHORIZATION) {
+            app.limits.public_read(parts).await?;
             return Ok(Self { call: auth::call_of(parts), has_token: false });
         }
         let caller = Caller::from_request_parts(parts, app).await?;

@@ -1,8 +1,9 @@
 //! `/api/v1`: each handler reads its input, calls one operation, and answers as the spec says.
 
-mod conditional;
+pub(crate) mod conditional;
 mod database_records;
 mod databases;
+mod feedback;
 mod file_versions;
 mod files;
 mod folders;
@@ -57,6 +58,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(database_records::versions))
         .routes(routes!(database_records::restore_version))
         .routes(routes!(database_records::backlinks))
+        .routes(routes!(feedback::submit))
         .routes(routes!(search::search_context))
         .routes(routes!(workspace::get))
 }

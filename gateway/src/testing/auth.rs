@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::auth::v1 as auth;
 use cairn_proto::auth::v1::session_service_server::SessionService;
 use cairn_proto::auth::v1::token_service_server::TokenService;
@@ -123,6 +123,27 @@ impl SessionService for Sessions {
     ) -> Answered<auth::DeleteSessionResponse> {
         self.ended.store(true, Ordering::SeqCst);
         Ok(Response::new(auth::DeleteSessionResponse {}))
+    }
+
+    async fn delete_sessions(
+        &self,
+        _: Request<auth::DeleteSessionsRequest>,
+    ) -> Answered<auth::DeleteSessionsResponse> {
+        self.ended.store(true, Ordering::SeqCst);
+        Ok(Response::new(auth::DeleteSessionsResponse {}))
+    }
+
+    async fn change_password(
+        &self,
+        request: Request<auth::ChangePasswordRequest>,
+    ) -> Answered<auth::ChangePasswordResponse> {
+        let asked = request.into_inner();
+        assert_eq!(asked.session_secret.as_deref(), Some(SECRET), "the session at hand stays");
+        if asked.current_password != PASSWORD {
+            let wrong = Violation::new("current_password", "wrong", "is not your password");
+            return Err(Problem::validation(vec![wrong]).into());
+        }
+        Ok(Response::new(auth::ChangePasswordResponse {}))
     }
 }
 

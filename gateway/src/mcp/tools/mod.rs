@@ -2,6 +2,7 @@
 
 mod arguments;
 mod databases;
+mod feedback;
 mod files;
 mod folders;
 mod guide;
@@ -51,6 +52,8 @@ impl Hints {
     /// It may ask live providers.
     const SEARCH: Self = Self { open_world: true, ..Self::READ };
     const CREATE: Self = Self { read_only: false, destructive: false, idempotent: false, open_world: false };
+    /// It reaches people outside of the workspace's content, and once is enough.
+    const REPORT: Self = Self { open_world: true, ..Self::CREATE };
     const OVERWRITE: Self = Self { read_only: false, destructive: true, idempotent: true, open_world: false };
 }
 
@@ -76,6 +79,7 @@ static TOOLS: &[&Tool] = &[
     &databases::CREATE_DATABASE_RECORD,
     &databases::UPDATE_DATABASE_RECORD,
     &databases::DELETE_DATABASE_RECORD,
+    &feedback::SUBMIT_FEEDBACK,
 ];
 
 /// The list as clients get it, made once.
@@ -130,7 +134,8 @@ pub(super) async fn call(context: &Context, request: &Request) -> Result<Map<Str
     };
     let arguments = Arguments::prepare(given, request.params.get("_meta"), (tool.input)());
     let answer = (tool.run)(context, arguments).await;
-    Ok(answer.map_or_else(|problem| outcome::refusal(tool, &problem), Outcome::into_result))
+    let step_up = context.step_up.as_deref();
+    Ok(answer.map_or_else(|problem| outcome::refusal(tool, &problem, step_up), Outcome::into_result))
 }
 
 fn unknown(name: &str) -> Failure {

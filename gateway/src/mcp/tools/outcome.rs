@@ -8,6 +8,9 @@ use super::Tool;
 use crate::change;
 use crate::operations::{Page, Written};
 
+/// Where clients look for a challenge inside of a tool's refusal.
+const WWW_AUTHENTICATE: &str = "mcp/www_authenticate";
+
 /// A tool's success.
 #[derive(Debug)]
 pub(super) struct Outcome {
@@ -66,7 +69,7 @@ impl Outcome {
 }
 
 /// A tool's refusal: what failed and why, every problem, and one call to make next.
-pub(super) fn refusal(tool: &Tool, problem: &Problem) -> Map<String, Value> {
+pub(super) fn refusal(tool: &Tool, problem: &Problem, step_up: Option<&str>) -> Map<String, Value> {
     let mut lines = vec![format!("{}: {}", cause(problem.reason), problem.message)];
     if !problem.violations.is_empty() {
         let found = problem.violations.len();
@@ -81,6 +84,9 @@ pub(super) fn refusal(tool: &Tool, problem: &Problem) -> Map<String, Value> {
     let mut result = Map::new();
     result.insert("content".to_owned(), json!([block(&lines.join("\n"))]));
     result.insert("isError".to_owned(), Value::Bool(true));
+    if let Some(challenge) = step_up.filter(|_| problem.reason == Reason::Forbidden) {
+        result.insert("_meta".to_owned(), json!({WWW_AUTHENTICATE: [challenge]}));
+    }
     result
 }
 

@@ -1,0 +1,316 @@
+//! The bytes of an asset, for a person's browser. Anybody may have put anything into it, so nothing in it may run here.
+
+use std::ops::Range;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, State};
+use axum::response::{IntoResponse as _, Response};
+use cairn_chassis::call::Call;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::auth::v1::{GetSessionRequest, Membership};
+use cairn_proto::content::v1 as proto;
+use cairn_proto::content::v1::download_asset_response::Part;
+use cairn_proto::ids::{AssetId, WorkspaceId};
+use futures::TryStreamExt as _;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Answer, answered, present};
+use crate::app::App;
+use crate::auth::{self, SignedIn};
+use crate::error::{self, Error};
+use crate::extract::{PathId, Query};
+use crate::rest::conditional;
+use crate::schema::inputs;
+
+inputs!(ReadAsset);
+
+/// What a browser shows without running anything in it. SVG is a program.
+const SHOWN: [&str; 6] =
+    ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "application/pdf"];
+const PDF: &str = "application/pdf";
+const SANDBOX: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+/// Browsers show no PDF in a sandbox; their viewers keep it apart from the page's origin.
+const PDF_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'";
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// Where the asset is.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ReadAsset {
+    /// One of the person's workspaces; without it, all of them are asked.
+    workspace_id: Option<String>,
+}
+
+/// An asset of one of the signed-in person's workspaces, and a call with their role there.
+#[derive(Debug)]
+pub(super) struct Found {
+    call: Call,
+    asset: proto::Asset,
+}
+
+impl FromRequestParts<App> for Found {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let person = SignedIn::from_request_parts(parts, app).await?;
+        let PathId(id) = PathId::<AssetId>::from_request_parts(parts, app).await?;
+        let Query(query) = Query::<ReadAsset>::from_request_parts(parts, app).await?;
+        let workspaces = match query.workspace_id {
+            Some(text) => text.parse().into_iter().collect(),
+            None => workspaces_of(&person, app).await?,
+        };
+        let secret = auth::session_secret(&parts.headers).unwrap_or_default();
+        for workspace in workspaces {
+            if let Some(found) = find(app, secret, workspace, id, &auth::call_of(parts)).await? {
+                return Ok(found);
+            }
+        }
+        Err(Problem::not_found(format!("no asset {id}")).into())
+    }
+}
+
+async fn workspaces_of(person: &SignedIn, app: &App) -> Result<Vec<WorkspaceId>, Error> {
+    let request = person.call.request(GetSessionRequest {});
+    let session = answered(app.upstreams.sessions().get_session(request).await)?;
+    let id = |membership: Membership| membership.workspace.and_then(|workspace| workspace.id.parse().ok());
+    Ok(session.memberships.into_iter().filter_map(id).collect())
+}
+
+/// `None` when the person is no member there, or there is no such asset: nobody learns which.
+async fn find(
+    app: &App,
+    secret: &str,
+    workspace: WorkspaceId,
+    id: AssetId,
+    call: &Call,
+) -> Result<Option<Found>, Error> {
+    let is_unknown = |problem: &Problem| problem.reason == Reason::NotFound;
+    let identity = match app.exchanges.session_in(secret, workspace, call).await {
+        Err(problem) if is_unknown(&problem) => return Ok(None),
+        identity => identity?,
+    };
+    let call = call.clone().with_identity(&identity);
+    let request = call.request(proto::GetAssetRequest { asset_id: id.to_string() });
+    match app.upstreams.assets().get_asset(request).await.map_err(|status| error::from_upstream(&status)) {
+        Err(problem) if is_unknown(&problem) => Ok(None),
+        answer => Ok(Some(Found { call, asset: present(answer?.into_inner().asset)? })),
+    }
+}
+
+pub(super) async fn content(
+    State(app): State<App>,
+    method: Method,
+    headers: HeaderMap,
+    found: Found,
+) -> Answer {
+    let Found { call, asset } = found;
+    let mut response = Response::new(Body::empty());
+    describe(response.headers_mut(), &asset);
+    if conditional::is_current(&headers, &asset.content_hash) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        return Ok(response);
+    }
+    let size = asset.size_bytes;
+    let range = match wanted(&method, &headers, &asset.content_hash, size) {
+        Wanted::Whole => 0..size,
+        Wanted::Part(range) => {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            let text = format!("bytes {}-{}/{size}", range.start, range.end.saturating_sub(1));
+            set(response.headers_mut(), header::CONTENT_RANGE, &text);
+            range
+        }
+        Wanted::Nothing => {
+            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+            set(response.headers_mut(), header::CONTENT_RANGE, &format!("bytes */{size}"));
+            return Ok(response);
+        }
+    };
+    let length = range.end.saturating_sub(range.start);
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    if method == Method::HEAD {
+        return Ok(response);
+    }
+    *response.body_mut() = download(&app, &call, asset.id, range.start, length).await?;
+    Ok(response.into_response())
+}
+
+/// The bytes as they come; a failure on the way cuts the answer short of its length, so that nobody takes it for whole.
+async fn download(app: &App, call: &Call, id: String, offset: u64, length: u64) -> Result<Body, Error> {
+    let message = proto::DownloadAssetRequest { asset_id: id, offset, length: Some(length) };
+    let mut coming = answered(app.upstreams.assets().download_asset(call.request(message)).await)?;
+    // The asset itself, which is known.
+    coming.message().await.map_err(|status| error::from_upstream(&status))?;
+    let chunks = coming.try_filter_map(async |message| {
+        Ok(match message.part {
+            Some(Part::Bytes(bytes)) => Some(bytes),
+            Some(Part::Asset(_)) | None => None,
+        })
+    });
+    Ok(Body::from_stream(chunks))
+}
+
+fn describe(headers: &mut HeaderMap, asset: &proto::Asset) {
+    let is_shown = SHOWN.contains(&asset.media_type.as_str());
+    set(headers, header::CONTENT_TYPE, &asset.media_type);
+    set(headers, header::CONTENT_DISPOSITION, &disposition(is_shown, &asset.name));
+    let policy = if asset.media_type == PDF { PDF_POLICY } else { SANDBOX };
+    set(headers, header::CONTENT_SECURITY_POLICY, policy);
+    set(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(headers, CROSS_ORIGIN_RESOURCE_POLICY, "same-origin");
+    // A browser may keep it, and asks each time whether the person may still see it.
+    set(headers, header::CACHE_CONTROL, "private, no-cache");
+    set(headers, header::ACCEPT_RANGES, "bytes");
+    if let Some(etag) = conditional::etag(&asset.content_hash) {
+        headers.insert(header::ETAG, etag);
+    }
+}
+
+fn set(headers: &mut HeaderMap, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        headers.insert(name, value);
+    }
+}
+
+/// RFC 6266, with the name once for every client and once in full (RFC 8187).
+fn disposition(is_shown: bool, name: &str) -> String {
+    let kind = if is_shown { "inline" } else { "attachment" };
+    let plain: String = name
+        .chars()
+        .map(|letter| match letter {
+            '"' | '\\' | '%' => '_',
+            ' '..='~' => letter,
+            _ => '_',
+        })
+        .collect();
+    let mut full = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(&byte) {
+            full.push(char::from(byte));
+        } else {
+            full.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    format!("{kind}; filename=\"{plain}\"; filename*=UTF-8''{full}")
+}
+
+/// Which bytes a request wants.
+#[derive(Debug, PartialEq, Eq)]
+enum Wanted {
+    Whole,
+    Part(Range<u64>),
+    /// None that there are.
+    Nothing,
+}
+
+/// Reads `Range` (RFC 9110, section 14.2): one range of bytes of the content that the caller has the beginning of.
+/// Everything else gets the whole, as the RFC allows.
+fn wanted(method: &Method, headers: &HeaderMap, content_hash: &str, size: u64) -> Wanted {
+    if method != Method::GET || !may_be_part(headers, content_hash) {
+        return Wanted::Whole;
+    }
+    let text = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let Some((unit, range)) = text.split_once('=') else { return Wanted::Whole };
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return Wanted::Whole;
+    }
+    let Some((first, last)) = range.trim().split_once('-') else { return Wanted::Whole };
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if last >= first => part(first, last.saturating_add(1).min(size), size),
+        (Some(first), None) if last.is_empty() => part(first, size, size),
+        (None, Some(0)) if first.is_empty() => Wanted::Nothing,
+        (None, Some(suffix)) if first.is_empty() => part(size.saturating_sub(suffix), size, size),
+        _ => Wanted::Whole,
+    }
+}
+
+fn part(start: u64, end: u64, size: u64) -> Wanted {
+    if start < size { Wanted::Part(start..end) } else { Wanted::Nothing }
+}
+
+/// Digits only: `parse` would take a sign.
+fn number(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if digits { Some(text.parse().unwrap_or(u64::MAX)) } else { None }
+}
+
+fn may_be_part(headers: &HeaderMap, content_hash: &str) -> bool {
+    match headers.get(header::IF_RANGE) {
+        None => true,
+        Some(value) => conditional::etag(content_hash).is_some_and(|etag| etag == *value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(range: &str, if_range: Option<&str>) -> Wanted {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::RANGE, range.parse().unwrap());
+        if let Some(tag) = if_range {
+            headers.insert(header::IF_RANGE, tag.parse().unwrap());
+        }
+        wanted(&Method::GET, &headers, "blake3:a", 10)
+    }
+
+    #[test]
+    fn one_range_of_bytes_is_a_part() {
+        assert_eq!(asked("bytes=0-0", None), Wanted::Part(0..1));
+        assert_eq!(asked("BYTES=2-5", None), Wanted::Part(2..6));
+        assert_eq!(asked("bytes=7-", None), Wanted::Part(7..10));
+        assert_eq!(asked("bytes=7-99999999999999999999999", None), Wanted::Part(7..10));
+        assert_eq!(asked("bytes=-3", None), Wanted::Part(7..10));
+        assert_eq!(asked("bytes=-30", None), Wanted::Part(0..10));
+        for beyond in ["bytes=10-", "bytes=10-11", "bytes=-0"] {
+            assert_eq!(asked(beyond, None), Wanted::Nothing, "{beyond}");
+        }
+        for whole in
+            ["bytes=5-2", "bytes=0-1,3-4", "lines=1-2", "bytes", "bytes=", "bytes=-", "bytes=+1-2", "x"]
+        {
+            assert_eq!(asked(whole, None), Wanted::Whole, "{whole}");
+        }
+    }
+
+    #[test]
+    fn a_part_is_of_the_content_that_the_caller_has() {
+        assert_eq!(asked("bytes=1-2", Some("\"blake3:a\"")), Wanted::Part(1..3));
+        for other in ["\"blake3:b\"", "W/\"blake3:a\"", "Sat, 21 Nov 2026 12:00:00 GMT"] {
+            assert_eq!(asked("bytes=1-2", Some(other)), Wanted::Whole, "{other}");
+        }
+        let none = HeaderMap::new();
+        assert_eq!(wanted(&Method::GET, &none, "blake3:a", 10), Wanted::Whole);
+        assert_eq!(wanted(&Method::GET, &none, "blake3:a", 0), Wanted::Whole);
+    }
+
+    #[test]
+    fn a_name_cannot_leave_its_header() {
+        assert_eq!(disposition(true, "a.png"), "inline; filename=\"a.png\"; filename*=UTF-8''a.png");
+        assert_eq!(
+            disposition(false, "a\"; x=\\é%.svg"),
+            "attachment; filename=\"a_; x=___.svg\"; filename*=UTF-8''a%22%3B%20x%3D%5C%C3%A9%25.svg"
+        );
+    }
+
+    #[test]
+    fn only_what_runs_nothing_is_shown() {
+        for (media_type, kind, is_boxed) in [
+            ("image/png", "inline", true),
+            ("application/pdf", "inline", false),
+            ("image/svg+xml", "attachment", true),
+            ("text/html", "attachment", true),
+            ("application/octet-stream", "attachment", true),
+        ] {
+            let asset =
+                proto::Asset { media_type: media_type.into(), name: "a".into(), ..Default::default() };
+            let mut headers = HeaderMap::new();
+            describe(&mut headers, &asset);
+            let text = |name: HeaderName| headers[name].to_str().unwrap().to_owned();
+            assert!(text(header::CONTENT_DISPOSITION).starts_with(kind), "{media_type}");
+            assert_eq!(text(header::CONTENT_SECURITY_POLICY).ends_with("sandbox"), is_boxed, "{media_type}");
+            assert_eq!(text(header::X_CONTENT_TYPE_OPTIONS), "nosniff");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! `/invite`: where the link of an invitation leads. Plain HTML; the one script moves the secret from the address into
+//! the form, and whoever runs no script pastes it there.
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use cairn_chassis::call::Call;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::auth::v1 as proto;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use maud::{DOCTYPE, Markup, html};
+
+use super::session;
+use crate::app::App;
+use crate::auth::{self, SESSION_COOKIE};
+use crate::error::{self, Error};
+use crate::extract::whole_body;
+
+const SCRIPT: &str = include_str!("invite.js");
+const MOST_BYTES: usize = 16 * 1024;
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; \
+     base-uri 'none'",
+);
+
+/// `GET /invite`.
+pub(super) async fn ask() -> Response {
+    code_page(StatusCode::OK, None)
+}
+
+/// `GET /invite/invite.js`.
+pub(super) async fn script() -> Response {
+    let kind = HeaderValue::from_static("text/javascript; charset=utf-8");
+    ([(header::CONTENT_TYPE, kind)], SCRIPT).into_response()
+}
+
+/// What a person sent.
+#[derive(Default)]
+struct Form {
+    secret: String,
+    /// Whether the person has seen what the invitation is for.
+    is_decided: bool,
+    name: String,
+    password: String,
+}
+
+impl Form {
+    fn read(bytes: &[u8]) -> Self {
+        let mut form = Self::default();
+        for (name, value) in form_urlencoded::parse(bytes) {
+            match &*name {
+                "secret" => form.secret = value.trim().to_owned(),
+                "decided" => form.is_decided = true,
+                "name" => form.name = value.into_owned(),
+                "password" => form.password = value.into_owned(),
+                _ => {}
+            }
+        }
+        form
+    }
+}
+
+/// `POST /invite`: shows what the invitation is for, then accepts it.
+pub(super) async fn answer(State(app): State<App>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let bytes = match whole_body(body, MOST_BYTES).await {
+        Ok(bytes) => bytes,
+        Err(error) => return error.into_response(),
+    };
+    let form = Form::read(&bytes);
+    let call = auth::call_of(&parts);
+    let asked = call.request(proto::LookUpInvitationRequest { secret: form.secret.clone() });
+    let offer = match app.upstreams.invitations().look_up_invitation(asked).await {
+        Ok(found) => found.into_inner(),
+        Err(status) => {
+            let problem = error::from_upstream(&status);
+            return code_page(Error::from(problem.clone()).status, Some(&sentence(&problem)));
+        }
+    };
+    let person = person(&app, &parts, &call).await;
+    if !form.is_decided {
+        return offer_page(StatusCode::OK, &form, &offer, person.as_ref(), None);
+    }
+    match accept(&app, &parts, &form, &offer, person.as_ref()).await {
+        Ok(cookie) => done_page(&offer, cookie),
+        Err(problem) => {
+            let status = Error::from(problem.clone()).status;
+            offer_page(status, &form, &offer, person.as_ref(), Some(&sentence(&problem)))
+        }
+    }
+}
+
+/// The signed-in person, if there is one.
+struct Person {
+    email: String,
+    call: Call,
+}
+
+async fn person(app: &App, parts: &Parts, call: &Call) -> Option<Person> {
+    let secret = auth::session_secret(&parts.headers)?;
+    let passport = app.exchanges.session(secret, call).await.ok()?;
+    let call = call.clone().with_identity(&passport.signed);
+    let asked = app.upstreams.sessions().get_session(call.request(proto::GetSessionRequest {})).await;
+    Some(Person { email: asked.ok()?.into_inner().user?.email, call })
+}
+
+/// Accepts as whoever the form or the session says; the cookie is that of a session that was opened on the way.
+async fn accept(
+    app: &App,
+    parts: &Parts,
+    form: &Form,
+    offer: &proto::LookUpInvitationResponse,
+    person: Option<&Person>,
+) -> Result<Option<HeaderValue>, Problem> {
+    let email = invited_email(offer);
+    let call = auth::call_of(parts);
+    if !offer.has_account {
+        let message = proto::AcceptInvitationRequest {
+            secret: form.secret.clone(),
+            name: form.name.clone(),
+            password: form.password.clone(),
+        };
+        let accepted = app.upstreams.invitations().accept_invitation(call.request(message)).await;
+        let opened = accepted.map_err(|status| error::from_upstream(&status))?.into_inner();
+        let lifetime = session::lifetime(app, opened.expires_at.as_ref());
+        return session::cookie(app, &opened.session_secret, lifetime).map(Some).map_err(unwritable);
+    }
+    if let Some(person) = person.filter(|person| person.email == email) {
+        join(app, &person.call, form).await?;
+        return Ok(None);
+    }
+    let opened = session::open(app, parts, email, form.password.clone()).await?;
+    let passport = app.exchanges.session(&opened.session_secret, &call).await?;
+    join(app, &call.with_identity(&passport.signed), form).await?;
+    session::cookie_of(app, &opened).map(Some).map_err(unwritable)
+}
+
+async fn join(app: &App, call: &Call, form: &Form) -> Result<(), Problem> {
+    let message = proto::JoinWorkspaceRequest { secret: form.secret.clone() };
+    let joined = app.upstreams.invitations().join_workspace(call.request(message)).await;
+    joined.map(drop).map_err(|status| error::from_upstream(&status))
+}
+
+fn unwritable(_: Error) -> Problem {
+    Problem::internal(format_args!("the cookie {SESSION_COOKIE} cannot be written"))
+}
+
+fn invited_email(offer: &proto::LookUpInvitationResponse) -> String {
+    offer.invitation.as_ref().map(|invitation| invitation.email.clone()).unwrap_or_default()
+}
+
+/// What a person reads of a problem: every field that is wrong, else what happened.
+fn sentence(problem: &Problem) -> String {
+    if problem.reason == Reason::ValidationError && !problem.violations.is_empty() {
+        let each: Vec<String> = problem
+            .violations
+            .iter()
+            .map(|broken| format!("{} {}.", capital(&broken.path), broken.message))
+            .collect();
+        return each.join(" ");
+    }
+    format!("{}.", capital(&problem.message))
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}
+
+fn code_page(status: StatusCode, problem: Option<&str>) -> Response {
+    let body = html! {
+        h1 { "Join a workspace" }
+        (told(problem))
+        form method="post" action="/invite" {
+            label.label for="secret" { "Invitation code" }
+            span.hint { "What stands behind the # of your link." }
+            input #secret type="password" name="secret" autocomplete="off" required;
+            div.buttons { button.primary type="submit" { "Go on" } }
+        }
+    };
+    page(status, "Join a workspace", &body, problem.is_none())
+}
+
+fn offer_page(
+    status: StatusCode,
+    form: &Form,
+    offer: &proto::LookUpInvitationResponse,
+    person: Option<&Person>,
+    problem: Option<&str>,
+) -> Response {
+    let email = invited_email(offer);
+    let inviter = offer.invitation.as_ref().and_then(|invitation| invitation.inviter.as_ref());
+    let is_signed_in = person.is_some_and(|person| person.email == email);
+    let body = html! {
+        h1 { "Join " (offer.workspace_name) }
+        (told(problem))
+        dl {
+            dt { "Invited by" }
+            dd { @if let Some(inviter) = inviter { (inviter.name) " (" (inviter.email) ")" } }
+            dt { "Your email" }
+            dd { (email) }
+        }
+        form method="post" action="/invite" {
+            input type="hidden" name="secret" value=(form.secret);
+            input type="hidden" name="decided" value="yes";
+            input type="hidden" name="username" value=(email) autocomplete="username";
+            @if !offer.has_account {
+                label.label for="name" { "Your name" }
+                input #name type="text" name="name" value=(form.name) autocomplete="name" required;
+                label.label for="password" { "Choose a password" }
+                input #password type="password" name="password" autocomplete="new-password" minlength="8" required;
+            } @else if !is_signed_in {
+                label.label for="password" { "The password of your account" }
+                input #password type="password" name="password" autocomplete="current-password" required;
+            }
+            div.buttons { button.primary type="submit" { "Join" } }
+        }
+    };
+    page(status, "Join a workspace", &body, false)
+}
+
+fn done_page(offer: &proto::LookUpInvitationResponse, cookie: Option<HeaderValue>) -> Response {
+    let body = html! {
+        h1 { "Welcome to " (offer.workspace_name) }
+        p { "You are a member now, and signed in. The link has done its work and opens nothing any more." }
+    };
+    let mut response = page(StatusCode::OK, "Welcome", &body, false);
+    if let Some(cookie) = cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+fn told(problem: Option<&str>) -> Markup {
+    html! {
+        @if let Some(problem) = problem {
+            div.problem role="alert" { p { (problem) } }
+        }
+    }
+}
+
+fn page(status: StatusCode, title: &str, body: &Markup, reads_address: bool) -> Response {
+    let document = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " – Cairn" }
+                link rel="stylesheet" href="/oauth/style.css";
+            }
+            body {
+                main { (body) }
+                @if reads_address { script src="/invite/invite.js" {} }
+            }
+        }
+    };
+    let mut response = (status, document.into_string()).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    // With `no-referrer`, browsers send `Origin: null` with our own forms, and we refuse those.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    response
+}

@@ -1,0 +1,98 @@
+//! The members of a workspace.
+
+use axum::Json as JsonBody;
+use axum::extract::State;
+use axum::response::IntoResponse as _;
+use cairn_proto::auth::v1 as proto;
+use cairn_proto::auth::v1::add_member_response::Outcome;
+use cairn_proto::ids::{UserId, WorkspaceId};
+use http::StatusCode;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Answer, answered, present};
+use crate::app::App;
+use crate::auth::SignedIn;
+use crate::extract::{Json, PathId, PathIds};
+use crate::records::{AddedMember, Invitation, Role, WorkspaceMember};
+use crate::schema::inputs;
+
+inputs!(AddMember, UpdateMember);
+
+/// Somebody who is to belong to the workspace.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AddMember {
+    #[schema(min_length = 3, max_length = 320)]
+    email: String,
+    role: Role,
+}
+
+/// A member's new role.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpdateMember {
+    role: Role,
+}
+
+pub(super) async fn list(
+    State(app): State<App>,
+    person: SignedIn,
+    PathId(workspace): PathId<WorkspaceId>,
+) -> Answer {
+    let message = person.call.request(proto::ListMembersRequest { workspace_id: workspace.to_string() });
+    let listed = answered(app.upstreams.members().list_members(message).await)?;
+    let members: Vec<WorkspaceMember> = listed.members.into_iter().map(Into::into).collect();
+    Ok(JsonBody(members).into_response())
+}
+
+/// Adds the person with that email; an email that nobody has an account with gets a one-time link.
+pub(super) async fn add(
+    State(app): State<App>,
+    person: SignedIn,
+    PathId(workspace): PathId<WorkspaceId>,
+    Json(input): Json<AddMember>,
+) -> Answer {
+    let message = person.call.request(proto::AddMemberRequest {
+        workspace_id: workspace.to_string(),
+        email: input.email,
+        role: proto::Role::from(input.role).into(),
+    });
+    let added = answered(app.upstreams.members().add_member(message).await)?;
+    let record = match present(added.outcome)? {
+        Outcome::Member(member) => AddedMember::Member(member.into()),
+        Outcome::Invited(invited) => {
+            let invitation = Invitation::from(present(invited.invitation)?);
+            AddedMember::Invitation(invitation.with_link(&invited.secret, &app.links))
+        }
+    };
+    Ok((StatusCode::CREATED, JsonBody(record)).into_response())
+}
+
+pub(super) async fn update(
+    State(app): State<App>,
+    person: SignedIn,
+    PathIds(workspace, member): PathIds<WorkspaceId, UserId>,
+    Json(input): Json<UpdateMember>,
+) -> Answer {
+    let message = person.call.request(proto::UpdateMemberRequest {
+        workspace_id: workspace.to_string(),
+        user_id: member.to_string(),
+        role: proto::Role::from(input.role).into(),
+    });
+    let updated = answered(app.upstreams.members().update_member(message).await)?;
+    Ok(JsonBody(WorkspaceMember::from(present(updated.member)?)).into_response())
+}
+
+pub(super) async fn remove(
+    State(app): State<App>,
+    person: SignedIn,
+    PathIds(workspace, member): PathIds<WorkspaceId, UserId>,
+) -> Answer {
+    let message = person.call.request(proto::RemoveMemberRequest {
+        workspace_id: workspace.to_string(),
+        user_id: member.to_string(),
+    });
+    answered(app.upstreams.members().remove_member(message).await)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

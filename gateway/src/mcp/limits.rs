@@ -1,0 +1,122 @@
+//! What a body counts, and how a refusal is told: SDKs show the message of a JSON-RPC error that bears the request's
+//! id, and of nothing else.
+
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, HeaderValue, header};
+use serde_json::{Value, json};
+
+use super::reply::{Failure, Reply, failure_message};
+use super::{LONGEST_BATCH, era};
+use crate::rate_limit::{Refusal, Standing};
+
+/// What counts (spec 8); everything else is free.
+const COUNTED: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
+
+/// How many requests a body asks for that count. What is refused as a whole before anything runs asks for none.
+pub(super) fn units(headers: &HeaderMap, body: &Value) -> u32 {
+    let Value::Array(members) = body else { return u32::from(counts(body)) };
+    if members.len() > LONGEST_BATCH || era::allow_batch(headers).is_err() {
+        return 0;
+    }
+    u32::try_from(members.iter().filter(|member| counts(member)).count()).unwrap_or(u32::MAX)
+}
+
+/// A notification asks for nothing.
+fn counts(message: &Value) -> bool {
+    let method = message.get("method").and_then(Value::as_str);
+    message.get("id").is_some() && method.is_some_and(|method| COUNTED.contains(&method))
+}
+
+/// The answer to a body that the limits do not let in: an error for each of its requests.
+pub(super) fn refuse(refusal: Refusal, body: &Value) -> Response {
+    let failure = || match refusal {
+        Refusal::Exhausted { standing, .. } => Failure::rate_limited(refusal.to_string(), details(standing)),
+        Refusal::TooLarge { .. } => Failure::invalid_request(refusal.to_string()),
+    };
+    let status = failure().status;
+    let answer = match body.as_array() {
+        Some(members) => {
+            let asked = members.iter().filter_map(request_id);
+            Value::Array(asked.map(|id| failure_message(id, failure())).collect())
+        }
+        None => failure_message(request_id(body).unwrap_or_default(), failure()),
+    };
+    let mut response = Reply { status, body: Some(answer) }.into_response();
+    if let Refusal::Exhausted { standing, .. } = refusal {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(standing.resets_in));
+    }
+    response
+}
+
+fn request_id(message: &Value) -> Option<Value> {
+    message.get("id").filter(|id| id.is_string() || id.is_number()).cloned()
+}
+
+fn details(standing: Standing) -> Value {
+    json!({
+        "retryAfterSeconds": standing.resets_in,
+        "limit": standing.limit,
+        "remaining": standing.remaining,
+        "window": standing.window.as_str(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    fn call(id: u32) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "x"}})
+    }
+
+    #[test]
+    fn only_what_reads_or_acts_counts() {
+        let none = HeaderMap::new();
+        assert_eq!(units(&none, &call(1)), 1);
+        for free in [
+            "initialize",
+            "ping",
+            "tools/list",
+            "server/discover",
+            "skills/list",
+            "notifications/initialized",
+        ] {
+            assert_eq!(units(&none, &json!({"jsonrpc": "2.0", "id": 1, "method": free})), 0, "{free}");
+        }
+        let notification = json!({"jsonrpc": "2.0", "method": "tools/call"});
+        let mixed = json!([
+            call(1),
+            notification,
+            {"jsonrpc": "2.0", "id": 2, "method": "resources/read"},
+            {"jsonrpc": "2.0", "id": 3, "method": "tools/list"},
+            5,
+            {"jsonrpc": "2.0", "id": 4, "method": "prompts/get"},
+        ]);
+        assert_eq!(units(&none, &mixed), 3);
+        assert_eq!(units(&none, &json!([])), 0);
+        assert_eq!(units(&none, &json!("tools/call")), 0);
+    }
+
+    #[test]
+    fn what_runs_nothing_counts_nothing() {
+        let long: Vec<Value> = (0..=LONGEST_BATCH).map(|_| call(1)).collect();
+        assert_eq!(units(&HeaderMap::new(), &Value::Array(long)), 0);
+        let modern: HeaderMap =
+            [(http::HeaderName::from_static("mcp-protocol-version"), HeaderValue::from_static("2026-07-28"))]
+                .into_iter()
+                .collect();
+        assert_eq!(units(&modern, &json!([call(1)])), 0);
+    }
+
+    #[test]
+    fn every_request_of_a_batch_learns_when_to_come_back() {
+        let standing =
+            Standing { window: crate::rate_limit::Window::Minute, limit: 5, remaining: 1, resets_in: 12 };
+        let refusal = Refusal::Exhausted { plan: "free", units: 2, standing };
+        let response = refuse(refusal, &json!([call(1), call(2), {"jsonrpc": "2.0", "method": "x"}]));
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.headers()["retry-after"], "12");
+    }
+}

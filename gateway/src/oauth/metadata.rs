@@ -1,0 +1,60 @@
+//! What clients read before anything else: RFC 9728 and RFC 8414.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use cairn_chassis::identity::Permission;
+use http::{HeaderMap, HeaderValue, header};
+use serde_json::{Value, json};
+
+use super::refusal::Refusal;
+use super::{ENDPOINT, base_url};
+use crate::app::App;
+
+/// Short, so that a moved deployment is found again.
+const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
+
+/// The endpoint, and who gives tokens for it.
+pub(super) async fn resource(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
+    let base = base_url(&app, &headers).ok_or_else(Refusal::no_address)?;
+    Ok(document(json!({
+        "resource": format!("{base}{ENDPOINT}"),
+        "authorization_servers": [base],
+        "scopes_supported": scopes(),
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Cairn",
+        "resource_documentation": format!("{base}/api/docs/swagger"),
+    })))
+}
+
+/// The authorization server. The issuer is spelled as in [`resource`]: clients compare the texts.
+pub(super) async fn server(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
+    let base = base_url(&app, &headers).ok_or_else(Refusal::no_address)?;
+    let methods = ["none", "client_secret_post", "client_secret_basic"];
+    Ok(document(json!({
+        "issuer": base,
+        "authorization_endpoint": format!("{base}/oauth/authorize"),
+        "token_endpoint": format!("{base}/oauth/token"),
+        "registration_endpoint": format!("{base}/oauth/register"),
+        "revocation_endpoint": format!("{base}/oauth/revoke"),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_methods_supported": methods,
+        "scopes_supported": scopes(),
+        "client_id_metadata_document_supported": true,
+        "authorization_response_iss_parameter_supported": true,
+    })))
+}
+
+fn scopes() -> [&'static str; 3] {
+    Permission::ALL.map(Permission::as_str)
+}
+
+/// The issuer may follow the `Host`.
+fn document(value: Value) -> Response {
+    let vary = HeaderValue::from_static("Host");
+    ([(header::CACHE_CONTROL, KEPT), (header::VARY, vary)], Json(value)).into_response()
+}

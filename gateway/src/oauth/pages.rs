@@ -1,0 +1,267 @@
+//! The pages that ask a person: plain HTML that needs no script. The templates escape whatever is put into them.
+
+use axum::response::{IntoResponse as _, Response};
+use cairn_proto::auth::v1 as proto;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use maud::{DOCTYPE, Markup, html};
+
+use super::redirect::form_target;
+use super::refusal::{Refusal, not_kept};
+
+const STYLE: &str = include_str!("style.css");
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+
+/// The permissions with their names in scopes, and what a person reads.
+const PERMISSIONS: [(proto::Permission, &str, &str, &str); 3] = [
+    (
+        proto::Permission::Read,
+        "read",
+        "Read",
+        "Search and read files, memories, databases and connected sources.",
+    ),
+    (proto::Permission::Write, "write", "Write", "Create and change files, folders, memories and records."),
+    (proto::Permission::Delete, "delete", "Delete", "Move things to trash, and remove members of memories."),
+];
+
+/// The name of a permission in a scope.
+pub(super) fn scope_name(permission: proto::Permission) -> Option<&'static str> {
+    PERMISSIONS.into_iter().find(|(of, ..)| *of == permission).map(|(_, name, ..)| name)
+}
+
+/// The permission with that name.
+pub(super) fn permission_of(name: &str) -> Option<proto::Permission> {
+    PERMISSIONS.into_iter().find(|(_, of, ..)| *of == name).map(|(permission, ..)| permission)
+}
+
+/// `GET /oauth/style.css`.
+pub(super) async fn style() -> Response {
+    let kept = HeaderValue::from_static("public, max-age=3600");
+    let kind = HeaderValue::from_static("text/css; charset=utf-8");
+    ([(header::CACHE_CONTROL, kept), (header::CONTENT_TYPE, kind)], STYLE).into_response()
+}
+
+/// Who are you?
+#[derive(Debug, Default)]
+pub(super) struct SignInPage {
+    /// The authorization request that waits.
+    pub(super) request: String,
+    /// The client's name, its host, and its redirect URI, once they are known.
+    pub(super) client: Option<(String, String, String)>,
+    pub(super) email: String,
+    pub(super) problem: Option<String>,
+}
+
+impl SignInPage {
+    pub(super) fn render(&self) -> Response {
+        let problem = self.problem.as_deref().map(|message| ("email", message));
+        let body = html! {
+            h1 { "Sign in to Cairn" }
+            @if let Some((name, host, _)) = &self.client {
+                p { strong { (name) } " (" (host) ") asks for access to a workspace of yours. Sign in to decide." }
+            } @else {
+                p { "An app asks for access to a workspace of yours. Sign in to see which, and to decide." }
+            }
+            (problem_summary(problem))
+            form method="post" action="/oauth/sign-in" {
+                input type="hidden" name="request" value=(self.request);
+                label.label for="email" { "Email" }
+                input #email type="email" name="email" value=(self.email) autocomplete="username" required
+                    aria-invalid=[problem.map(|_| "true")] aria-describedby=[problem.map(|_| "problem")];
+                label.label for="password" { "Password" }
+                input #password type="password" name="password" autocomplete="current-password" required;
+                div.buttons { button.primary type="submit" { "Sign in" } }
+            }
+        };
+        let status = if self.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+        let target = self.client.as_ref().map(|(_, _, uri)| form_target(uri));
+        page(status, "Sign in", problem.is_some(), &body, target.as_deref())
+    }
+}
+
+/// A workspace to choose.
+#[derive(Debug)]
+pub(super) struct Choice {
+    id: String,
+    name: String,
+    role: &'static str,
+    is_chosen: bool,
+}
+
+impl Choice {
+    pub(super) fn read(membership: proto::Membership, chosen: Option<&str>) -> Option<Self> {
+        let role = match membership.role() {
+            proto::Role::Owner => "owner: read, write, delete",
+            proto::Role::Admin => "admin: read, write, delete",
+            proto::Role::Editor => "editor: read, write, delete",
+            proto::Role::Contributor => "contributor: read, write",
+            proto::Role::Viewer => "viewer: read",
+            proto::Role::Unspecified => "member",
+        };
+        let workspace = membership.workspace?;
+        let is_chosen = chosen == Some(workspace.id.as_str());
+        Some(Self { id: workspace.id, name: workspace.name, role, is_chosen })
+    }
+}
+
+/// What is it to be allowed?
+#[derive(Debug)]
+pub(super) struct ConsentPage {
+    pub(super) request: String,
+    pub(super) csrf: String,
+    pub(super) email: String,
+    pub(super) client: String,
+    pub(super) redirect_uri: String,
+    pub(super) redirect_host: String,
+    pub(super) is_loopback: bool,
+    pub(super) workspaces: Vec<Choice>,
+    /// Those that the client asks for, and whether each is chosen.
+    pub(super) permissions: Vec<(proto::Permission, bool)>,
+    /// The field that has to be put right, and how.
+    pub(super) problem: Option<(&'static str, String)>,
+}
+
+impl ConsentPage {
+    pub(super) fn render(&self) -> Response {
+        let problem = self.problem.as_ref().map(|(field, message)| (*field, message.as_str()));
+        let body = html! {
+            h1 { "Allow " (self.client) " to use Cairn?" }
+            form.account method="post" action="/oauth/sign-out" {
+                input type="hidden" name="request" value=(self.request);
+                span { "Signed in as " (self.email) }
+                button.link type="submit" { "Use another account" }
+            }
+            dl {
+                dt { "App" }
+                dd { (self.client) }
+                dt { "Your answer goes to" }
+                dd { (self.redirect_host) }
+            }
+            @if self.is_loopback {
+                p.notice {
+                    "This app runs on your own computer, where any program may call itself by this name. "
+                    "Go on only if you started it yourself just now."
+                }
+            }
+            (problem_summary(problem))
+            form method="post" action="/oauth/authorize" {
+                input type="hidden" name="request" value=(self.request);
+                input type="hidden" name="csrf" value=(self.csrf);
+                @if self.workspaces.is_empty() {
+                    p.notice { "You belong to no workspace, so there is nothing that you could allow." }
+                } @else {
+                    (self.choices(problem))
+                }
+                div.buttons {
+                    @if !self.workspaces.is_empty() {
+                        button.primary type="submit" name="decision" value="allow" { "Allow" }
+                    }
+                    button type="submit" name="decision" value="deny" formnovalidate { "Deny" }
+                }
+            }
+        };
+        let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+        page(status, "Allow access", problem.is_some(), &body, Some(&form_target(&self.redirect_uri)))
+    }
+
+    fn choices(&self, problem: Option<(&str, &str)>) -> Markup {
+        let marks = |field| problem.filter(|(of, _)| *of == field).map(|_| "problem");
+        html! {
+            label.label for="workspace" { "Workspace" }
+            select #workspace name="workspace" required aria-describedby=[marks("workspace")] {
+                @for choice in &self.workspaces {
+                    option value=(choice.id) selected[choice.is_chosen] { (choice.name) " (" (choice.role) ")" }
+                }
+            }
+            fieldset #permissions aria-describedby=[marks("permissions")] {
+                legend { "It may" }
+                @for (name, title, explained, is_chosen) in self.options() {
+                    div.option {
+                        input id={ "permission-" (name) } type="checkbox" name="permission" value=(name)
+                            checked[is_chosen] aria-describedby={ "about-" (name) };
+                        div {
+                            label for={ "permission-" (name) } { (title) }
+                            span.hint id={ "about-" (name) } { (explained) }
+                        }
+                    }
+                }
+            }
+            p.hint {
+                "It can never do more than your own role in the workspace allows, now or later. "
+                "You can end this in the console at any time."
+            }
+        }
+    }
+
+    fn options(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static str, bool)> {
+        PERMISSIONS.into_iter().filter_map(|(permission, name, title, explained)| {
+            let wanted = self.permissions.iter().find(|(of, _)| *of == permission);
+            wanted.map(|(_, is_chosen)| (name, title, explained, *is_chosen))
+        })
+    }
+}
+
+/// What cannot be sent to a client: the client, or where its answers go, is in doubt.
+pub(super) fn failure(refusal: &Refusal) -> Response {
+    let body = html! {
+        h1 { "This request cannot be answered" }
+        div.problem role="alert" { p { (refusal.description) } }
+        p { "Nothing was allowed. Go back to the app that sent you here and connect it again." }
+        p.hint { "Error: " (refusal.error) }
+    };
+    // The status of a program's client would ask the browser for a password.
+    let status =
+        if refusal.status == StatusCode::UNAUTHORIZED { StatusCode::BAD_REQUEST } else { refusal.status };
+    page(status, "This request cannot be answered", true, &body, None)
+}
+
+fn problem_summary(problem: Option<(&str, &str)>) -> Markup {
+    html! {
+        @if let Some((field, message)) = problem {
+            div #problem .problem role="alert" { p { a href={ "#" (field) } { (message) } } }
+        }
+    }
+}
+
+fn page(
+    status: StatusCode,
+    title: &str,
+    is_problem: bool,
+    body: &Markup,
+    form_target: Option<&str>,
+) -> Response {
+    let document = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { @if is_problem { "Error: " } (title) " – Cairn" }
+                link rel="stylesheet" href="/oauth/style.css";
+            }
+            body { main { (body) } }
+        }
+    };
+    let html = HeaderValue::from_static("text/html; charset=utf-8");
+    let mut response = (status, [(header::CONTENT_TYPE, html)], document.into_string()).into_response();
+    guard(response.headers_mut(), form_target);
+    response
+}
+
+/// Nothing is loaded but the style, nothing is framed, nothing is kept.
+fn guard(headers: &mut HeaderMap, form_target: Option<&str>) {
+    not_kept(headers);
+    // Browsers hold the redirect after a form to the policy of the page with the form.
+    let policy = format!(
+        "default-src 'none'; style-src 'self'; form-action 'self' {}; frame-ancestors 'none'; base-uri 'none'",
+        form_target.unwrap_or_default()
+    );
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    // With `no-referrer`, browsers send `Origin: null` with our own forms, and we refuse those.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    // Clients open the page in a window and wait for it to come back to them.
+    headers.insert(OPENER_POLICY, HeaderValue::from_static("unsafe-none"));
+}

@@ -1,0 +1,99 @@
+//! Answers that go to the client through the person's browser.
+
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderValue, StatusCode, header};
+
+use super::pages;
+use super::refusal::{Refusal, not_kept};
+
+/// Where an answer goes, and what goes with every one: `state` as it came, and who answers (RFC 9207).
+#[derive(Debug, Clone)]
+pub(super) struct Redirect {
+    pub(super) uri: String,
+    pub(super) state: Option<String>,
+    pub(super) issuer: String,
+}
+
+impl Redirect {
+    /// The person said yes.
+    pub(super) fn with_code(&self, code: &str) -> Response {
+        self.to(&[("code", code)])
+    }
+
+    /// The person said no, or the request was wrong.
+    pub(super) fn with_error(&self, error: &str, description: &str) -> Response {
+        self.to(&[("error", error), ("error_description", description)])
+    }
+
+    fn to(&self, answer: &[(&str, &str)]) -> Response {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(answer);
+        if let Some(state) = &self.state {
+            query.append_pair("state", state);
+        }
+        query.append_pair("iss", &self.issuer);
+        let separator = if self.uri.contains('?') { '&' } else { '?' };
+        see_other(&format!("{}{separator}{}", self.uri, query.finish()))
+    }
+}
+
+/// Goes on with GET.
+pub(super) fn see_other(address: &str) -> Response {
+    let Ok(location) = HeaderValue::from_str(address) else {
+        return pages::failure(&Refusal::invalid_request("the redirect URI cannot be sent in a header"));
+    };
+    let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response();
+    not_kept(response.headers_mut());
+    response
+}
+
+/// What a form's answer may be redirected to, for the policy of the page with the form: browsers hold redirects to it.
+pub(super) fn form_target(uri: &str) -> String {
+    let scheme = uri.split(':').next().unwrap_or_default();
+    if !matches!(scheme, "https" | "http") {
+        return format!("{scheme}:");
+    }
+    let after_scheme = uri.get(scheme.len() + 3..).unwrap_or_default();
+    let authority = after_scheme.split(['/', '?']).next().unwrap_or_default();
+    // A policy has no form for an IPv6 address.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
+    if !authority.is_empty() && authority.bytes().all(is_plain) {
+        return format!("{scheme}://{authority}");
+    }
+    format!("{scheme}:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_keeps_the_query_that_the_client_registered() {
+        let location = |uri: &str| {
+            let redirect = Redirect {
+                uri: uri.to_owned(),
+                state: Some("a b&c".to_owned()),
+                issuer: "https://cairn.example".to_owned(),
+            };
+            redirect.with_code("x").headers()[header::LOCATION].to_str().unwrap().to_owned()
+        };
+        let tail = "code=x&state=a+b%26c&iss=https%3A%2F%2Fcairn.example";
+        assert_eq!(location("https://tools.example/cb"), format!("https://tools.example/cb?{tail}"));
+        assert_eq!(location("https://tools.example/cb?a=1"), format!("https://tools.example/cb?a=1&{tail}"));
+        assert_eq!(location("cursor://a.b/cb"), format!("cursor://a.b/cb?{tail}"));
+    }
+
+    #[test]
+    fn a_form_may_lead_to_the_client_and_nowhere_else() {
+        for (uri, expected) in [
+            ("https://tools.example/cb?a=1", "https://tools.example"),
+            ("http://127.0.0.1:33418/", "http://127.0.0.1:33418"),
+            ("http://[::1]:33418/", "http:"),
+            ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor:"),
+            ("com.example.app:/callback", "com.example.app:"),
+            ("https://a;b/", "https:"),
+        ] {
+            assert_eq!(form_target(uri), expected);
+        }
+    }
+}

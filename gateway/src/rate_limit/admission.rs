@@ -1,0 +1,301 @@
+//! Whose window a request counts in, how large that is, and what a caller reads when it is full.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::clock::{Clock, Timestamp};
+use cairn_chassis::identity::Identity;
+use cairn_chassis::status::{Problem, Reason};
+use http::request::Parts;
+use quick_cache::sync::Cache;
+
+use super::layer::note;
+use super::limiter::Limiter;
+use super::plans::Plans;
+use super::redis::Redis;
+use super::source::TrustedProxies;
+use super::{Counted, Key, Quota, RateLimiter, Standing, Window};
+use crate::error::Error;
+use crate::{Config, ConfigError};
+
+/// Tokens that open nothing, for each source address (contract).
+const INVALID_TOKENS: Quota = Quota::new(Some(30), None, None);
+/// Exports of public memories without a token, for each source address.
+const PUBLIC_READS: Quota = Quota::new(Some(60), None, None);
+/// Registrations of OAuth clients, which anybody may make, for each source address. Hosted agents share few addresses.
+const REGISTRATIONS: Quota = Quota::new(Some(120), Some(1_000), Some(5_000));
+/// Addresses whose window is full are remembered, at most so many.
+const BLOCKED_ADDRESSES: usize = 65_536;
+
+/// Units that tokens asked for.
+const UNITS: &str = "rate_limit_units_total";
+/// What was refused, by what was full.
+const REFUSALS: &str = "rate_limit_refusals_total";
+
+/// The limits of this deployment.
+pub(crate) struct Limits {
+    pub(super) limiter: Limiter,
+    plans: Plans,
+    proxies: TrustedProxies,
+    clock: Arc<dyn Clock>,
+    /// Until when an address needs not be asked about.
+    blocked: Cache<IpAddr, Timestamp>,
+}
+
+impl fmt::Debug for Limits {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Limits").field("limiter", &self.limiter).finish_non_exhaustive()
+    }
+}
+
+/// Why a request of a token is not let in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Refusal {
+    /// A window has no room for it.
+    Exhausted { plan: &'static str, units: u32, standing: Standing },
+    /// No window ever has room for that much at once.
+    TooLarge { plan: &'static str, units: u32, window: Window, limit: u32 },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exhausted { plan, units, standing: Standing { window, limit, remaining, resets_in } } => {
+                write!(
+                    formatter,
+                    "rate limit: the plan '{plan}' allows a token {limit} requests in a {}, {remaining} are left and \
+                 this needs {units}; retry after {resets_in} s",
+                    window.as_str()
+                )
+            }
+            Self::TooLarge { plan, units, window, limit } => write!(
+                formatter,
+                "this batch counts as {units} requests and the plan '{plan}' allows a token {limit} in a {}: it can \
+                 never pass; send smaller batches",
+                window.as_str()
+            ),
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        let wait = match refusal {
+            Refusal::Exhausted { standing, .. } => Some(standing.wait()),
+            Refusal::TooLarge { .. } => None,
+        };
+        limited(refusal.to_string(), wait).into()
+    }
+}
+
+pub(super) fn limited(message: String, retry_after: Option<Duration>) -> Problem {
+    Problem { retry_after, ..Problem::new(Reason::RateLimited, message) }
+}
+
+pub(super) fn count_refusal(of: &'static str, standing: Standing) {
+    metrics::counter!(REFUSALS, "of" => of, "window" => standing.window.as_str()).increment(1);
+}
+
+impl Limits {
+    /// The limits as configured.
+    pub(crate) fn new(config: &Config, clock: Arc<dyn Clock>) -> Result<Self, ConfigError> {
+        let redis = config.redis.as_ref().map(|url| Redis::new(url, config.redis_timeout)).transpose()?;
+        let shared = redis.map(|redis| Arc::new(redis) as Arc<dyn RateLimiter>);
+        Ok(Self {
+            limiter: Limiter::new(shared, Arc::clone(&clock)),
+            plans: config.plans.as_deref().map_or_else(|| Ok(Plans::default()), Plans::read)?,
+            proxies: TrustedProxies::new(&config.trusted_proxies)?,
+            clock,
+            blocked: Cache::new(BLOCKED_ADDRESSES),
+        })
+    }
+
+    /// What is left of them when the configuration is wrong.
+    pub(crate) fn fallback(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            limiter: Limiter::new(None, Arc::clone(&clock)),
+            plans: Plans::default(),
+            proxies: TrustedProxies::default(),
+            clock,
+            blocked: Cache::new(BLOCKED_ADDRESSES),
+        }
+    }
+
+    /// The address that a request counts for.
+    pub(crate) fn source(&self, parts: &Parts) -> IpAddr {
+        self.proxies.source(parts)
+    }
+
+    /// Takes what a request counts from the windows of its token or grant, all of it or nothing.
+    pub(crate) async fn admit(&self, parts: &Parts, caller: &Identity, units: u32) -> Result<(), Refusal> {
+        let (plan, quota) = self.plans.of(caller.plan.as_deref());
+        let key = Key::new(caller.principal.kind.as_str(), &caller.principal.id);
+        if let Some((window, limit)) = quota.smallest().filter(|(_, limit)| *limit < units) {
+            note(&parts.extensions, self.limiter.take(&key, quota, 0).await.tightest());
+            return Err(Refusal::TooLarge { plan, units, window, limit });
+        }
+        let counted = self.limiter.take(&key, quota, units).await;
+        let tightest = counted.tightest();
+        note(&parts.extensions, tightest);
+        let outcome = if counted.admitted { "admitted" } else { "refused" };
+        metrics::counter!(UNITS, "plan" => plan, "outcome" => outcome).increment(u64::from(units));
+        match tightest.filter(|_| !counted.admitted) {
+            None => Ok(()),
+            Some(standing) => {
+                count_refusal("token", standing);
+                Err(Refusal::Exhausted { plan, units, standing })
+            }
+        }
+    }
+
+    /// What to answer to a token that opens nothing: why, or that its address sends too many of them.
+    pub(crate) async fn invalid_token(&self, parts: &Parts, why: Problem) -> Problem {
+        let source = self.source(parts);
+        let counted = self.limiter.take(&invalid_tokens_of(source), INVALID_TOKENS, 1).await;
+        let Some(standing) = counted.tightest() else { return why };
+        note(&parts.extensions, Some(standing));
+        if standing.remaining == 0 {
+            self.blocked.insert(source, self.clock.now().plus(standing.wait()));
+        }
+        if counted.admitted { why } else { too_many_invalid_tokens(standing) }
+    }
+
+    /// Refuses an address that has sent too many invalid tokens, before anybody is asked about the next one.
+    pub(crate) fn check_address(&self, parts: &Parts) -> Result<(), Problem> {
+        let Some(until) = self.blocked.get(&self.source(parts)) else { return Ok(()) };
+        let left = until.since(self.clock.now());
+        let Some((window, limit)) = INVALID_TOKENS.smallest().filter(|_| !left.is_zero()) else {
+            return Ok(());
+        };
+        let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+        let resets_in = u32::try_from(seconds).unwrap_or(u32::MAX);
+        let standing = Standing { window, limit, remaining: 0, resets_in };
+        note(&parts.extensions, Some(standing));
+        Err(too_many_invalid_tokens(standing))
+    }
+
+    /// Counts a read that needs no token.
+    pub(crate) async fn public_read(&self, parts: &Parts) -> Result<(), Problem> {
+        let counted = self.limiter.take(&Key::new("public", self.source(parts)), PUBLIC_READS, 1).await;
+        let tightest = counted.tightest();
+        note(&parts.extensions, tightest);
+        let Some(standing) = tightest.filter(|_| !counted.admitted) else { return Ok(()) };
+        count_refusal("public", standing);
+        let message = format!(
+            "without a token an address may ask for {} exports in a minute; retry after {} s, or send a token",
+            standing.limit, standing.resets_in
+        );
+        Err(limited(message, Some(standing.wait())))
+    }
+
+    /// Counts a registration of an OAuth client.
+    pub(crate) async fn registration(&self, parts: &Parts) -> Result<(), Problem> {
+        let counted =
+            self.limiter.take(&Key::new("registration", self.source(parts)), REGISTRATIONS, 1).await;
+        let Some(standing) = counted.tightest().filter(|_| !counted.admitted) else { return Ok(()) };
+        count_refusal("registration", standing);
+        let message = format!(
+            "an address may register {} clients in a {}; retry after {} s, or use one that is registered",
+            standing.limit,
+            standing.window.as_str(),
+            standing.resets_in
+        );
+        Err(limited(message, Some(standing.wait())))
+    }
+
+    /// How the window of invalid tokens stands for an address; nothing is counted.
+    pub(super) async fn address_window(&self, source: IpAddr) -> Counted {
+        self.limiter.take(&invalid_tokens_of(source), INVALID_TOKENS, 0).await
+    }
+}
+
+fn invalid_tokens_of(source: IpAddr) -> Key {
+    Key::new("address", source)
+}
+
+fn too_many_invalid_tokens(standing: Standing) -> Problem {
+    count_refusal("address", standing);
+    let message = format!(
+        "too many invalid tokens from this address: {} are allowed in a minute; correct the token, and retry after {} s",
+        standing.limit, standing.resets_in
+    );
+    limited(message, Some(standing.wait()))
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::clock::ManualClock;
+    use cairn_chassis::identity::{Permission, Scope};
+    use cairn_chassis::testing::identity::Issuer;
+
+    use super::*;
+
+    fn limits(plans: &str) -> (Limits, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        let config = Config { plans: Some(plans.to_owned()), ..Config::default() };
+        (Limits::new(&config, shared).unwrap(), clock)
+    }
+
+    fn parts() -> Parts {
+        http::Request::get("/").body(()).unwrap().into_parts().0
+    }
+
+    fn caller(id: &str, plan: &str) -> Identity {
+        let workspace = "0199c0de-0000-7000-8000-0000000000a1".parse().unwrap();
+        let mut caller = Issuer::new().unwrap().token(workspace, &Permission::ALL, Scope::All);
+        caller.principal.id = id.to_owned();
+        caller.plan = Some(plan.to_owned());
+        caller
+    }
+
+    #[tokio::test]
+    async fn a_token_has_the_windows_of_its_plan() {
+        let (limits, clock) = limits(r#"{"free": {"minute": 2, "hour": 3, "day": null}}"#);
+        let (parts, free) = (parts(), caller("a", "free"));
+        limits.admit(&parts, &free, 2).await.unwrap();
+        let refusal = limits.admit(&parts, &free, 1).await.unwrap_err();
+        assert!(
+            matches!(refusal, Refusal::Exhausted { plan: "free", standing, .. } if standing.window == Window::Minute)
+        );
+        let error = Error::from(refusal);
+        assert_eq!((error.status.as_u16(), error.code), (429, "RATE_LIMITED"));
+        assert_eq!(error.retry_after, Some(Duration::from_secs(60)));
+        limits.admit(&parts, &caller("b", "free"), 2).await.unwrap();
+        limits.admit(&parts, &caller("c", "pro"), 50).await.unwrap();
+        clock.advance(Duration::from_secs(60));
+        limits.admit(&parts, &free, 1).await.unwrap();
+        let refusal = limits.admit(&parts, &free, 1).await.unwrap_err();
+        assert!(matches!(refusal, Refusal::Exhausted { standing, .. } if standing.window == Window::Hour));
+    }
+
+    #[tokio::test]
+    async fn what_never_fits_is_told_so_and_takes_nothing() {
+        let (limits, _) = limits(r#"{"free": {"minute": 5}}"#);
+        let refusal = limits.admit(&parts(), &caller("a", "free"), 6).await.unwrap_err();
+        assert!(matches!(refusal, Refusal::TooLarge { limit: 5, .. }), "{refusal}");
+        limits.admit(&parts(), &caller("a", "free"), 5).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn thirty_invalid_tokens_a_minute_and_then_nobody_is_asked() {
+        let (limits, clock) = limits("{}");
+        let parts = parts();
+        for number in 1..=30 {
+            assert!(limits.check_address(&parts).is_ok(), "number {number}");
+            let said = limits.invalid_token(&parts, Problem::unauthorized("no")).await;
+            assert_eq!(said.reason, Reason::Unauthorized, "number {number}");
+        }
+        let refused = limits.check_address(&parts).unwrap_err();
+        assert_eq!(
+            (refused.reason, refused.retry_after),
+            (Reason::RateLimited, Some(Duration::from_secs(60)))
+        );
+        let said = limits.invalid_token(&parts, Problem::unauthorized("no")).await;
+        assert_eq!(said.reason, Reason::RateLimited);
+        clock.advance(Duration::from_secs(60));
+        assert!(limits.check_address(&parts).is_ok());
+    }
+}

@@ -1,0 +1,183 @@
+//! The engine that is asked: Redis when there is one, and this process's own windows while it is away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use cairn_chassis::clock::Clock;
+
+use super::memory::Memory;
+use super::{Counted, Key, Quota, RateLimiter, Unreachable};
+
+/// After a failure nobody asks Redis for that long, and then one request at a time does.
+const PAUSE: Duration = Duration::from_secs(1);
+const IN_ORDER: i64 = 0;
+
+/// Requests without an answer of Redis, which were counted in this process instead.
+const FALLBACKS: &str = "rate_limit_fallbacks_total";
+/// 1 while Redis answers.
+const REDIS_UP: &str = "rate_limit_redis_up";
+
+/// Counts, whatever happens to Redis.
+#[derive(Debug)]
+pub(super) struct Limiter {
+    shared: Option<Shared>,
+    own: Memory,
+}
+
+#[derive(Debug)]
+struct Shared {
+    engine: Arc<dyn RateLimiter>,
+    clock: Arc<dyn Clock>,
+    /// When Redis may be asked again, in microseconds; [`IN_ORDER`] while it answers.
+    resumes_at: AtomicI64,
+}
+
+impl Limiter {
+    pub(super) fn new(shared: Option<Arc<dyn RateLimiter>>, clock: Arc<dyn Clock>) -> Self {
+        let own = Memory::new(Arc::clone(&clock));
+        let shared = shared.map(|engine| Shared { engine, clock, resumes_at: AtomicI64::new(IN_ORDER) });
+        if shared.is_some() {
+            metrics::counter!(FALLBACKS).absolute(0);
+        }
+        Self { shared, own }
+    }
+
+    /// As [`RateLimiter::take`].
+    pub(super) async fn take(&self, key: &Key, quota: Quota, units: u32) -> Counted {
+        let Some(shared) = &self.shared else { return self.own.count(key, quota, units) };
+        match shared.ask(|engine| async move { engine.take(key, quota, units).await }).await {
+            Some(counted) => counted,
+            None => self.own.count(key, quota, units),
+        }
+    }
+
+    /// As [`RateLimiter::give_back`].
+    pub(super) async fn give_back(&self, key: &Key, quota: Quota, units: u32) {
+        let Some(shared) = &self.shared else { return self.own.put_back(key, quota, units) };
+        if shared.ask(|engine| async move { engine.give_back(key, quota, units).await }).await.is_none() {
+            self.own.put_back(key, quota, units);
+        }
+    }
+}
+
+impl Shared {
+    /// What Redis answers; `None` when it is away.
+    async fn ask<'a, T, F>(&'a self, question: impl FnOnce(&'a dyn RateLimiter) -> F) -> Option<T>
+    where
+        F: Future<Output = Result<T, Unreachable>> + 'a,
+    {
+        if !self.may_ask() {
+            metrics::counter!(FALLBACKS).increment(1);
+            return None;
+        }
+        match question(&*self.engine).await {
+            Ok(answer) => {
+                self.answered();
+                Some(answer)
+            }
+            Err(why) => {
+                self.failed(&why);
+                metrics::counter!(FALLBACKS).increment(1);
+                None
+            }
+        }
+    }
+
+    fn may_ask(&self) -> bool {
+        let resumes_at = self.resumes_at.load(Ordering::Relaxed);
+        if resumes_at == IN_ORDER {
+            return true;
+        }
+        let now = self.clock.now();
+        let next = now.plus(PAUSE).as_micros();
+        // The one that moves the time on is the one that asks.
+        now.as_micros() >= resumes_at
+            && self
+                .resumes_at
+                .compare_exchange(resumes_at, next, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    fn answered(&self) {
+        metrics::gauge!(REDIS_UP).set(1);
+        if self.resumes_at.load(Ordering::Relaxed) != IN_ORDER
+            && self.resumes_at.swap(IN_ORDER, Ordering::Relaxed) != IN_ORDER
+        {
+            tracing::info!("Redis answers again: rate limits hold across processes");
+        }
+    }
+
+    fn failed(&self, why: &Unreachable) {
+        metrics::gauge!(REDIS_UP).set(0);
+        let resumes_at = self.clock.now().plus(PAUSE).as_micros();
+        if self.resumes_at.swap(resumes_at, Ordering::Relaxed) == IN_ORDER {
+            tracing::warn!(%why, "Redis is away: each process counts for itself until it is back");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+    use cairn_chassis::clock::{ManualClock, Timestamp};
+
+    use super::*;
+
+    /// Redis that can go away.
+    #[derive(Debug)]
+    struct Flaky {
+        windows: Memory,
+        is_away: AtomicBool,
+        asked: AtomicUsize,
+    }
+
+    #[tonic::async_trait]
+    impl RateLimiter for Flaky {
+        async fn take(&self, key: &Key, quota: Quota, units: u32) -> Result<Counted, Unreachable> {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            if self.is_away.load(Ordering::SeqCst) {
+                return Err(Unreachable("away".to_owned()));
+            }
+            self.windows.take(key, quota, units).await
+        }
+
+        async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable> {
+            if self.is_away.load(Ordering::SeqCst) {
+                return Err(Unreachable("away".to_owned()));
+            }
+            self.windows.give_back(key, quota, units).await
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_go_on_without_redis_and_return_to_it() {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        let redis = Arc::new(Flaky {
+            windows: Memory::new(Arc::clone(&shared)),
+            is_away: AtomicBool::new(false),
+            asked: AtomicUsize::new(0),
+        });
+        let engine: Arc<dyn RateLimiter> = Arc::<Flaky>::clone(&redis);
+        let limiter = Limiter::new(Some(engine), shared);
+        let (key, quota) = (Key::new("token", "t"), Quota::new(Some(10), None, None));
+        let remaining = async || limiter.take(&key, quota, 1).await.tightest().unwrap().remaining;
+
+        assert_eq!((remaining().await, remaining().await), (9, 8));
+        redis.is_away.store(true, Ordering::SeqCst);
+        assert_eq!((remaining().await, remaining().await), (9, 8), "windows of its own");
+        limiter.give_back(&key, quota, 1).await;
+        assert_eq!(remaining().await, 8);
+        assert_eq!(redis.asked.load(Ordering::SeqCst), 3, "nobody asks again at once");
+
+        clock.advance(PAUSE);
+        assert_eq!(remaining().await, 7);
+        assert_eq!(redis.asked.load(Ordering::SeqCst), 4, "and then one request does");
+        redis.is_away.store(false, Ordering::SeqCst);
+        assert_eq!(remaining().await, 6);
+        clock.advance(PAUSE);
+        assert_eq!((remaining().await, remaining().await), (7, 6), "the shared windows again");
+    }
+}

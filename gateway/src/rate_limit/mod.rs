@@ -1,0 +1,60 @@
+//! Rate limits: how much a token, and a source address, may ask for in a minute, an hour and a day.
+//!
+//! [`layer`] lets a request of `/api/v1` in (and `/mcp` asks for what its body counts), [`Limits`] knows whose window
+//! it is and how large ([`plans`]), and an engine counts: [`memory`] in this process, [`redis`] for all gateways of a
+//! mesh, with [`limiter`] going from the second to the first while Redis is away. Windows begin at full minutes, hours
+//! and days, UTC.
+
+mod admission;
+#[cfg(test)]
+mod contract;
+pub(crate) mod layer;
+mod limiter;
+mod memory;
+mod plans;
+mod redis;
+mod sign_in;
+mod source;
+mod window;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub(crate) use self::admission::{Limits, Refusal};
+pub use self::redis::RedisUrl;
+pub(crate) use self::sign_in::SignIns;
+pub(crate) use self::window::{Counted, Quota, Standing, Window};
+use crate::{Config, ConfigError};
+
+/// What is counted together: one token, one source address, one account.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key(Arc<str>);
+
+impl Key {
+    fn new(kind: &str, id: impl fmt::Display) -> Self {
+        Self(format!("{kind}:{id}").into())
+    }
+}
+
+/// Where the counts are kept could not be asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unreachable(String);
+
+/// Checks what the configuration says of limits.
+pub(crate) fn check(config: &Config) -> Result<(), ConfigError> {
+    plans::Plans::read(config.plans.as_deref().unwrap_or("{}"))?;
+    source::TrustedProxies::new(&config.trusted_proxies)?;
+    config.redis.as_ref().map_or(Ok(()), RedisUrl::check)
+}
+
+/// An engine that counts, exactly under concurrency.
+#[tonic::async_trait]
+trait RateLimiter: fmt::Debug + Send + Sync {
+    /// Takes the units from every window of the quota, or from none of them when one has no room. No units take
+    /// nothing, and tell how the windows stand.
+    async fn take(&self, key: &Key, quota: Quota, units: u32) -> Result<Counted, Unreachable>;
+
+    /// Puts units back into the windows that run now.
+    async fn give_back(&self, key: &Key, quota: Quota, units: u32) -> Result<(), Unreachable>;
+}

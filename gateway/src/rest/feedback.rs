@@ -1,0 +1,23 @@
+//! Feedback (spec 4.8).
+
+use axum::Json as JsonBody;
+use axum::response::IntoResponse as _;
+
+use super::Answer;
+use crate::error::ErrorBody;
+use crate::extract::Json;
+use crate::operations::Context;
+use crate::operations::feedback::{self, FeedbackSent, SubmitFeedback};
+
+/// Tell the owners and admins of the workspace what is missing, wrong or hard. Nothing is stored.
+#[utoipa::path(
+    post, path = "/api/v1/feedback", operation_id = "submitFeedback", tag = "Feedback",
+    request_body = SubmitFeedback,
+    responses(
+        (status = 200, description = "It was sent.", body = FeedbackSent),
+        (status = 502, description = "Mail is configured, and nobody could be mailed.", body = ErrorBody),
+    ),
+)]
+pub(super) async fn submit(context: Context, Json(input): Json<SubmitFeedback>) -> Answer {
+    Ok(JsonBody(feedback::submit(&context, input).await?).into_response())
+}
