@@ -6,6 +6,8 @@ mod api;
 mod bare;
 #[path = "support/report.rs"]
 mod report;
+#[path = "support/samples.rs"]
+mod samples;
 #[path = "support/server.rs"]
 mod server;
 
@@ -26,7 +28,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use tempfile::TempDir;
 
 use self::api::{Api, accepted};
-use self::report::{Table, Verdicts, percentile};
+use self::report::{Table, Verdicts};
+use self::samples::percentile;
 use self::server::Server;
 
 /// Whole point read to bare handler, in CPU time.

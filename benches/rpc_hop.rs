@@ -2,6 +2,8 @@
 
 #[path = "support/report.rs"]
 mod report;
+#[path = "support/samples.rs"]
+mod samples;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -24,7 +26,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
-use self::report::{Table, Verdicts, percentile};
+use self::report::{Table, Verdicts};
+use self::samples::percentile;
 
 /// "Single-digit microseconds."
 const LOCAL_LIMIT_MICROS: f64 = 10.0;

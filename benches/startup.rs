@@ -6,6 +6,8 @@ mod api;
 mod bare;
 #[path = "support/report.rs"]
 mod report;
+#[path = "support/samples.rs"]
+mod samples;
 #[path = "support/server.rs"]
 mod server;
 #[path = "support/workspace.rs"]
@@ -21,7 +23,8 @@ use clap::Parser;
 use tempfile::TempDir;
 
 use self::api::Api;
-use self::report::{Table, Verdicts, percentile};
+use self::report::{Table, Verdicts};
+use self::samples::percentile;
 use self::server::{Memory, Server};
 
 const READY_LIMIT_MS: f64 = 300.0;

@@ -4,6 +4,8 @@
 mod api;
 #[path = "support/report.rs"]
 mod report;
+#[path = "support/samples.rs"]
+mod samples;
 #[path = "support/server.rs"]
 mod server;
 #[path = "support/workspace.rs"]
@@ -17,7 +19,8 @@ use clap::Parser;
 use tempfile::TempDir;
 
 use self::api::Api;
-use self::report::{Table, Verdicts, percentile};
+use self::report::{Table, Verdicts};
+use self::samples::percentile;
 use self::server::Server;
 
 /// For callers without the change token, at the 99th percentile.

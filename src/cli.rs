@@ -1,10 +1,20 @@
 //! The command line. Every option can also be set by the environment variable that `--help` names.
 
+mod protection;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cairn_content::{AssetLimits, AssetLocation};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use self::protection::{
+    KeysCommand, MailOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SigningKeyOptions,
+    StoredOptions, TlsClientOptions, TlsOptions,
+};
+
+use crate::eval::{self, EvalOptions};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Where the public address is when nothing else is said (contract, "Starting it").
@@ -22,13 +32,26 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run everything in one process, with embedded storage.
     #[command(after_help = UP_EXAMPLES)]
-    Up(UpOptions),
+    Up(Box<UpOptions>),
     /// Run one service of the mesh, over TCP.
     #[command(after_help = SERVE_EXAMPLES)]
-    Serve(ServeOptions),
+    Serve(Box<ServeOptions>),
     /// Check every invariant of the stored data; says OK, or what is wrong and ends with 1. Writes nothing.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorOptions),
+    /// Measure how well search finds what it should, and say what has changed since a run that was kept.
+    #[command(after_help = eval::EXAMPLES)]
+    Eval(EvalOptions),
+    /// The keys that stored secrets are sealed with.
+    Secrets {
+        #[command(subcommand)]
+        command: SecretsCommand,
+    },
+    /// The keys that identities are signed with.
+    Keys {
+        #[command(subcommand)]
+        command: KeysCommand,
+    },
 }
 
 const UP_EXAMPLES: &str = "Examples:
@@ -71,12 +94,23 @@ pub(crate) struct ContentOptions {
         value_parser = clap::value_parser!(u32).range(1..=36_500)
     )]
     pub(crate) trash_retention_days: Option<u32>,
+    /// Where the bytes of assets are kept: a path. Default: the folder `assets` in the data folder.
+    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = AssetLocation::from_url)]
+    pub(crate) assets: Option<AssetLocation>,
+    /// Megabytes that a plan may upload at once, and keep: plan=object or plan=object:storage, separated by commas.
+    #[arg(long, env = "CAIRN_ASSET_LIMITS", value_name = "LIMITS", value_parser = AssetLimits::changed_by)]
+    pub(crate) asset_limits: Option<AssetLimits>,
 }
 
 impl ContentOptions {
     /// How long trash is kept; for ever when absent.
     pub(crate) fn trash_retention(&self) -> Option<Duration> {
         self.trash_retention_days.map(|days| DAY * days)
+    }
+
+    /// Where the bytes of assets are, in that folder when nothing else is said.
+    pub(crate) fn assets_or(&self, folder: PathBuf) -> AssetLocation {
+        self.assets.clone().unwrap_or(AssetLocation::Folder(folder))
     }
 }
 
@@ -89,6 +123,34 @@ pub(crate) struct PublicOptions {
     /// Further origins that may call /mcp, separated by commas.
     #[arg(long, env = "MCP_ALLOWED_ORIGINS", value_name = "ORIGINS", value_delimiter = ',')]
     pub(crate) allowed_origins: Vec<String>,
+    /// Changes of the plans' rate limits: JSON such as {"free": {"minute": 60, "day": null}}, or a file that holds it.
+    #[arg(long, env = "CAIRN_PLANS", value_name = "JSON|FILE")]
+    pub(crate) plans: Option<String>,
+    /// Proxies whose X-Forwarded-For or Forwarded is believed: addresses or networks, separated by commas.
+    #[arg(long, env = "CAIRN_TRUSTED_PROXIES", value_name = "NETWORKS", value_delimiter = ',')]
+    pub(crate) trusted_proxies: Vec<String>,
+    /// Where gateways count rate limits together, such as redis://host:6379; several cluster nodes with commas.
+    /// Default: each process counts for itself.
+    #[arg(long, env = "CAIRN_REDIS_URL", hide_env_values = true, value_name = "URL")]
+    pub(crate) redis_url: Option<cairn_gateway::RedisUrl>,
+    /// How long Redis may take to answer before each process counts for itself for a second.
+    #[arg(
+        long,
+        env = "CAIRN_REDIS_TIMEOUT_MS",
+        value_name = "MILLISECONDS",
+        default_value_t = 200,
+        value_parser = clap::value_parser!(u64).range(1..=60_000)
+    )]
+    pub(crate) redis_timeout_ms: u64,
+}
+
+/// Where the services go when somebody names an address.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OutboundOptions {
+    /// Networks inside that may be reached all the same, over http too, such as 10.1.0.0/16, separated by commas.
+    /// Default: public hosts over https only.
+    #[arg(long, env = "CAIRN_OUTBOUND_ALLOW", value_name = "NETWORKS", value_delimiter = ',')]
+    pub(crate) outbound_allow: Vec<cairn_chassis::outbound::Network>,
 }
 
 /// The first account; it is made when there is none yet.
@@ -126,6 +188,11 @@ pub(crate) struct DoctorOptions {
     /// The database of services that have one instead, such as postgres://user:password@host/database.
     #[arg(long, env = "CAIRN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub(crate) database: Option<String>,
+    /// Where the bytes of assets are. Default: the folder `assets` beside the content service's other data.
+    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = AssetLocation::from_url)]
+    pub(crate) assets: Option<AssetLocation>,
+    #[command(flatten)]
+    pub(crate) secret_key: SecretKeyOptions,
     /// Say nothing on the way, only the result.
     #[arg(long)]
     pub(crate) quiet: bool,
@@ -160,7 +227,17 @@ pub(crate) struct UpOptions {
     #[command(flatten)]
     pub(crate) bootstrap: BootstrapOptions,
     #[command(flatten)]
+    pub(crate) outbound: OutboundOptions,
+    #[command(flatten)]
     pub(crate) content: ContentOptions,
+    #[command(flatten)]
+    pub(crate) secret_key: SecretKeyOptions,
+    #[command(flatten)]
+    pub(crate) signing_key: SigningKeyOptions,
+    #[command(flatten)]
+    pub(crate) mail: MailOptions,
+    #[command(flatten)]
+    pub(crate) tls: TlsOptions,
 }
 
 /// A service of the mesh.
@@ -260,7 +337,19 @@ pub(crate) struct ServeOptions {
     #[command(flatten)]
     pub(crate) bootstrap: BootstrapOptions,
     #[command(flatten)]
+    pub(crate) outbound: OutboundOptions,
+    #[command(flatten)]
     pub(crate) content: ContentOptions,
+    #[command(flatten)]
+    pub(crate) secret_key: SecretKeyOptions,
+    #[command(flatten)]
+    pub(crate) signing_key: SigningKeyOptions,
+    #[command(flatten)]
+    pub(crate) mail: MailOptions,
+    #[command(flatten)]
+    pub(crate) tls: TlsOptions,
+    #[command(flatten)]
+    pub(crate) tls_client: TlsClientOptions,
 }
 
 /// Without the secrets.

@@ -1,28 +1,31 @@
 //! `cairn doctor`: asks each service what is wrong with its stored data.
 
 use std::io::Write as _;
-use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
+use cairn_chassis::clock::SystemClock;
 use cairn_chassis::doctor::Finding;
 use cairn_chassis::sql::Config;
+use cairn_content::AssetLocation;
 
 use crate::cli::{DoctorOptions, Role};
+use crate::topology::ASSETS_FOLDER;
+use crate::{secret_keys, storages};
 
 /// Looks, says what was found, and fails when something is wrong.
 pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
     let mut examined = Vec::new();
     let mut findings = Vec::new();
     for role in [Role::Auth, Role::Content] {
-        for storage in storages(&options, role)? {
-            if let Some(found) = examine(role, &storage, options.quiet).await? {
+        for storage in storages::of(role, &options.data, options.database.as_deref())? {
+            if let Some(found) = examine(role, &storage, &options).await? {
                 examined.push(role.name());
                 findings.extend(found.into_iter().map(|finding| (role.name(), finding)));
             }
         }
     }
     if examined.is_empty() {
-        bail!("no Cairn data here; name its folder with --data or its database with --database");
+        bail!(storages::NONE_HERE);
     }
     let mut out = std::io::stdout().lock();
     for (service, finding) in &findings {
@@ -35,15 +38,22 @@ pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
     bail!("{} things are wrong; restore a backup, or ask for help with the lines above", findings.len())
 }
 
-async fn examine(role: Role, storage: &Config, quiet: bool) -> anyhow::Result<Option<Vec<Finding>>> {
+async fn examine(
+    role: Role,
+    storage: &Config,
+    options: &DoctorOptions,
+) -> anyhow::Result<Option<Vec<Finding>>> {
     let progress = |rule: &str| {
-        if !quiet {
+        if !options.quiet {
             say(role, rule);
         }
     };
     let found = match role {
-        Role::Auth => cairn_auth::examine(storage, &progress).await?,
-        Role::Content => cairn_content::examine(storage, &progress).await?,
+        Role::Auth => {
+            let ring = secret_keys::find(&options.secret_key, &options.data)?;
+            cairn_auth::examine(storage, ring.as_ref(), &progress).await?
+        }
+        Role::Content => cairn_content::examine(storage, &assets(options), &SystemClock, &progress).await?,
         Role::Gateway | Role::Ingest | Role::Retrieval | Role::Sync => None,
     };
     Ok(found)
@@ -54,14 +64,12 @@ fn say(role: Role, rule: &str) {
     eprintln!("{}: {rule}", role.name());
 }
 
-/// Where the service may have its tables: the database, or a file of `cairn up` or of `cairn serve`.
-fn storages(options: &DoctorOptions, role: Role) -> anyhow::Result<Vec<Config>> {
-    if let Some(url) = &options.database {
-        return Ok(vec![
-            Config::from_url(url).context("the database cannot be used; see --database in --help")?,
-        ]);
+/// Where the bytes of assets may be: as it is said, or in the data folder of `cairn up` or of `cairn serve`.
+fn assets(options: &DoctorOptions) -> AssetLocation {
+    if let Some(assets) = &options.assets {
+        return assets.clone();
     }
-    let file = format!("{}.db", role.name());
-    let places = [options.data.join(&file), options.data.join(role.name()).join(&file)];
-    Ok(places.into_iter().filter(|path| Path::exists(path)).map(Config::sqlite).collect())
+    let of_serve = options.data.join(Role::Content.name()).join(ASSETS_FOLDER);
+    let of_up = options.data.join(ASSETS_FOLDER);
+    AssetLocation::Folder(if of_serve.exists() && !of_up.exists() { of_serve } else { of_up })
 }

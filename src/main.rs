@@ -5,9 +5,13 @@ mod bootstrap_file;
 mod cli;
 mod data_folder;
 mod doctor;
+mod eval;
 mod public;
+mod secret_keys;
+mod secrets;
 mod serve;
 mod starter_guide;
+mod storages;
 mod topology;
 mod up;
 
@@ -25,9 +29,12 @@ fn main() -> ExitCode {
     };
     let ended = runtime.block_on(async {
         match cli.command.unwrap_or_else(Command::default_up) {
-            Command::Up(options) => up::run(options).await,
-            Command::Serve(options) => serve::run(options).await,
+            Command::Up(options) => up::run(*options).await,
+            Command::Serve(options) => serve::run(*options).await,
             Command::Doctor(options) => doctor::run(options).await,
+            Command::Eval(options) => eval::run(options).await,
+            Command::Secrets { command } => secrets::run(command).await,
+            Command::Keys { command } => secrets::run_keys(command).await,
         }
     });
     // Work that never ends by itself (a blocked read, a stuck peer) must not hold the process.

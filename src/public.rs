@@ -1,31 +1,78 @@
 //! The public HTTP listener.
 
 use std::future::IntoFuture as _;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
 use axum::extract::connect_info::IntoMakeServiceWithConnectInfo;
-use axum::serve::ListenerExt as _;
-use std::net::SocketAddr;
+use axum::serve::{Listener, ListenerExt as _, TapIo};
+use cairn_chassis::tls;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+use crate::cli::PublicOptions;
 
 /// How long requests under way may take after the shutdown began.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 
-/// Serves until the shutdown, then lets requests under way finish.
+/// The gateway's configuration, checked.
+pub(crate) fn config(
+    options: &PublicOptions,
+    base_url: Option<String>,
+) -> anyhow::Result<cairn_gateway::Config> {
+    let proxies = options.trusted_proxies.iter().filter(|network| !network.trim().is_empty());
+    let config = cairn_gateway::Config {
+        base_url,
+        allowed_origins: options.allowed_origins.clone(),
+        plans: options.plans.as_deref().map(plans).transpose()?,
+        trusted_proxies: proxies.cloned().collect(),
+        redis: options.redis_url.clone(),
+        redis_timeout: Duration::from_millis(options.redis_timeout_ms),
+        ..cairn_gateway::Config::default()
+    };
+    config.check()?;
+    Ok(config)
+}
+
+/// JSON, or what the file of that name holds.
+fn plans(given: &str) -> anyhow::Result<String> {
+    if given.trim_start().starts_with('{') {
+        return Ok(given.to_owned());
+    }
+    fs_err::read_to_string(given).context("CAIRN_PLANS is neither JSON nor a file that can be read")
+}
+
+/// Serves, inside of TLS when that is given, until the shutdown; then lets requests under way finish.
 pub(crate) async fn serve(
     listener: TcpListener,
+    tls: Option<tls::Server>,
     router: Router,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
+    if let Some(tls) = tls {
+        return serve_on(tls::Listener::start(listener, tls)?.tap_io(|_| ()), router, shutdown).await;
+    }
     let listener = listener.tap_io(|stream| {
         // Without it, small answers wait for the client's delayed acknowledgement.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY cannot be set");
         }
     });
+    serve_on(listener, router, shutdown).await
+}
+
+/// A listener that was tapped tells axum the addresses of its callers, whatever listener it is.
+async fn serve_on<L, F>(
+    listener: TapIo<L, F>,
+    router: Router,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()>
+where
+    L: Listener<Addr = SocketAddr>,
+    F: FnMut(&mut L::Io) + Send + 'static,
+{
     let service: IntoMakeServiceWithConnectInfo<Router, SocketAddr> =
         router.into_make_service_with_connect_info();
     let serving = axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned());

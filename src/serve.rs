@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use cairn_chassis::telemetry::{self, Telemetry};
-use cairn_chassis::{server, shutdown};
+use cairn_chassis::{server, shutdown, tls};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Role, ServeOptions, UpstreamOptions};
 use crate::data_folder::DataFolder;
-use crate::topology::{Mesh, Place, Places, Settings, sqlite_in};
+use crate::topology::{ASSETS_FOLDER, Mesh, Place, Places, Settings, sqlite_in};
 use crate::up::bootstrap;
-use crate::{admin, public};
+use crate::{admin, public, secret_keys};
 
 const LOG_FILTER: &str = "info";
 /// What svc-auth asks for; told here too, so that every service says what is wrong at its own start.
@@ -49,6 +49,9 @@ async fn serve(
         admin_listener.local_addr()?
     );
 
+    if role == Role::Auth && secret_keys::given(&options.secret_key)?.is_none() {
+        tracing::warn!("signing keys stand unsealed in the database; set CAIRN_SECRET_KEY to seal them");
+    }
     // They hold the claim on the data folder, so they stay until the end.
     let settings = settings(options)?;
     let mut mesh = Mesh::open(&places(role, &options.upstreams), &settings).await?;
@@ -64,14 +67,12 @@ async fn serve(
         out.flush()?;
     }
     if role == Role::Gateway {
-        let config = cairn_gateway::Config {
-            base_url: options.public.base_url.clone(),
-            allowed_origins: options.public.allowed_origins.clone(),
-            ..cairn_gateway::Config::default()
-        };
-        public::serve(listener, mesh.gateway(config)?, shutdown.clone()).await?;
+        let config = public::config(&options.public, options.public.base_url.clone())?;
+        let tls = options.tls.mutual(tls::Protocols::Http)?;
+        public::serve(listener, tls, mesh.gateway(config)?, shutdown.clone()).await?;
     } else {
-        let serving = mesh.served().await?.serve(listener, shutdown.clone());
+        let tls = options.tls.mutual(tls::Protocols::Grpc)?;
+        let serving = mesh.served().await?.serve_over(listener, tls, shutdown.clone());
         let drained = async {
             shutdown.cancelled().await;
             tokio::time::sleep(public::DRAIN_LIMIT).await;
@@ -117,7 +118,14 @@ fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
         }),
         mesh_secret: options.mesh_secret.clone(),
         default_plan: options.bootstrap.default_plan.clone(),
+        outbound_allowed: options.outbound.outbound_allow.clone(),
         trash_retention: options.content.trash_retention(),
+        assets: options.content.assets_or(corner.join(ASSETS_FOLDER)),
+        asset_limits: options.content.asset_limits.clone().unwrap_or_default(),
+        mail: options.mail.config(),
+        sealing: secret_keys::given(&options.secret_key)?.map(Arc::new),
+        key_rotation: options.signing_key.rotation(),
+        tls_client: options.tls_client.client(&options.tls)?,
     })
 }
 

@@ -13,8 +13,10 @@ use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::{Clock, SystemClock};
 use cairn_chassis::entropy::{Entropy, OsEntropy};
 use cairn_chassis::identity::{RemoteKeys, ServiceIdentitySource, Verifier};
+use cairn_chassis::sealing::Keyring;
 use cairn_chassis::server::{self, Composed};
 use cairn_chassis::sql;
+use cairn_chassis::tls;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -58,9 +60,26 @@ pub(crate) struct Settings {
     pub(crate) mesh_secret: String,
     /// The plan of new workspaces.
     pub(crate) default_plan: String,
+    /// Networks that are not public and may yet be asked on somebody's behalf.
+    pub(crate) outbound_allowed: Vec<cairn_chassis::outbound::Network>,
     /// How long what was deleted stays in trash; for ever when absent.
     pub(crate) trash_retention: Option<Duration>,
+    /// Where the bytes of assets are.
+    pub(crate) assets: cairn_content::AssetLocation,
+    /// How much each plan may upload.
+    pub(crate) asset_limits: cairn_content::AssetLimits,
+    /// Where feedback is mailed; absent: nowhere.
+    pub(crate) mail: Option<cairn_auth::MailConfig>,
+    /// What stored secrets are sealed with; absent: they stand as they are.
+    pub(crate) sealing: Option<Arc<Keyring>>,
+    /// When signing keys are replaced.
+    pub(crate) key_rotation: cairn_auth::Rotation,
+    /// TLS of the calls to services at https:// addresses.
+    pub(crate) tls_client: Option<tls::Client>,
 }
+
+/// The folder of assets among a service's data.
+pub(crate) const ASSETS_FOLDER: &str = "assets";
 
 /// The SQLite file of a service in that folder.
 pub(crate) fn sqlite_in(folder: &Path, role: Role) -> sql::Config {
@@ -133,9 +152,9 @@ impl Hosted {
     }
 }
 
-fn remote(name: &str, address: &str) -> anyhow::Result<ServiceChannel> {
-    ServiceChannel::remote(address)
-        .with_context(|| format!("the address of the {name} service is not a URL: use http://host:port"))
+fn remote(name: &str, address: &str, settings: &Settings) -> anyhow::Result<ServiceChannel> {
+    ServiceChannel::remote_over(address, settings.tls_client.as_ref())
+        .with_context(|| format!("the address of the {name} service cannot be used"))
 }
 
 impl Mesh {
@@ -146,7 +165,7 @@ impl Mesh {
         let mut hosted = Hosted::default();
 
         let (auth, auth_channel) = match &places.auth {
-            Place::At(address) => (None, remote("auth", address)?),
+            Place::At(address) => (None, remote("auth", address, settings)?),
             Place::Here => {
                 let service = Arc::new(open_auth(settings, &clock, &entropy).await?);
                 let channel = hosted.host(service.routes(), cairn_auth::SERVICE_NAMES).await?;
@@ -165,25 +184,28 @@ impl Mesh {
         };
 
         let content = match &places.content {
-            Place::At(address) => remote("content", address)?,
+            Place::At(address) => remote("content", address, settings)?,
             Place::Here => open_content(settings, &ambient, &mut hosted).await?,
         };
+        if let Some(service) = &auth {
+            service.connect(content.clone());
+        }
         let ingest = match &places.ingest {
-            Place::At(address) => remote("ingest", address)?,
+            Place::At(address) => remote("ingest", address, settings)?,
             Place::Here => {
                 let service = cairn_ingest::Service::open(ambient.clone());
                 hosted.host(service.routes(), cairn_ingest::SERVICE_NAMES).await?
             }
         };
         let sync = match &places.sync {
-            Place::At(address) => remote("sync", address)?,
+            Place::At(address) => remote("sync", address, settings)?,
             Place::Here => {
                 let service = cairn_sync::Service::open(ambient.clone());
                 hosted.host(service.routes(), cairn_sync::SERVICE_NAMES).await?
             }
         };
         let retrieval = match &places.retrieval {
-            Place::At(address) => remote("retrieval", address)?,
+            Place::At(address) => remote("retrieval", address, settings)?,
             Place::Here => {
                 let secret = settings.mesh_secret.clone();
                 let identity = ServiceIdentitySource::new("retrieval", secret, auth_channel.clone(), clock);
@@ -234,6 +256,10 @@ async fn open_auth(
         storage: (settings.database)(Role::Auth)?,
         mesh_secret: settings.mesh_secret.clone(),
         default_plan: settings.default_plan.clone(),
+        outbound_allowed: settings.outbound_allowed.clone(),
+        mail: settings.mail.clone(),
+        sealing: settings.sealing.clone(),
+        key_rotation: settings.key_rotation,
     };
     let opened = cairn_auth::Service::open(config, Arc::clone(clock), Arc::clone(entropy)).await;
     opened.context("the auth service cannot open its storage")
@@ -247,6 +273,8 @@ async fn open_content(
     let config = cairn_content::Config {
         storage: (settings.database)(Role::Content)?,
         trash_retention: settings.trash_retention,
+        assets: settings.assets.clone(),
+        asset_limits: settings.asset_limits.clone(),
     };
     let opened = cairn_content::Service::open(config, ambient.clone()).await;
     let service = Arc::new(opened.context("the content service cannot open its storage")?);

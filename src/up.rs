@@ -2,21 +2,22 @@
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use cairn_auth::{Bootstrap, Bootstrapped};
 use cairn_chassis::entropy::{Entropy as _, OsEntropy};
 use cairn_chassis::telemetry::{self, Telemetry};
-use cairn_chassis::{server, shutdown};
+use cairn_chassis::{server, shutdown, tls};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap_file::{self, BootstrapFile};
 use crate::cli::{BootstrapOptions, UpOptions};
 use crate::data_folder::DataFolder;
-use crate::topology::{Mesh, Places, Settings, sqlite_in};
-use crate::{admin, public, starter_guide};
+use crate::topology::{ASSETS_FOLDER, Mesh, Places, Settings, sqlite_in};
+use crate::{admin, public, secret_keys, starter_guide};
 
 /// On a terminal the banner says what matters.
 const LOG_FILTER: &str = "warn";
@@ -53,8 +54,11 @@ async fn serve(
         further.push(format!("gRPC {}", listener.local_addr()?));
     }
 
-    let base_url = options.public.base_url.clone().unwrap_or_else(|| format!("http://{address}"));
-    let mut mesh = Mesh::open(&Places::all_here(), &settings(options, &data)).await?;
+    let scheme = options.tls.scheme();
+    let (tls, grpc_tls) = (options.tls.public()?, options.tls.mutual(tls::Protocols::Grpc)?);
+    let base_url = options.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
+    let gateway = public::config(&options.public, Some(base_url.clone()))?;
+    let mut mesh = Mesh::open(&Places::all_here(), &settings(options, &data)?).await?;
     let made =
         bootstrap(&mesh, &options.bootstrap, |made| file_of(made, &base_url).write(data.path())).await?;
     if let Some(made) = &made {
@@ -67,19 +71,15 @@ async fn serve(
 
     // It ends when the draining begins: open feed streams would keep a gRPC listener from draining.
     let mut background = mesh.start_background(shutdown);
-    let router = mesh.gateway(cairn_gateway::Config {
-        base_url: Some(base_url.clone()),
-        allowed_origins: options.public.allowed_origins.clone(),
-        ..cairn_gateway::Config::default()
-    })?;
+    let router = mesh.gateway(gateway)?;
     if !options.quiet {
         announce(&base_url, &data, made.is_some(), file.as_ref(), &further)?;
     }
-    let over_http = public::serve(listener, router, shutdown.clone());
+    let over_http = public::serve(listener, tls, router, shutdown.clone());
     match grpc {
         None => over_http.await?,
         Some(listener) => {
-            let over_grpc = mesh.served().await?.serve(listener, shutdown.clone());
+            let over_grpc = mesh.served().await?.serve_over(listener, grpc_tls, shutdown.clone());
             let (http, grpc) = tokio::join!(over_http, over_grpc);
             http?;
             grpc.context("the gRPC address is no longer served")?;
@@ -111,18 +111,25 @@ async fn bind_admin(options: &UpOptions, public: SocketAddr) -> anyhow::Result<O
     }
 }
 
-fn settings(options: &UpOptions, data: &DataFolder) -> Settings {
+fn settings(options: &UpOptions, data: &DataFolder) -> anyhow::Result<Settings> {
     let folder = data.path().to_owned();
     let mut secret = [0_u8; 32];
     OsEntropy.fill(&mut secret);
-    Settings {
+    Ok(Settings {
         database: Box::new(move |role| Ok(sqlite_in(&folder, role))),
         index_folder: data.join("index"),
         // Nobody outside this process needs it.
         mesh_secret: secret.iter().map(|byte| format!("{byte:02x}")).collect(),
         default_plan: options.bootstrap.default_plan.clone(),
+        outbound_allowed: options.outbound.outbound_allow.clone(),
         trash_retention: options.content.trash_retention(),
-    }
+        assets: options.content.assets_or(data.join(ASSETS_FOLDER)),
+        asset_limits: options.content.asset_limits.clone().unwrap_or_default(),
+        mail: options.mail.config(),
+        sealing: Some(Arc::new(secret_keys::establish(&options.secret_key, data.path())?)),
+        key_rotation: options.signing_key.rotation(),
+        tls_client: None,
+    })
 }
 
 /// Makes the first account when there is none; `keep` is given its secrets before it is made for good.

@@ -22,6 +22,8 @@ impl Api {
         let file: Value = serde_json::from_slice(&fs::read(data.join("bootstrap.json"))?)?;
         let token =
             file.get("token").and_then(Value::as_str).context("no token in bootstrap.json")?.to_owned();
+        // This build has TLS without a default of its own.
+        cairn_chassis::outbound::install_crypto();
         let client = reqwest::Client::builder().no_proxy().build()?;
         Ok(Self { client, base: format!("http://{address}"), token })
     }

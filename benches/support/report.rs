@@ -1,7 +1,5 @@
 //! Tables and verdicts on standard output.
 
-use std::time::Duration;
-
 use anyhow::bail;
 
 /// Rows of text under a heading, each column as wide as its widest cell.
@@ -62,13 +60,4 @@ impl Verdicts {
         }
         Ok(())
     }
-}
-
-/// The value below which that share of the samples lies; zero without samples.
-pub(crate) fn percentile(samples: &[Duration], share: f64) -> Duration {
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable();
-    let last = sorted.len().saturating_sub(1);
-    let place = (last as f64 * share).round() as usize;
-    sorted.get(place).copied().unwrap_or_default()
 }

@@ -221,17 +221,17 @@ async fn every_service_answers_health_and_reflection(deployment: &Deployment) {
     }
 }
 
-async fn connect(deployment: &Deployment, service: &str) -> Channel {
+pub(crate) async fn connect(deployment: &Deployment, service: &str) -> Channel {
     Endpoint::from_shared(deployment.grpc_url(service)).unwrap().connect().await.unwrap()
 }
 
-async fn exchange(deployment: &Deployment, token: &ApiToken) -> String {
+pub(crate) async fn exchange(deployment: &Deployment, token: &ApiToken) -> String {
     let mut tokens = TokenServiceClient::new(connect(deployment, "auth").await);
     let request = ExchangeRequest { api_token: token.secret.clone() };
     tokens.exchange(request).await.unwrap().into_inner().identity
 }
 
-fn as_caller<T>(identity: &str, message: T) -> Request<T> {
+pub(crate) fn as_caller<T>(identity: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.metadata_mut().insert("authorization", format!("Bearer {identity}").parse().unwrap());
     request
@@ -257,7 +257,7 @@ fn claims_with(encoded: &str, change: impl FnOnce(&mut Value)) -> String {
 
 /// Every error has the code, the reason and our domain.
 #[track_caller]
-fn refused(status: Status, code: Code, reason: &str) {
+pub(crate) fn refused(status: Status, code: Code, reason: &str) {
     assert_eq!(status.code(), code, "{status:?}");
     let details = status.get_error_details();
     let info = details.error_info().unwrap_or_else(|| panic!("no ErrorInfo in {status:?}"));

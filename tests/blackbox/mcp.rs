@@ -35,6 +35,7 @@ const TOOLS: &[&str] = &[
     "list_memories",
     "search_context",
     "search_files",
+    "submit_feedback",
     "update_file",
     "update_memory",
 ];

@@ -52,6 +52,7 @@ async fn every_operation_of_the_spec_is_described(deployment: &Deployment) {
         ("post", "/api/v1/memories/{id}/members"),
         ("delete", "/api/v1/memories/{id}/members/{memberId}"),
         ("get", "/api/v1/memories/{slug}/export"),
+        ("post", "/api/v1/feedback"),
         ("post", "/api/v1/search_context"),
         ("get", "/api/v1/workspace"),
     ] {

@@ -1,6 +1,10 @@
 //! `/api/session` (contract, "Identity", "Console API"): cookies, and who may use them from where.
 
+use reqwest::Method;
+
+use crate::support::callers::Session;
 use crate::support::http::{each, id, items, text};
+use crate::support::people::{self, PASSWORD, Person};
 use crate::support::prelude::*;
 
 scenarios![
@@ -10,6 +14,10 @@ scenarios![
     a_wrong_sign_in_tells_nothing,
     another_site_cannot_use_the_session,
     the_console_api_wants_a_session,
+    a_new_password_ends_the_other_sessions,
+    guesses_at_the_old_password_are_limited,
+    signing_out_everywhere_ends_every_session,
+    every_answer_has_its_security_headers,
 ];
 
 async fn signing_in_sets_a_guarded_cookie(deployment: &Deployment) {
@@ -83,8 +91,16 @@ async fn another_site_cannot_use_the_session(deployment: &Deployment) {
     ] {
         let refused = session.post("/api/workspaces").header(header, value).json(&body).await;
         refused.expect_error(403, "ORIGIN_NOT_ALLOWED");
-        let refused = session.delete("/api/session").header(header, value).await;
-        refused.expect_error(403, "ORIGIN_NOT_ALLOWED");
+        for (method, path) in [
+            (Method::DELETE, "/api/session"),
+            (Method::DELETE, "/api/account/sessions"),
+            (Method::POST, "/api/account/password"),
+            (Method::PATCH, "/api/workspaces/0199c0de-0000-7000-8000-000000000009"),
+            (Method::POST, "/invite"),
+        ] {
+            let refused = session.request(method, path).header(header, value).json(&body).await;
+            refused.expect_error(403, "ORIGIN_NOT_ALLOWED");
+        }
         let owner = deployment.owner();
         let sign_in = json!({"email": owner.email, "password": owner.password});
         let refused = deployment.anonymous().post("/api/session").header(header, value).json(sign_in).await;
@@ -107,5 +123,96 @@ async fn the_console_api_wants_a_session(deployment: &Deployment) {
         deployment.anonymous().get(path).await.expect_error(401, "UNAUTHORIZED");
         let forged = deployment.anonymous().get(path).header("cookie", "cairn_session=forged");
         forged.await.expect_error(401, "UNAUTHORIZED");
+    }
+}
+
+async fn sign_in(deployment: &Deployment, person: &Person, password: &str) -> Session {
+    let body = json!({"email": person.email, "password": password});
+    let reply = deployment.anonymous().post("/api/session").json(body).await.expect(200);
+    let cookie = reply.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    Session { http: deployment.http(), cookie }
+}
+
+async fn wait_until_ended(session: &Session) {
+    let ended = async || (session.get("/api/session").await.status == 401).then_some(());
+    eventually("the session has ended", ended).await;
+    for _ in 0..20 {
+        session.get("/api/session").await.expect_error(401, "UNAUTHORIZED");
+    }
+}
+
+async fn a_new_password_ends_the_other_sessions(deployment: &Deployment) {
+    const NEW: &str = "quite another battery";
+    let path = "/api/account/password";
+    let person = people::join(&deployment.workspace().await, "viewer").await;
+    let other = sign_in(deployment, &person, PASSWORD).await;
+    other.get("/api/session").await.expect(200);
+    let body = json!({"currentPassword": "not the one", "newPassword": NEW});
+    let error = person.session.post(path).json(body).await.expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(each(&error["errors"], "path"), ["currentPassword"], "{error}");
+    let body = json!({"currentPassword": PASSWORD, "newPassword": "short"});
+    let error = person.session.post(path).json(body).await.expect_error(400, "VALIDATION_ERROR");
+    assert_eq!(each(&error["errors"], "path"), ["newPassword"], "{error}");
+    other.get("/api/session").await.expect(200);
+
+    let body = json!({"currentPassword": PASSWORD, "newPassword": NEW});
+    deployment.anonymous().post(path).json(&body).await.expect_error(401, "UNAUTHORIZED");
+    person.session.post(path).json(&body).await.expect(204);
+    wait_until_ended(&other).await;
+    person.session.get("/api/session").await.expect(200);
+    let old = json!({"email": person.email, "password": PASSWORD});
+    deployment.anonymous().post("/api/session").json(old).await.expect_error(401, "UNAUTHORIZED");
+    sign_in(deployment, &person, NEW).await.get("/api/session").await.expect(200);
+}
+
+async fn guesses_at_the_old_password_are_limited(deployment: &Deployment) {
+    let person = people::join(&deployment.workspace().await, "viewer").await;
+    let body = json!({"currentPassword": "a guess", "newPassword": "whatever it may be"});
+    let refused = eventually("there were too many guesses", async || {
+        let reply = person.session.post("/api/account/password").json(&body).await;
+        (reply.status != 400).then_some(reply)
+    })
+    .await;
+    assert!(refused.header("retry-after").is_some());
+    refused.expect_error(429, "RATE_LIMITED");
+    person.session.get("/api/session").await.expect(200);
+}
+
+async fn signing_out_everywhere_ends_every_session(deployment: &Deployment) {
+    let person = people::join(&deployment.workspace().await, "viewer").await;
+    let other = sign_in(deployment, &person, PASSWORD).await;
+    let out = person.session.delete("/api/account/sessions").await.expect(204);
+    assert!(out.header("set-cookie").is_some_and(|cookie| cookie.starts_with("cairn_session=;")));
+    wait_until_ended(&person.session).await;
+    wait_until_ended(&other).await;
+    sign_in(deployment, &person, PASSWORD).await.get("/api/session").await.expect(200);
+    deployment.anonymous().delete("/api/account/sessions").await.expect_error(401, "UNAUTHORIZED");
+}
+
+async fn every_answer_has_its_security_headers(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let anonymous = deployment.anonymous();
+    let raw = format!("/api/v1/files/{}/raw", workspace.file_id("a.md", None, "<script>").await);
+    for reply in [
+        workspace.token.get("/api/v1/files").await,
+        workspace.token.get(&raw).await,
+        workspace.session.get("/api/session").await,
+        anonymous.get("/api/v1/files").await,
+        anonymous.get("/nowhere").await,
+        anonymous.get("/healthz").await,
+        anonymous.get("/api/docs/swagger/").await,
+        anonymous.get("/api/docs/openapi.json").await,
+        anonymous.post("/mcp").json(json!({})).await,
+        anonymous.get("/mcp/sse").await,
+    ] {
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{reply:?}");
+        assert_eq!(reply.header("referrer-policy"), Some("no-referrer"), "{reply:?}");
+        assert_eq!(reply.header("x-frame-options"), Some("DENY"), "{reply:?}");
+        let policy = reply.header("content-security-policy").unwrap_or_default();
+        assert!(
+            policy.contains("frame-ancestors 'none'") && policy.contains("default-src 'none'"),
+            "{reply:?}"
+        );
+        assert_eq!(reply.header("strict-transport-security"), None, "plain HTTP on loopback: {reply:?}");
     }
 }

@@ -20,6 +20,7 @@ scenarios![
     a_token_never_leaves_its_workspace,
     a_token_says_what_it_is,
     a_token_must_be_well_described,
+    a_scope_names_folders_that_are_there,
 ];
 
 async fn a_token_is_shown_once(deployment: &Deployment) {
@@ -100,8 +101,7 @@ async fn an_invalid_token_opens_nothing(deployment: &Deployment) {
 
 async fn an_expired_token_opens_nothing(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let soon = SystemClock.now().plus(Duration::from_secs(3)).to_rfc3339();
-    let token = workspace.token(json!({"name": "brief", "permissions": ["read"], "expiresAt": soon})).await;
+    let token = workspace.brief_token().await;
     let later = SystemClock.now().plus(Duration::from_secs(3600)).to_rfc3339();
     let lasting = workspace.token(json!({"name": "long", "permissions": ["read"], "expiresAt": later})).await;
     wait_for_refusal(&token).await;
@@ -168,7 +168,6 @@ async fn a_token_says_what_it_is(deployment: &Deployment) {
 async fn a_token_must_be_well_described(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let path = format!("/api/workspaces/{}/tokens", workspace.id);
-    let foreign = deployment.workspace().await.folder("theirs", None).await;
     let bodies = [
         json!({}),
         json!({"name": "x", "permissions": []}),
@@ -188,20 +187,31 @@ async fn a_token_must_be_well_described(deployment: &Deployment) {
         assert_eq!(reply.status, 400, "{body} was answered: {}", reply.text());
         reply.expect_error(400, "VALIDATION_ERROR");
     }
-    // A folder of another workspace gives no access to it, whether it is refused now or matches nothing later.
-    let scope = json!({"type": "folders", "folderIds": [foreign]});
-    let reply = workspace
-        .session
-        .post(&path)
-        .json(json!({"name": "x", "permissions": ["read"], "scope": scope}))
-        .await;
-    if reply.status == 201 {
-        let token = deployment.token(&text(&reply.json(), "token"));
-        let peek = token.get(&format!("/api/v1/folders/{foreign}")).await;
-        assert!(matches!(peek.status, 403 | 404), "{}", peek.text());
-    } else {
-        assert!(matches!(reply.status, 400 | 404), "{}", reply.text());
+}
+
+async fn a_scope_names_folders_that_are_there(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let path = format!("/api/workspaces/{}/tokens", workspace.id);
+    let live = workspace.folder("live", None).await;
+    let below = workspace.folder("below", Some(&live)).await;
+    let trashed = workspace.folder("trashed", None).await;
+    workspace.token.delete(&format!("/api/v1/folders/{trashed}")).await.expect(204);
+    let file = workspace.file_id("a.md", None, "x").await;
+    let foreign = deployment.workspace().await.folder("theirs", None).await;
+    let unknown = uuid::Uuid::from_u128(9).to_string();
+    for gone in [&trashed, &file, &foreign, &unknown] {
+        let scope = json!({"type": "folders", "folderIds": [live, gone, below]});
+        let body = json!({"name": "x", "permissions": ["read"], "scope": scope});
+        let error = workspace.session.post(&path).json(body).await.expect_error(400, "VALIDATION_ERROR");
+        assert_eq!(each(&error["errors"], "path"), ["scope.folderIds[1]"], "{error}");
+        assert_eq!(each(&error["errors"], "code"), ["unknown_folder"]);
     }
+    let token = workspace.token_for(&[&below, &live, &below]).await;
+    assert_eq!(token.get("/api/v1/workspace").await.expect(200).json()["scope"]["folderIds"], {
+        let mut both = [live, below];
+        both.sort();
+        json!(both)
+    });
 }
 
 /// A token and its path in the Console API.

@@ -11,6 +11,7 @@ scenarios![
     a_restored_file_is_found_again,
     the_trash_needs_a_session_of_a_member,
     the_trash_is_listed_in_parts,
+    databases_and_records_are_in_the_trash,
 ];
 
 impl Workspace {
@@ -150,4 +151,46 @@ async fn the_trash_is_listed_in_parts(deployment: &Deployment) {
     assert_eq!((each(&second.json(), "name"), second.header("link")), (vec!["1"], None));
     workspace.session.get(&workspace.trash("?limit=0")).await.expect_error(400, "VALIDATION_ERROR");
     workspace.session.get(&workspace.trash("?cursor=x")).await.expect_error(400, "VALIDATION_ERROR");
+}
+
+async fn databases_and_records_are_in_the_trash(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let folder = workspace.folder("plans", None).await;
+    let body = json!({"name": "Tasks", "folderId": folder});
+    let table = token.post("/api/v1/databases").json(body).await.expect(201).json();
+    let path = format!("/api/v1/databases/{}", id(&table));
+    let name = text(&table["properties"][0], "id");
+    let mut records = Vec::new();
+    for title in ["zqkept", "zqearlier"] {
+        let body = json!({"values": {&name: title}});
+        records.push(id(&token.post(&format!("{path}/records")).json(body).await.expect(201).json()));
+    }
+    let earlier = format!("{path}/records/{}", records[1]);
+    token.delete(&earlier).await.expect(204);
+    workspace.put_into_trash("databases", &id(&table)).await;
+    let listed = workspace.in_trash().await;
+    assert_eq!(each(&listed, "kind"), ["database", "record"]);
+    assert_eq!(each(&listed, "path"), ["/plans/Tasks", "/plans/Tasks/zqearlier"]);
+    assert_eq!(each(&listed, "parentId"), [folder, id(&table)]);
+
+    let refused = workspace.restore("record", &records[1]).await;
+    refused.expect_error(400, "VALIDATION_ERROR");
+    let restored = workspace.restore("database", &id(&table)).await.expect(200);
+    assert_eq!(text(&restored.json(), "path"), "/plans/Tasks");
+    let found =
+        workspace.search_after(&restored.change(), json!({"query": "zqkept", "strategy": "keyword"})).await;
+    assert_eq!(each(&found["results"], "recordId"), [records[0].as_str()]);
+    let page = token.get(&format!("{path}/records")).await.expect(200).json();
+    assert_eq!((each(&page["records"], "title"), page["total"].clone()), (vec!["zqkept"], json!(1)));
+
+    workspace.restore("record", &records[1]).await.expect(200);
+    assert_eq!(workspace.in_trash().await, json!([]));
+    // What their own paths do, the trash knows.
+    token.delete(&earlier).await.expect(204);
+    token.post(&format!("{earlier}/restore")).await.expect(200);
+    token.delete(&earlier).await.expect(204);
+    workspace.put_into_trash("databases", &id(&table)).await;
+    token.delete(&format!("{path}/permanent")).await.expect(204);
+    assert_eq!(workspace.in_trash().await, json!([]), "with what was deleted out of it before");
 }

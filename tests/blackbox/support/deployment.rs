@@ -7,6 +7,7 @@ use super::callers::{Anonymous, ApiToken, Caller as _, Session};
 use super::http::Http;
 use super::mesh::Mesh;
 use super::single::SingleProcess;
+use super::smtp::MailServer;
 use super::wait::eventually;
 use super::workspace::Workspace;
 
@@ -33,6 +34,7 @@ pub(crate) struct Deployment {
     shape: Shape,
     owner: Owner,
     cookie: OnceCell<String>,
+    mail: MailServer,
 }
 
 #[derive(Debug)]
@@ -44,19 +46,26 @@ enum Shape {
 impl Deployment {
     /// Starts one, or says why this machine cannot run it while nobody insists.
     pub(crate) async fn start(topology: Topology) -> Result<Self, String> {
+        let mail = MailServer::start("a-password-for-mail");
+        // A deployment that scenarios share lives as long as the test process.
+        let url: &'static str = mail.url().leak();
+        // What scenarios let it fetch stands on this machine.
+        let outbound = ("CAIRN_OUTBOUND_ALLOW", "127.0.0.1/32");
+        let environment =
+            [("CAIRN_SMTP_URL", url), ("CAIRN_MAIL_FROM", "Cairn <cairn@example.com>"), outbound];
         let (shape, owner) = match topology {
             Topology::SingleProcess => {
-                let process = SingleProcess::start().await;
+                let process = SingleProcess::start_with(&environment).await;
                 let owner = process.owner().clone();
                 (Shape::SingleProcess(process), owner)
             }
             Topology::Mesh => {
-                let mesh = Mesh::start().await?;
+                let mesh = Mesh::start_with(&environment).await?;
                 let owner = mesh.owner().clone();
                 (Shape::Mesh(mesh), owner)
             }
         };
-        let deployment = Self { shape, owner, cookie: OnceCell::new() };
+        let deployment = Self { shape, owner, cookie: OnceCell::new(), mail };
         deployment.wait_until_ready().await;
         Ok(deployment)
     }
@@ -67,6 +76,11 @@ impl Deployment {
             Shape::SingleProcess(_) => None,
             Shape::Mesh(mesh) => Some(mesh),
         }
+    }
+
+    /// The server that its mail goes to.
+    pub(crate) fn mail(&self) -> &MailServer {
+        &self.mail
     }
 
     pub(crate) fn owner(&self) -> &Owner {

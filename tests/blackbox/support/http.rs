@@ -2,6 +2,7 @@
 
 use std::future::IntoFuture;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use reqwest::{Client, Method, RequestBuilder};
@@ -12,23 +13,32 @@ use serde_json::Value;
 pub(crate) const CHANGE: &str = "x-cairn-change";
 
 /// The address of a deployment and the connections to it. A runtime ends with its test, and connections with it, so
-/// every scenario has its own.
+/// every scenario has its own. It stands behind a proxy, with a source address that nobody else has: what is counted by
+/// address is not counted with other scenarios.
 #[derive(Debug, Clone)]
 pub(crate) struct Http {
     base_url: String,
     client: Client,
+    address: String,
 }
+
+/// So many addresses were given to callers.
+static ADDRESSES: AtomicU32 = AtomicU32::new(1);
 
 impl Http {
     pub(crate) fn new(base_url: &str) -> Self {
+        // This build has TLS without a default of its own.
+        cairn_chassis::outbound::install_crypto();
         let client =
             Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        Self { base_url: base_url.to_owned(), client }
+        let [_, high, middle, low] = ADDRESSES.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        Self { base_url: base_url.to_owned(), client, address: format!("10.{high}.{middle}.{low}") }
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> Request {
         let label = format!("{method} {path}");
-        Request { label, builder: self.client.request(method, format!("{}{path}", self.base_url)) }
+        let builder = self.client.request(method, format!("{}{path}", self.base_url));
+        Request { label, builder: builder.header("x-forwarded-for", &self.address) }
     }
 }
 

@@ -1,17 +1,21 @@
 //! `cairn serve …`: six processes over TCP, each service with a PostgreSQL database of its own.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitStatus;
 
 use cairn_chassis::entropy::OsEntropy;
-use cairn_chassis::testing::postgres;
+use cairn_chassis::testing::{postgres, redis};
 use cairn_chassis::token_format;
+use tokio::net::TcpSocket;
 
 use super::deployment::Owner;
+use super::http::Http;
 use super::process::Process;
 use super::scratch::Scratch;
 use super::wait::eventually;
 
-/// The services in the order of their start: each after those that it calls.
+/// The services in the order of their start: each after those that it calls, but for svc-auth, which calls svc-content
+/// back.
 pub(crate) const SERVICES: [&str; 5] = ["auth", "content", "ingest", "sync", "retrieval"];
 const GATEWAY: &str = "gateway";
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -23,8 +27,12 @@ pub(crate) struct Mesh {
     members: Vec<Member>,
     owner: Owner,
     mesh_secret: String,
+    /// Where svc-content is, also before it has started.
+    content: SocketAddr,
     folder: Scratch,
     environment: Vec<(&'static str, &'static str)>,
+    /// Where gateways count; on a machine without Redis each counts for itself.
+    redis: Option<redis::Server>,
 }
 
 /// One process of the mesh.
@@ -61,9 +69,12 @@ impl Mesh {
         let mesh_secret = token_format::generate(&OsEntropy);
         let folder = Scratch::new();
         let environment = environment.to_vec();
-        let mut mesh = Self { members: Vec::new(), owner, mesh_secret, folder, environment };
+        let (_held, content) = reserve_address();
+        let redis = redis::server(redis::Mode::Alone).await;
+        let mut mesh = Self { members: Vec::new(), owner, mesh_secret, content, folder, environment, redis };
         for (service, database) in databases {
-            mesh.start_member(service, Some(database), ANY_PORT).await;
+            let listen = if service == "content" { content.to_string() } else { ANY_PORT.to_owned() };
+            mesh.start_member(service, Some(database), &listen).await;
         }
         mesh.start_member(GATEWAY, None, ANY_PORT).await;
         Ok(mesh)
@@ -78,7 +89,14 @@ impl Mesh {
             arguments.extend(["--data".to_owned(), data.display().to_string()]);
             arguments.extend(["--database".to_owned(), url.clone()]);
         }
-        for member in self.members.iter().filter(|member| ![service, GATEWAY].contains(&member.service)) {
+        if service == "auth" {
+            arguments.extend(["--content-url".to_owned(), format!("http://{}", self.content)]);
+        }
+        let told = |member: &&Member| {
+            let is_content_again = service == "auth" && member.service == "content";
+            ![service, GATEWAY].contains(&member.service) && !is_content_again
+        };
+        for member in self.members.iter().filter(told) {
             arguments.extend([format!("--{}-url", member.service), format!("http://{}", member.address)]);
         }
         let mut environment = vec![("CAIRN_MESH_SECRET", self.mesh_secret.as_str())];
@@ -89,6 +107,11 @@ impl Mesh {
                 ("CAIRN_BOOTSTRAP_TOKEN", self.owner.token.as_str()),
             ]);
         }
+        let redis = self.redis.as_ref().map(redis::Server::url);
+        // A busy machine must not look like a Redis that is away.
+        environment.push(("CAIRN_REDIS_TIMEOUT_MS", "30000"));
+        environment
+            .extend(redis.as_deref().filter(|_| service == GATEWAY).map(|url| ("CAIRN_REDIS_URL", url)));
         environment.extend(self.environment.iter().copied());
         let mut process = Process::start(&format!("cairn serve {service}"), &arguments, &environment);
         let what = format!("{service} says where it listens");
@@ -122,6 +145,23 @@ impl Mesh {
         let place = self.members.iter().position(|member| member.service == service).unwrap();
         let old = self.members.remove(place);
         self.start_member(service, old.database.clone(), &old.address).await;
+    }
+
+    /// Starts another gateway in front of the same services; answers its address.
+    pub(crate) async fn another_gateway(&mut self) -> String {
+        self.start_member(GATEWAY, None, ANY_PORT).await;
+        self.members.last().map(|member| format!("http://{}", member.address)).unwrap()
+    }
+
+    /// Where the gateways count together.
+    pub(crate) fn redis(&self) -> Option<&redis::Server> {
+        self.redis.as_ref()
+    }
+
+    /// The metrics of the first gateway.
+    pub(crate) async fn gateway_metrics(&self) -> String {
+        let admin = Http::new(&format!("http://{}", self.member(GATEWAY).admin));
+        admin.request(reqwest::Method::GET, "/metrics").await.expect(200).text()
     }
 
     pub(crate) fn owner(&self) -> &Owner {
@@ -179,6 +219,16 @@ impl Mesh {
     fn member_mut(&mut self, service: &str) -> &mut Member {
         self.members.iter_mut().find(|member| member.service == service).unwrap()
     }
+}
+
+/// An address for a process that starts later. While the socket is bound and does not listen, nobody else is given the
+/// port, and whoever names it may listen there.
+fn reserve_address() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
 }
 
 /// Reads `cairn <service> listening on ADDRESS (admin ADDRESS)`.

@@ -6,11 +6,15 @@ pub(crate) mod deployment;
 pub(crate) mod http;
 pub(crate) mod mcp;
 pub(crate) mod mesh;
+pub(crate) mod oauth;
+pub(crate) mod people;
 pub(crate) mod process;
 pub(crate) mod runner;
 pub(crate) mod scratch;
 pub(crate) mod single;
+pub(crate) mod smtp;
 pub(crate) mod wait;
+pub(crate) mod windows;
 pub(crate) mod workspace;
 
 /// What every scenario file needs.

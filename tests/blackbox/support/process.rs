@@ -12,6 +12,12 @@ use super::wait::eventually;
 const WATCHDOG: &str = "read -r line || kill -9 \"$0\"";
 /// Environment that would change what a test sees; every test starts from none of it.
 const OWN_ENVIRONMENT: &str = "CAIRN_";
+/// What every process is told, unless a test says otherwise: callers stand for addresses of their own (see
+/// [`super::http::Http`]), and one plan has windows that a test can fill.
+const ENVIRONMENT: [(&str, &str); 2] = [
+    ("CAIRN_TRUSTED_PROXIES", "127.0.0.1"),
+    ("CAIRN_PLANS", r#"{"studio": {"minute": null, "hour": null, "day": 20}}"#),
+];
 /// How much of a log a failed test shows.
 const SHOWN_LINES: usize = 200;
 
@@ -56,6 +62,7 @@ impl Process {
         }
         let mut child = command
             .args(arguments)
+            .envs(ENVIRONMENT)
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -29,9 +29,9 @@ pub(crate) struct SingleProcess {
 
 impl SingleProcess {
     /// On a fresh data folder.
-    pub(crate) async fn start() -> Self {
+    pub(crate) async fn start_with(environment: &[(&str, &str)]) -> Self {
         let folder = Scratch::new();
-        let started = Self::start_on(folder.path(), &[]).await;
+        let started = Self::start_on(folder.path(), environment).await;
         Self { _folder: Some(folder), ..started }
     }
 

@@ -1,10 +1,14 @@
 //! A workspace that belongs to one scenario, and the few things that most scenarios do in it.
 
+use std::time::Duration;
+
+use cairn_chassis::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 
 use super::callers::{ApiToken, Caller, Session};
 use super::deployment::Deployment;
 use super::http::{Reply, id, text};
+use super::wait::eventually;
 
 /// A fresh workspace with a token that may do everything in it.
 #[derive(Debug)]
@@ -34,6 +38,20 @@ impl Workspace {
     /// A workspace-wide token with these permissions.
     pub(crate) async fn token_with(&self, permissions: &[&str]) -> ApiToken {
         self.token(json!({"name": "some", "permissions": permissions})).await
+    }
+
+    /// A token with every permission that ends in a moment. On a machine that takes longer than that to make it, it is
+    /// made again.
+    pub(crate) async fn brief_token(&self) -> ApiToken {
+        let path = format!("/api/workspaces/{}/tokens", self.id);
+        let made = eventually("a token is made before it ends", async || {
+            let soon = SystemClock.now().plus(Duration::from_secs(2)).to_rfc3339();
+            let body =
+                json!({"name": "brief", "permissions": ["read", "write", "delete"], "expiresAt": soon});
+            let reply = self.session.post(&path).json(body).await;
+            (reply.status == 201).then(|| reply.json())
+        });
+        ApiToken { http: self.session.http.clone(), secret: text(&made.await, "token") }
     }
 
     /// A token with every permission, bound to these folders.
@@ -77,7 +95,7 @@ impl Workspace {
     }
 }
 
-async fn make_token(session: &Session, workspace: &str, body: Value) -> ApiToken {
+pub(crate) async fn make_token(session: &Session, workspace: &str, body: Value) -> ApiToken {
     let path = format!("/api/workspaces/{workspace}/tokens");
     let created = session.post(&path).json(body).await.expect(201).json();
     ApiToken { http: session.http.clone(), secret: text(&created, "token") }

@@ -1,0 +1,177 @@
+//! `cairn eval`: how well search finds what it should, measured from outside through the public API.
+
+mod api;
+mod collection;
+mod documents;
+mod golden;
+mod judgement;
+mod metrics;
+mod options;
+mod progress;
+mod report;
+mod run;
+mod service;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use cairn_chassis::clock::{Clock as _, SystemClock};
+use cairn_chassis::shutdown;
+use fs_err as fs;
+
+use self::api::{Api, Hit};
+use self::collection::Collection;
+use self::judgement::Question;
+use self::options::Strategy;
+pub(crate) use self::options::{EXAMPLES, EvalOptions};
+use self::progress::Progress;
+use self::run::{Figures, Measured, Run};
+use self::service::TemporaryService;
+
+/// Before the path of a file of golden questions that the workspace holds.
+const IN_WORKSPACE: &str = "workspace:";
+
+/// Measures, prints, and keeps the run when that is wished.
+pub(crate) async fn run(options: EvalOptions) -> anyhow::Result<()> {
+    let before = options.against.as_deref().map(Run::read).transpose()?;
+    let interrupted = shutdown::on_signal().context("cannot listen for signals")?;
+    let run = tokio::select! {
+        run = measure(&options) => run?,
+        () = interrupted.cancelled() => bail!("interrupted; on a service of your own, a folder `cairn-eval-…` may be left"),
+    };
+    if let Some(before) = &before {
+        run.ensure_comparable(before)?;
+    }
+    if let Some(path) = &options.save {
+        run.write(path)?;
+    }
+    let text = match options.json {
+        true => serde_json::to_string_pretty(&run)? + "\n",
+        false => report::render(&run, before.as_ref()),
+    };
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+async fn measure(options: &EvalOptions) -> anyhow::Result<Run> {
+    let progress = Progress { quiet: options.quiet };
+    if Path::new(&options.source).is_dir() {
+        let collection = Collection::read(Path::new(&options.source))?;
+        return measure_collection(options, &collection, progress).await;
+    }
+    measure_golden(options, progress).await
+}
+
+async fn measure_collection(
+    options: &EvalOptions,
+    collection: &Collection,
+    progress: Progress,
+) -> anyhow::Result<Run> {
+    let service = Service::open(options).await?;
+    let folder = match service.temporary {
+        Some(_) => None,
+        None => Some(service.api.create_folder(&folder_name(), None).await?),
+    };
+    let measured = async {
+        let files =
+            documents::upload_collection(&service.api, &collection.documents, folder.as_deref(), &progress)
+                .await?;
+        ask(options, &service.api, &collection.questions, Some(&files), progress).await
+    };
+    let measured = measured.await;
+    if let Some(folder) = &folder {
+        service.api.delete_folder(folder).await?;
+    }
+    measured
+}
+
+async fn measure_golden(options: &EvalOptions, progress: Progress) -> anyhow::Result<Run> {
+    if options.url.is_none() && options.documents.is_none() {
+        bail!(
+            "`{}` is no folder, and golden questions need a workspace: --url and --token, or --documents",
+            options.source
+        );
+    }
+    let service = Service::open(options).await?;
+    if let Some(folder) = &options.documents {
+        documents::upload_folder(&service.api, folder, &progress).await?;
+    }
+    let text = match options.source.strip_prefix(IN_WORKSPACE) {
+        Some(path) => service.api.read_file(path.trim_start_matches('/')).await?,
+        None => fs::read_to_string(&options.source)?,
+    };
+    let questions = golden::parse(&text, &options.source)?;
+    ask(options, &service.api, &questions, None, progress).await
+}
+
+/// Asks every question with every strategy. `documents` are the collection's ids of files; what is not in it is no
+/// document of the collection, and takes no place in a ranking.
+async fn ask(
+    options: &EvalOptions,
+    api: &Api,
+    questions: &[Question],
+    documents: Option<&HashMap<String, String>>,
+    progress: Progress,
+) -> anyhow::Result<Run> {
+    let mut strategies = BTreeMap::new();
+    for strategy in &options.strategies {
+        let measured = ask_with(*strategy, api, questions, documents, progress).await?;
+        strategies.insert(strategy.name().to_owned(), measured);
+    }
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    Ok(Run { source: options.source.clone(), version, strategies })
+}
+
+async fn ask_with(
+    strategy: Strategy,
+    api: &Api,
+    questions: &[Question],
+    documents: Option<&HashMap<String, String>>,
+    progress: Progress,
+) -> anyhow::Result<Measured> {
+    let bar = progress.bar(strategy.name(), questions.len());
+    let mut figures = BTreeMap::new();
+    let mut times = Vec::with_capacity(questions.len());
+    for question in questions {
+        let (hits, took) = api.search(&question.text, strategy).await?;
+        let hits = match documents {
+            Some(documents) => hits.into_iter().filter_map(|hit| of_collection(hit, documents)).collect(),
+            None => hits,
+        };
+        figures.insert(question.id.clone(), Figures::of(&question.gains(&hits), &question.judged()));
+        times.push(took);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(Measured::new(figures, &times))
+}
+
+fn of_collection(hit: Hit, documents: &HashMap<String, String>) -> Option<Hit> {
+    let document_id = documents.get(&hit.document_id)?.clone();
+    Some(Hit { document_id, ..hit })
+}
+
+/// A name that no earlier run has taken.
+fn folder_name() -> String {
+    format!("cairn-eval-{}", SystemClock.now().as_micros())
+}
+
+/// The service that is asked.
+struct Service {
+    api: Api,
+    temporary: Option<TemporaryService>,
+}
+
+impl Service {
+    async fn open(options: &EvalOptions) -> anyhow::Result<Self> {
+        if let (Some(url), Some(token)) = (&options.url, &options.token) {
+            return Ok(Self { api: Api::new(url, token)?, temporary: None });
+        }
+        let mut service = TemporaryService::start()?;
+        let (url, token) = service.access().await?;
+        Ok(Self { api: Api::new(&url, &token)?, temporary: Some(service) })
+    }
+}

@@ -1,0 +1,246 @@
+//! The public API of a service, as its users call it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::options::Strategy;
+
+/// The most that a search returns (spec 4.4).
+pub(super) const MOST_RESULTS: usize = 50;
+
+const CHANGE: &str = "x-cairn-change";
+const WAIT_MS: (&str, &str) = ("x-cairn-wait-ms", "10000");
+const INDEX_BEHIND: &str = "index_behind";
+/// How long the index may take for all documents together.
+const INDEXING_LIMIT: Duration = Duration::from_secs(30 * 60);
+/// How often a call is repeated that the service asks to repeat later.
+const MOST_REPEATS: usize = 20;
+const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// A caller with a token.
+pub(super) struct Api {
+    client: reqwest::Client,
+    base: String,
+    token: String,
+}
+
+/// A piece of evidence.
+#[derive(Debug, Clone)]
+pub(super) struct Hit {
+    pub(super) document_id: String,
+    pub(super) path: String,
+    pub(super) start_line: u32,
+    pub(super) end_line: u32,
+    pub(super) score: f64,
+}
+
+#[derive(Deserialize)]
+struct Created {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    id: String,
+    path: String,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    results: Vec<Found>,
+    coverage: Vec<Note>,
+}
+
+#[derive(Deserialize)]
+struct Note {
+    code: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    document_id: String,
+    score: f64,
+    citation: Citation,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Citation {
+    path: String,
+    #[serde(default)]
+    start_line: u32,
+    #[serde(default)]
+    end_line: u32,
+}
+
+impl Api {
+    pub(super) fn new(base: &str, token: &str) -> anyhow::Result<Self> {
+        // The HTTP client brings TLS without a default of its own.
+        cairn_chassis::outbound::install_crypto();
+        let client = reqwest::Client::builder().build().context("the HTTP client cannot be made")?;
+        Ok(Self { client, base: base.trim_end_matches('/').to_owned(), token: token.to_owned() })
+    }
+
+    /// Makes a folder, in the root or in another; answers its id.
+    pub(super) async fn create_folder(&self, name: &str, parent: Option<&str>) -> anyhow::Result<String> {
+        let body = json!({"name": name, "parentId": parent});
+        let request = self.request(Method::POST, "/api/v1/folders").json(&body);
+        Ok(self.accepted(request).await?.json::<Created>().await?.id)
+    }
+
+    /// Moves a folder with all that is in it to the trash.
+    pub(super) async fn delete_folder(&self, id: &str) -> anyhow::Result<()> {
+        self.accepted(self.request(Method::DELETE, &format!("/api/v1/folders/{id}"))).await?;
+        Ok(())
+    }
+
+    /// Makes a file; answers its id and the position of the write.
+    pub(super) async fn create_file(
+        &self,
+        name: &str,
+        file_type: &str,
+        content: &str,
+        folder: Option<&str>,
+    ) -> anyhow::Result<(String, String)> {
+        let body = json!({"name": name, "content": content, "fileType": file_type, "folderId": folder});
+        let response = self.accepted(self.request(Method::POST, "/api/v1/files").json(&body)).await?;
+        let change = response.headers().get(CHANGE).and_then(|value| value.to_str().ok());
+        let change = change.context("the service answers a write without X-Cairn-Change")?.to_owned();
+        Ok((response.json::<Created>().await?.id, change))
+    }
+
+    /// The content of the file with that path or id.
+    pub(super) async fn read_file(&self, path: &str) -> anyhow::Result<String> {
+        let mut next = "/api/v1/files".to_owned();
+        loop {
+            let response = self.accepted(self.request(Method::GET, &next)).await?;
+            let link = response.headers().get("link").and_then(|value| value.to_str().ok()).and_then(next_of);
+            let files: Vec<Listed> = response.json().await?;
+            let named = |file: &&Listed| file.id == path || file.path.trim_start_matches('/') == path;
+            if let Some(file) = files.iter().find(named) {
+                let raw = self.request(Method::GET, &format!("/api/v1/files/{}/raw", file.id));
+                return Ok(self.accepted(raw).await?.text().await?);
+            }
+            match link {
+                Some(link) => next = link,
+                None => bail!("the workspace has no file `{path}`"),
+            }
+        }
+    }
+
+    /// Returns when searches see that write.
+    pub(super) async fn wait_for(&self, change: &str) -> anyhow::Result<()> {
+        let asked = Instant::now();
+        while asked.elapsed() < INDEXING_LIMIT {
+            let request = self.search_request("ready", Strategy::Keyword, 1);
+            let request = request.header(CHANGE, change).header(WAIT_MS.0, WAIT_MS.1);
+            let answer: Answer = self.accepted(request).await?.json().await?;
+            if !answer.coverage.iter().any(|note| note.code == INDEX_BEHIND) {
+                return Ok(());
+            }
+        }
+        bail!("the service has not indexed the documents within {} minutes", INDEXING_LIMIT.as_secs() / 60)
+    }
+
+    /// The evidence for a query, and how long the answer took.
+    pub(super) async fn search(
+        &self,
+        query: &str,
+        strategy: Strategy,
+    ) -> anyhow::Result<(Vec<Hit>, Duration)> {
+        let mut repeats = 0;
+        loop {
+            let asked = Instant::now();
+            let response = self.search_request(query, strategy, MOST_RESULTS).send().await;
+            let response =
+                response.map_err(reqwest::Error::without_url).context("the service does not answer")?;
+            let Some(response) = settled(response, &mut repeats).await? else { continue };
+            let answer: Answer =
+                response.json().await.context("the answer to a search is not as expected")?;
+            let took = asked.elapsed();
+            return Ok((answer.results.into_iter().map(Hit::from).collect(), took));
+        }
+    }
+
+    fn search_request(&self, query: &str, strategy: Strategy, limit: usize) -> RequestBuilder {
+        // Live sources would make a run depend on the day.
+        let body = json!({"query": query, "strategy": strategy.name(), "limit": limit, "mode": "fast"});
+        self.request(Method::POST, "/api/v1/search_context").json(&body)
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token)
+    }
+
+    /// The good response; a call that came too early or too often is repeated.
+    async fn accepted(&self, request: RequestBuilder) -> anyhow::Result<Response> {
+        let mut repeats = 0;
+        loop {
+            let again = request.try_clone().context("a request cannot be repeated")?;
+            let response = again.send().await;
+            let response =
+                response.map_err(reqwest::Error::without_url).context("the service does not answer")?;
+            if let Some(response) = settled(response, &mut repeats).await? {
+                return Ok(response);
+            }
+        }
+    }
+}
+
+/// The response when it is a good one; nothing, after a pause, when the service asks to come again.
+async fn settled(response: Response, repeats: &mut usize) -> anyhow::Result<Option<Response>> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(Some(response));
+    }
+    let comes_again = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    if comes_again && *repeats < MOST_REPEATS {
+        *repeats += 1;
+        let seconds =
+            response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+        tokio::time::sleep(seconds.map_or(PAUSE, Duration::from_secs).min(LONGEST_PAUSE)).await;
+        return Ok(None);
+    }
+    let path = response.url().path().to_owned();
+    let said = response.text().await.unwrap_or_default();
+    bail!("the service answers {path} with {status}: {}", said.trim())
+}
+
+/// Where the next page of a `Link` header is, without the host: the service may know itself by another address than we do.
+fn next_of(link: &str) -> Option<String> {
+    let part = link.split(',').find(|part| part.contains("rel=\"next\""))?;
+    let (_, rest) = part.split_once('<')?;
+    let (address, _) = rest.split_once('>')?;
+    address.find("/api/").and_then(|start| address.get(start..)).map(str::to_owned)
+}
+
+impl From<Found> for Hit {
+    fn from(found: Found) -> Self {
+        Self {
+            document_id: found.document_id,
+            path: found.citation.path,
+            start_line: found.citation.start_line,
+            end_line: found.citation.end_line,
+            score: found.score,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_found_in_a_link() {
+        let link =
+            "<http://a/api/v1/files?cursor=1>; rel=\"prev\", <http://a/api/v1/files?cursor=2>; rel=\"next\"";
+        assert_eq!(next_of(link).as_deref(), Some("/api/v1/files?cursor=2"));
+        assert_eq!(next_of("<http://a/api/v1/files>; rel=\"prev\""), None);
+    }
+}

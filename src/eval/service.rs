@@ -1,0 +1,63 @@
+//! A temporary service: `cairn up` of this program, on a folder that is gone with it.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use tempfile::TempDir;
+
+use crate::bootstrap_file::BootstrapFile;
+
+const START_LIMIT: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
+/// Port 0 is a free one; what it is, is in the bootstrap file.
+const ANY_PORT: &str = "127.0.0.1:0";
+
+/// It ends when this is dropped.
+pub(super) struct TemporaryService {
+    process: Child,
+    data: TempDir,
+}
+
+impl TemporaryService {
+    /// Starts it. Nothing that is set for a service of the user's own reaches it.
+    pub(super) fn start() -> anyhow::Result<Self> {
+        let data = tempfile::Builder::new().prefix("cairn-eval-").tempdir()?;
+        let mut command = Command::new(std::env::current_exe().context("this program's file is not known")?);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("CAIRN_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .args(["up", "--quiet", "--listen", ANY_PORT, "--admin-listen", ANY_PORT, "--data"])
+            .arg(data.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let process = command.spawn().context("the temporary service cannot be started")?;
+        Ok(Self { process, data })
+    }
+
+    /// Its address and token, as soon as it has them.
+    pub(super) async fn access(&mut self) -> anyhow::Result<(String, String)> {
+        let asked = Instant::now();
+        while asked.elapsed() < START_LIMIT {
+            if let Some(file) = BootstrapFile::read(self.data.path()) {
+                return Ok((file.base_url, file.token));
+            }
+            if let Some(status) = self.process.try_wait()? {
+                bail!("the temporary service ended with {status}");
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        bail!("the temporary service has not started within {} seconds", START_LIMIT.as_secs())
+    }
+}
+
+impl Drop for TemporaryService {
+    fn drop(&mut self) {
+        // Its folder goes with it, so there is nothing to end in order.
+        if self.process.kill().is_ok() {
+            let _status = self.process.wait();
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Feedback (spec 2.9, 4.8): mailed to those who maintain the workspace, stored nowhere.
+
+use uuid::Uuid;
+
+use crate::support::callers::Anonymous;
+use crate::support::mcp;
+use crate::support::prelude::*;
+use crate::support::runner::run_alone;
+use crate::support::scratch::Scratch;
+use crate::support::single::SingleProcess;
+use crate::support::smtp::REFUSED;
+
+scenarios![
+    feedback_is_mailed_to_the_owner,
+    an_agent_reports_over_mcp,
+    the_limits_are_exact,
+    a_report_needs_read_and_a_token,
+    no_text_makes_a_header,
+    what_cannot_be_delivered_says_so,
+];
+
+const FEEDBACK: &str = "/api/v1/feedback";
+
+/// A text that no other mail holds.
+fn unique() -> String {
+    format!("report {}", Uuid::new_v4())
+}
+
+async fn feedback_is_mailed_to_the_owner(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let message = format!("{}: the guide is wrong.\n.\nA line of its own, ä.", unique());
+    let body = json!({
+        "message": message, "category": "stale_content", "channel": "cli",
+        "context": {"fileId": "f-1", "nested": {"list": [1, "zwei"]}},
+    });
+    let answer = workspace.token.post(FEEDBACK).json(body).await.expect(200).json();
+    assert!(answer["message"].as_str().unwrap().contains("sent to the owners and admins"), "{answer}");
+
+    let mails = deployment.mail().mails_with(message.lines().next().unwrap());
+    let [mail] = mails.as_slice() else { panic!("one owner, one mail: {mails:?}") };
+    assert_eq!(mail.to, [deployment.owner().email.as_str()]);
+    assert_eq!(mail.from, "cairn@example.com");
+    assert_eq!(mail.header("From").as_deref(), Some("Cairn <cairn@example.com>"));
+    let subject = mail.header("Subject").unwrap();
+    assert!(subject.contains("A scenario's own") && subject.contains("stale content"), "{subject}");
+    let said = mail.body().replace("\r\n", "\n");
+    for part in [message.as_str(), "the command line", "stale content", &workspace.id, "\"zwei\""] {
+        assert!(said.contains(part), "{part} is not in: {said}");
+    }
+}
+
+async fn an_agent_reports_over_mcp(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let message = unique();
+    let answer = mcp::call(&workspace.token, "submit_feedback", json!({"message": message})).await;
+    assert!(mcp::text_of(&answer).contains("Feedback was sent"), "{answer}");
+    let mails = deployment.mail().mails_with(&message);
+    assert_eq!(mails.len(), 1);
+    assert!(mails[0].body().contains("over MCP") && mails[0].body().contains("Category: other"));
+    let odd = json!({"message": message, "category": "praise"});
+    let refusal = mcp::call_error(&workspace.token, "submit_feedback", odd).await;
+    assert!(refusal.contains("category"), "{refusal}");
+}
+
+/// A JSON object of exactly that many bytes.
+fn object(bytes: usize) -> Value {
+    json!({"a": "x".repeat(bytes - 8)})
+}
+
+async fn the_limits_are_exact(deployment: &Deployment) {
+    let token = deployment.workspace().await.token;
+    let most = json!({"message": "ä".repeat(5_000), "context": object(10_240)});
+    token.post(FEEDBACK).json(most).await.expect(200);
+    for (body, path, code) in [
+        (json!({"message": "ä".repeat(5_001)}), "message", "too_long"),
+        (json!({"message": "m", "context": object(10_241)}), "context", "too_long"),
+        (json!({"message": ""}), "message", "too_short"),
+        (json!({"message": " \n"}), "message", "required"),
+        (json!({}), "message", "required"),
+        (json!({"message": "m", "category": "praise"}), "category", "invalid_value"),
+        (json!({"message": "m", "channel": "mcp"}), "channel", "invalid_value"),
+        (json!({"message": "m", "context": "text"}), "context", "wrong_type"),
+        (json!({"message": "m", "contxt": {}}), "contxt", "unknown_field"),
+    ] {
+        let refused = token.post(FEEDBACK).json(&body).await.expect_error(400, "VALIDATION_ERROR");
+        let issue = &refused["errors"][0];
+        assert_eq!((&issue["path"], &issue["code"]), (&json!(path), &json!(code)), "{refused}");
+    }
+}
+
+async fn a_report_needs_read_and_a_token(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let body = json!({"message": unique()});
+    let anonymous = Anonymous { http: deployment.http() };
+    anonymous.post(FEEDBACK).json(&body).await.expect_error(401, "UNAUTHORIZED");
+    let writer = workspace.token_with(&["write"]).await;
+    writer.post(FEEDBACK).json(&body).await.expect_error(403, "FORBIDDEN");
+    let reader = workspace.token_with(&["read"]).await;
+    reader.post(FEEDBACK).json(&body).await.expect(200);
+}
+
+async fn no_text_makes_a_header(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let message = format!("{}\r\nBcc: thief@example.com\r\n\r\n.\r\nMAIL FROM:<thief@example.com>", unique());
+    workspace.token.post(FEEDBACK).json(json!({"message": message})).await.expect(200);
+    let mails = deployment.mail().mails_with(message.lines().next().unwrap());
+    assert_eq!(mails.len(), 1);
+    assert_eq!(mails[0].header("Bcc"), None);
+    assert_eq!(mails[0].to, [deployment.owner().email.as_str()]);
+    assert!(mails[0].body().contains("MAIL FROM:<thief@example.com>"), "it is all text: {}", mails[0].body());
+    assert!(deployment.mail().mails_with("").iter().all(|mail| mail.from == "cairn@example.com"));
+}
+
+async fn what_cannot_be_delivered_says_so(deployment: &Deployment) {
+    let token = deployment.workspace().await.token;
+    let body = json!({"message": format!("{} {REFUSED}", unique())});
+    let refused = token.post(FEEDBACK).json(&body).await.expect_error(502, "DELIVERY_FAILED");
+    let said = refused["message"].as_str().unwrap();
+    assert!(said.contains("try again later") && !said.contains("not that one"), "{said}");
+    let over_mcp = mcp::call_error(&token, "submit_feedback", body).await;
+    assert!(over_mcp.contains("could not be mailed"), "{over_mcp}");
+    // The next one goes through again.
+    token.post(FEEDBACK).json(json!({"message": unique()})).await.expect(200);
+}
+
+#[test]
+fn without_mail_it_is_received_and_logged_without_its_text() {
+    run_alone(async {
+        let data = Scratch::new();
+        let mut up = SingleProcess::start_on(data.path(), &[]).await;
+        let message = unique();
+        let body = json!({"message": message, "context": {"secret": message}});
+        let answer = up.token().post(FEEDBACK).json(body).await.expect(200).json();
+        assert!(answer["message"].as_str().unwrap().contains("it was received"), "{answer}");
+        let logged = eventually("the log names the report", async || {
+            let logged = up.process_mut().stderr();
+            logged.contains("feedback was received").then_some(logged)
+        })
+        .await;
+        assert!(logged.contains("CAIRN_SMTP_URL") && !logged.contains(&message), "{logged}");
+    });
+}
+
+#[test]
+fn a_mail_server_that_is_not_there_is_a_failed_delivery() {
+    run_alone(async {
+        let data = Scratch::new();
+        // Bound and never listened on: nobody else gets the port, and connections are refused.
+        let held = tokio::net::TcpSocket::new_v4().unwrap();
+        held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let url = format!("smtp://{}", held.local_addr().unwrap());
+        let environment = [("CAIRN_SMTP_URL", url.as_str()), ("CAIRN_MAIL_FROM", "cairn@example.com")];
+        let up = SingleProcess::start_on(data.path(), &environment).await;
+        let body = json!({"message": unique()});
+        up.token().post(FEEDBACK).json(body).await.expect_error(502, "DELIVERY_FAILED");
+    });
+}
+
+#[test]
+fn a_wrong_mail_setting_is_told_at_the_start_without_its_password() {
+    run_alone(async {
+        let data = Scratch::new();
+        let wrong =
+            [("CAIRN_SMTP_URL", "https://user:s3cretword@mail"), ("CAIRN_MAIL_FROM", "cairn@example.com")];
+        let mut failed = SingleProcess::launch(data.path(), &wrong);
+        assert!(!failed.exit().await.success());
+        let said = format!("{}{}", failed.stdout(), failed.stderr());
+        assert!(said.contains("CAIRN_SMTP_URL") && !said.contains("s3cretword"), "{said}");
+    });
+}

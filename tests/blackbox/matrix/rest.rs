@@ -1,0 +1,225 @@
+//! The operations of `/api/v1`.
+
+use super::stage::{Call, Stage};
+use super::{Entry, anything, named, shown};
+use crate::support::http::{id, items};
+use crate::support::prelude::*;
+
+pub(super) const ENTRIES: &[Entry] = &[
+    shown("listFiles"),
+    named("createFile", "write"),
+    named("getFile", "read"),
+    named("updateFile", "write"),
+    named("deleteFile", "delete"),
+    named("getFileRaw", "read"),
+    named("listFileVersions", "read"),
+    named("getFileVersion", "read"),
+    named("restoreFileVersion", "write"),
+    named("getDatabaseBacklinks", "read"),
+    shown("listFolders"),
+    named("createFolder", "write"),
+    named("getFolder", "read"),
+    named("updateFolder", "write"),
+    named("deleteFolder", "delete"),
+    named("listFolderFiles", "read"),
+    named("listSubfolders", "read"),
+    shown("listMemories"),
+    named("createMemory", "write"),
+    shown("getMemory"),
+    named("updateMemory", "write"),
+    named("deleteMemory", "delete"),
+    named("createMembers", "write"),
+    named("deleteMember", "delete"),
+    shown("exportMemory"),
+    shown("searchContext"),
+    shown("listDatabases"),
+    named("createDatabase", "write"),
+    shown("listTrashedDatabases"),
+    named("getDatabase", "read"),
+    named("updateDatabase", "write"),
+    named("deleteDatabase", "delete"),
+    named("restoreDatabase", "delete"),
+    named("deleteDatabasePermanently", "delete"),
+    named("createField", "write"),
+    named("updateField", "write"),
+    named("deleteField", "write"),
+    named("createView", "write"),
+    named("updateView", "write"),
+    named("queryRecords", "read"),
+    named("createRecord", "write"),
+    named("updateRecord", "write"),
+    named("deleteRecord", "delete"),
+    named("restoreRecord", "write"),
+    named("deleteRecordPermanently", "delete"),
+    named("listRecordVersions", "read"),
+    named("restoreRecordVersion", "write"),
+    anything("submitFeedback", Some("read")),
+    anything("getWorkspace", None),
+];
+
+/// The one operation that takes callers without a token (spec 5.8): it answers them as if what is not public were not
+/// there.
+pub(super) const WITHOUT_TOKEN: [(&str, u16); 1] = [("exportMemory", 404)];
+
+/// The operation about something new on that stage.
+pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
+    match operation {
+        "listFiles"
+        | "createFile"
+        | "getFile"
+        | "updateFile"
+        | "deleteFile"
+        | "getFileRaw"
+        | "listFileVersions"
+        | "getFileVersion"
+        | "restoreFileVersion"
+        | "getDatabaseBacklinks" => files(operation, stage).await,
+        "listFolders" | "createFolder" | "getFolder" | "updateFolder" | "deleteFolder"
+        | "listFolderFiles" | "listSubfolders" => folders(operation, stage).await,
+        "listMemories" | "createMemory" | "getMemory" | "updateMemory" | "deleteMemory" | "createMembers"
+        | "deleteMember" | "exportMemory" => memories(operation, stage).await,
+        "queryRecords"
+        | "createRecord"
+        | "updateRecord"
+        | "deleteRecord"
+        | "restoreRecord"
+        | "deleteRecordPermanently"
+        | "listRecordVersions"
+        | "restoreRecordVersion" => records(operation, stage).await,
+        "searchContext" => search(stage).await,
+        "submitFeedback" => Call::post("/api/v1/feedback", json!({"message": "all is well"})),
+        "getWorkspace" => Call::get("/api/v1/workspace"),
+        _ => databases(operation, stage).await,
+    }
+}
+
+async fn files(operation: &str, stage: &Stage<'_>) -> Call {
+    if operation == "createFile" {
+        return Call::post("/api/v1/files", stage.file_body());
+    }
+    let path = format!("/api/v1/files/{}", stage.file().await);
+    match operation {
+        "listFiles" => Call::get("/api/v1/files"),
+        "getFile" => Call::get(path),
+        "updateFile" => Call::patch(path, json!({"content": "new"})),
+        "deleteFile" => Call::delete(path),
+        "getFileRaw" => Call::get(format!("{path}/raw")),
+        "listFileVersions" => Call::get(format!("{path}/versions")),
+        "getFileVersion" => Call::get(format!("{path}/versions/1")),
+        "restoreFileVersion" => {
+            stage.workspace.token.patch(&path).json(json!({"content": "newer"})).await.expect(200);
+            Call::act(format!("{path}/versions/1/restore"))
+        }
+        "getDatabaseBacklinks" => Call::get(format!("{path}/database-backlinks")),
+        _ => panic!("no way to call {operation}"),
+    }
+}
+
+async fn folders(operation: &str, stage: &Stage<'_>) -> Call {
+    if operation == "createFolder" {
+        return Call::post("/api/v1/folders", json!({"name": stage.marker, "parentId": stage.folder}));
+    }
+    let path = format!("/api/v1/folders/{}", stage.folder().await);
+    match operation {
+        "listFolders" => Call::get("/api/v1/folders"),
+        "getFolder" => Call::get(path),
+        "updateFolder" => Call::patch(path, json!({"name": "renamed"})),
+        "deleteFolder" => Call::delete(path),
+        "listFolderFiles" => Call::get(format!("{path}/files")),
+        "listSubfolders" => Call::get(format!("{path}/subfolders")),
+        _ => panic!("no way to call {operation}"),
+    }
+}
+
+async fn memories(operation: &str, stage: &Stage<'_>) -> Call {
+    if operation == "createMemory" {
+        let members = json!([stage.file_member().await]);
+        return Call::post("/api/v1/memories", json!({"name": "A memory", "members": members}));
+    }
+    let memory = stage.memory().await;
+    let path = format!("/api/v1/memories/{}", id(&memory));
+    match operation {
+        "listMemories" => Call::get("/api/v1/memories?limit=1000"),
+        "getMemory" => Call::get(path),
+        "updateMemory" => Call::patch(path, json!({"isPublic": true})),
+        "deleteMemory" => Call::delete(path),
+        "createMembers" => {
+            Call::post(format!("{path}/members"), json!({"members": [stage.file_member().await]}))
+        }
+        "deleteMember" => Call::delete(format!("{path}/members/{}", id(&items(&memory["members"])[0]))),
+        "exportMemory" => Call::get(format!("{path}/export")),
+        _ => panic!("no way to call {operation}"),
+    }
+}
+
+async fn search(stage: &Stage<'_>) -> Call {
+    let (_, change) = stage.file_and_change().await;
+    let body = json!({"query": stage.marker, "strategy": "keyword"});
+    match Call::post("/api/v1/search_context", body) {
+        Call::Rest { method, path, body, .. } => Call::Rest { method, path, body, after: Some(change) },
+        tool @ Call::Tool { .. } => tool,
+    }
+}
+
+async fn databases(operation: &str, stage: &Stage<'_>) -> Call {
+    let trashed = |id: String| format!("/api/v1/databases/{id}");
+    match operation {
+        "createDatabase" => {
+            let body = json!({"name": stage.marker, "folderId": stage.folder});
+            return Call::post("/api/v1/databases", body);
+        }
+        "listTrashedDatabases" => {
+            stage.trashed_database().await;
+            return Call::get("/api/v1/databases/trash");
+        }
+        "restoreDatabase" => {
+            return Call::act(format!("{}/restore", trashed(stage.trashed_database().await)));
+        }
+        "deleteDatabasePermanently" => {
+            return Call::delete(format!("{}/permanent", trashed(stage.trashed_database().await)));
+        }
+        _ => {}
+    }
+    let database = stage.database().await;
+    let path = format!("/api/v1/databases/{}", database.id);
+    match operation {
+        "listDatabases" => Call::get("/api/v1/databases"),
+        "getDatabase" => Call::get(path),
+        "updateDatabase" => Call::patch(path, json!({"description": "d"})),
+        "deleteDatabase" => Call::delete(path),
+        "createField" => Call::post(format!("{path}/fields"), json!({"name": "more", "type": "number"})),
+        "updateField" => Call::patch(format!("{path}/fields/{}", database.field), json!({"name": "other"})),
+        "deleteField" => Call::delete(format!("{path}/fields/{}", database.field)),
+        "createView" => Call::post(format!("{path}/views"), json!({"name": "more"})),
+        "updateView" => Call::patch(format!("{path}/views/{}", database.view), json!({"name": "other"})),
+        _ => panic!("no way to call {operation}"),
+    }
+}
+
+async fn records(operation: &str, stage: &Stage<'_>) -> Call {
+    match operation {
+        "restoreRecord" => return Call::act(format!("{}/restore", stage.trashed_record().await)),
+        "deleteRecordPermanently" => {
+            return Call::delete(format!("{}/permanent", stage.trashed_record().await));
+        }
+        _ => {}
+    }
+    let database = stage.database().await;
+    let all = format!("/api/v1/databases/{}/records", database.id);
+    if operation == "createRecord" {
+        return Call::post(all, json!({"values": stage.values(&database)}));
+    }
+    let (path, _) = stage.record(&database).await;
+    let other = json!({"values": {database.field.clone(): "other"}});
+    match operation {
+        "queryRecords" => Call::get(all),
+        "updateRecord" => Call::patch(path, other),
+        "deleteRecord" => Call::delete(path),
+        "listRecordVersions" => Call::get(format!("{path}/versions")),
+        "restoreRecordVersion" => {
+            stage.workspace.token.patch(&path).json(other).await.expect(200);
+            Call::act(format!("{path}/versions/1/restore"))
+        }
+        _ => panic!("no way to call {operation}"),
+    }
+}

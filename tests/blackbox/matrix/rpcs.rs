@@ -1,0 +1,146 @@
+//! Every RPC that a service serves, straight over gRPC and without an identity: each service is a lock of its own.
+
+use std::collections::BTreeSet;
+
+use bytes::{Buf as _, BufMut as _, Bytes};
+use cairn_proto::DESCRIPTORS;
+use prost::Message as _;
+use prost_types::{FileDescriptorSet, MethodDescriptorProto};
+use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status};
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+
+use crate::support::mesh::SERVICES;
+use crate::support::prelude::*;
+
+/// What answers somebody without an identity, and how: each is a way to get one, or proves itself otherwise.
+const OPEN: &[(&str, Code)] = &[
+    // A secret is the proof, and an empty one proves nothing.
+    ("cairn.auth.v1.TokenService/Exchange", Code::Unauthenticated),
+    ("cairn.auth.v1.SessionService/CreateSession", Code::Unauthenticated),
+    ("cairn.auth.v1.SessionService/ExchangeSession", Code::Unauthenticated),
+    // Ends nothing when there is none.
+    ("cairn.auth.v1.SessionService/DeleteSession", Code::Ok),
+    ("cairn.auth.v1.InvitationService/LookUpInvitation", Code::NotFound),
+    ("cairn.auth.v1.InvitationService/AcceptInvitation", Code::NotFound),
+    // What clients of OAuth call before there is anybody: the protocol has its own proofs, and an empty request is none.
+    ("cairn.auth.v1.OauthService/RegisterClient", Code::InvalidArgument),
+    ("cairn.auth.v1.OauthService/CheckAuthorization", Code::InvalidArgument),
+    ("cairn.auth.v1.OauthService/RedeemCode", Code::InvalidArgument),
+    ("cairn.auth.v1.OauthService/RedeemRefreshToken", Code::InvalidArgument),
+    ("cairn.auth.v1.OauthService/RevokeToken", Code::InvalidArgument),
+    ("cairn.auth.v1.OauthService/ExchangeAccessToken", Code::Unauthenticated),
+    // Public keys, and identities of services for the mesh's secret.
+    ("cairn.auth.v1.KeyService/ListKeys", Code::Ok),
+    ("cairn.auth.v1.KeyService/IssueServiceIdentity", Code::Unauthenticated),
+    // Memories that are public.
+    ("cairn.content.v1.MemoryService/ExportMemory", Code::NotFound),
+];
+
+pub(super) async fn check(deployment: &Deployment) {
+    let descriptors = FileDescriptorSet::decode(DESCRIPTORS).unwrap();
+    let (mut met, mut wrong) = (BTreeSet::new(), Vec::new());
+    for service in SERVICES {
+        let channel = Endpoint::from_shared(deployment.grpc_url(service)).unwrap().connect().await.unwrap();
+        for name in served(channel.clone()).await {
+            let methods = methods_of(&descriptors, &name);
+            assert!(!methods.is_empty(), "{service} serves {name}, which has no contract");
+            for method in methods {
+                let full = format!("{name}/{}", method.name());
+                let expected = OPEN
+                    .iter()
+                    .find(|(open, _)| *open == full)
+                    .map_or(Code::Unauthenticated, |(_, code)| *code);
+                let code = call(channel.clone(), &full).await;
+                if code != expected {
+                    wrong.push(format!("{full}: {code:?}, not {expected:?}"));
+                }
+                met.insert(full);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "without an identity: {wrong:#?}");
+    let gone: Vec<_> = OPEN.iter().filter(|(open, _)| !met.contains(*open)).collect();
+    assert!(gone.is_empty(), "in the list, and not served: {gone:?}");
+}
+
+/// The services of ours behind an address.
+async fn served(channel: Channel) -> Vec<String> {
+    let ask = ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(MessageRequest::ListServices(String::new())),
+    };
+    let mut client = ServerReflectionClient::new(channel);
+    let mut answers = client.server_reflection_info(tokio_stream::once(ask)).await.unwrap().into_inner();
+    let answer = answers.message().await.unwrap().unwrap();
+    let Some(MessageResponse::ListServicesResponse(list)) = answer.message_response else {
+        panic!("no list of services");
+    };
+    let names = list.service.into_iter().map(|one| one.name);
+    names.filter(|name| name.starts_with("cairn.")).collect()
+}
+
+fn methods_of<'a>(descriptors: &'a FileDescriptorSet, service: &str) -> Vec<&'a MethodDescriptorProto> {
+    let services = descriptors.file.iter().flat_map(|file| {
+        file.service.iter().map(move |one| (format!("{}.{}", file.package(), one.name()), one))
+    });
+    services.filter(|(name, _)| name == service).flat_map(|(_, one)| &one.method).collect()
+}
+
+/// Calls with an empty message. A stream may fail where it begins or at its first message.
+async fn call(channel: Channel, method: &str) -> Code {
+    let mut grpc = Grpc::new(channel);
+    grpc.ready().await.unwrap();
+    let path: PathAndQuery = format!("/{method}").parse().unwrap();
+    let mut request = Request::new(Bytes::new());
+    request.set_timeout(LIMIT);
+    let answered = match grpc.server_streaming(request, path, Raw).await {
+        Ok(response) => response.into_inner().message().await.map(drop),
+        Err(status) => Err(status),
+    };
+    answered.map_or_else(|status| status.code(), |()| Code::Ok)
+}
+
+/// Messages as they are on the wire.
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put(item);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        let length = buffer.remaining();
+        Ok(Some(buffer.copy_to_bytes(length)))
+    }
+}

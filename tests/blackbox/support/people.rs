@@ -1,0 +1,66 @@
+//! People with accounts of their own, who came by an invitation.
+
+use cairn_chassis::entropy::OsEntropy;
+use cairn_chassis::token_format;
+use serde_json::json;
+
+use super::callers::{Anonymous, ApiToken, Caller, Session};
+use super::http::{Reply, id, text};
+use super::workspace::{Workspace, make_token};
+
+/// The password of everybody.
+pub(crate) const PASSWORD: &str = "a battery for everybody";
+
+/// Somebody who belongs to a workspace.
+#[derive(Debug)]
+pub(crate) struct Person {
+    pub(crate) id: String,
+    pub(crate) email: String,
+    pub(crate) session: Session,
+}
+
+/// An email that nobody has an account with.
+pub(crate) fn unused_email() -> String {
+    let random = token_format::generate(&OsEntropy).to_lowercase();
+    format!("{}@example.com", random.trim_start_matches("cairn_"))
+}
+
+/// The secret of a new invitation.
+pub(crate) async fn invite(workspace: &Workspace, email: &str, role: &str) -> String {
+    let path = format!("/api/workspaces/{}/members", workspace.id);
+    let body = json!({"email": email, "role": role});
+    let added = workspace.session.post(&path).json(body).await.expect(201).json();
+    let link = text(&added["invitation"], "link");
+    let (page, secret) = link.split_once('#').unwrap_or_else(|| panic!("no secret in {added}"));
+    assert!(page.ends_with("/invite"), "{added}");
+    secret.to_owned()
+}
+
+/// Accepts an invitation as somebody new.
+pub(crate) async fn accept(anonymous: &Anonymous, secret: &str) -> Reply {
+    let body = json!({"secret": secret, "name": "Somebody", "password": PASSWORD});
+    anonymous.post("/api/invitations/accept").json(body).await
+}
+
+/// A new member of the workspace.
+pub(crate) async fn join(workspace: &Workspace, role: &str) -> Person {
+    let email = unused_email();
+    let anonymous = Anonymous { http: workspace.session.http.clone() };
+    let secret = invite(workspace, &email, role).await;
+    let accepted = accept(&anonymous, &secret).await.expect(201);
+    let cookie = accepted.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let session = Session { http: anonymous.http, cookie };
+    Person { id: id(&accepted.json()["user"]), email, session }
+}
+
+impl Person {
+    /// A token that this person makes in the workspace.
+    pub(crate) async fn token(&self, workspace: &Workspace, permissions: &[&str]) -> ApiToken {
+        make_token(&self.session, &workspace.id, json!({"name": "mine", "permissions": permissions})).await
+    }
+
+    /// Where the workspace's managers find this person.
+    pub(crate) fn path(&self, workspace: &Workspace) -> String {
+        format!("/api/workspaces/{}/members/{}", workspace.id, self.id)
+    }
+}
