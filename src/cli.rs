@@ -1,5 +1,7 @@
 //! The command line. Every option can also be set by the environment variable that `--help` names.
 
+mod oidc;
+mod place;
 mod protection;
 
 use std::net::SocketAddr;
@@ -9,6 +11,8 @@ use std::time::Duration;
 use cairn_content::{AssetLimits, AssetLocation};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::oidc::OidcOptions;
+use self::place::Place;
 pub(crate) use self::protection::{
     KeysCommand, MailOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SigningKeyOptions,
     StoredOptions, TlsClientOptions, TlsOptions,
@@ -94,8 +98,9 @@ pub(crate) struct ContentOptions {
         value_parser = clap::value_parser!(u32).range(1..=36_500)
     )]
     pub(crate) trash_retention_days: Option<u32>,
-    /// Where the bytes of assets are kept: a path. Default: the folder `assets` in the data folder.
-    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = AssetLocation::from_url)]
+    /// Where the bytes of assets are kept: a path, or s3://bucket/prefix?endpoint=…&region=… with credentials in
+    /// AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Default: the folder `assets` in the data folder.
+    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = Place)]
     pub(crate) assets: Option<AssetLocation>,
     /// Megabytes that a plan may upload at once, and keep: plan=object or plan=object:storage, separated by commas.
     #[arg(long, env = "CAIRN_ASSET_LIMITS", value_name = "LIMITS", value_parser = AssetLimits::changed_by)]
@@ -189,7 +194,7 @@ pub(crate) struct DoctorOptions {
     #[arg(long, env = "CAIRN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub(crate) database: Option<String>,
     /// Where the bytes of assets are. Default: the folder `assets` beside the content service's other data.
-    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = AssetLocation::from_url)]
+    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = Place)]
     pub(crate) assets: Option<AssetLocation>,
     #[command(flatten)]
     pub(crate) secret_key: SecretKeyOptions,
@@ -236,6 +241,8 @@ pub(crate) struct UpOptions {
     pub(crate) signing_key: SigningKeyOptions,
     #[command(flatten)]
     pub(crate) mail: MailOptions,
+    #[command(flatten)]
+    pub(crate) oidc: OidcOptions,
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
 }
@@ -346,6 +353,8 @@ pub(crate) struct ServeOptions {
     pub(crate) signing_key: SigningKeyOptions,
     #[command(flatten)]
     pub(crate) mail: MailOptions,
+    #[command(flatten)]
+    pub(crate) oidc: OidcOptions,
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
     #[command(flatten)]

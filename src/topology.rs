@@ -74,6 +74,8 @@ pub(crate) struct Settings {
     pub(crate) sealing: Option<Arc<Keyring>>,
     /// When signing keys are replaced.
     pub(crate) key_rotation: cairn_auth::Rotation,
+    /// The OpenID Connect provider that people may sign in by.
+    pub(crate) oidc: Option<cairn_auth::OidcConfig>,
     /// TLS of the calls to services at https:// addresses.
     pub(crate) tls_client: Option<tls::Client>,
 }
@@ -258,6 +260,7 @@ async fn open_auth(
         default_plan: settings.default_plan.clone(),
         outbound_allowed: settings.outbound_allowed.clone(),
         mail: settings.mail.clone(),
+        oidc: settings.oidc.clone(),
         sealing: settings.sealing.clone(),
         key_rotation: settings.key_rotation,
     };

@@ -126,6 +126,7 @@ fn settings(options: &UpOptions, data: &DataFolder) -> anyhow::Result<Settings> 
         assets: options.content.assets_or(data.join(ASSETS_FOLDER)),
         asset_limits: options.content.asset_limits.clone().unwrap_or_default(),
         mail: options.mail.config(),
+        oidc: options.oidc.config()?,
         sealing: Some(Arc::new(secret_keys::establish(&options.secret_key, data.path())?)),
         key_rotation: options.signing_key.rotation(),
         tls_client: None,

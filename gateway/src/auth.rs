@@ -190,10 +190,14 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
 
 /// The value of the session cookie.
 pub(crate) fn session_secret(headers: &HeaderMap) -> Option<&str> {
+    cookie_value(headers, SESSION_COOKIE).filter(|secret| (1..=LONGEST_COOKIE).contains(&secret.len()))
+}
+
+/// The value of the first cookie of that name.
+pub(crate) fn cookie_value<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let (_, secret) = pairs.find(|(name, _)| *name == SESSION_COOKIE)?;
-    (1..=LONGEST_COOKIE).contains(&secret.len()).then_some(secret)
+    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value)
 }
 
 /// A hash, so that no secret stays in memory, and the second that it was asked in: an entry of an earlier second is
@@ -317,16 +321,22 @@ impl Exchanges {
         asked.await.and_then(|verdict| verdict)
     }
 
-    /// Reads an identity, checked like every service checks it. One that does not hold is the mesh's fault (a new key
-    /// that is not known here yet), not the caller's.
+    /// Reads an identity, checked like every service checks it. One that ended on its way here is the caller's, like the
+    /// token that it ended with; another that does not hold is the mesh's fault (a new key that is not known here yet).
     async fn checked(&self, signed: String) -> Result<Passport, Problem> {
         let call = Call::within(deadline::DEFAULT).with_identity(&signed);
-        let checked = self.ambient.verifier.authenticate(call.request(()).metadata()).await;
-        let identity = checked.map_err(|problem| {
-            tracing::error!(%problem, "svc-auth signed what does not hold");
-            Problem::unavailable("who you are cannot be checked now; try again soon", Duration::from_secs(1))
-        })?;
-        Ok(Passport { signed, identity })
+        let verifier = &self.ambient.verifier;
+        match verifier.authenticate(call.request(()).metadata()).await {
+            Ok(identity) => Ok(Passport { signed, identity }),
+            Err(_) if verifier.has_ended(&signed).await => {
+                Err(Problem::unauthorized("the token or session has ended: get a new one"))
+            }
+            Err(problem) => {
+                tracing::error!(%problem, "svc-auth signed what does not hold");
+                let message = "who you are cannot be checked now; try again soon";
+                Err(Problem::unavailable(message, Duration::from_secs(1)))
+            }
+        }
     }
 }
 
@@ -343,7 +353,35 @@ fn refusal(problem: Problem) -> Result<Problem, Problem> {
 
 #[cfg(test)]
 mod tests {
+    use cairn_chassis::channel::ServiceChannel;
+    use cairn_chassis::clock::Timestamp;
+    use cairn_chassis::identity::{Permission, Scope};
+    use cairn_chassis::testing::identity::Issuer;
+
     use super::*;
+
+    #[tokio::test]
+    async fn an_identity_that_ended_on_its_way_is_the_callers_and_a_strange_one_is_not() {
+        let issuer = Issuer::new().unwrap();
+        let auth = ServiceChannel::remote("http://127.0.0.1:1").unwrap();
+        let upstreams = Upstreams {
+            content: auth.clone(),
+            ingest: auth.clone(),
+            retrieval: auth.clone(),
+            sync: auth.clone(),
+            auth,
+        };
+        let exchanges = Exchanges::new(upstreams, issuer.ambient());
+        let workspace = "0199c0de-0000-7000-8000-0000000000a1".parse().unwrap();
+        let holds = issuer.token(workspace, &Permission::ALL, Scope::All);
+        assert!(exchanges.checked(issuer.sign(&holds).unwrap()).await.is_ok());
+
+        let ended = Identity { expires_at: Timestamp::from_seconds(1_000_000_000), ..holds };
+        let refused = exchanges.checked(issuer.sign(&ended).unwrap()).await.err().unwrap();
+        assert_eq!(refused.reason, Reason::Unauthorized, "{refused}");
+        let strange = exchanges.checked("strange".to_owned()).await.err().unwrap();
+        assert_eq!(strange.reason, Reason::Unavailable, "{strange}");
+    }
 
     fn headers(name: header::HeaderName, values: &[&str]) -> HeaderMap {
         let mut map = HeaderMap::new();

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::error::Error;
 use crate::rate_limit::layer;
-use crate::security_headers;
+use crate::{security_headers, unread_body};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 128;
@@ -39,8 +39,9 @@ pub(crate) fn around(routes: Router<App>, app: App) -> Router {
         .with_state(app)
 }
 
-async fn serve(State(app): State<App>, mut request: Request, next: Next) -> Response {
+async fn serve(State(app): State<App>, request: Request, next: Next) -> Response {
     let started = Instant::now();
+    let (mut request, unread) = unread_body::watch(request);
     let id = request_id(request.headers(), &app);
     let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
@@ -51,6 +52,7 @@ async fn serve(State(app): State<App>, mut request: Request, next: Next) -> Resp
     telemetry::continue_trace(&span, request.headers());
     let answered = answer(next.run(request), budget).instrument(span.clone()).await;
     let mut response = with_body(answered, &id);
+    unread.mark(&mut response);
     security_headers::complete(response.headers_mut(), app.origins.is_https());
     measure(&response, method, route, started.elapsed(), &span);
     response

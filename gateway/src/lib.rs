@@ -25,6 +25,7 @@ mod schema;
 mod security_headers;
 #[cfg(test)]
 mod testing;
+mod unread_body;
 mod upstreams;
 mod validate;
 

@@ -6,6 +6,7 @@ use cairn_proto::auth::v1::grant_service_client::GrantServiceClient;
 use cairn_proto::auth::v1::invitation_service_client::InvitationServiceClient;
 use cairn_proto::auth::v1::member_service_client::MemberServiceClient;
 use cairn_proto::auth::v1::oauth_service_client::OauthServiceClient;
+use cairn_proto::auth::v1::oidc_service_client::OidcServiceClient;
 use cairn_proto::auth::v1::session_service_client::SessionServiceClient;
 use cairn_proto::auth::v1::token_service_client::TokenServiceClient;
 use cairn_proto::auth::v1::workspace_service_client::WorkspaceServiceClient;
@@ -52,6 +53,7 @@ clients!(
     sessions: SessionServiceClient on auth,
     workspaces: WorkspaceServiceClient on auth,
     oauth: OauthServiceClient on auth,
+    oidc: OidcServiceClient on auth,
     grants: GrantServiceClient on auth,
     feedback: FeedbackServiceClient on auth,
     members: MemberServiceClient on auth,

@@ -48,6 +48,11 @@ pub(crate) const CHECKS: &[Check] = &[
               OR i.role NOT IN ('owner', 'admin', 'editor', 'contributor', 'viewer')",
     },
     Check {
+        rule: "every link to an OpenID Connect identity is of a known person",
+        sql: "SELECT 'user ' || l.user_id FROM oidc_links l LEFT JOIN users u ON u.id = l.user_id \
+              WHERE u.id IS NULL",
+    },
+    Check {
         rule: "every OAuth grant is of a known person in a known workspace",
         sql: "SELECT 'grant ' || g.id FROM oauth_grants g LEFT JOIN users u ON u.id = g.user_id \
               LEFT JOIN workspaces w ON w.id = g.workspace_id WHERE u.id IS NULL OR w.id IS NULL",

@@ -6,6 +6,7 @@ use cairn_chassis::status::{Problem, Reason, Violation};
 use tonic::Status;
 
 use crate::oauth::Refusal;
+use crate::oidc;
 
 /// A failure of svc-auth.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +23,9 @@ pub enum Error {
     /// What the OAuth protocol says no with.
     #[error("{}", .0.description)]
     Oauth(Refusal),
+    /// Nobody is signed in by the OpenID Connect provider.
+    #[error(transparent)]
+    Oidc(#[from] oidc::Refusal),
     /// A session that does not exist or has ended.
     #[error("the session is missing, invalid or expired: sign in again")]
     SessionRefused,
@@ -105,6 +109,7 @@ impl From<Error> for Problem {
             Error::Oauth(Refusal { code, parameter, description }) => {
                 Self::validation(vec![Violation::new(parameter, code.as_str(), description)])
             }
+            Error::Oidc(refusal) => refusal.into(),
             Error::Upstream(problem) => problem,
             Error::DeliveryFailed => Self::new(Reason::DeliveryFailed, error.to_string()),
             Error::Storage(storage) => storage.into(),

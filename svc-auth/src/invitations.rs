@@ -116,8 +116,12 @@ impl Invitations {
         let mut tx = self.db.begin_write().await?;
         let taken = self.take(&mut tx, secret).await?;
         let user = User { id: self.ambient.ids.next(), email: taken.email.clone(), name };
-        let account =
-            NewUser { id: user.id, email: &user.email, name: &user.name, password_hash: &password_hash };
+        let account = NewUser {
+            id: user.id,
+            email: &user.email,
+            name: &user.name,
+            password_hash: Some(&password_hash),
+        };
         let made = store::users::insert(&mut tx, &account, self.ambient.clock.now()).await;
         made.map_err(|error| if error.is_unique_violation() { Error::HasAccount } else { error.into() })?;
         self.join_in(&mut tx, &taken, user.id).await?;

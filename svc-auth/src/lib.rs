@@ -17,6 +17,7 @@ mod maintenance;
 mod members;
 mod names;
 mod oauth;
+mod oidc;
 mod passwords;
 mod rpc;
 mod secrets;
@@ -59,6 +60,8 @@ use self::mail::Mailer;
 pub use self::maintenance::{SigningKey, ask_for_rotation, reseal, signing_keys};
 use self::members::Members;
 pub use self::oauth::{Code, Refusal};
+use self::oidc::Oidc;
+pub use self::oidc::{Config as OidcConfig, Refusal as OidcRefusal};
 use self::passwords::Passwords;
 use self::sessions::Sessions;
 use self::tokens::Tokens;
@@ -73,6 +76,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     "cairn.auth.v1.MemberService",
     "cairn.auth.v1.InvitationService",
     "cairn.auth.v1.OauthService",
+    "cairn.auth.v1.OidcService",
     "cairn.auth.v1.GrantService",
     "cairn.auth.v1.FeedbackService",
     "cairn.auth.v1.KeyService",
@@ -103,6 +107,8 @@ pub struct Config {
     pub key_rotation: Rotation,
     /// Networks that are not public and may yet be asked for clients' metadata.
     pub outbound_allowed: Vec<Network>,
+    /// The OpenID Connect provider that people may sign in by; absent: by password only.
+    pub oidc: Option<OidcConfig>,
 }
 
 impl fmt::Debug for Config {
@@ -114,6 +120,7 @@ impl fmt::Debug for Config {
             .field("mail", &self.mail)
             .field("sealing", &self.sealing)
             .field("key_rotation", &self.key_rotation)
+            .field("oidc", &self.oidc)
             .finish_non_exhaustive()
     }
 }
@@ -137,6 +144,7 @@ pub struct Service {
     oauth_authorizations: Arc<oauth::Authorizations>,
     oauth_tokens: Arc<oauth::Tokens>,
     grants: Arc<oauth::Grants>,
+    oidc: Arc<Oidc>,
 }
 
 impl Service {
@@ -161,9 +169,10 @@ impl Service {
         let passwords = Passwords::new();
         let folders = Folders::default();
         let guard = Guard::new(&config.outbound_allowed).map_err(|error| Error::Config(error.to_string()))?;
-        let oauth_clients = Arc::new(oauth::Clients::new(db.clone(), ambient.clone(), guard));
+        let oauth_clients = Arc::new(oauth::Clients::new(db.clone(), ambient.clone(), guard.clone()));
         let sessions =
             Arc::new(Sessions::new(db.clone(), ambient.clone(), Arc::clone(&keys), passwords.clone()));
+        let oidc = Oidc::new(db.clone(), ambient.clone(), Arc::clone(&sessions), config.oidc, guard)?;
         Ok(Self {
             feedback: Arc::new(Feedback { db: db.clone(), mailer }),
             service_identities: Arc::new(ServiceIdentities::new(
@@ -194,6 +203,7 @@ impl Service {
                 Arc::clone(&oauth_clients),
             )),
             oauth_clients,
+            oidc: Arc::new(oidc),
             grants: Arc::new(oauth::Grants::new(db.clone(), ambient.clone())),
             db,
             ambient,
@@ -288,6 +298,9 @@ impl Service {
         }
         if let Err(error) = self.oauth_tokens.purge().await {
             tracing::warn!(%error, "OAuth tokens that ended are not forgotten yet");
+        }
+        if let Err(error) = self.oidc.purge().await {
+            tracing::warn!(%error, "sign-ins by the OpenID Connect provider are not forgotten yet");
         }
         match self.invitations.purge().await {
             Ok(0) => {}

@@ -6,6 +6,7 @@ mod invitations;
 pub(crate) mod keys;
 mod members;
 mod oauth;
+mod oidc;
 mod sessions;
 mod tokens;
 mod workspaces;
@@ -21,6 +22,7 @@ use cairn_proto::auth::v1::invitation_service_server::InvitationServiceServer;
 use cairn_proto::auth::v1::key_service_server::KeyServiceServer;
 use cairn_proto::auth::v1::member_service_server::MemberServiceServer;
 use cairn_proto::auth::v1::oauth_service_server::OauthServiceServer;
+use cairn_proto::auth::v1::oidc_service_server::OidcServiceServer;
 use cairn_proto::auth::v1::session_service_server::SessionServiceServer;
 use cairn_proto::auth::v1::token_service_server::TokenServiceServer;
 use cairn_proto::auth::v1::workspace_service_server::WorkspaceServiceServer;
@@ -52,6 +54,7 @@ pub(crate) fn routes(service: &Service) -> Routes {
         tokens: Arc::clone(&service.oauth_tokens),
         verifier: verifier.clone(),
     };
+    let oidc = oidc::Oidc { rules: Arc::clone(&service.oidc) };
     let grants = grants::Grants { rules: Arc::clone(&service.grants), verifier: verifier.clone() };
     let feedback =
         feedback::FeedbackServer { rules: Arc::clone(&service.feedback), verifier: verifier.clone() };
@@ -65,6 +68,7 @@ pub(crate) fn routes(service: &Service) -> Routes {
         .add_service(sized!(MemberServiceServer::new(members)))
         .add_service(sized!(InvitationServiceServer::new(invitations)))
         .add_service(sized!(OauthServiceServer::new(oauth)))
+        .add_service(sized!(OidcServiceServer::new(oidc)))
         .add_service(sized!(GrantServiceServer::new(grants)))
         .add_service(sized!(FeedbackServiceServer::new(feedback)))
         .add_service(sized!(KeyServiceServer::new(keys)))

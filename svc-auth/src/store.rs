@@ -8,6 +8,7 @@ pub(crate) mod oauth_clients;
 pub(crate) mod oauth_codes;
 pub(crate) mod oauth_grants;
 pub(crate) mod oauth_tokens;
+pub(crate) mod oidc;
 pub(crate) mod sessions;
 pub(crate) mod tokens;
 pub(crate) mod users;
@@ -23,6 +24,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0002_oauth"),
     migration!("0003_members"),
     migration!("0004_key_rotation"),
+    migration!("0005_oidc"),
 ];
 
 /// A column that holds one of a few words.
@@ -41,6 +43,7 @@ pub(crate) fn statements() -> Vec<sql::Statement> {
         oauth_codes::STATEMENTS,
         oauth_grants::STATEMENTS,
         oauth_tokens::STATEMENTS,
+        oidc::STATEMENTS,
         sessions::STATEMENTS,
         tokens::STATEMENTS,
         users::STATEMENTS,

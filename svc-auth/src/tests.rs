@@ -63,6 +63,7 @@ fn config(storage: &TestDb) -> Config {
         mail: None,
         sealing: None,
         key_rotation: Rotation::default(),
+        oidc: None,
         outbound_allowed: vec!["127.0.0.1/32".parse().unwrap()],
     }
 }
@@ -139,7 +140,7 @@ impl World {
     async fn stranger(&self, email: &str) -> Person {
         let id = self.service.ambient.ids.next();
         let mut tx = self.service.db.begin_write().await.unwrap();
-        let user = NewUser { id, email, name: email, password_hash: "none" };
+        let user = NewUser { id, email, name: email, password_hash: Some("none") };
         store::users::insert(&mut tx, &user, self.clock.now()).await.unwrap();
         tx.commit().await.unwrap();
         self.person_of(id)

@@ -20,7 +20,8 @@ pub(crate) struct NewUser<'a> {
     pub(crate) id: UserId,
     pub(crate) email: &'a str,
     pub(crate) name: &'a str,
-    pub(crate) password_hash: &'a str,
+    /// Absent for a person who signs in elsewhere only.
+    pub(crate) password_hash: Option<&'a str>,
 }
 
 /// The one spelling of an email address; `None` when the text is none. The domain may be a bare host: a deployment of

@@ -21,7 +21,7 @@ pub(crate) use self::input::{Draft, End, Part};
 use self::limits::Allowance;
 pub use self::limits::{AssetLimits, InvalidLimits};
 pub(crate) use self::objects::AssetStore;
-pub use self::objects::{AssetLocation, UnknownLocation};
+pub use self::objects::{AssetLocation, Bucket, UnknownLocation};
 pub(crate) use self::sweep::run as run_sweeps;
 use crate::scope::Caller;
 use crate::service::Context;

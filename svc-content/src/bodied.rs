@@ -20,7 +20,7 @@ pub(crate) async fn with_bodied_records(
     Ok(entries)
 }
 
-/// An entry for each live record whose body a deletion has taken to trash.
+/// An entry for each live record whose body the deletion of a folder has taken to trash.
 pub(crate) async fn bodied_by_trash(
     tx: &mut Tx,
     workspace: WorkspaceId,

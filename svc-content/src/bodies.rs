@@ -1,6 +1,10 @@
 //! The bodies of files: stored once in each workspace by their hash, compressed when that helps.
 
+use std::cell::RefCell;
+use std::io;
+
 use cairn_chassis::sql;
+use zstd::bulk::Decompressor;
 
 use crate::Error;
 use crate::checks::MAX_CONTENT_BYTES;
@@ -65,7 +69,7 @@ impl Body {
         }
         let bytes = match self.encoding {
             Encoding::Plain => self.data,
-            Encoding::Zstd => zstd::bulk::decompress(&self.data, size)
+            Encoding::Zstd => decompress(&self.data, size)
                 .map_err(|error| Error::DamagedBody { hash: self.hash.clone(), detail: error.to_string() })?,
         };
         if bytes.len() != size {
@@ -77,6 +81,14 @@ impl Body {
         String::from_utf8(bytes)
             .map_err(|_| Error::DamagedBody { hash: self.hash, detail: "it is not UTF-8".into() })
     }
+}
+
+/// To make a decompressor costs more than to decompress a usual body, so each thread keeps its own.
+fn decompress(data: &[u8], size: usize) -> io::Result<Vec<u8>> {
+    thread_local! {
+        static DECOMPRESSOR: RefCell<Decompressor<'static>> = RefCell::default();
+    }
+    DECOMPRESSOR.with_borrow_mut(|decompressor| decompressor.decompress(data, size))
 }
 
 /// The content hash of a text.

@@ -26,7 +26,7 @@ mod store;
 mod trash;
 mod versions;
 
-pub use self::assets::{AssetLimits, AssetLocation, InvalidLimits, UnknownLocation};
+pub use self::assets::{AssetLimits, AssetLocation, Bucket, InvalidLimits, UnknownLocation};
 pub use self::doctor::examine;
 pub use self::error::Error;
 pub use self::service::{Config, SERVICE_NAMES, Service};

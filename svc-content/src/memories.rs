@@ -14,7 +14,7 @@ use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId};
 
-pub(crate) use self::databases::{DatabaseQuery, RecordEntry};
+pub(crate) use self::databases::{DatabaseQuery, FieldsOf, RecordEntry};
 pub(crate) use self::guidance::document;
 pub(crate) use self::input::{Draft, MemberDraft, MemberKind, Patch};
 pub(crate) use self::resolve::{Note, Resolved};

@@ -29,6 +29,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0007_assets"),
     migration!("0008_record_counts_by_creation"),
     migration!("0009_trash_of_databases"),
+    migration!("0010_files_to_trash"),
 ];
 
 /// The schema of this service's tables on PostgreSQL.

@@ -38,6 +38,7 @@ mod members;
 mod memories;
 mod oauth;
 mod oauth_refusals;
+mod oidc;
 mod openapi;
 mod outage;
 mod scope;

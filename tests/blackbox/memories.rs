@@ -15,6 +15,7 @@ scenarios![
     members_come_and_go,
     a_memory_is_read_whole,
     a_database_member_stands_for_its_records,
+    a_database_without_records_tells_its_fields,
     every_omission_is_told,
     what_is_wrong_is_named_at_once,
     a_foreign_target_looks_like_none,
@@ -205,6 +206,7 @@ async fn a_database_member_stands_for_its_records(deployment: &Deployment) {
     let entry = &items(&items(&whole["members"])[0]["entries"])[0];
     assert_eq!((&entry["recordId"], text(entry, "title")), (&json!(records[1]), "two".into()), "{whole}");
     assert!(text(entry, "content").contains("Name: two"), "{entry}");
+    assert_eq!(items(&whole["members"])[0]["fields"], database["properties"]);
     let url = format!("/databases/{}?record={}", id(&database), records[1]);
     assert!(text(&entry["citation"], "url").ends_with(&url), "{entry}");
     assert_eq!(each(&whole["coverage"], "code"), ["budget_exhausted"]);
@@ -212,6 +214,26 @@ async fn a_database_member_stands_for_its_records(deployment: &Deployment) {
     let exported = anonymous.get(&format!("/api/v1/memories/{}/export", id(&made))).await.expect(200).json();
     assert_eq!(each(&exported["coverage"], "code"), ["database_excluded"]);
     assert_eq!(items(&exported["members"])[0]["entries"], json!([]));
+    assert_eq!(items(&exported["members"])[0].get("fields"), None);
+}
+
+async fn a_database_without_records_tells_its_fields(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let database = token.post("/api/v1/databases").json(json!({"name": "Empty"})).await.expect(201).json();
+    let path = format!("/api/v1/databases/{}", id(&database));
+    let due = json!({"name": "Due", "type": "date"});
+    token.post(&format!("{path}/fields")).json(due).await.expect(201);
+    let member = json!({"kind": "database", "databaseId": id(&database)});
+    memory(&workspace, json!({"name": "M", "members": [member]})).await;
+    for place in ["m", "m/export"] {
+        let whole = read(token, place).await;
+        let resolved = &items(&whole["members"])[0];
+        assert_eq!(resolved["entries"], json!([]), "{whole}");
+        assert_eq!(each(&resolved["fields"], "name"), ["Name", "Due"]);
+        assert_eq!(each(&resolved["fields"], "type"), ["text", "date"]);
+        assert_eq!(whole["coverage"], json!([]));
+    }
 }
 
 async fn every_omission_is_told(deployment: &Deployment) {

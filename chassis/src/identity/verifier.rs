@@ -103,6 +103,12 @@ impl Verifier {
         Ok(identity)
     }
 
+    /// Whether a token that does not hold did so, and has ended since.
+    pub async fn has_ended(&self, token: &str) -> bool {
+        let now = self.0.clock.now();
+        self.check(token).await.is_ok_and(|identity| identity.expires_at <= now)
+    }
+
     fn unexpired(&self, identity: Identity) -> Result<Identity, Problem> {
         if identity.expires_at <= self.0.clock.now() {
             return Err(Problem::unauthorized("the identity has expired: exchange the API token again"));

@@ -94,11 +94,11 @@ pub(crate) fn no_cookie(app: &App) -> Result<HeaderValue, Error> {
 }
 
 /// How long a session that was just opened lives.
-pub(super) fn lifetime(app: &App, end: Option<&prost_types::Timestamp>) -> Duration {
+pub(crate) fn lifetime(app: &App, end: Option<&prost_types::Timestamp>) -> Duration {
     end.map_or(Duration::ZERO, |at| Timestamp::from_proto(at).since(app.ambient.clock.now()))
 }
 
-pub(super) fn cookie(app: &App, secret: &str, lifetime: Duration) -> Result<HeaderValue, Error> {
+pub(crate) fn cookie(app: &App, secret: &str, lifetime: Duration) -> Result<HeaderValue, Error> {
     let text = cookie_text(secret, lifetime, app.origins.is_loopback());
     let mut value =
         HeaderValue::from_str(&text).map_err(|_| Problem::internal("a session secret is no cookie value"))?;

@@ -9,6 +9,7 @@ use http::StatusCode;
 use http::request::Parts;
 
 use super::fields::{Fields, without_nul};
+use super::oidc;
 use super::pages::{self, Choice, ConsentPage, SignInPage};
 use super::redirect::{Redirect, see_other};
 use super::refusal::Refusal;
@@ -148,7 +149,8 @@ async fn ask_for(
     let call = person.as_ref().map_or_else(|| call_of(parts), |person| person.call.clone());
     let checked = check(app, &call, asked).await?;
     if checked.sign_in_first {
-        return Ok(SignInPage { request: asked.query(), ..SignInPage::default() }.render());
+        let provider = oidc::provider(app, &call).await;
+        return Ok(SignInPage { request: asked.query(), provider, ..SignInPage::default() }.render());
     }
     let redirect = asked.redirect(checked.redirect_uri.clone());
     if let Some(name) = asked.fields.repeated(&SINGLE) {
@@ -159,7 +161,8 @@ async fn ask_for(
     }
     let Some(person) = person else {
         let client = Some((checked.client_name, checked.redirect_host, checked.redirect_uri));
-        return Ok(SignInPage { request: asked.query(), client, ..SignInPage::default() }.render());
+        let provider = oidc::provider(app, &call).await;
+        return Ok(SignInPage { request: asked.query(), client, provider, ..SignInPage::default() }.render());
     };
     consent_page(app, asked, &person, checked, chosen).await
 }

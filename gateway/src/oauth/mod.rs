@@ -9,6 +9,7 @@ mod client;
 mod fields;
 mod issuer;
 mod metadata;
+mod oidc;
 mod pages;
 mod redirect;
 mod refusal;
@@ -50,6 +51,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/oauth/authorize", get(authorize::ask).post(authorize::answer))
         .route("/oauth/sign-in", post(sign_in::sign_in))
         .route("/oauth/sign-out", post(sign_in::sign_out))
+        .route(oidc::START, get(oidc::start))
+        .route(oidc::CALLBACK, get(oidc::callback))
         .route("/oauth/style.css", get(pages::style));
     for_programs.merge(for_people)
 }

@@ -5,6 +5,7 @@ use cairn_proto::auth::v1 as proto;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
+use super::oidc;
 use super::redirect::form_target;
 use super::refusal::{Refusal, not_kept};
 
@@ -49,6 +50,8 @@ pub(super) struct SignInPage {
     pub(super) client: Option<(String, String, String)>,
     pub(super) email: String,
     pub(super) problem: Option<String>,
+    /// The name of the provider by which people may sign in besides.
+    pub(super) provider: Option<String>,
 }
 
 impl SignInPage {
@@ -71,10 +74,23 @@ impl SignInPage {
                 input #password type="password" name="password" autocomplete="current-password" required;
                 div.buttons { button.primary type="submit" { "Sign in" } }
             }
+            @if let Some(provider) = &self.provider {
+                p.or { "or" }
+                div.buttons { a.button href=(self.way_to_provider()) { "Sign in with " (provider) } }
+            }
         };
         let status = if self.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         let target = self.client.as_ref().map(|(_, _, uri)| form_target(uri));
         page(status, "Sign in", problem.is_some(), &body, target.as_deref())
+    }
+}
+
+impl SignInPage {
+    /// A link and no form: browsers hold the redirects after a form to the page's policy.
+    fn way_to_provider(&self) -> String {
+        let back = format!("/oauth/authorize?{}", self.request);
+        let query = form_urlencoded::Serializer::new(String::new()).append_pair("return_to", &back).finish();
+        format!("{}?{query}", oidc::START)
     }
 }
 
@@ -212,6 +228,16 @@ pub(super) fn failure(refusal: &Refusal) -> Response {
     let status =
         if refusal.status == StatusCode::UNAUTHORIZED { StatusCode::BAD_REQUEST } else { refusal.status };
     page(status, "This request cannot be answered", true, &body, None)
+}
+
+/// Nobody was signed in by the provider, and why.
+pub(super) fn not_signed_in(status: StatusCode, message: &str) -> Response {
+    let body = html! {
+        h1 { "You are not signed in" }
+        div.problem role="alert" { p { (message) } }
+        p { "To try again, or to sign in with a password, go back to the page where you began." }
+    };
+    page(status, "You are not signed in", true, &body, None)
 }
 
 fn problem_summary(problem: Option<(&str, &str)>) -> Markup {

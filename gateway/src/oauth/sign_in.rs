@@ -5,9 +5,11 @@ use axum::response::Response;
 use cairn_chassis::status::Reason;
 use cairn_proto::auth::v1 as proto;
 use http::header;
+use http::request::Parts;
 
 use super::authorize::read_form;
 use super::fields::Fields;
+use super::oidc;
 use super::pages::{self, SignInPage};
 use super::redirect::see_other;
 use super::refusal::Refusal;
@@ -25,7 +27,7 @@ pub(super) async fn sign_in(State(app): State<App>, request: Request) -> Respons
     };
     let (email, password) = (form.text("email"), form.text("password"));
     if email.is_empty() || password.is_empty() {
-        return again(&form, "Enter your email and your password.");
+        return again(&app, &parts, &form, "Enter your email and your password.").await;
     }
     match session::open(&app, &parts, email, password).await {
         Ok(opened) => match session::cookie_of(&app, &opened) {
@@ -33,9 +35,11 @@ pub(super) async fn sign_in(State(app): State<App>, request: Request) -> Respons
             Err(error) => failed(&error),
         },
         Err(problem) if problem.reason == Reason::Unauthorized => {
-            again(&form, "The email or the password is wrong.")
+            again(&app, &parts, &form, "The email or the password is wrong.").await
         }
-        Err(problem) if problem.reason == Reason::RateLimited => again(&form, &sentence(&problem.message)),
+        Err(problem) if problem.reason == Reason::RateLimited => {
+            again(&app, &parts, &form, &sentence(&problem.message)).await
+        }
         Err(problem) => pages::failure(&Refusal::from(problem)),
     }
 }
@@ -67,18 +71,19 @@ fn go_on(form: &Fields) -> Response {
     see_other(&format!("/oauth/authorize?{}", request.encoded(&super::authorize::PARAMETERS)))
 }
 
-fn again(form: &Fields, problem: &str) -> Response {
+async fn again(app: &App, parts: &Parts, form: &Fields, problem: &str) -> Response {
     let request = Fields::read(form.text("request").as_bytes()).encoded(&super::authorize::PARAMETERS);
     let page = SignInPage {
         request,
         email: form.text("email"),
         problem: Some(problem.to_owned()),
+        provider: oidc::provider(app, &call_of(parts)).await,
         ..SignInPage::default()
     };
     page.render()
 }
 
-fn sentence(message: &str) -> String {
+pub(super) fn sentence(message: &str) -> String {
     let mut characters = message.chars();
     characters
         .next()

@@ -71,6 +71,18 @@ impl SignIns {
         Ok(Attempt { address, account: Some(account), pair })
     }
 
+    /// Counts a sign-in by a provider beforehand: whose account it is for, nobody knows yet.
+    pub(crate) async fn begin_elsewhere(
+        &self,
+        limits: &Limits,
+        extensions: &Extensions,
+        source: IpAddr,
+    ) -> Result<Attempt, Problem> {
+        let address = Key::new("sign-in-address", source);
+        take(limits, extensions, &address, OF_ADDRESS, "sign_in_address").await?;
+        Ok(Attempt { pair: blake3::hash(&[]), address, account: None })
+    }
+
     /// The password was right: nothing failed, and the account knows the address now.
     pub(crate) async fn succeeded(&self, limits: &Limits, attempt: Attempt) {
         self.known.insert(attempt.pair, ());

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::search::Citation;
-use super::{FileType, Links, time};
+use super::{FileType, Links, Property, time};
 
 /// What a member of a memory refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -203,6 +203,9 @@ pub(crate) struct ResolvedMember {
     title: Option<String>,
     /// Nothing when the coverage notes say why.
     entries: Vec<Entry>,
+    /// The database's properties, in their order, for a member of kind `database` that is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<Property>,
 }
 
 /// What a resolved memory leaves out.
@@ -320,6 +323,7 @@ impl ResolvedMember {
             added_at: member.added_at,
             title: member.title,
             entries: entries.collect(),
+            fields: resolved.fields.into_iter().map(Property::from).collect(),
         }
     }
 }

@@ -55,10 +55,12 @@ fn resolved() -> content::ResolvedMemory {
             content::ResolvedMember {
                 member: Some(member(content::MemberKind::File, 0)),
                 entries: vec![content::ResolvedEntry { file: Some(file), record: None }],
+                fields: Vec::new(),
             },
             content::ResolvedMember {
                 member: Some(member(content::MemberKind::Folder, 1)),
                 entries: Vec::new(),
+                fields: Vec::new(),
             },
         ],
         coverage: vec![note],

@@ -267,8 +267,9 @@ impl Tokens {
         let now = self.ambient.clock.now();
         let found = store::oauth_tokens::find_access(&self.db, &secrets::digest(access_token)).await?;
         let here = resource::of(base_url);
-        let is_open =
-            |token: &PresentedAccess| token.expires_at > now && here.as_ref() == Some(&token.resource);
+        let is_open = |token: &PresentedAccess| {
+            !crate::tokens::has_ended(token.expires_at, now) && here.as_ref() == Some(&token.resource)
+        };
         let token = found.filter(is_open).ok_or(Error::AccessTokenRefused)?;
         let identity = Identity {
             principal: Principal {

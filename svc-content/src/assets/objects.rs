@@ -2,6 +2,8 @@
 //!
 //! The engines are those of the `object_store` crate; what they differ in here is what a cut upload leaves behind.
 
+mod bucket;
+
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,8 @@ use object_store::path::Path as Key;
 use object_store::{Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt as _};
 use tokio::io::AsyncWriteExt as _;
 
+pub use self::bucket::Bucket;
+
 /// What is sent to the engine at once, and kept in memory until then: the least that S3 takes for a part.
 const PART_BYTES: usize = 5 * 1024 * 1024;
 /// How many parts of an upload are on their way to the engine.
@@ -30,17 +34,34 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub enum AssetLocation {
     /// In a folder of this machine, made when it is missing.
     Folder(PathBuf),
+    /// In a bucket of a store that speaks S3, which is there.
+    Bucket(Bucket),
     /// In the memory of this process, for tests.
     Memory,
 }
 
-/// The text names no place for assets.
+/// The text names no place for assets. What was given is not repeated: it may hold a secret.
 #[derive(Debug, thiserror::Error)]
-#[error("assets are kept in a folder: give its path, or file: and its path")]
-pub struct UnknownLocation;
+#[error("{0}")]
+pub struct UnknownLocation(&'static str);
+
+impl UnknownLocation {
+    const PLACE: Self =
+        Self("assets are kept in a folder (its path, or file: and its path) or in a bucket (s3://…)");
+    const BUCKET: Self = Self("a bucket is named as s3://bucket or s3://bucket/prefix");
+    const PARAMETER: Self = Self(
+        "the parameters of a bucket are endpoint=https://host:port, region=name and allow_http=true; credentials are \
+         AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment",
+    );
+    const ENDPOINT: Self = Self("the endpoint of a bucket is an https URL with a host");
+    const HTTP: Self =
+        Self("an http endpoint needs allow_http=true: everything would be readable on its way");
+    const SECRET: Self =
+        Self("a bucket's URL has no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead");
+}
 
 impl AssetLocation {
-    /// Reads a path or a `file:` URL.
+    /// Reads a path, a `file:` URL or an `s3:` URL.
     ///
     /// # Errors
     /// When it is the URL of anything else.
@@ -48,9 +69,10 @@ impl AssetLocation {
         let path = match text.split_once(':') {
             None => text,
             Some(("file", rest)) => rest.strip_prefix("//").unwrap_or(rest),
-            Some(_) => return Err(UnknownLocation),
+            Some(("s3", _)) => return Bucket::from_url(text).map(Self::Bucket),
+            Some(_) => return Err(UnknownLocation::PLACE),
         };
-        if path.is_empty() { Err(UnknownLocation) } else { Ok(Self::Folder(path.into())) }
+        if path.is_empty() { Err(UnknownLocation::PLACE) } else { Ok(Self::Folder(path.into())) }
     }
 }
 
@@ -58,6 +80,7 @@ impl fmt::Display for AssetLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(path) => path.display().fmt(formatter),
+            Self::Bucket(bucket) => bucket.fmt(formatter),
             Self::Memory => formatter.write_str("memory"),
         }
     }
@@ -87,6 +110,7 @@ impl AssetStore {
                 make_private(path).await.map_err(io_error)?;
                 Self::in_folder(path)
             }
+            AssetLocation::Bucket(bucket) => Ok(Self { engine: bucket.open().await?, folder: None }),
             AssetLocation::Memory => Ok(Self { engine: Arc::new(InMemory::new()), folder: None }),
         }
     }
@@ -96,7 +120,7 @@ impl AssetStore {
         match location {
             AssetLocation::Folder(path) if !tokio::fs::try_exists(path).await.unwrap_or(false) => Ok(None),
             AssetLocation::Folder(path) => Self::in_folder(path).map(Some),
-            AssetLocation::Memory => Self::open(location).await.map(Some),
+            AssetLocation::Bucket(_) | AssetLocation::Memory => Self::open(location).await.map(Some),
         }
     }
 
@@ -151,8 +175,8 @@ impl AssetStore {
         self.engine.list(None).try_filter_map(async |meta| Ok(listed(&meta))).boxed()
     }
 
-    /// Removes what uploads left behind that were cut by the end of their process, when it is older than that. An
-    /// engine other than a folder has its own means.
+    /// Removes what uploads left behind that were cut by the end of their process, when it is older than that. Of an
+    /// engine other than a folder that is the operator's: a bucket has a rule for it.
     pub(crate) async fn remove_cut(&self, before: Timestamp) -> Result<usize, Error> {
         let Some(folder) = &self.folder else { return Ok(0) };
         let mut removed = 0;
@@ -205,7 +229,7 @@ impl Drop for Writing {
 
 async fn give_up(mut writer: BufWriter) {
     if let Err(error) = writer.abort().await {
-        tracing::warn!(%error, "what was uploaded of an asset could not be removed; the next sweep tries again");
+        tracing::warn!(%error, "what was uploaded of an asset could not be removed now");
     }
 }
 
@@ -284,3 +308,5 @@ fn io_error(error: std::io::Error) -> Error {
 
 #[cfg(test)]
 mod contract;
+#[cfg(test)]
+mod s3_server;

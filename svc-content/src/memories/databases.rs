@@ -1,15 +1,18 @@
 //! Database members: which records they ask for, and what these are now. All of it is asked of the databases' own
 //! rules.
 
+use std::collections::HashMap;
+
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Violation;
-use cairn_proto::ids::{DatabaseId, RecordId};
+use cairn_proto::ids::{DatabaseId, MemberId, RecordId};
 use serde::{Deserialize, Serialize};
 
-use super::Memories;
 use super::resolve::MAX_BYTES;
+use super::{Memories, Resolved, Target};
 use crate::Error;
 use crate::databases::Database;
+use crate::databases::properties::Property;
 use crate::databases::views::SortDraft;
 use crate::records::{ListAsk, Records, Rendered, readable};
 use crate::scope::Caller;
@@ -39,6 +42,9 @@ pub(crate) struct RecordEntry {
     pub(crate) content_hash: String,
     pub(crate) updated_at: Timestamp,
 }
+
+/// The fields of each database member, in their order.
+pub(crate) type FieldsOf = HashMap<MemberId, Vec<Property>>;
 
 /// What a database member stands for now.
 #[derive(Debug, Default)]
@@ -78,6 +84,25 @@ impl Memories {
             }
             Err(other) => Err(other),
         }
+    }
+
+    /// The fields of the database members that were resolved, so that a database without records says what it is.
+    pub(crate) async fn fields(&self, caller: &Caller, resolved: &Resolved) -> Result<FieldsOf, Error> {
+        let mut fields = FieldsOf::new();
+        for member in
+            resolved.memory.members.iter().filter(|member| resolved.records.contains_key(&member.id))
+        {
+            let Target::Database(id) = member.target else { continue };
+            match self.context.readable_database(caller, &id.to_string()).await {
+                Ok(database) => {
+                    fields.insert(member.id, database.properties);
+                }
+                // Gone or moved since the memory was read.
+                Err(Error::NotFound { .. } | Error::OutOfScope(_)) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(fields)
     }
 
     /// The records that a member stands for; an answer without any where its query no longer fits the database.

@@ -46,18 +46,18 @@ impl Memories {
         Ok(resolved)
     }
 
+    /// One statement, and one more for what folders hold. What a member stands for is of one moment, so a reader may see
+    /// two members before and after a change, as with two calls.
     async fn resolve_files(&self, caller: &Caller, named: &str) -> Result<Resolved, Error> {
         let named = parse(named)?;
-        let mut tx = self.context.db.begin_read().await?;
-        let found = store::memories::get(tx.engine(), caller.workspace, &named, caller.listed()).await?;
-        let Some(memory) = found else { return Err(Error::no_memory(named)) };
-        let contents = if memory.members.is_empty() {
-            HashMap::new()
-        } else {
+        let (db, workspace, scope) = (&self.context.db, caller.workspace, caller.listed());
+        let found = store::memories::read(db, workspace, &named, scope, MAX_BYTES).await?;
+        let Some((memory, mut contents)) = found else { return Err(Error::no_memory(named)) };
+        let is_folder = |member: &Member| member.is_live && matches!(member.target, Target::Folder(_));
+        if memory.members.iter().any(is_folder) {
             let limits = (MAX_BYTES, MAX_FILES);
-            store::memories::contents(&mut tx, caller.workspace, memory.id, caller.listed(), limits).await?
-        };
-        tx.rollback().await?;
+            contents.extend(store::memories::read_folders(db, workspace, memory.id, scope, limits).await?);
+        }
         put_together(memory, contents)
     }
 
@@ -116,8 +116,13 @@ impl Memories {
 fn put_together(memory: Memory, mut contents: HashMap<MemberId, Contents>) -> Result<Resolved, Error> {
     let mut entries = Vec::with_capacity(memory.members.len());
     let mut coverage = Vec::new();
+    let mut bytes = 0_u64;
     for member in &memory.members {
-        let found = contents.remove(&member.id).unwrap_or_default();
+        let mut found = contents.remove(&member.id).unwrap_or_default();
+        for (file, body) in &mut found.files {
+            bytes = bytes.saturating_add(file.size_bytes);
+            body.take_if(|_| bytes > MAX_BYTES);
+        }
         coverage.extend(notes(member, &found));
         let whole = found.files.into_iter().filter_map(|(file, body)| Some((file, body?)));
         let texts = whole.map(|(file, body)| Ok((file, Body::into_text(body)?)));

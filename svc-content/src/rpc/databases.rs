@@ -306,6 +306,12 @@ fn encode_property(placed: Placed<Property>) -> proto::Property {
     }
 }
 
+/// In their order.
+pub(super) fn encode_properties(properties: Vec<Property>) -> Vec<proto::Property> {
+    let placed = properties.into_iter().enumerate();
+    placed.map(|(position, item)| encode_property(Placed { item, position })).collect()
+}
+
 fn encode_view(placed: Placed<View>) -> proto::View {
     let view = placed.item;
     let filter = |filter: ViewFilter| proto::ViewFilter {
@@ -329,7 +335,6 @@ fn encode_view(placed: Placed<View>) -> proto::View {
 }
 
 fn encode(database: Database) -> proto::Database {
-    let properties = database.properties.into_iter().enumerate();
     let views = database.views.into_iter().enumerate();
     proto::Database {
         id: database.id.to_string(),
@@ -338,7 +343,7 @@ fn encode(database: Database) -> proto::Database {
         name: database.name,
         description: database.description,
         icon: database.icon,
-        properties: properties.map(|(position, item)| encode_property(Placed { item, position })).collect(),
+        properties: encode_properties(database.properties),
         views: views.map(|(position, item)| encode_view(Placed { item, position })).collect(),
         record_count: database.record_count,
         created_at: Some(database.created_at.to_proto()),

@@ -13,11 +13,11 @@ use cairn_proto::content::v1::{
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
-use super::{authorize, files, split_mask};
+use super::{authorize, databases, files, split_mask};
 use crate::files::File;
 use crate::memories::{
-    DatabaseQuery, Draft, Member, MemberDraft, MemberKind, Memories, Memory, Note, Patch, RecordEntry,
-    Resolved, Target,
+    DatabaseQuery, Draft, FieldsOf, Member, MemberDraft, MemberKind, Memories, Memory, Note, Patch,
+    RecordEntry, Resolved, Target,
 };
 use crate::paging::Ask;
 use crate::scope::Caller;
@@ -69,7 +69,8 @@ impl MemoryService for Rpc {
     ) -> Result<Response<ResolveMemoryResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let resolved = self.memories.resolve(&caller, &request.get_ref().memory).await?;
-        Ok(Response::new(ResolveMemoryResponse { memory: Some(encode_resolved(resolved)) }))
+        let fields = self.memories.fields(&caller, &resolved).await?;
+        Ok(Response::new(ResolveMemoryResponse { memory: Some(encode_resolved(resolved, fields)) }))
     }
 
     async fn export_memory(
@@ -78,11 +79,14 @@ impl MemoryService for Rpc {
     ) -> Result<Response<ExportMemoryResponse>, Status> {
         let caller = self.reader(request.metadata()).await?;
         let asked = request.into_inner();
-        let resolved = match caller {
-            Some(caller) => self.memories.resolve(&caller, &asked.memory).await?,
-            None => self.memories.resolve_public(&asked.memory, asked.workspace_id.as_deref()).await?,
+        let Some(caller) = caller else {
+            let resolved = self.memories.resolve_public(&asked.memory, asked.workspace_id.as_deref()).await?;
+            let memory = Some(encode_resolved(resolved, FieldsOf::default()));
+            return Ok(Response::new(ExportMemoryResponse { memory }));
         };
-        Ok(Response::new(ExportMemoryResponse { memory: Some(encode_resolved(resolved)) }))
+        let resolved = self.memories.resolve(&caller, &asked.memory).await?;
+        let fields = self.memories.fields(&caller, &resolved).await?;
+        Ok(Response::new(ExportMemoryResponse { memory: Some(encode_resolved(resolved, fields)) }))
     }
 
     async fn update_memory(
@@ -240,13 +244,14 @@ fn encode_member(member: Member) -> proto::Member {
 }
 
 /// The members stand beside their entries and not in the memory again.
-fn encode_resolved(mut resolved: Resolved) -> proto::ResolvedMemory {
+fn encode_resolved(mut resolved: Resolved, mut fields: FieldsOf) -> proto::ResolvedMemory {
     let members = std::mem::take(&mut resolved.memory.members).into_iter().zip(resolved.entries);
     let mut records = resolved.records;
     let encode_one = |(member, files): (Member, Vec<(File, String)>)| {
         let records = records.remove(&member.id).unwrap_or_default();
         let entries = files.into_iter().map(encode_file).chain(records.into_iter().map(encode_record));
-        proto::ResolvedMember { entries: entries.collect(), member: Some(encode_member(member)) }
+        let fields = databases::encode_properties(fields.remove(&member.id).unwrap_or_default());
+        proto::ResolvedMember { entries: entries.collect(), fields, member: Some(encode_member(member)) }
     };
     proto::ResolvedMemory {
         members: members.map(encode_one).collect(),

@@ -108,17 +108,24 @@ const TRASH_DATABASES: &str = "UPDATE databases SET deleted_at = $2, deletion_id
 /// $2 the deletion, $3 the position before the first, $4 the kind, $5 the op, $6 the time.
 macro_rules! announce {
     ($table:literal) => {
+        announce!($table, "")
+    };
+    ($table:literal, $which:literal) => {
         concat!(
             "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
              SELECT $1, $3 + ROW_NUMBER() OVER (ORDER BY id), $4, id, $5, $6 FROM ",
             $table,
-            " WHERE workspace_id = $1 AND deletion_id = $2"
+            " WHERE workspace_id = $1 AND deletion_id = $2",
+            $which
         )
     };
 }
 
 const ANNOUNCE_FOLDERS: &str = announce!("folders");
-const ANNOUNCE_FILES: &str = announce!("files");
+const ANNOUNCE_FILES: &str = announce!(
+    "files",
+    " AND folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $2)"
+);
 const ANNOUNCE_DATABASES: &str = announce!("databases");
 
 pub(super) fn statements() -> Vec<Statement> {

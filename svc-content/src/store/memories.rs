@@ -52,7 +52,7 @@ macro_rules! with_members {
 
 mod contents;
 
-pub(crate) use self::contents::{Contents, contents};
+pub(crate) use self::contents::{Contents, read, read_folders};
 
 const GET: Dialect = in_scope!(concat!(
     "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4))",
@@ -107,8 +107,10 @@ const CLOSE_GAP: &str = "UPDATE memory_members SET position = position - 1 \
      WHERE workspace_id = $1 AND memory_id = $2 AND position > $3";
 
 pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> =
-        [GET, LIST, contents::CONTENTS, GUIDANCE, INSERT_MEMBERS].map(Statement::from).into();
+    let mut all: Vec<Statement> = [GET, LIST, GUIDANCE, INSERT_MEMBERS].map(Statement::from).into();
+    for scoped in [contents::READ, contents::READ_FOLDERS] {
+        all.extend([Statement::from(scoped.listed), Statement::from(scoped.whole)]);
+    }
     all.extend([COUNT, PUBLIC_HOME, SLUGS, INSERT, UPDATE, DELETE].map(Statement::from));
     all.extend([DELETE_MEMBERS, REMOVE_MEMBER, CLOSE_GAP].map(Statement::from));
     all.push(Dialect { sqlite: COUNT, postgres: LOCK }.into());

@@ -71,9 +71,11 @@ const BODIED: Dialect = list_statement!(
     " ORDER BY id"
 );
 
+/// Files that a folder's deletion took stand in the folders that it took.
 const BODIED_BY_TRASH: &str = "SELECT r.id FROM files f \
      JOIN records r ON r.workspace_id = $1 AND r.content_file_id = f.id AND r.deleted_at IS NULL \
-     WHERE f.workspace_id = $1 AND f.deletion_id = $2 ORDER BY r.id";
+     WHERE f.workspace_id = $1 AND f.deletion_id = $2 \
+     AND f.folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $2) ORDER BY r.id";
 
 pub(super) fn statements() -> Vec<Statement> {
     let mut all: Vec<Statement> = vec![GET_MANY.into(), Dialect { sqlite: GET, postgres: LOCK }.into()];
@@ -379,7 +381,7 @@ pub(crate) async fn bodied(
     Ok(rows.into_iter().map(|(id,)| id.0).collect())
 }
 
-/// The live records whose body a deletion has taken to trash.
+/// The live records whose body the deletion of a folder has taken to trash.
 pub(crate) async fn bodied_by_trash(
     tx: &mut Tx,
     workspace: WorkspaceId,

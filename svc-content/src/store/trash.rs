@@ -7,7 +7,7 @@ use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_l
 use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::{DatabaseId, DeletionId, DocumentId, FolderId, WorkspaceId};
 
-use super::page::{to_column, to_count};
+use super::page::{files_taken, to_column, to_count};
 use crate::trash::Deletion;
 
 macro_rules! columns {
@@ -69,20 +69,26 @@ macro_rules! place {
     };
 }
 
-/// The table, how its rows are put into a folder, and what must let go. $1 is the workspace, $2 the deletion.
+/// The table, which of its rows are taken, how these are put into a folder, and what must let go. $1 is the workspace,
+/// $2 the deletion.
 macro_rules! part {
     ($kind:ident, $table:literal, $place:expr, $release:expr) => {
+        part!($kind, $table, "deletion_id = $2", $place, $release)
+    };
+    ($kind:ident, $table:literal, $taken:expr, $place:expr, $release:expr) => {
         Part {
             kind: Kind::$kind,
             place: $place,
-            taken: concat!("SELECT id FROM ", $table, " WHERE workspace_id = $1 AND deletion_id = $2"),
+            taken: concat!("SELECT id FROM ", $table, " WHERE workspace_id = $1 AND ", $taken),
             restore: concat!(
                 "UPDATE ",
                 $table,
-                " SET deleted_at = NULL, deletion_id = NULL WHERE workspace_id = $1 AND deletion_id = $2 RETURNING id"
+                " SET deleted_at = NULL, deletion_id = NULL WHERE workspace_id = $1 AND ",
+                $taken,
+                " RETURNING id"
             ),
             release: &$release,
-            remove: concat!("DELETE FROM ", $table, " WHERE workspace_id = $1 AND deletion_id = $2 RETURNING id"),
+            remove: concat!("DELETE FROM ", $table, " WHERE workspace_id = $1 AND ", $taken, " RETURNING id"),
         }
     };
 }
@@ -128,9 +134,9 @@ const PARTS: &[Part] = &[
     part!(
         File,
         "files",
+        concat!("id IN ", files_taken!()),
         place!("files", "folder_id"),
-        ["DELETE FROM file_versions WHERE workspace_id = $1 \
-          AND file_id IN (SELECT id FROM files WHERE workspace_id = $1 AND deletion_id = $2)"]
+        [concat!("DELETE FROM file_versions WHERE workspace_id = $1 AND file_id IN ", files_taken!())]
     ),
     part!(
         Database,
@@ -174,9 +180,10 @@ const RECORDS_ALONG: &str = "SELECT r.id FROM databases d \
      WHERE d.workspace_id = $1 AND d.deletion_id = $2 ORDER BY r.id";
 
 /// The bodies that this deletion's files have and had.
-const CANDIDATES: &str = "SELECT DISTINCT v.content_hash FROM files f \
-     JOIN file_versions v ON v.workspace_id = $1 AND v.file_id = f.id \
-     WHERE f.workspace_id = $1 AND f.deletion_id = $2";
+const CANDIDATES: &str = concat!(
+    "SELECT DISTINCT content_hash FROM file_versions WHERE workspace_id = $1 AND file_id IN ",
+    files_taken!()
+);
 
 /// PostgreSQL only. Who stores a file with one of these bodies holds it: once it is locked, the next statement sees that
 /// file. In one order, so that nobody waits in a circle.

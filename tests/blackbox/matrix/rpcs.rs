@@ -36,6 +36,10 @@ const OPEN: &[(&str, Code)] = &[
     ("cairn.auth.v1.OauthService/RedeemRefreshToken", Code::InvalidArgument),
     ("cairn.auth.v1.OauthService/RevokeToken", Code::InvalidArgument),
     ("cairn.auth.v1.OauthService/ExchangeAccessToken", Code::Unauthenticated),
+    // What a browser brings from the identity provider is the proof, and an empty answer proves nothing.
+    ("cairn.auth.v1.OidcService/GetProvider", Code::Ok),
+    ("cairn.auth.v1.OidcService/BeginSignIn", Code::InvalidArgument),
+    ("cairn.auth.v1.OidcService/FinishSignIn", Code::Unauthenticated),
     // Public keys, and identities of services for the mesh's secret.
     ("cairn.auth.v1.KeyService/ListKeys", Code::Ok),
     ("cairn.auth.v1.KeyService/IssueServiceIdentity", Code::Unauthenticated),

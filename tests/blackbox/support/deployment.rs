@@ -6,6 +6,7 @@ use tokio::sync::OnceCell;
 use super::callers::{Anonymous, ApiToken, Caller as _, Session};
 use super::http::Http;
 use super::mesh::Mesh;
+use super::oidc::{CLIENT_ID, CLIENT_SECRET, Provider};
 use super::single::SingleProcess;
 use super::smtp::MailServer;
 use super::wait::eventually;
@@ -35,6 +36,7 @@ pub(crate) struct Deployment {
     owner: Owner,
     cookie: OnceCell<String>,
     mail: MailServer,
+    provider: Provider,
 }
 
 #[derive(Debug)]
@@ -49,10 +51,19 @@ impl Deployment {
         let mail = MailServer::start("a-password-for-mail");
         // A deployment that scenarios share lives as long as the test process.
         let url: &'static str = mail.url().leak();
+        let provider = Provider::start();
+        let issuer: &'static str = provider.issuer().leak();
         // What scenarios let it fetch stands on this machine.
         let outbound = ("CAIRN_OUTBOUND_ALLOW", "127.0.0.1/32");
-        let environment =
-            [("CAIRN_SMTP_URL", url), ("CAIRN_MAIL_FROM", "Cairn <cairn@example.com>"), outbound];
+        let environment = [
+            ("CAIRN_SMTP_URL", url),
+            ("CAIRN_MAIL_FROM", "Cairn <cairn@example.com>"),
+            ("CAIRN_OIDC_ISSUER", issuer),
+            ("CAIRN_OIDC_NAME", "Example <ID>"),
+            ("CAIRN_OIDC_CLIENT_ID", CLIENT_ID),
+            ("CAIRN_OIDC_CLIENT_SECRET", CLIENT_SECRET),
+            outbound,
+        ];
         let (shape, owner) = match topology {
             Topology::SingleProcess => {
                 let process = SingleProcess::start_with(&environment).await;
@@ -65,7 +76,7 @@ impl Deployment {
                 (Shape::Mesh(mesh), owner)
             }
         };
-        let deployment = Self { shape, owner, cookie: OnceCell::new(), mail };
+        let deployment = Self { shape, owner, cookie: OnceCell::new(), mail, provider };
         deployment.wait_until_ready().await;
         Ok(deployment)
     }
@@ -81,6 +92,11 @@ impl Deployment {
     /// The server that its mail goes to.
     pub(crate) fn mail(&self) -> &MailServer {
         &self.mail
+    }
+
+    /// The OpenID Connect provider that people may sign in by.
+    pub(crate) fn provider(&self) -> &Provider {
+        &self.provider
     }
 
     pub(crate) fn owner(&self) -> &Owner {

@@ -7,6 +7,7 @@ pub(crate) mod http;
 pub(crate) mod mcp;
 pub(crate) mod mesh;
 pub(crate) mod oauth;
+pub(crate) mod oidc;
 pub(crate) mod people;
 pub(crate) mod process;
 pub(crate) mod runner;

@@ -33,6 +33,22 @@ async fn an_access_token_stands_for_the_grant_at_its_resource_for_an_hour() {
     }
 }
 
+/// An identity ends with a whole second: in the second in which its token ends there is none to give.
+#[tokio::test]
+async fn an_access_token_ends_with_the_last_whole_second() {
+    for world in worlds().await {
+        world.clock.advance(Duration::from_millis(500));
+        let client = world.client().await;
+        let tokens = world.tokens_of(&client).await;
+        world.clock.advance(HOUR - Duration::from_millis(501));
+        let identity = world.enter(&tokens.access_token).await.unwrap();
+        assert!(identity.expires_at > world.clock.now(), "{}", world.engine);
+        // Half a second is left.
+        world.clock.advance(Duration::from_millis(1));
+        assert_eq!(reason(world.enter(&tokens.access_token).await), Reason::Unauthorized, "{}", world.engine);
+    }
+}
+
 #[tokio::test]
 async fn a_code_is_good_once_and_a_replay_takes_back_what_it_gave() {
     for world in worlds().await {

@@ -1,40 +1,92 @@
-//! The current contents of a memory's members, in one statement.
+//! A memory with the current contents of its members: one statement, and one more for the folders among them.
 
 use std::collections::HashMap;
 
-use cairn_chassis::list_statement;
-use cairn_chassis::on_db;
-use cairn_chassis::sql::{Dialect, Error, Text, Tx};
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{Db, Dialect, Error, Text};
+use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::{FolderId, MemberId, MemoryId, WorkspaceId};
+use sqlx::FromRow;
 
-use super::scope_columns;
+use super::{MemberRow, Row, scope_columns};
 use crate::bodies::Body;
 use crate::files::File;
+use crate::memories::Memory;
 use crate::store::page::{below, to_column, to_count, up};
 use crate::store::{bodies, files};
 
-/// The current files of a memory's members with their bodies: `$4` the memory, `$5` the bytes of all bodies together,
-/// `$6` the files of one folder member. Of what the scope does not cover, one row a member tells that there is some.
-pub(super) const CONTENTS: Dialect = in_scope!(concat!(
-    "member AS (SELECT id, position, kind, target_id FROM memory_members WHERE workspace_id = $1 AND memory_id = $4), ",
-    up!("SELECT target_id FROM member WHERE kind = 2 UNION SELECT f.folder_id FROM member m \
-         JOIN files f ON f.workspace_id = $1 AND f.id = m.target_id AND f.deleted_at IS NULL WHERE m.kind = 1"),
-    ", way AS (SELECT start_id, ids, path FROM up WHERE parent_id IS NULL), \
-     inside (top, id, ids, path, depth) AS (\
-     SELECT start_id, start_id, ids, path, 1 FROM way \
-     WHERE start_id IN (SELECT target_id FROM member WHERE kind = 2) UNION ALL \
+/// A statement for callers of listed folders, and one without the walk through these for callers of the whole
+/// workspace: planning that walk costs PostgreSQL more than all the rest.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scoped {
+    pub(super) listed: Dialect,
+    pub(super) whole: &'static str,
+}
+
+macro_rules! scoped {
+    ($after:expr) => {
+        Scoped {
+            listed: in_scope!($after),
+            whole: concat!("WITH RECURSIVE below (id) AS (SELECT CAST($2 AS TEXT) WHERE 1 = 0), ", $after),
+        }
+    };
+}
+
+impl Scoped {
+    const fn of(&self, scope: Option<&[FolderId]>) -> Dialect {
+        match scope {
+            Some(_) => self.listed,
+            None => Dialect { sqlite: self.whole, postgres: self.whole },
+        }
+    }
+}
+
+/// A memory, a row for each of its members, and the file of each that is one, with its body: `$4` the memory's id or
+/// slug, `$5` the bytes of all bodies together.
+pub(super) const READ: Scoped = scoped!(concat!(
+    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4)), \
+     found AS (SELECT m.id AS member_id, m.position, m.kind, m.target_id, m.query, m.added_at, CASE m.kind \
+     WHEN 2 THEN (SELECT d.name FROM folders d WHERE d.workspace_id = $1 AND d.id = m.target_id AND d.deleted_at IS NULL) \
+     WHEN 4 THEN (SELECT t.name FROM databases t WHERE t.workspace_id = $1 AND t.id = m.target_id AND t.deleted_at IS NULL) \
+     ELSE f.name END AS title, ",
+    is_covered!(
+        "CASE m.kind WHEN 2 THEN m.target_id \
+         WHEN 4 THEN (SELECT t.folder_id FROM databases t WHERE t.workspace_id = $1 AND t.id = m.target_id) \
+         ELSE f.folder_id END"
+    ),
+    ", f.id, f.folder_id, f.name, f.file_type, f.tags, f.size_bytes, f.content_hash, f.version, f.created_at, \
+     f.updated_at FROM page JOIN memory_members m ON m.workspace_id = $1 AND m.memory_id = page.id \
+     LEFT JOIN files f ON f.workspace_id = $1 AND m.kind = 1 AND f.id = m.target_id AND f.deleted_at IS NULL), ",
+    up!("SELECT folder_id FROM found"),
+    ", sized AS (SELECT found.*, SUM(size_bytes * covered) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) AS bytes \
+     FROM found) \
+     SELECT page.id AS memory_id, page.slug, page.name AS memory_name, page.description, page.use_when, \
+     page.is_public, page.version AS memory_version, page.created_at AS memory_created_at, \
+     page.updated_at AS memory_updated_at, sized.member_id, sized.position, sized.kind, sized.target_id, sized.query, \
+     sized.added_at, sized.title, COALESCE(sized.covered, 0) AS covered, sized.id, sized.folder_id, sized.name, \
+     sized.file_type, sized.tags, sized.size_bytes, sized.content_hash, sized.version, sized.created_at, \
+     sized.updated_at, up.ids AS folder_ids, up.path AS folder_path, b.encoding, b.data \
+     FROM page LEFT JOIN sized ON 1 = 1 \
+     LEFT JOIN up ON up.start_id = sized.folder_id AND up.parent_id IS NULL \
+     LEFT JOIN bodies b ON b.workspace_id = $1 AND b.hash = sized.content_hash AND sized.covered = 1 \
+     AND sized.bytes <= $5 ORDER BY sized.position"
+));
+
+/// The current files of a memory's folder members with their bodies: `$4` the memory, `$5` the bytes of all bodies
+/// together, `$6` the files of one member. Of what the scope does not cover, one row a member tells that there is some.
+pub(super) const READ_FOLDERS: Scoped = scoped!(concat!(
+    "member AS (SELECT id, position, target_id FROM memory_members \
+     WHERE workspace_id = $1 AND memory_id = $4 AND kind = 2), ",
+    up!("SELECT target_id FROM member"),
+    ", inside (top, id, ids, path, depth) AS (\
+     SELECT start_id, start_id, ids, path, 1 FROM up WHERE parent_id IS NULL UNION ALL \
      SELECT i.top, c.id, i.ids || '/' || c.id, i.path || '/' || c.name, i.depth + 1 FROM inside i \
      JOIN folders c ON c.workspace_id = $1 AND c.parent_id = i.id WHERE c.deleted_at IS NULL AND i.depth < 128), \
-     found AS (SELECT m.id AS member_id, m.position AS member_position, f.*, way.ids AS folder_ids, \
-     way.path AS folder_path, COALESCE(way.path || '/', '') || f.name AS place_name FROM member m \
-     JOIN files f ON f.workspace_id = $1 AND f.id = m.target_id AND f.deleted_at IS NULL \
-     LEFT JOIN way ON way.start_id = f.folder_id WHERE m.kind = 1 UNION ALL \
-     SELECT m.id, m.position, f.*, i.ids, i.path, i.path || '/' || f.name FROM member m \
-     JOIN inside i ON i.top = m.target_id \
-     JOIN files f ON f.workspace_id = $1 AND f.folder_id = i.id AND f.deleted_at IS NULL WHERE m.kind = 2), \
-     judged AS (SELECT found.*, ",
-    is_covered!("folder_id"),
-    " FROM found), \
+     judged AS (SELECT m.id AS member_id, m.position AS member_position, f.*, i.ids AS folder_ids, \
+     i.path AS folder_path, i.path || '/' || f.name AS place_name, ",
+    is_covered!("f.folder_id"),
+    " FROM member m JOIN inside i ON i.top = m.target_id \
+     JOIN files f ON f.workspace_id = $1 AND f.folder_id = i.id AND f.deleted_at IS NULL), \
      ranked AS (SELECT judged.*, ROW_NUMBER() OVER (PARTITION BY member_id, covered ORDER BY place_name, id) AS place, \
      COUNT(*) OVER (PARTITION BY member_id, covered) AS total FROM judged), \
      kept AS (SELECT ranked.*, SUM(size_bytes * covered) OVER (ORDER BY member_position, place_name, id \
@@ -46,6 +98,50 @@ pub(super) const CONTENTS: Dialect = in_scope!(concat!(
      ORDER BY kept.member_position, kept.place_name, kept.id"
 ));
 
+/// The memory's own columns, which every row repeats.
+#[derive(Debug, sqlx::FromRow)]
+struct MemoryRow {
+    memory_id: Text<MemoryId>,
+    slug: String,
+    memory_name: String,
+    description: Option<String>,
+    use_when: Option<String>,
+    is_public: bool,
+    memory_version: i64,
+    memory_created_at: Timestamp,
+    memory_updated_at: Timestamp,
+}
+
+impl From<MemoryRow> for Row {
+    fn from(row: MemoryRow) -> Self {
+        Self {
+            id: row.memory_id,
+            slug: row.slug,
+            name: row.memory_name,
+            description: row.description,
+            use_when: row.use_when,
+            is_public: row.is_public,
+            version: row.memory_version,
+            created_at: row.memory_created_at,
+            updated_at: row.memory_updated_at,
+        }
+    }
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct BodyRow {
+    encoding: Option<i64>,
+    data: Option<Vec<u8>>,
+}
+
+impl BodyRow {
+    fn into_body(self, file: &File) -> Result<Option<Body>, Error> {
+        let (Some(encoding), Some(data)) = (self.encoding, self.data) else { return Ok(None) };
+        let (hash, size_bytes) = (file.content_hash.clone(), to_column(file.size_bytes));
+        bodies::Row { hash, encoding, size_bytes, data }.into_body().map(Some)
+    }
+}
+
 #[derive(Debug, sqlx::FromRow)]
 struct ContentRow {
     member_id: Text<MemberId>,
@@ -53,8 +149,8 @@ struct ContentRow {
     total: i64,
     #[sqlx(flatten)]
     file: files::Row,
-    encoding: Option<i64>,
-    data: Option<Vec<u8>>,
+    #[sqlx(flatten)]
+    body: BodyRow,
 }
 
 /// The live files that a member stands for.
@@ -68,17 +164,77 @@ pub(crate) struct Contents {
     pub(crate) has_uncovered: bool,
 }
 
-/// The current contents of every member of a memory, in one statement.
-pub(crate) async fn contents(
-    tx: &mut Tx,
+/// What is asked of a row of a memory, decoded.
+type Decoded = (MemberRow, Option<(files::Row, BodyRow)>);
+
+/// The memory's columns are read from the first row only, a file's from the rows that have one.
+fn decode<R>(rows: &[R]) -> Result<Option<(MemoryRow, Vec<Decoded>)>, sqlx::Error>
+where
+    R: sqlx::Row,
+    MemoryRow: for<'r> FromRow<'r, R>,
+    MemberRow: for<'r> FromRow<'r, R>,
+    files::Row: for<'r> FromRow<'r, R>,
+    BodyRow: for<'r> FromRow<'r, R>,
+{
+    let Some(first) = rows.first() else { return Ok(None) };
+    let memory = MemoryRow::from_row(first)?;
+    let mut decoded = Vec::with_capacity(rows.len());
+    for row in rows {
+        let member = MemberRow::from_row(row)?;
+        let has_file = member.kind == Some(1) && member.title.is_some();
+        let file =
+            has_file.then(|| Ok::<_, sqlx::Error>((files::Row::from_row(row)?, BodyRow::from_row(row)?)));
+        decoded.push((member, file.transpose()?));
+    }
+    Ok(Some((memory, decoded)))
+}
+
+/// A memory by its id or slug, and the current contents of those of its members that are files, in one statement.
+pub(crate) async fn read(
+    db: &Db,
+    workspace: WorkspaceId,
+    named: &str,
+    scope: Option<&[FolderId]>,
+    max_bytes: u64,
+) -> Result<Option<(Memory, HashMap<MemberId, Contents>)>, Error> {
+    let (folders, whole) = scope_columns(scope);
+    let sql = READ.of(scope).of(db.engine());
+    let decoded = on_db!(db, |c| sqlx::query(sql)
+        .bind(Text(workspace))
+        .bind(&folders)
+        .bind(whole)
+        .bind(named)
+        .bind(to_column(max_bytes))
+        .fetch_all(c)
+        .await
+        .and_then(|rows| decode(&rows)))?;
+    let Some((memory, rows)) = decoded else { return Ok(None) };
+    let mut memory = Row::from(memory).into_memory(workspace);
+    let mut contents: HashMap<MemberId, Contents> = HashMap::with_capacity(rows.len());
+    for (member, file) in rows {
+        let Some(member) = member.into_member()? else { continue };
+        if let Some((file, body)) = file.filter(|_| member.is_covered) {
+            let file = file.into_file(workspace)?;
+            let body = body.into_body(&file)?;
+            let found = Contents { files: vec![(file, body)], total: 1, has_uncovered: false };
+            contents.insert(member.id, found);
+        }
+        memory.members.push(member);
+    }
+    Ok(Some((memory, contents)))
+}
+
+/// The current contents of those members of a memory that are folders, in one statement.
+pub(crate) async fn read_folders(
+    db: &Db,
     workspace: WorkspaceId,
     id: MemoryId,
     scope: Option<&[FolderId]>,
     (max_bytes, max_files): (u64, u64),
 ) -> Result<HashMap<MemberId, Contents>, Error> {
     let (folders, whole) = scope_columns(scope);
-    let sql = CONTENTS.of(tx.engine());
-    let rows: Vec<ContentRow> = on_db!(tx, |c| sqlx::query_as(sql)
+    let sql = READ_FOLDERS.of(scope).of(db.engine());
+    let rows: Vec<ContentRow> = on_db!(db, |c| sqlx::query_as(sql)
         .bind(Text(workspace))
         .bind(&folders)
         .bind(whole)
@@ -96,13 +252,7 @@ pub(crate) async fn contents(
         }
         member.total = to_count(row.total);
         let file = row.file.into_file(workspace)?;
-        let body = match (row.encoding, row.data) {
-            (Some(encoding), Some(data)) => {
-                let (hash, size_bytes) = (file.content_hash.clone(), to_column(file.size_bytes));
-                Some(bodies::Row { hash, encoding, size_bytes, data }.into_body()?)
-            }
-            _ => None,
-        };
+        let body = row.body.into_body(&file)?;
         member.files.push((file, body));
     }
     Ok(contents)

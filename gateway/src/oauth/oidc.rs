@@ -1,0 +1,177 @@
+//! Signing in by the operator's OpenID Connect provider: there, and back. The rules, and the client's secret, are
+//! svc-auth's; a browser keeps what a sign-in that is under way needs, so that any gateway can finish it.
+
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use cairn_chassis::call::Call;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::auth::v1 as proto;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::base_url;
+use super::fields::{Fields, without_nul};
+use super::pages;
+use super::redirect::see_other;
+use super::refusal::Refusal;
+use super::sign_in::sentence;
+use crate::app::App;
+use crate::auth::{call_of, cookie_value};
+use crate::console::session;
+use crate::error::{self, Error};
+
+/// Where a sign-in by the provider begins.
+pub(super) const START: &str = "/oauth/oidc/start";
+/// Where the provider sends people back to; its operator registers it.
+pub(super) const CALLBACK: &str = "/oauth/oidc/callback";
+/// The cookie of a sign-in that is under way, and the paths that it goes to.
+const COOKIE: &str = "cairn_oidc";
+const COOKIE_PATH: &str = "/oauth/oidc";
+/// A path of at most 2,800 bytes in base64, and a secret.
+const LONGEST_TICKET: usize = 4_000;
+/// The operator reads in the log of the auth service whether the provider is down or refuses this server.
+const NOT_NOW: &str = "The identity provider cannot be used now: try again soon, or sign in with your password. If it \
+    stays so, tell the operator of this server, whose log says why.";
+const SINGLE: [&str; 3] = ["code", "state", "error"];
+
+/// What people read of the provider; `None` when there is none. Without an answer the page does without the button:
+/// the password may still open.
+pub(super) async fn provider(app: &App, call: &Call) -> Option<String> {
+    let answer = app.upstreams.oidc().get_provider(call.request(proto::GetProviderRequest {})).await;
+    answer.map_or(None, |answer| answer.into_inner().name)
+}
+
+/// `GET /oauth/oidc/start?return_to=<path>`: sends the person to the provider.
+pub(super) async fn start(State(app): State<App>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    begin(&app, &parts).await.unwrap_or_else(|problem| failed(&app, problem))
+}
+
+/// `GET /oauth/oidc/callback`: the provider's answer.
+pub(super) async fn callback(State(app): State<App>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    finish(&app, &parts).await.unwrap_or_else(|problem| failed(&app, problem))
+}
+
+async fn begin(app: &App, parts: &Parts) -> Result<Response, Failure> {
+    let fields = read(parts, &["return_to"])?;
+    let return_to = fields.first("return_to").unwrap_or_else(|| "/".to_owned());
+    let message = proto::BeginSignInRequest { redirect_uri: redirect_uri(app, &parts.headers)?, return_to };
+    let begun = app.upstreams.oidc().begin_sign_in(call_of(parts).request(message)).await;
+    let begun = begun.map_err(|status| error::from_upstream(&status))?.into_inner();
+    let lifetime = session::lifetime(app, begun.expires_at.as_ref());
+    let mut response = see_other(&begun.authorization_url);
+    response.headers_mut().append(header::SET_COOKIE, cookie(app, &begun.ticket, lifetime)?);
+    Ok(response)
+}
+
+async fn finish(app: &App, parts: &Parts) -> Result<Response, Failure> {
+    let fields = read(parts, &SINGLE)?;
+    if let Some(error) = fields.first("error") {
+        return Err(Failure { status: StatusCode::BAD_REQUEST, message: said(&error).to_owned() });
+    }
+    let attempt =
+        app.sign_ins.begin_elsewhere(&app.limits, &parts.extensions, app.limits.source(parts)).await?;
+    let ticket = cookie_value(&parts.headers, COOKIE).filter(|ticket| ticket.len() <= LONGEST_TICKET);
+    let message = proto::FinishSignInRequest {
+        ticket: ticket.unwrap_or_default().to_owned(),
+        state: fields.text("state"),
+        code: fields.text("code"),
+        redirect_uri: redirect_uri(app, &parts.headers)?,
+    };
+    let finished = app.upstreams.oidc().finish_sign_in(call_of(parts).request(message)).await;
+    let is_guess = finished.as_ref().is_err_and(|status| status.code() == tonic::Code::Unauthenticated);
+    if !is_guess {
+        app.sign_ins.ended_otherwise(&app.limits, attempt).await;
+    }
+    let finished = finished.map_err(|status| error::from_upstream(&status))?.into_inner();
+    let lifetime = session::lifetime(app, finished.expires_at.as_ref());
+    let opened = session::cookie(app, &finished.session_secret, lifetime)?;
+    let mut response = see_other(&finished.return_to);
+    response.headers_mut().append(header::SET_COOKIE, opened);
+    response.headers_mut().append(header::SET_COOKIE, cookie(app, "", Duration::ZERO)?);
+    Ok(response)
+}
+
+fn read(parts: &Parts, single: &[&'static str]) -> Result<Fields, Refusal> {
+    let fields = Fields::read(parts.uri.query().unwrap_or_default().as_bytes());
+    without_nul(&fields)?;
+    fields.require_single(single)?;
+    Ok(fields)
+}
+
+fn redirect_uri(app: &App, headers: &HeaderMap) -> Result<String, Refusal> {
+    let base = base_url(app, headers).ok_or_else(Refusal::no_address)?;
+    Ok(format!("{base}{CALLBACK}"))
+}
+
+/// What the provider's error means to the person. Its own text is not repeated: anybody can write one into an address.
+fn said(error: &str) -> &'static str {
+    match error {
+        "access_denied" => "You did not allow the identity provider to tell who you are, or it refused to.",
+        "temporarily_unavailable" | "server_error" => {
+            "The identity provider cannot sign anybody in now: try again soon, or sign in with your password."
+        }
+        _ => "The identity provider refused this sign-in: begin again, or tell the server's operator.",
+    }
+}
+
+/// Only on loopback may the cookie travel without TLS. The provider's redirect comes from another site: `Strict` would
+/// leave the cookie behind.
+fn cookie(app: &App, ticket: &str, lifetime: Duration) -> Result<HeaderValue, Problem> {
+    let secure = if app.origins.is_loopback() { "" } else { "; Secure" };
+    let seconds = lifetime.as_secs();
+    let text =
+        format!("{COOKIE}={ticket}; Path={COOKIE_PATH}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
+    let mut value =
+        HeaderValue::from_str(&text).map_err(|_| Problem::internal("a ticket is no cookie value"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// What a page tells.
+struct Failure {
+    status: StatusCode,
+    message: String,
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        // The status of a program's client would ask the browser for a password.
+        let is_unauthorized = problem.reason == Reason::Unauthorized;
+        // What is wrong with a field says more than that one is wrong.
+        let broken = problem.violations.first();
+        let told = match broken {
+            Some(broken) => format!("{} {}.", broken.path, broken.message),
+            None if problem.reason == Reason::Unavailable => NOT_NOW.to_owned(),
+            None => sentence(&problem.message),
+        };
+        let error = Error::from(problem);
+        let status = if is_unauthorized { StatusCode::BAD_REQUEST } else { error.status };
+        Self { status, message: told }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self { status: refusal.status, message: sentence(&refusal.description) }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { status: error.status, message: sentence(&error.message) }
+    }
+}
+
+/// The sign-in that was under way is over.
+fn failed(app: &App, failure: Failure) -> Response {
+    let Failure { status, message } = failure;
+    let mut response = pages::not_signed_in(status, &message);
+    if let Ok(cookie) = cookie(app, "", Duration::ZERO) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}

@@ -1,0 +1,93 @@
+//! What becomes of a connection whose request was answered before its body was read.
+//!
+//! On HTTP/1 such a connection cannot be used again: the rest of the body stands in the way. hyper closes it without a
+//! word, and a client that sends its next request on it loses that request. So the answer says that it is the last one
+//! (RFC 9112, section 9.6).
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request;
+use axum::response::Response;
+use http::{HeaderValue, Version, header};
+use http_body::{Frame, SizeHint};
+
+/// Tells whether a request's body was read to its end.
+pub(crate) struct Unread {
+    was_read: Arc<AtomicBool>,
+    version: Version,
+}
+
+/// Watches the body of a request.
+pub(crate) fn watch(request: Request) -> (Request, Unread) {
+    let version = request.version();
+    let was_read = Arc::new(AtomicBool::new(request.body().is_end_stream()));
+    let watched = request.map(|inner| Body::new(Watched { inner, was_read: Arc::clone(&was_read) }));
+    (watched, Unread { was_read, version })
+}
+
+impl Unread {
+    /// Marks the answer as the connection's last one when the body was not read.
+    pub(crate) fn mark(&self, response: &mut Response) {
+        if self.version <= Version::HTTP_11 && !self.was_read.load(Ordering::Acquire) {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
+}
+
+struct Watched {
+    inner: Body,
+    was_read: Arc<AtomicBool>,
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.inner).poll_frame(context);
+        if matches!(polled, Poll::Ready(None)) || self.inner.is_end_stream() {
+            self.was_read.store(true, Ordering::Release);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn connection_after(version: Version, body: &'static str, is_read: bool) -> Option<HeaderValue> {
+        let mut request = Request::new(Body::from(body));
+        *request.version_mut() = version;
+        let (request, unread) = watch(request);
+        if is_read {
+            axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
+        }
+        let mut response = Response::default();
+        unread.mark(&mut response);
+        response.headers().get(header::CONNECTION).cloned()
+    }
+
+    #[tokio::test]
+    async fn only_an_unread_body_ends_a_connection_and_only_where_it_is_in_the_way() {
+        assert_eq!(connection_after(Version::HTTP_11, "x", false).await.unwrap(), "close");
+        assert_eq!(connection_after(Version::HTTP_11, "x", true).await, None);
+        assert_eq!(connection_after(Version::HTTP_11, "", false).await, None);
+        assert_eq!(connection_after(Version::HTTP_2, "x", false).await, None);
+    }
+}

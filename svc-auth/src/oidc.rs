@@ -1,0 +1,212 @@
+//! Sign-in by an OpenID Connect provider that the operator names: the authorization code flow with PKCE.
+//!
+//! The `openidconnect` crate speaks the protocol and judges ID tokens ([`provider`]). What a sign-in that is under way
+//! needs stands in the browser that began it ([`ticket`]), so that any replica can finish it and nothing secret is
+//! stored. Who somebody is says the pair of issuer and subject; an email that the provider has verified only counts
+//! once, at the first sign-in.
+
+mod provider;
+mod refusal;
+mod return_to;
+#[cfg(test)]
+mod tests;
+mod ticket;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::outbound::Guard;
+use cairn_chassis::sql::{Db, Tx};
+use cairn_chassis::status::Violation;
+
+use self::provider::{Person, Provider};
+pub use self::refusal::Refusal;
+use self::ticket::Ticket;
+use crate::error::Error;
+use crate::sessions::{Sessions, SignedIn};
+use crate::users::{self, NewUser, User};
+use crate::{secrets, store};
+
+const LONGEST_NAME: usize = 100;
+
+/// The provider that people may sign in by.
+#[derive(Clone)]
+pub struct Config {
+    /// Its address: what its metadata and its ID tokens name as the issuer, to the letter.
+    pub issuer: String,
+    /// Who we are to it.
+    pub client_id: String,
+    /// What we prove it with; absent for a public client.
+    pub client_secret: Option<String>,
+    /// For people to read on the button.
+    pub name: String,
+    /// What is asked for besides `openid`.
+    pub scopes: Vec<String>,
+    /// Whether people without an account or an invitation get an account.
+    pub sign_up: bool,
+}
+
+/// Without the secret.
+impl fmt::Debug for Config {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Config")
+            .field("issuer", &self.issuer)
+            .field("client_id", &self.client_id)
+            .field("sign_up", &self.sign_up)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A sign-in that was begun.
+pub(crate) struct Begun {
+    pub(crate) authorization_url: String,
+    pub(crate) ticket: Ticket,
+}
+
+/// The provider's answer as the browser brought it.
+pub(crate) struct Attempt {
+    pub(crate) ticket: String,
+    pub(crate) state: String,
+    pub(crate) code: String,
+    pub(crate) redirect_uri: String,
+}
+
+/// The rules of sign-in by a provider.
+#[derive(Debug)]
+pub(crate) struct Oidc {
+    db: Db,
+    ambient: Ambient,
+    sessions: Arc<Sessions>,
+    provider: Option<Provider>,
+}
+
+impl Oidc {
+    /// The provider is not asked yet: one that is down must not keep Cairn from starting.
+    pub(crate) fn new(
+        db: Db,
+        ambient: Ambient,
+        sessions: Arc<Sessions>,
+        config: Option<Config>,
+        guard: Guard,
+    ) -> Result<Self, Error> {
+        let clock = Arc::clone(&ambient.clock);
+        let provider = config.map(|config| Provider::new(config, guard, clock)).transpose()?;
+        Ok(Self { db, ambient, sessions, provider })
+    }
+
+    /// What people read of the provider, when there is one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.provider.as_ref().map(|provider| provider.config.name.as_str())
+    }
+
+    /// Begins a sign-in.
+    pub(crate) async fn begin(&self, redirect_uri: &str, return_to: &str) -> Result<Begun, Error> {
+        let provider = self.provider()?;
+        if let Some(fault) = return_to::fault(return_to) {
+            return Err(Error::Invalid(vec![Violation::new("return_to", "invalid", fault)]));
+        }
+        let ticket = Ticket::new(return_to, self.ambient.clock.now(), &*self.ambient.entropy);
+        let authorization_url = provider.authorization_url(&ticket, redirect_uri).await?;
+        Ok(Begun { authorization_url, ticket })
+    }
+
+    /// Takes the provider's answer and signs the person in; answers where they wanted to go, too.
+    pub(crate) async fn finish(&self, attempt: &Attempt) -> Result<(SignedIn, String), Error> {
+        let provider = self.provider()?;
+        let ticket = Ticket::read(&attempt.ticket, self.ambient.clock.now()).ok_or(Refusal::NotBegun)?;
+        if !secrets::same(&ticket.state(), &attempt.state) {
+            return Err(Refusal::NotBegun.into());
+        }
+        let person = provider.redeem(&ticket, &attempt.code, &attempt.redirect_uri).await?;
+        let user = self.admit(provider, &ticket, &person).await?;
+        Ok((self.sessions.open(user).await?, ticket.return_to().to_owned()))
+    }
+
+    /// Forgets the tickets that could not be used any more.
+    pub(crate) async fn purge(&self) -> Result<(), Error> {
+        Ok(store::oidc::delete_ended(&self.db, self.ambient.clock.now()).await?)
+    }
+
+    fn provider(&self) -> Result<&Provider, Refusal> {
+        self.provider.as_ref().ok_or(Refusal::NotSetUp)
+    }
+
+    /// The account of somebody who has proved who they are.
+    async fn admit(&self, provider: &Provider, ticket: &Ticket, person: &Person) -> Result<User, Error> {
+        match self.admit_once(provider, ticket, person).await {
+            // The same person's other sign-in was faster, or the account is another subject's: a second look tells.
+            Err(Error::Storage(error)) if error.is_unique_violation() => {}
+            outcome => return outcome,
+        }
+        match self.admit_once(provider, ticket, person).await {
+            Err(Error::Storage(error)) if error.is_unique_violation() => Err(Refusal::OtherSubject.into()),
+            outcome => outcome,
+        }
+    }
+
+    async fn admit_once(&self, provider: &Provider, ticket: &Ticket, person: &Person) -> Result<User, Error> {
+        let now = self.ambient.clock.now();
+        let issuer = &provider.config.issuer;
+        let mut tx = self.db.begin_write().await?;
+        let used = store::oidc::insert_used(&mut tx, &ticket.digest(), ticket.expires_at()).await;
+        used.map_err(|error| {
+            if error.is_unique_violation() { Refusal::NotBegun.into() } else { Error::from(error) }
+        })?;
+        if let Some(user) = store::oidc::find_linked(&mut tx, issuer, &person.subject).await? {
+            tx.commit().await?;
+            return Ok(user);
+        }
+        let email = person.verified_email.as_deref().and_then(fold).ok_or(Refusal::EmailUnproved)?;
+        let user = match store::users::find_by_email(&mut tx, &email).await? {
+            Some(user) => user,
+            None => self.sign_up(&mut tx, provider, email, person).await?,
+        };
+        store::oidc::insert_link(&mut tx, issuer, &person.subject, user.id, now).await?;
+        tx.commit().await?;
+        tracing::info!(user.id = %user.id, "an account was linked to the OpenID Connect provider");
+        Ok(user)
+    }
+
+    /// Makes an account for somebody who was invited, or for anybody where that is allowed. The proven email is the one
+    /// that was invited, so its invitations are accepted with it.
+    async fn sign_up(
+        &self,
+        tx: &mut Tx,
+        provider: &Provider,
+        email: String,
+        person: &Person,
+    ) -> Result<User, Error> {
+        let now = self.ambient.clock.now();
+        let invitations = store::oidc::take_invitations(tx, &email, now).await?;
+        if invitations.is_empty() && !provider.config.sign_up {
+            return Err(Refusal::Unknown.into());
+        }
+        let name = person_name(person, &email);
+        let user = User { id: self.ambient.ids.next(), email, name };
+        let account = NewUser { id: user.id, email: &user.email, name: &user.name, password_hash: None };
+        store::users::insert(tx, &account, now).await?;
+        for invitation in invitations {
+            store::members::insert(tx, invitation.workspace, user.id, invitation.role, now).await?;
+        }
+        Ok(user)
+    }
+}
+
+/// As accounts have it. A letter of another alphabet that folds to a letter of ours would make one address of two.
+fn fold(email: &str) -> Option<String> {
+    let foreign = |text: &str| text.chars().filter(|character| !character.is_ascii()).count();
+    users::fold_email(email).filter(|folded| foreign(folded) == foreign(email.trim()))
+}
+
+/// What the provider calls the person, cut to what names may be; the address's first part when that is nothing.
+fn person_name(person: &Person, email: &str) -> String {
+    let plain = |text: &str| -> String {
+        let text: String =
+            text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_NAME).collect()
+    };
+    let given = person.name.as_deref().map(plain).filter(|name| !name.is_empty());
+    given.unwrap_or_else(|| plain(email.split('@').next().unwrap_or(email)))
+}

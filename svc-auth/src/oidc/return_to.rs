@@ -1,0 +1,59 @@
+//! Where somebody goes after a sign-in: a path of this deployment and nothing else.
+
+use url::Url;
+
+/// It travels in a cookie, and a browser keeps 4,096 bytes of one.
+const LONGEST: usize = 2_800;
+/// No path leads to another host; a name that nobody can have shows whether one did.
+const HERE: &str = "http://cairn.invalid";
+
+/// What is wrong with it.
+pub(super) fn fault(path: &str) -> Option<String> {
+    if path.len() > LONGEST {
+        return Some(format!("must have at most {LONGEST} bytes"));
+    }
+    // A browser reads `//host` and `/\host` as other hosts, and drops tabs and line breaks before it reads.
+    let is_odd = |character: char| character == '\\' || character.is_control() || character.is_whitespace();
+    let is_path = path.starts_with('/') && !path.starts_with("//") && !path.contains(is_odd);
+    let stays = || {
+        let base = Url::parse(HERE).ok()?;
+        let joined = base.join(path).ok()?;
+        Some(joined.origin() == base.origin())
+    };
+    if is_path && stays() == Some(true) {
+        return None;
+    }
+    Some("must be a path of this server, such as /oauth/authorize?client_id=…".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_path_of_our_own_is_returned_to() {
+        for path in
+            ["/", "/a/b?c=d&e=https%3A%2F%2Ff#g", "/oauth/authorize?redirect_uri=https://x.example/cb"]
+        {
+            assert_eq!(fault(path), None, "{path}");
+        }
+        for odd in [
+            "",
+            "a",
+            "//evil.example",
+            "/\\evil.example",
+            "/\t/evil.example",
+            "/\n/evil.example",
+            "https://evil.example/",
+            "javascript:alert(1)",
+            " /a",
+            "/a\r\nset-cookie: b",
+            "\\\\evil.example",
+            "///evil.example",
+        ] {
+            assert!(fault(odd).is_some(), "{odd:?}");
+        }
+        assert_eq!(fault(&format!("/{}", "a".repeat(LONGEST - 1))), None);
+        assert!(fault(&format!("/{}", "a".repeat(LONGEST))).is_some());
+    }
+}

@@ -1,0 +1,222 @@
+//! As much of an S3 store as the engine speaks to, in memory, on a port of its own. It looks whether a request is
+//! signed with the right key, and not whether the signature holds.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::any;
+
+pub(super) const BUCKET: &str = "assets";
+pub(super) const ACCESS_KEY: &str = "AKIDTEST";
+pub(super) const SECRET_KEY: &str = "never-shown";
+/// So few on a page that a list has several.
+const PAGE: usize = 2;
+/// The least that S3 takes for a part that is not the last.
+const LEAST_PART: usize = 5 * 1024 * 1024;
+const WRITTEN_AT: (&str, &str) = ("2026-01-02T03:04:05.000Z", "Fri, 02 Jan 2026 03:04:05 GMT");
+
+type Asked = HashMap<String, String>;
+
+/// What is in the bucket, and what was asked of it.
+#[derive(Debug, Default)]
+struct Contents {
+    objects: BTreeMap<String, Bytes>,
+    /// The parts of uploads that are not complete.
+    uploads: HashMap<String, (String, BTreeMap<u32, Bytes>)>,
+    uploads_begun: usize,
+    parts_now: usize,
+    most_parts_at_once: usize,
+    largest_body: usize,
+}
+
+/// The store; it ends with the runtime of its test.
+#[derive(Debug, Clone)]
+pub(super) struct S3Server {
+    pub(super) address: std::net::SocketAddr,
+    contents: Arc<Mutex<Contents>>,
+}
+
+impl S3Server {
+    pub(super) async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = Self { address: listener.local_addr().unwrap(), contents: Arc::default() };
+        let routes = Router::new()
+            .route("/{bucket}", any(on_bucket))
+            .route("/{bucket}/{*key}", any(on_object))
+            .layer(axum::extract::DefaultBodyLimit::disable())
+            .with_state(server.clone());
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        server
+    }
+
+    /// The names of all objects, and of what uploads left behind.
+    pub(super) fn entries(&self) -> Vec<String> {
+        let contents = self.contents();
+        let uploads = contents.uploads.keys().map(|id| format!("upload {id}"));
+        contents.objects.keys().cloned().chain(uploads).collect()
+    }
+
+    pub(super) fn uploads_begun(&self) -> usize {
+        self.contents().uploads_begun
+    }
+
+    pub(super) fn most_parts_at_once(&self) -> usize {
+        self.contents().most_parts_at_once
+    }
+
+    pub(super) fn largest_body(&self) -> usize {
+        self.contents().largest_body
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap()
+    }
+}
+
+async fn on_bucket(
+    State(server): State<S3Server>,
+    Path(bucket): Path<String>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Response {
+    if let Some(refusal) = refuse(&bucket, &headers) {
+        return refusal;
+    }
+    assert_eq!(asked.get("list-type").map(String::as_str), Some("2"), "{asked:?}");
+    let prefix = asked.get("prefix").map_or("", String::as_str);
+    let after = asked.get("continuation-token").map_or("", String::as_str);
+    let contents = server.contents();
+    let found = contents.objects.iter().filter(|(key, _)| key.starts_with(prefix) && key.as_str() > after);
+    let mut found: Vec<(&String, &Bytes)> = found.take(PAGE + 1).collect();
+    let has_more = found.len() > PAGE;
+    found.truncate(PAGE);
+    let mut page = String::from("<ListBucketResult>");
+    for (key, bytes) in &found {
+        let size = bytes.len();
+        write!(
+            page,
+            "<Contents><Key>{key}</Key><Size>{size}</Size><LastModified>{}</LastModified></Contents>",
+            WRITTEN_AT.0
+        )
+        .unwrap();
+    }
+    if let Some((last, _)) = found.last().filter(|_| has_more) {
+        write!(page, "<NextContinuationToken>{last}</NextContinuationToken>").unwrap();
+    }
+    page.push_str("</ListBucketResult>");
+    page.into_response()
+}
+
+async fn on_object(
+    State(server): State<S3Server>,
+    Path((bucket, key)): Path<(String, String)>,
+    Query(asked): Query<Asked>,
+    method: Method,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if let Some(refusal) = refuse(&bucket, &headers) {
+        return refusal;
+    }
+    let upload = asked.get("uploadId");
+    let part: Option<u32> = asked.get("partNumber").map(|number| number.parse().unwrap());
+    match (method.as_str(), upload, part) {
+        ("PUT", Some(upload), Some(part)) => put_part(&server, upload, part, body).await,
+        ("PUT", None, None) => {
+            let mut contents = server.contents();
+            contents.largest_body = contents.largest_body.max(body.len());
+            contents.objects.insert(key, body);
+            [(header::ETAG, "\"whole\"")].into_response()
+        }
+        ("POST", None, None) if asked.contains_key("uploads") => begin(&server, key),
+        ("POST", Some(upload), None) => complete(&server, upload),
+        ("DELETE", Some(upload), None) => {
+            let removed = server.contents().uploads.remove(upload);
+            if removed.is_some() { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND }.into_response()
+        }
+        ("DELETE", None, None) => {
+            server.contents().objects.remove(&key);
+            StatusCode::NO_CONTENT.into_response()
+        }
+        ("GET" | "HEAD", None, None) => get(&server, &key, &headers),
+        _ => StatusCode::NOT_IMPLEMENTED.into_response(),
+    }
+}
+
+fn refuse(bucket: &str, headers: &HeaderMap) -> Option<Response> {
+    let signed = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !signed.starts_with(&format!("AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/")) {
+        return Some((StatusCode::FORBIDDEN, "<Error><Code>AccessDenied</Code></Error>").into_response());
+    }
+    let missing = (StatusCode::NOT_FOUND, "<Error><Code>NoSuchBucket</Code></Error>");
+    (bucket != BUCKET).then(|| missing.into_response())
+}
+
+fn begin(server: &S3Server, key: String) -> Response {
+    let mut contents = server.contents();
+    contents.uploads_begun += 1;
+    let id = format!("u{}", contents.uploads_begun);
+    contents.uploads.insert(id.clone(), (key, BTreeMap::new()));
+    let answer = "InitiateMultipartUploadResult";
+    format!("<{answer}><UploadId>{id}</UploadId></{answer}>").into_response()
+}
+
+async fn put_part(server: &S3Server, upload: &str, part: u32, body: Bytes) -> Response {
+    {
+        let mut contents = server.contents();
+        contents.parts_now += 1;
+        contents.most_parts_at_once = contents.most_parts_at_once.max(contents.parts_now);
+        contents.largest_body = contents.largest_body.max(body.len());
+    }
+    // Long enough for the next to arrive, if it may.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let mut contents = server.contents();
+    contents.parts_now -= 1;
+    let Some((_, parts)) = contents.uploads.get_mut(upload) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    parts.insert(part, body);
+    [(header::ETAG, format!("\"part-{part}\""))].into_response()
+}
+
+fn complete(server: &S3Server, upload: &str) -> Response {
+    let mut contents = server.contents();
+    let Some((key, parts)) = contents.uploads.remove(upload) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let last = parts.keys().next_back().copied();
+    if parts.iter().any(|(number, bytes)| Some(*number) != last && bytes.len() < LEAST_PART) {
+        return (StatusCode::BAD_REQUEST, "<Error><Code>EntityTooSmall</Code></Error>").into_response();
+    }
+    contents.objects.insert(key, parts.into_values().flatten().collect());
+    let answer = "CompleteMultipartUploadResult";
+    format!("<{answer}><ETag>\"whole\"</ETag></{answer}>").into_response()
+}
+
+fn get(server: &S3Server, key: &str, headers: &HeaderMap) -> Response {
+    let Some(bytes) = server.contents().objects.get(key).cloned() else {
+        return (StatusCode::NOT_FOUND, "<Error><Code>NoSuchKey</Code></Error>").into_response();
+    };
+    let known = [(header::ETAG, "\"whole\""), (header::LAST_MODIFIED, WRITTEN_AT.1)];
+    let Some(range) = headers.get(header::RANGE) else { return (known, bytes).into_response() };
+    let (from, to) = range.to_str().unwrap().strip_prefix("bytes=").unwrap().split_once('-').unwrap();
+    let (from, to): (usize, usize) = (from.parse().unwrap(), to.parse().unwrap());
+    if from >= bytes.len() {
+        return StatusCode::RANGE_NOT_SATISFIABLE.into_response();
+    }
+    let to = to.min(bytes.len() - 1);
+    let place = [(header::CONTENT_RANGE, format!("bytes {from}-{to}/{}", bytes.len()))];
+    (StatusCode::PARTIAL_CONTENT, known, place, bytes.slice(from..=to)).into_response()
+}
+
+/// When everything here was written.
+pub(super) fn written_at() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_323_045)
+}
