@@ -8,8 +8,8 @@ use cairn_chassis::status::Violation;
 use cairn_proto::ids::{DatabaseId, MemberId, RecordId};
 use serde::{Deserialize, Serialize};
 
+use super::Memories;
 use super::resolve::MAX_BYTES;
-use super::{Memories, Resolved, Target};
 use crate::Error;
 use crate::databases::Database;
 use crate::databases::properties::Property;
@@ -52,6 +52,8 @@ pub(super) struct Answer {
     pub(super) entries: Vec<RecordEntry>,
     /// How many the query finds.
     pub(super) total: u64,
+    /// The database's, so that one without records says what it is.
+    pub(super) fields: Vec<Property>,
 }
 
 impl DatabaseQuery {
@@ -86,25 +88,6 @@ impl Memories {
         }
     }
 
-    /// The fields of the database members that were resolved, so that a database without records says what it is.
-    pub(crate) async fn fields(&self, caller: &Caller, resolved: &Resolved) -> Result<FieldsOf, Error> {
-        let mut fields = FieldsOf::new();
-        for member in
-            resolved.memory.members.iter().filter(|member| resolved.records.contains_key(&member.id))
-        {
-            let Target::Database(id) = member.target else { continue };
-            match self.context.readable_database(caller, &id.to_string()).await {
-                Ok(database) => {
-                    fields.insert(member.id, database.properties);
-                }
-                // Gone or moved since the memory was read.
-                Err(Error::NotFound { .. } | Error::OutOfScope(_)) => {}
-                Err(other) => return Err(other),
-            }
-        }
-        Ok(fields)
-    }
-
     /// The records that a member stands for; an answer without any where its query no longer fits the database.
     pub(super) async fn records(
         &self,
@@ -128,7 +111,7 @@ impl Memories {
         let ids: Vec<RecordId> = listed.records.iter().map(|shown| shown.record.id).collect();
         let rendered = readable(&self.context, caller, &database, &ids, MAX_BYTES).await?;
         let entries = rendered.into_iter().map(|rendered| entry(&database, rendered)).collect();
-        Ok(Some(Answer { entries, total: listed.total }))
+        Ok(Some(Answer { entries, total: listed.total, fields: database.properties }))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cairn_proto::ids::{DocumentId, MemberId, MemoryId, WorkspaceId};
 
-use super::{Member, Memories, Memory, RecordEntry, Target, parse};
+use super::{FieldsOf, Member, Memories, Memory, RecordEntry, Target, parse};
 use crate::Error;
 use crate::bodies::Body;
 use crate::files::File;
@@ -35,6 +35,8 @@ pub(crate) struct Resolved {
     pub(crate) entries: Vec<Vec<(File, String)>>,
     /// The records of database members.
     pub(crate) records: HashMap<MemberId, Vec<RecordEntry>>,
+    /// The fields of their databases.
+    pub(crate) fields: FieldsOf,
     pub(crate) coverage: Vec<Note>,
 }
 
@@ -108,6 +110,7 @@ impl Memories {
                 resolved.coverage.push(note(&member, "budget_exhausted", message));
             }
             resolved.records.insert(member.id, kept);
+            resolved.fields.insert(member.id, answer.fields);
         }
         Ok(())
     }
@@ -128,7 +131,7 @@ fn put_together(memory: Memory, mut contents: HashMap<MemberId, Contents>) -> Re
         let texts = whole.map(|(file, body)| Ok((file, Body::into_text(body)?)));
         entries.push(texts.collect::<Result<Vec<_>, Error>>()?);
     }
-    Ok(Resolved { memory, entries, records: HashMap::new(), coverage })
+    Ok(Resolved { memory, entries, records: HashMap::new(), fields: FieldsOf::new(), coverage })
 }
 
 /// The database members whose targets live and are covered.

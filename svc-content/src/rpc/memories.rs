@@ -16,8 +16,8 @@ use tonic::{Request, Response, Status};
 use super::{authorize, databases, files, split_mask};
 use crate::files::File;
 use crate::memories::{
-    DatabaseQuery, Draft, FieldsOf, Member, MemberDraft, MemberKind, Memories, Memory, Note, Patch,
-    RecordEntry, Resolved, Target,
+    DatabaseQuery, Draft, Member, MemberDraft, MemberKind, Memories, Memory, Note, Patch, RecordEntry,
+    Resolved, Target,
 };
 use crate::paging::Ask;
 use crate::scope::Caller;
@@ -69,8 +69,7 @@ impl MemoryService for Rpc {
     ) -> Result<Response<ResolveMemoryResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let resolved = self.memories.resolve(&caller, &request.get_ref().memory).await?;
-        let fields = self.memories.fields(&caller, &resolved).await?;
-        Ok(Response::new(ResolveMemoryResponse { memory: Some(encode_resolved(resolved, fields)) }))
+        Ok(Response::new(ResolveMemoryResponse { memory: Some(encode_resolved(resolved)) }))
     }
 
     async fn export_memory(
@@ -79,14 +78,11 @@ impl MemoryService for Rpc {
     ) -> Result<Response<ExportMemoryResponse>, Status> {
         let caller = self.reader(request.metadata()).await?;
         let asked = request.into_inner();
-        let Some(caller) = caller else {
-            let resolved = self.memories.resolve_public(&asked.memory, asked.workspace_id.as_deref()).await?;
-            let memory = Some(encode_resolved(resolved, FieldsOf::default()));
-            return Ok(Response::new(ExportMemoryResponse { memory }));
+        let resolved = match caller {
+            Some(caller) => self.memories.resolve(&caller, &asked.memory).await?,
+            None => self.memories.resolve_public(&asked.memory, asked.workspace_id.as_deref()).await?,
         };
-        let resolved = self.memories.resolve(&caller, &asked.memory).await?;
-        let fields = self.memories.fields(&caller, &resolved).await?;
-        Ok(Response::new(ExportMemoryResponse { memory: Some(encode_resolved(resolved, fields)) }))
+        Ok(Response::new(ExportMemoryResponse { memory: Some(encode_resolved(resolved)) }))
     }
 
     async fn update_memory(
@@ -244,9 +240,9 @@ fn encode_member(member: Member) -> proto::Member {
 }
 
 /// The members stand beside their entries and not in the memory again.
-fn encode_resolved(mut resolved: Resolved, mut fields: FieldsOf) -> proto::ResolvedMemory {
+fn encode_resolved(mut resolved: Resolved) -> proto::ResolvedMemory {
     let members = std::mem::take(&mut resolved.memory.members).into_iter().zip(resolved.entries);
-    let mut records = resolved.records;
+    let (mut records, mut fields) = (resolved.records, resolved.fields);
     let encode_one = |(member, files): (Member, Vec<(File, String)>)| {
         let records = records.remove(&member.id).unwrap_or_default();
         let entries = files.into_iter().map(encode_file).chain(records.into_iter().map(encode_record));
