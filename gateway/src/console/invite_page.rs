@@ -8,13 +8,14 @@ use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::auth::v1 as proto;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 
 use super::session;
 use crate::app::App;
 use crate::auth::{self, SESSION_COOKIE};
 use crate::error::{self, Error};
 use crate::extract::whole_body;
+use crate::oauth::pages::document;
 
 const SCRIPT: &str = include_str!("invite.js");
 const MOST_BYTES: usize = 16 * 1024;
@@ -240,25 +241,12 @@ fn told(problem: Option<&str>) -> Markup {
 }
 
 fn page(status: StatusCode, title: &str, body: &Markup, reads_address: bool) -> Response {
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) " – Cairn" }
-                link rel="stylesheet" href="/oauth/style.css";
-            }
-            body {
-                main { (body) }
-                @if reads_address { script src="/invite/invite.js" {} }
-            }
-        }
+    let body = html! {
+        main { (body) }
+        @if reads_address { script src="/invite/invite.js" {} }
     };
-    let mut response = (status, document.into_string()).into_response();
+    let mut response = document(status, title, &body);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
     // With `no-referrer`, browsers send `Origin: null` with our own forms, and we refuse those.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));

@@ -10,7 +10,7 @@ mod fields;
 mod issuer;
 mod metadata;
 mod oidc;
-mod pages;
+pub(crate) mod pages;
 mod redirect;
 mod refusal;
 mod register;

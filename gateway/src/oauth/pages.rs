@@ -255,6 +255,14 @@ fn page(
     body: &Markup,
     form_target: Option<&str>,
 ) -> Response {
+    let title = if is_problem { format!("Error: {title}") } else { title.to_owned() };
+    let mut response = document(status, &title, &html! { main { (body) } });
+    guard(response.headers_mut(), form_target);
+    response
+}
+
+/// A whole page of ours, in our style. Its policies are up to whoever shows it.
+pub(crate) fn document(status: StatusCode, title: &str, body: &Markup) -> Response {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -262,16 +270,14 @@ fn page(
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { @if is_problem { "Error: " } (title) " – Cairn" }
+                title { (title) " – Cairn" }
                 link rel="stylesheet" href="/oauth/style.css";
             }
-            body { main { (body) } }
+            body { (body) }
         }
     };
     let html = HeaderValue::from_static("text/html; charset=utf-8");
-    let mut response = (status, [(header::CONTENT_TYPE, html)], document.into_string()).into_response();
-    guard(response.headers_mut(), form_target);
-    response
+    (status, [(header::CONTENT_TYPE, html)], document.into_string()).into_response()
 }
 
 /// Nothing is loaded but the style, nothing is framed, nothing is kept.
