@@ -231,13 +231,22 @@ async fn find(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Resu
 }
 
 /// The deletion of an item, which no other transaction can undo or finish until this one ends.
+///
+/// A database is had before its deletion and the deletions of its records, by everybody: whoever waits for one of them in
+/// another order may wait in a circle, or see a deletion that came while it waited.
 async fn lock(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Result<Option<Deletion>, Error> {
-    if kind == Kind::Record
-        && let Some(database) =
-            store::trash::get(tx, workspace, kind, id).await?.and_then(|seen| seen.database_id)
-    {
-        // Before the deletion of its record: whoever removes the database takes both in that order.
-        store::databases::hold(tx, workspace, database).await?;
+    match kind {
+        Kind::Record => {
+            let seen = store::trash::get(tx, workspace, kind, id).await?;
+            let Some(database) = seen.and_then(|seen| seen.database_id) else { return Ok(None) };
+            store::databases::hold(tx, workspace, database).await?;
+        }
+        Kind::Database => {
+            if let Ok(database) = id.parse() {
+                store::databases::lock(tx, workspace, database).await?;
+            }
+        }
+        _ => {}
     }
     Ok(store::trash::lock(tx, workspace, kind, id).await?)
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cairn_retrieval::index::{
-    Batch, Hit, Index, IndexedChunk, IndexedDocument, LexicalIndex, LexicalQuery, ParsedQuery,
+    Batch, Engine as _, Hit, Index, IndexedChunk, IndexedDocument, LexicalIndex, LexicalQuery, ParsedQuery,
 };
 use cairn_retrieval::vectors::VectorQuery;
 use uuid::Uuid;

@@ -32,8 +32,8 @@ use tantivy::{IndexReader, IndexWriter, TantivyError};
 use uuid::Uuid;
 
 pub use self::model::{
-    Batch, ChunkId, Counts, Cursor, Cursors, Hit, IndexedChunk, IndexedDocument, LexicalIndex, LexicalQuery,
-    StoredChunk, sort_hits,
+    Batch, ChunkId, Counts, Cursor, Cursors, Engine, Hit, IndexedChunk, IndexedDocument, LexicalIndex,
+    LexicalQuery, StoredChunk, sort_hits,
 };
 pub use self::query::ParsedQuery;
 
@@ -119,12 +119,6 @@ impl Index {
         })
     }
 
-    /// The search by meaning over the same chunks. Changes go through [`LexicalIndex::apply`] alone.
-    #[must_use]
-    pub fn vectors(&self) -> &dyn VectorIndex {
-        &self.vectors
-    }
-
     /// Loads the vectors of a workspace, so that its first search does not wait for it.
     ///
     /// # Errors
@@ -151,6 +145,12 @@ impl Index {
 
     fn snapshot(&self) -> Snapshot<'_> {
         Snapshot { fields: &self.fields, analyzer: &self.analyzer, searcher: self.reader.searcher() }
+    }
+}
+
+impl Engine for Index {
+    fn vectors(&self) -> &dyn VectorIndex {
+        &self.vectors
     }
 }
 

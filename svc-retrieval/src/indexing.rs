@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::embed::Embedder;
 use crate::error::Error;
-use crate::index::{Batch, Cursor, Index, LexicalIndex as _};
+use crate::index::{Batch, Cursor, Engine};
 use crate::owners::Owner;
 
 /// Changes that are read, cut, embedded and committed at once: as many as the documents that ReadDocuments takes.
@@ -35,7 +35,7 @@ pub struct Indexer(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    index: Arc<Index>,
+    index: Arc<dyn Engine>,
     embedder: Arc<dyn Embedder>,
     owners: Vec<Owner>,
     lanes: Mutex<HashMap<(&'static str, WorkspaceId), Arc<Lane>>>,
@@ -52,7 +52,7 @@ struct Lane {
 
 impl Indexer {
     /// An indexer of these owners' documents.
-    pub fn new(index: Arc<Index>, embedder: Arc<dyn Embedder>, owners: Vec<Owner>) -> Self {
+    pub fn new(index: Arc<dyn Engine>, embedder: Arc<dyn Embedder>, owners: Vec<Owner>) -> Self {
         Self(Arc::new(Inner { index, embedder, owners, lanes: Mutex::default() }))
     }
 

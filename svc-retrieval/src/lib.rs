@@ -25,7 +25,7 @@ use tonic::service::Routes;
 
 use self::embed::{Embedder, StaticRows};
 pub use self::error::Error;
-use self::index::Index;
+use self::index::{Engine, Index};
 use self::indexing::Indexer;
 use self::owners::Owner;
 use self::search::Searcher;
@@ -91,7 +91,7 @@ impl Service {
     }
 }
 
-fn open_engines(config: &Config) -> Result<(Arc<Index>, Arc<dyn Embedder>), Error> {
+fn open_engines(config: &Config) -> Result<(Arc<dyn Engine>, Arc<dyn Embedder>), Error> {
     let embedder: Arc<dyn Embedder> = Arc::new(StaticRows::open()?);
     let index = Index::open(&config.index_folder, embedder.name(), embedder.dimensions())?;
     Ok((Arc::new(index), embedder))

@@ -23,13 +23,13 @@ pub use self::request::{Mode, SearchRequest, Strategy, Subquery, SubqueryKind};
 
 use crate::embed::Embedder;
 use crate::error::Error;
-use crate::index::Index;
+use crate::index::Engine;
 use crate::indexing::Indexer;
 
 /// Answers searches; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Searcher {
-    index: Arc<Index>,
+    index: Arc<dyn Engine>,
     embedder: Arc<dyn Embedder>,
     indexer: Indexer,
     content: ServiceChannel,
@@ -38,7 +38,7 @@ pub struct Searcher {
 impl Searcher {
     /// A searcher over the index that the indexer keeps; `content` resolves folder scopes.
     pub fn new(
-        index: Arc<Index>,
+        index: Arc<dyn Engine>,
         embedder: Arc<dyn Embedder>,
         indexer: Indexer,
         content: ServiceChannel,
@@ -125,7 +125,7 @@ impl Searcher {
         let runtime = tokio::runtime::Handle::current();
         let ranked = tokio::task::spawn_blocking(move || {
             let vectors = runtime.block_on(rank::embed_queries(&request, embedder.as_ref()))?;
-            rank::rank(&index, workspace, containers.as_ref(), &request, &vectors)
+            rank::rank(index.as_ref(), workspace, containers.as_ref(), &request, &vectors)
         });
         ranked.await?
     }

@@ -55,12 +55,12 @@ impl Databases {
         let database_id = parse(id)?;
         let mut tx = self.context.db.begin_write().await?;
         let seen = trashed(&mut tx, caller, database_id).await?;
-        let deletion = deletion(&mut tx, caller, database_id).await?;
         if let Some(folder_id) = seen.folder_id {
             store::folders::hold(&mut tx, caller.workspace, folder_id).await?;
         }
         store::databases::lock(&mut tx, caller.workspace, database_id).await?;
         let mut database = trashed(&mut tx, caller, database_id).await?;
+        let deletion = deletion(&mut tx, caller, database_id).await?;
         if database.folders.is_empty() {
             caller.require_root()?;
             database.folder_id = None;
@@ -79,9 +79,9 @@ impl Databases {
     pub(crate) async fn purge(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
         let database_id = parse(id)?;
         let mut tx = self.context.db.begin_write().await?;
-        let deletion = deletion(&mut tx, caller, database_id).await?;
         store::databases::lock(&mut tx, caller.workspace, database_id).await?;
         let database = trashed(&mut tx, caller, database_id).await?;
+        let deletion = deletion(&mut tx, caller, database_id).await?;
         let now = self.context.clock.now();
         match &deletion {
             Some(deletion) => store::trash::forget(&mut tx, deletion).await?,
@@ -98,7 +98,8 @@ impl Databases {
     }
 }
 
-/// The deletion of a database by itself; before the database is locked, as the trash does.
+/// The deletion of a database by itself; after the database is locked, as the trash does, so that no other can come or
+/// go meanwhile.
 async fn deletion(tx: &mut Tx, caller: &Caller, id: DatabaseId) -> Result<Option<Deletion>, Error> {
     Ok(store::trash::lock(tx, caller.workspace, Kind::Database, &id.to_string()).await?)
 }

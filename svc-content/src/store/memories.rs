@@ -303,7 +303,11 @@ pub(crate) async fn lock(
     scope: Option<&[FolderId]>,
 ) -> Result<Option<Memory>, Error> {
     if let Engine::Postgres(connection) = tx.engine() {
-        sqlx::query(LOCK).bind(Text(workspace)).bind(named).execute(connection).await?;
+        let locked = sqlx::query(LOCK).bind(Text(workspace)).bind(named).execute(connection).await?;
+        // Whoever was made, or got this slug, since then is not locked.
+        if locked.rows_affected() == 0 {
+            return Ok(None);
+        }
     }
     get(tx.engine(), workspace, named, scope).await
 }

@@ -19,11 +19,17 @@ macro_rules! columns {
 const INSERT: &str =
     concat!("INSERT INTO trash (", columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
 
-const GET: &str =
-    concat!("SELECT ", columns!(), " FROM trash WHERE workspace_id = $1 AND kind = $2 AND item_id = $3");
+macro_rules! get {
+    () => {
+        concat!("SELECT ", columns!(), " FROM trash WHERE workspace_id = $1 AND kind = $2 AND item_id = $3")
+    };
+}
 
-/// PostgreSQL only: of a restore and a removal, one finds the row gone.
-const LOCK: &str = "SELECT 1 FROM trash WHERE workspace_id = $1 AND kind = $2 AND item_id = $3 FOR UPDATE";
+const GET: &str = get!();
+
+/// Of a restore and a removal, one finds the row gone. One statement: what came after it looked is not locked, so it must
+/// not be seen either.
+const LOCK: Dialect = Dialect { sqlite: GET, postgres: concat!(get!(), " FOR UPDATE") };
 
 const LIST: &str = concat!(
     "SELECT ",
@@ -209,7 +215,7 @@ pub(super) fn statements() -> Vec<Statement> {
     }
     all.push(SWEEP_BODIES.into());
     all.push(Dialect { sqlite: SWEEP_BODIES.sqlite, postgres: LOCK_BODIES }.into());
-    all.push(Dialect { sqlite: GET, postgres: LOCK }.into());
+    all.push(LOCK.into());
     all.push(Dialect { sqlite: TAKEN_DATABASES.sqlite, postgres: LOCK_FOLDERS }.into());
     all.push(TAKEN_DATABASES.into());
     all
@@ -277,13 +283,7 @@ pub(crate) async fn get(
     kind: Kind,
     item_id: &str,
 ) -> Result<Option<Deletion>, Error> {
-    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(GET)
-        .bind(Text(workspace))
-        .bind(kind_column(kind))
-        .bind(item_id)
-        .fetch_optional(c)
-        .await)?;
-    row.map(Row::into_deletion).transpose()
+    find(tx, GET, workspace, kind, item_id).await
 }
 
 /// The deletion of an item, which no other transaction can undo or finish until this one ends.
@@ -293,11 +293,24 @@ pub(crate) async fn lock(
     kind: Kind,
     item_id: &str,
 ) -> Result<Option<Deletion>, Error> {
-    if let Engine::Postgres(connection) = tx.engine() {
-        let lock = sqlx::query(LOCK).bind(Text(workspace)).bind(kind_column(kind)).bind(item_id);
-        lock.execute(connection).await?;
-    }
-    get(tx, workspace, kind, item_id).await
+    let sql = LOCK.of(tx.engine());
+    find(tx, sql, workspace, kind, item_id).await
+}
+
+async fn find(
+    tx: &mut Tx,
+    sql: &'static str,
+    workspace: WorkspaceId,
+    kind: Kind,
+    item_id: &str,
+) -> Result<Option<Deletion>, Error> {
+    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(sql)
+        .bind(Text(workspace))
+        .bind(kind_column(kind))
+        .bind(item_id)
+        .fetch_optional(c)
+        .await)?;
+    row.map(Row::into_deletion).transpose()
 }
 
 /// Deletions before that one in time, the latest first.

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::Error;
 use super::query::ParsedQuery;
+use crate::vectors::VectorIndex;
 
 /// Positions applied so far: by feed, then by workspace.
 pub type Cursors = BTreeMap<String, BTreeMap<Uuid, u64>>;
@@ -184,4 +185,10 @@ pub trait LexicalIndex: Send + Sync + fmt::Debug {
 
     /// What the index holds of a workspace.
     fn counts(&self, workspace: Uuid) -> Result<Counts, Error>;
+}
+
+/// An engine of words and meaning over the same chunks: what [`LexicalIndex::apply`] reports as applied is found by both.
+pub trait Engine: LexicalIndex {
+    /// The search by meaning. Changes go through [`LexicalIndex::apply`] alone.
+    fn vectors(&self) -> &dyn VectorIndex;
 }

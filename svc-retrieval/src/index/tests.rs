@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use super::contract::{self, WORKSPACE, add, document, found, id};
 use super::{
-    Batch, ChunkId, Counts, Cursor, Error, Index, IndexedDocument, LexicalIndex, LexicalQuery, ParsedQuery,
+    Batch, ChunkId, Counts, Cursor, Engine, Error, Index, IndexedDocument, LexicalIndex, LexicalQuery,
+    ParsedQuery,
 };
 use crate::vectors::VectorQuery;
 

@@ -14,7 +14,7 @@ use super::rank::Ranking;
 use super::request::SearchRequest;
 use super::{Searcher, answer};
 use crate::error::Error;
-use crate::index::{ChunkId, LexicalIndex as _, StoredChunk};
+use crate::index::{ChunkId, StoredChunk};
 
 /// Chunks that are confirmed in one go: the largest page and a margin for what its owner holds back.
 const CHUNKS_A_ROUND: usize = 64;

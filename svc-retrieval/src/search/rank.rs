@@ -13,7 +13,7 @@ use super::fusion::{
 use super::request::{SearchRequest, Strategy, Subquery, SubqueryKind};
 use crate::embed::Embedder;
 use crate::error::Error;
-use crate::index::{ChunkId, Hit, Index, LexicalIndex as _, LexicalQuery, ParsedQuery, sort_hits};
+use crate::index::{ChunkId, Engine, Hit, LexicalQuery, ParsedQuery, sort_hits};
 use crate::vectors::VectorQuery;
 
 /// The vectors of a request's texts.
@@ -63,7 +63,7 @@ pub(super) struct Ranking {
 }
 
 struct Ranker<'a> {
-    index: &'a Index,
+    index: &'a dyn Engine,
     workspace: Uuid,
     containers: Option<&'a HashSet<Uuid>>,
     query: ParsedQuery,
@@ -71,7 +71,7 @@ struct Ranker<'a> {
 
 /// Ranks the chunks of a workspace (of `containers`, when given) for the request. Blocks: runs off the async threads.
 pub(super) fn rank(
-    index: &Index,
+    index: &dyn Engine,
     workspace: WorkspaceId,
     containers: Option<&HashSet<Uuid>>,
     request: &SearchRequest,
