@@ -64,7 +64,7 @@ impl Service {
     /// When the index folder cannot be used or the built-in embedder cannot be read.
     pub async fn open(config: Config, ambient: Ambient, upstreams: Upstreams) -> Result<Self, Error> {
         let opened = tokio::task::spawn_blocking(move || open_engines(&config));
-        let (index, embedder) = opened.await??;
+        let Engines { index, embedder } = opened.await??;
         let owners = vec![Owner::new("content", upstreams.content.clone(), upstreams.identity)];
         let indexer = Indexer::new(Arc::clone(&index), Arc::clone(&embedder), owners);
         let searcher = Searcher::new(index, embedder, indexer.clone(), upstreams.content);
@@ -91,8 +91,14 @@ impl Service {
     }
 }
 
-fn open_engines(config: &Config) -> Result<(Arc<dyn Engine>, Arc<dyn Embedder>), Error> {
+/// What finds, and what turns text into vectors for it.
+struct Engines {
+    index: Arc<dyn Engine>,
+    embedder: Arc<dyn Embedder>,
+}
+
+fn open_engines(config: &Config) -> Result<Engines, Error> {
     let embedder: Arc<dyn Embedder> = Arc::new(StaticRows::open()?);
     let index = Index::open(&config.index_folder, embedder.name(), embedder.dimensions())?;
-    Ok((Arc::new(index), embedder))
+    Ok(Engines { index: Arc::new(index), embedder })
 }
