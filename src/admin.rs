@@ -8,15 +8,20 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// Serves the admin port until the process ends, so that a draining process can still be watched.
-pub(crate) fn spawn(listener: TcpListener, telemetry: &Telemetry, shutdown: CancellationToken) {
+pub(crate) fn spawn(
+    listener: TcpListener,
+    telemetry: &Telemetry,
+    shutdown: CancellationToken,
+    is_ready: impl Fn() -> bool + Clone + Send + Sync + 'static,
+) {
     let metrics = telemetry.metrics();
     let render = move || {
         metrics.run_upkeep();
         std::future::ready(metrics.render())
     };
     let ready = move || {
-        let draining = shutdown.is_cancelled();
-        std::future::ready(if draining { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK })
+        let takes_requests = !shutdown.is_cancelled() && is_ready();
+        std::future::ready(if takes_requests { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE })
     };
     let router = Router::new()
         .route("/metrics", get(render))

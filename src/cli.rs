@@ -1,8 +1,11 @@
 //! The command line. Every option can also be set by the environment variable that `--help` names.
 
+mod embedder;
 mod oidc;
 mod place;
 mod protection;
+mod qdrant;
+mod reranker;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,12 +14,15 @@ use std::time::Duration;
 use cairn_content::{AssetLimits, AssetLocation};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::embedder::EmbedderOptions;
 pub(crate) use self::oidc::OidcOptions;
 use self::place::Place;
 pub(crate) use self::protection::{
     KeysCommand, MailOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SigningKeyOptions,
     StoredOptions, TlsClientOptions, TlsOptions,
 };
+pub(crate) use self::qdrant::QdrantOptions;
+pub(crate) use self::reranker::RerankerOptions;
 
 use crate::eval::{self, EvalOptions};
 
@@ -61,7 +67,9 @@ pub(crate) enum Command {
 const UP_EXAMPLES: &str = "Examples:
   cairn up                                  data in ./cairn-data, on http://127.0.0.1:8700
   cairn up --data /srv/cairn --listen 0.0.0.0:8700 --base-url https://cairn.example
-  cairn up --listen 127.0.0.1:0 --quiet     on a free port; <data>/bootstrap.json tells which";
+  cairn up --listen 127.0.0.1:0 --quiet     on a free port; <data>/bootstrap.json tells which
+  cairn up --embedder candle:sentence-transformers/all-MiniLM-L6-v2 --allow-downloads
+  cairn up --embedder openai:http://127.0.0.1:11434/v1 --embedder-model nomic-embed-text";
 
 const SERVE_EXAMPLES: &str = "Examples:
   export CAIRN_MESH_SECRET=$(openssl rand -hex 32)       the same for every service
@@ -234,7 +242,13 @@ pub(crate) struct UpOptions {
     #[command(flatten)]
     pub(crate) outbound: OutboundOptions,
     #[command(flatten)]
+    pub(crate) qdrant: QdrantOptions,
+    #[command(flatten)]
+    pub(crate) reranker: RerankerOptions,
+    #[command(flatten)]
     pub(crate) content: ContentOptions,
+    #[command(flatten)]
+    pub(crate) embedder: EmbedderOptions,
     #[command(flatten)]
     pub(crate) secret_key: SecretKeyOptions,
     #[command(flatten)]
@@ -346,7 +360,13 @@ pub(crate) struct ServeOptions {
     #[command(flatten)]
     pub(crate) outbound: OutboundOptions,
     #[command(flatten)]
+    pub(crate) qdrant: QdrantOptions,
+    #[command(flatten)]
+    pub(crate) reranker: RerankerOptions,
+    #[command(flatten)]
     pub(crate) content: ContentOptions,
+    #[command(flatten)]
+    pub(crate) embedder: EmbedderOptions,
     #[command(flatten)]
     pub(crate) secret_key: SecretKeyOptions,
     #[command(flatten)]

@@ -16,7 +16,7 @@ use crate::{secret_keys, storages};
 pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
     let mut examined = Vec::new();
     let mut findings = Vec::new();
-    for role in [Role::Auth, Role::Content] {
+    for role in [Role::Auth, Role::Content, Role::Retrieval] {
         for storage in storages::of(role, &options.data, options.database.as_deref())? {
             if let Some(found) = examine(role, &storage, &options).await? {
                 examined.push(role.name());
@@ -54,7 +54,8 @@ async fn examine(
             cairn_auth::examine(storage, ring.as_ref(), &progress).await?
         }
         Role::Content => cairn_content::examine(storage, &assets(options), &SystemClock, &progress).await?,
-        Role::Gateway | Role::Ingest | Role::Retrieval | Role::Sync => None,
+        Role::Retrieval => cairn_retrieval::examine(storage, &progress).await?,
+        Role::Gateway | Role::Ingest | Role::Sync => None,
     };
     Ok(found)
 }

@@ -170,7 +170,7 @@ impl Service {
         if let (Some(url), Some(token)) = (&options.url, &options.token) {
             return Ok(Self { api: Api::new(url, token)?, temporary: None });
         }
-        let mut service = TemporaryService::start()?;
+        let mut service = TemporaryService::start(options.embedder.as_deref())?;
         let (url, token) = service.access().await?;
         Ok(Self { api: Api::new(&url, &token)?, temporary: Some(service) })
     }

@@ -58,7 +58,7 @@ async fn serve(
     if role == Role::Auth {
         make_first_account(&mesh, options).await?;
     }
-    admin::spawn(admin_listener, telemetry, shutdown.clone());
+    admin::spawn(admin_listener, telemetry, shutdown.clone(), mesh.readiness());
     // It ends when the draining begins: open feed streams would keep the server from draining.
     let mut background = mesh.start_background(shutdown);
     {
@@ -104,12 +104,16 @@ fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
     let role = options.service;
     // Each service has its own corner of the data folder, so that several on one machine do not meet.
     let corner = options.data.join(role.name());
-    let keeps_files =
-        role == Role::Retrieval || (options.database.is_none() && matches!(role, Role::Auth | Role::Content));
+    let qdrant = options.qdrant.config()?;
+    let keeps_index = role == Role::Retrieval && qdrant.is_none();
+    let keeps_files = keeps_index
+        || (options.database.is_none() && matches!(role, Role::Auth | Role::Content | Role::Retrieval));
     let data = if keeps_files { Some(Arc::new(DataFolder::claim(&corner)?)) } else { None };
     let database = options.database.clone();
     Ok(Settings {
         index_folder: corner.join("index"),
+        qdrant,
+        embedding: options.embedder.config(&corner, &options.outbound)?,
         database: Box::new(move |role| match (&database, &data) {
             (Some(url), _) => cairn_chassis::sql::Config::from_url(url)
                 .context("the database cannot be used; see --database in --help"),
@@ -119,6 +123,7 @@ fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
         mesh_secret: options.mesh_secret.clone(),
         default_plan: options.bootstrap.default_plan.clone(),
         outbound_allowed: options.outbound.outbound_allow.clone(),
+        reranker: options.reranker.open(&options.outbound.outbound_allow)?,
         trash_retention: options.content.trash_retention(),
         assets: options.content.assets_or(corner.join(ASSETS_FOLDER)),
         asset_limits: options.content.asset_limits.clone().unwrap_or_default(),

@@ -56,6 +56,12 @@ pub(crate) struct Settings {
     pub(crate) database: Box<dyn Fn(Role) -> anyhow::Result<sql::Config> + Send + Sync>,
     /// The folder of the search index.
     pub(crate) index_folder: PathBuf,
+    /// Where Qdrant is, when it keeps the search index instead.
+    pub(crate) qdrant: Option<cairn_retrieval::qdrant::Config>,
+    /// What turns texts into vectors.
+    pub(crate) embedding: cairn_retrieval::embed::Config,
+    /// What reads the best chunks again before they are answered; absent: nothing.
+    pub(crate) reranker: Option<Arc<dyn cairn_retrieval::search::rerank::Reranker>>,
     /// The secret that services of the mesh share.
     pub(crate) mesh_secret: String,
     /// The plan of new workspaces.
@@ -100,6 +106,8 @@ pub(crate) struct Channels {
 
 /// Work that goes on beside the requests, until the token is cancelled.
 type Background = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
+/// Whether a service can do its work now.
+type Ready = Arc<dyn Fn() -> bool + Send + Sync>;
 /// What a service does when nothing is served any more.
 type Closing = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
@@ -118,6 +126,7 @@ struct Hosted {
     plain: Routes,
     names: Vec<&'static str>,
     background: Vec<Background>,
+    ready: Vec<Ready>,
     closing: Vec<Closing>,
 }
 
@@ -143,6 +152,11 @@ impl Hosted {
         F: Future<Output = ()> + Send + 'static,
     {
         self.background.push(Box::new(move |shutdown| Box::pin(work(shutdown))));
+    }
+
+    /// Whether the service can do its work now; asked often.
+    fn ready_when(&mut self, is_ready: impl Fn() -> bool + Send + Sync + 'static) {
+        self.ready.push(Arc::new(is_ready));
     }
 
     /// What is done when nothing is served any more.
@@ -241,6 +255,12 @@ impl Mesh {
         tasks
     }
 
+    /// Whether what runs here can do its work now.
+    pub(crate) fn readiness(&self) -> impl Fn() -> bool + Clone + Send + Sync + 'static {
+        let ready = self.hosted.ready.clone();
+        move || ready.iter().all(|is_ready| is_ready())
+    }
+
     /// Closes the storages, so that a SQLite file holds all its data again and not a log beside it.
     pub(crate) async fn close(self) {
         for close in self.hosted.closing {
@@ -294,10 +314,19 @@ async fn open_retrieval(
     upstreams: cairn_retrieval::Upstreams,
     hosted: &mut Hosted,
 ) -> anyhow::Result<ServiceChannel> {
-    let config = cairn_retrieval::Config { index_folder: settings.index_folder.clone() };
+    let config = cairn_retrieval::Config {
+        index_folder: settings.index_folder.clone(),
+        qdrant: settings.qdrant.clone(),
+        embedding: settings.embedding.clone(),
+        reranker: settings.reranker.clone(),
+        storage: (settings.database)(Role::Retrieval)?,
+    };
     let opened = cairn_retrieval::Service::open(config, ambient.clone(), upstreams).await;
-    let service = opened.context("the retrieval service cannot open its index")?;
+    let service = opened.context("the retrieval service cannot open its index or its storage")?;
     let channel = hosted.host(service.routes(), cairn_retrieval::SERVICE_NAMES).await?;
+    let (closing, asked) = (service.clone(), service.clone());
+    hosted.ready_when(move || asked.is_ready());
     hosted.on_start(|shutdown| async move { service.run(shutdown).await });
+    hosted.at_end(|| async move { closing.close().await });
     Ok(channel)
 }

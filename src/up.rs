@@ -66,7 +66,8 @@ async fn serve(
     }
     let file = refresh_bootstrap_file(&data, &base_url)?;
     if let Some(listener) = admin {
-        admin::spawn(listener, telemetry, shutdown.clone());
+        // What an engine elsewhere cannot do now, the other routes can.
+        admin::spawn(listener, telemetry, shutdown.clone(), || true);
     }
 
     // It ends when the draining begins: open feed streams would keep a gRPC listener from draining.
@@ -118,10 +119,13 @@ fn settings(options: &UpOptions, data: &DataFolder) -> anyhow::Result<Settings> 
     Ok(Settings {
         database: Box::new(move |role| Ok(sqlite_in(&folder, role))),
         index_folder: data.join("index"),
+        qdrant: options.qdrant.config()?,
+        embedding: options.embedder.config(data.path(), &options.outbound)?,
         // Nobody outside this process needs it.
         mesh_secret: secret.iter().map(|byte| format!("{byte:02x}")).collect(),
         default_plan: options.bootstrap.default_plan.clone(),
         outbound_allowed: options.outbound.outbound_allow.clone(),
+        reranker: options.reranker.open(&options.outbound.outbound_allow)?,
         trash_retention: options.content.trash_retention(),
         assets: options.content.assets_or(data.join(ASSETS_FOLDER)),
         asset_limits: options.content.asset_limits.clone().unwrap_or_default(),

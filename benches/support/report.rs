@@ -49,7 +49,7 @@ impl Verdicts {
     pub(crate) fn at_most(&mut self, what: &str, figure: f64, limit: f64, unit: &str) {
         let kept = figure <= limit;
         let word = if kept { "within" } else { "MISSED" };
-        println!("{word}  {what}: {figure:.1} {unit}, limit {limit:.1} {unit}");
+        println!("{word}  {what}: {figure:.2} {unit}, limit {limit:.1} {unit}");
         self.missed += usize::from(!kept);
     }
 

@@ -1,5 +1,7 @@
-//! What an outgoing call carries: whose identity, how much time is left, which request it belongs to.
+//! What an outgoing call carries: whose identity, how much time is left, which request it belongs to, and by which door
+//! that came in.
 
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use tonic::Request;
@@ -9,28 +11,75 @@ use crate::deadline;
 
 /// The metadata and header name of the request id.
 pub const REQUEST_ID: &str = "x-request-id";
+/// The metadata name of the channel.
+const CHANNEL: &str = "x-cairn-channel";
 const AUTHORIZATION: &str = "authorization";
+
+/// The door that a request came in by. Whoever calls a service directly may name any: it is for counting, and opens
+/// nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Channel {
+    /// The REST API.
+    Rest,
+    /// MCP.
+    Mcp,
+    /// The console.
+    Console,
+    /// Direct gRPC.
+    Grpc,
+}
+
+impl Channel {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Rest, Self::Mcp, Self::Console, Self::Grpc];
+
+    /// The spelling in metadata, tables and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rest => "rest",
+            Self::Mcp => "mcp",
+            Self::Console => "console",
+            Self::Grpc => "grpc",
+        }
+    }
+}
+
+impl FromStr for Channel {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|channel| channel.as_str() == text).ok_or(())
+    }
+}
 
 /// The context of a chain of calls; made at the edge or read from a call that came in, and passed on hop by hop.
 #[derive(Debug, Clone)]
 pub struct Call {
     authorization: Option<AsciiMetadataValue>,
     request_id: Option<AsciiMetadataValue>,
+    channel: Channel,
     deadline: Instant,
 }
 
 impl Call {
     /// A call that begins here, with that much time.
     pub fn within(budget: Duration) -> Self {
-        Self { authorization: None, request_id: None, deadline: Instant::now() + budget }
+        Self {
+            authorization: None,
+            request_id: None,
+            channel: Channel::Grpc,
+            deadline: Instant::now() + budget,
+        }
     }
 
-    /// The context of a call that came in: the same identity and request id, and the time that is left.
+    /// The context of a call that came in: the same identity, request id and channel, and the time that is left.
     pub fn from_metadata(metadata: &MetadataMap) -> Self {
         let budget = deadline::budget(metadata.as_ref()).unwrap_or(deadline::DEFAULT);
+        let channel = metadata.get(CHANNEL).and_then(|value| value.to_str().ok()?.parse().ok());
         Self {
             authorization: metadata.get(AUTHORIZATION).cloned(),
             request_id: metadata.get(REQUEST_ID).cloned(),
+            channel: channel.unwrap_or(Channel::Grpc),
             deadline: deadline::current().unwrap_or_else(|| Instant::now() + budget),
         }
     }
@@ -52,6 +101,18 @@ impl Call {
         self
     }
 
+    /// The same call, come in by that door.
+    #[must_use]
+    pub const fn with_channel(mut self, channel: Channel) -> Self {
+        self.channel = channel;
+        self
+    }
+
+    /// The door that the request came in by.
+    pub const fn channel(&self) -> Channel {
+        self.channel
+    }
+
     /// What is left of the time.
     pub fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
@@ -68,6 +129,25 @@ impl Call {
         if let Some(value) = &self.request_id {
             metadata.insert(REQUEST_ID, value.clone());
         }
+        if self.channel != Channel::Grpc {
+            metadata.insert(CHANNEL, AsciiMetadataValue::from_static(self.channel.as_str()));
+        }
         request
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_channel_travels_and_a_strange_one_is_direct() {
+        for channel in Channel::ALL {
+            let sent = Call::within(Duration::from_secs(9)).with_channel(channel).request(());
+            assert_eq!(Call::from_metadata(sent.metadata()).channel(), channel);
+        }
+        let mut metadata = MetadataMap::new();
+        metadata.insert(CHANNEL, AsciiMetadataValue::from_static("carrier pigeon"));
+        assert_eq!(Call::from_metadata(&metadata).channel(), Channel::Grpc);
     }
 }

@@ -117,6 +117,15 @@ pub struct Head {
     pub position: u64,
 }
 
+/// What a watcher is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// How far a feed has come.
+    Head(Head),
+    /// Every head that there was when the watch began has been told by now.
+    EveryHead,
+}
+
 /// Positions that a transaction has taken for entries that it will insert itself (`INSERT … SELECT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserved {

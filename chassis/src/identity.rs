@@ -130,6 +130,14 @@ impl Role {
             Self::Viewer => [Permission::Read].into_iter().collect(),
         }
     }
+
+    /// Whether the role may manage what belongs to other members.
+    pub const fn is_manager(self) -> bool {
+        match self {
+            Self::Owner | Self::Admin => true,
+            Self::Editor | Self::Contributor | Self::Viewer => false,
+        }
+    }
 }
 
 impl FromStr for Role {
@@ -192,6 +200,9 @@ pub struct Identity {
     pub principal: Principal,
     /// The one workspace of a token; absent for a user or a service.
     pub workspace: Option<WorkspaceId>,
+    /// The role in the workspace of a person with a web session; absent for everybody else: what tokens and grants may
+    /// do is less than their owner's role.
+    pub role: Option<Role>,
     /// What it may do: already the intersection with the owner's role.
     pub permissions: PermissionSet,
     /// Where it may do it.
@@ -242,6 +253,22 @@ impl Identity {
             PrincipalKind::Token | PrincipalKind::Grant | PrincipalKind::User => {
                 Err(Problem::forbidden("only services of the mesh may call this"))
             }
+        }
+    }
+
+    /// Checks that an owner or admin of the workspace calls, with a web session; `what` begins the refusal, such as
+    /// "reading analytics".
+    ///
+    /// # Errors
+    /// FORBIDDEN for tokens, grants and services, and for lower roles.
+    pub fn require_manager(&self, what: &str) -> Result<(), Problem> {
+        self.user_id()?;
+        match self.role {
+            Some(role) if role.is_manager() => Ok(()),
+            held => Err(Problem::forbidden(format!(
+                "{what} needs the role 'owner' or 'admin' in the workspace; yours is '{}'",
+                held.map_or("none", Role::as_str)
+            ))),
         }
     }
 

@@ -6,6 +6,7 @@
 //! reach besides, with `http` too: an identity provider or a wiki inside.
 
 mod address;
+mod download;
 
 use std::error::Error as _;
 use std::fmt;
@@ -13,6 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::download::DownloadError;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 pub use ipnet::IpNet as Network;
@@ -155,11 +157,14 @@ impl Guard {
     /// When the address is refused, or nothing whole comes back within the limits.
     pub async fn send(&self, request: Request<Bytes>, limits: Limits) -> Result<Response<Bytes>, Refused> {
         let url = self.check(&request.uri().to_string())?;
-        let client = if url.scheme() == "https" { &self.over_tls } else { &self.in_clear };
         let (head, body) = request.into_parts();
-        let sending = client.request(head.method, url).headers(head.headers).body(body).send();
+        let sending = self.client(&url).request(head.method, url).headers(head.headers).body(body).send();
         let exchanged = async { read(sending.await.map_err(|error| told(&error))?, limits.bytes).await };
         tokio::time::timeout(limits.time, exchanged).await.unwrap_or(Err(Refused::TimedOut))
+    }
+
+    fn client(&self, url: &Url) -> &reqwest::Client {
+        if url.scheme() == "https" { &self.over_tls } else { &self.in_clear }
     }
 
     fn reach(&self, url: &Url) -> Reach {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cairn_chassis::ambient::Ambient;
 
 use crate::auth::Exchanges;
+use crate::mcp::Connections;
 use crate::origin::Origins;
 use crate::rate_limit::{Limits, SignIns};
 use crate::records::Links;
@@ -24,6 +25,7 @@ pub(crate) struct Inner {
     pub(crate) exchanges: Exchanges,
     pub(crate) limits: Limits,
     pub(crate) sign_ins: SignIns,
+    pub(crate) connections: Connections,
     pub(crate) max_body_bytes: usize,
 }
 
@@ -42,6 +44,7 @@ impl App {
             origins,
             limits,
             sign_ins: SignIns::default(),
+            connections: Connections::default(),
             links: Links::new(config.base_url.as_deref()),
             exchanges: Exchanges::new(upstreams.clone(), ambient.clone()),
             max_body_bytes: config.max_body_bytes,

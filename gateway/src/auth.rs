@@ -129,7 +129,6 @@ impl FromRequestParts<App> for Member {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let secret = session_secret(&parts.headers).ok_or_else(not_signed_in)?.to_owned();
-        let no_workspace = || Problem::not_found("there is no workspace with that id");
         let path = RawPathParams::from_request_parts(parts, app).await.map_err(|_| no_workspace())?;
         let named = path.iter().find(|(name, _)| *name == "id").and_then(|(_, text)| text.parse().ok());
         let workspace: WorkspaceId = named.ok_or_else(no_workspace)?;
@@ -137,6 +136,10 @@ impl FromRequestParts<App> for Member {
         let identity = app.exchanges.session_in(&secret, workspace, &call).await?;
         Ok(Self { call: call.with_identity(&identity) })
     }
+}
+
+pub(crate) fn no_workspace() -> Problem {
+    Problem::not_found("there is no workspace with that id")
 }
 
 fn not_signed_in() -> Problem {

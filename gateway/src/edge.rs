@@ -9,7 +9,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
-use cairn_chassis::call::Call;
+use cairn_chassis::call::{Call, Channel};
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::telemetry;
 use futures::FutureExt as _;
@@ -46,7 +46,8 @@ async fn serve(State(app): State<App>, request: Request, next: Next) -> Response
     let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let budget = budget(&route);
-    request.extensions_mut().insert(Call::within(budget).with_request_id(&id));
+    let call = Call::within(budget).with_request_id(&id).with_channel(channel(&route));
+    request.extensions_mut().insert(call);
 
     let span = tracing::info_span!("http", method, route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
@@ -117,8 +118,17 @@ fn is_request_id(text: &str) -> bool {
 
 fn budget(route: &str) -> Duration {
     match route {
-        "/mcp" | "/api/v1/search_context" => PATIENT_BUDGET,
+        "/mcp" | "/api/v1/search_context" | "/api/v1/files/{id}/related" => PATIENT_BUDGET,
         _ => ORDINARY_BUDGET,
+    }
+}
+
+/// The door that a route is.
+fn channel(route: &str) -> Channel {
+    match route {
+        "/mcp" => Channel::Mcp,
+        _ if route.starts_with("/api/v1/") => Channel::Rest,
+        _ => Channel::Console,
     }
 }
 

@@ -16,8 +16,12 @@ use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::content::v1::file_version_service_client::FileVersionServiceClient;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::content::v1::memory_service_client::MemoryServiceClient;
+use cairn_proto::content::v1::overview_service_client::OverviewServiceClient;
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
 use cairn_proto::content::v1::trash_service_client::TrashServiceClient;
+use cairn_proto::retrieval::v1::analytics_service_client::AnalyticsServiceClient;
+use cairn_proto::retrieval::v1::index_service_client::IndexServiceClient;
+use cairn_proto::retrieval::v1::related_service_client::RelatedServiceClient;
 use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
 
 /// The ways to the services of the mesh.
@@ -66,7 +70,11 @@ clients!(
     folders: FolderServiceClient on content,
     memories: MemoryServiceClient on content,
     trash: TrashServiceClient on content,
+    overviews: OverviewServiceClient on content,
     search: SearchServiceClient on retrieval,
+    related: RelatedServiceClient on retrieval,
+    index: IndexServiceClient on retrieval,
+    analytics: AnalyticsServiceClient on retrieval,
 );
 
 impl Upstreams {

@@ -20,6 +20,8 @@ const INDEXING_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// How often a call is repeated that the service asks to repeat later.
 const MOST_REPEATS: usize = 20;
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often it is looked whether all is indexed.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// A caller with a token.
@@ -134,16 +136,18 @@ impl Api {
         }
     }
 
-    /// Returns when searches see that write.
+    /// Returns when searches see that write, by its words and by its meaning.
     pub(super) async fn wait_for(&self, change: &str) -> anyhow::Result<()> {
         let asked = Instant::now();
         while asked.elapsed() < INDEXING_LIMIT {
-            let request = self.search_request("ready", Strategy::Keyword, 1);
+            let request = self.search_request("ready", Strategy::Semantic, 1);
             let request = request.header(CHANGE, change).header(WAIT_MS.0, WAIT_MS.1);
             let answer: Answer = self.accepted(request).await?.json().await?;
             if !answer.coverage.iter().any(|note| note.code == INDEX_BEHIND) {
                 return Ok(());
             }
+            // It is answered at once while only vectors are missing.
+            tokio::time::sleep(LOOK_INTERVAL).await;
         }
         bail!("the service has not indexed the documents within {} minutes", INDEXING_LIMIT.as_secs() / 60)
     }

@@ -8,6 +8,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   cairn eval ./cranfield                              a collection, in a temporary service
   cairn eval ./cranfield --save before.json           keep the figures …
   cairn eval ./cranfield --against before.json        … and say what has changed since
+  cairn eval ./cranfield --embedder candle:/models/all-MiniLM-L6-v2
   cairn eval golden.jsonl --documents ./handbook      your own questions on your own documents
   export CAIRN_URL=https://cairn.example CAIRN_TOKEN=…
   cairn eval golden.jsonl                             … on the workspace of the token
@@ -37,6 +38,9 @@ pub(crate) struct EvalOptions {
     /// The text files below this folder go into the temporary service, for golden questions.
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub(super) documents: Option<PathBuf>,
+    /// The embedder of the temporary service, as for `cairn up`; its other options are taken from CAIRN_EMBEDDER_….
+    #[arg(long, value_name = "WHICH", conflicts_with = "url")]
+    pub(super) embedder: Option<String>,
     /// Only these strategies, separated by commas.
     #[arg(long, value_name = "STRATEGIES", value_delimiter = ',', default_value = "hybrid,keyword,semantic")]
     pub(super) strategies: Vec<Strategy>,

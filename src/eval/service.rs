@@ -20,18 +20,23 @@ pub(super) struct TemporaryService {
 }
 
 impl TemporaryService {
-    /// Starts it. Nothing that is set for a service of the user's own reaches it.
-    pub(super) fn start() -> anyhow::Result<Self> {
+    /// Starts it, with that embedder. Nothing that is set for a service of the user's own reaches it, but what belongs to
+    /// the embedder.
+    pub(super) fn start(embedder: Option<&str>) -> anyhow::Result<Self> {
         let data = tempfile::Builder::new().prefix("cairn-eval-").tempdir()?;
         let mut command = Command::new(std::env::current_exe().context("this program's file is not known")?);
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("CAIRN_") {
+            let of_embedder = embedder.is_some() && name.to_string_lossy().starts_with("CAIRN_EMBEDDER_");
+            if name.to_string_lossy().starts_with("CAIRN_") && !of_embedder {
                 command.env_remove(name);
             }
         }
         command
             .args(["up", "--quiet", "--listen", ANY_PORT, "--admin-listen", ANY_PORT, "--data"])
             .arg(data.path());
+        if let Some(embedder) = embedder {
+            command.args(["--embedder", embedder]);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let process = command.spawn().context("the temporary service cannot be started")?;
         Ok(Self { process, data })

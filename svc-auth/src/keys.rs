@@ -177,6 +177,7 @@ impl ServiceIdentities {
         let identity = Identity {
             principal: Principal { kind: PrincipalKind::Service, id: service.into(), name: service.into() },
             workspace: None,
+            role: None,
             permissions: PermissionSet::all(),
             scope: Scope::All,
             plan: None,

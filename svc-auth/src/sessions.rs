@@ -124,6 +124,7 @@ impl Sessions {
                 name: session.user.name,
             },
             workspace,
+            role: membership.as_ref().map(|membership| membership.role),
             permissions: membership
                 .as_ref()
                 .map_or_else(PermissionSet::default, |membership| membership.role.permissions()),

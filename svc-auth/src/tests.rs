@@ -158,6 +158,7 @@ impl World {
         let identity = Identity {
             principal: Principal { kind: PrincipalKind::User, id: id.to_string(), name: "person".to_owned() },
             workspace: None,
+            role: None,
             permissions: PermissionSet::default(),
             scope: Scope::All,
             plan: None,

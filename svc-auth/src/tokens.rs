@@ -26,7 +26,7 @@ use crate::folders::Folders;
 use crate::keys::{Issued, Keys};
 use crate::secrets::{self, Digest};
 use crate::store;
-use crate::workspaces::{is_manager, require_member};
+use crate::workspaces::require_member;
 
 /// What may be known about an API token after its creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +111,7 @@ impl Tokens {
         let identity = Identity {
             principal: Principal { kind: PrincipalKind::Token, id: token.id.to_string(), name: token.name },
             workspace: Some(token.workspace),
+            role: None,
             // May be empty, after a change of role: the caller is known then, and may do nothing.
             permissions: token.granted.intersection(token.owner_role.permissions()),
             scope: token.scope,
@@ -235,6 +236,7 @@ impl Tokens {
         let asking = Identity {
             principal: Principal { kind: PrincipalKind::Service, id: "auth".into(), name: "auth".into() },
             workspace: Some(workspace),
+            role: None,
             permissions: [Permission::Read].into_iter().collect(),
             scope: checked.scope.clone(),
             plan: None,
@@ -289,5 +291,5 @@ async fn require_manageable(
 }
 
 fn may_manage(role: Role, user: UserId, token: &Token) -> bool {
-    is_manager(role) || token.owner == user
+    role.is_manager() || token.owner == user
 }

@@ -155,20 +155,12 @@ pub(crate) async fn require_member(tx: &mut Tx, user: UserId, id: WorkspaceId) -
     store::workspaces::find_membership(tx, user, id).await?.ok_or_else(not_found)
 }
 
-/// Whether the role may manage what belongs to other members.
-pub(crate) const fn is_manager(role: Role) -> bool {
-    match role {
-        Role::Owner | Role::Admin => true,
-        Role::Editor | Role::Contributor | Role::Viewer => false,
-    }
-}
-
 pub(crate) const fn not_found() -> Error {
     Error::NotFound("workspace")
 }
 
 pub(crate) fn require_manager(held: Role, action: &'static str) -> Result<(), Error> {
-    if is_manager(held) {
+    if held.is_manager() {
         return Ok(());
     }
     Err(Error::RoleTooLow { action, needed: "'owner' or 'admin'", held })

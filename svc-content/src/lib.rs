@@ -16,6 +16,7 @@ mod error;
 mod files;
 mod folders;
 mod memories;
+mod overview;
 mod paging;
 mod records;
 mod retention;

@@ -7,6 +7,7 @@ pub(crate) mod documents;
 pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod memories;
+pub(crate) mod overview;
 pub(crate) mod records;
 pub(crate) mod trash;
 pub(crate) mod versions;

@@ -21,6 +21,7 @@ use crate::documents::Documents;
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::memories::Memories;
+use crate::overview::Overviews;
 use crate::records::Records;
 use crate::scope::Caller;
 use crate::trash::Trash;
@@ -36,6 +37,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     "cairn.content.v1.FileVersionService",
     "cairn.content.v1.FolderService",
     "cairn.content.v1.MemoryService",
+    "cairn.content.v1.OverviewService",
     "cairn.content.v1.TrashService",
     "cairn.content.v1.RecordService",
     "cairn.document.v1.DocumentService",
@@ -124,6 +126,7 @@ impl Service {
             .add_service(rpc::versions::server(Versions::new(self.context.clone()), verifier()))
             .add_service(rpc::assets::server(self.assets.clone(), verifier()))
             .add_service(rpc::batch::server(Batches::new(self.context.clone()), verifier()))
+            .add_service(rpc::overview::server(Overviews::new(self.context.clone()), verifier()))
             .add_service(rpc::trash::server(self.trash.clone(), verifier()))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }

@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod memories;
+pub(crate) mod overview;
 pub(crate) mod page;
 pub(crate) mod query;
 pub(crate) mod records;
@@ -49,6 +50,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(files::statements());
     all.extend(folders::statements());
     all.extend(memories::statements());
+    all.extend(overview::statements());
     all.extend(trash::statements());
     all.extend(versions::statements());
     all

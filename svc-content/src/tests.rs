@@ -14,6 +14,7 @@ mod memories_over_grpc;
 mod memory_databases;
 mod memory_rules;
 mod over_grpc;
+mod overview_rules;
 mod query_model;
 mod races;
 mod record_model;

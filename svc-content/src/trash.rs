@@ -246,7 +246,12 @@ async fn lock(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Resu
                 store::databases::lock(tx, workspace, database).await?;
             }
         }
-        _ => {}
+        Kind::Unspecified
+        | Kind::File
+        | Kind::Folder
+        | Kind::Memory
+        | Kind::SourceDocument
+        | Kind::Ingested => {}
     }
     Ok(store::trash::lock(tx, workspace, kind, id).await?)
 }

@@ -31,6 +31,9 @@ const MAX_BYTES: usize = 8 * 1024;
 /// measures what blanks do not divide: Chinese, Thai, long addresses, encoded data.
 const BYTES_PER_WORD: usize = 8;
 
+/// More blank lines than this between two chunks are not kept: they would be stored for nothing to read.
+const MAX_GAP_BYTES: usize = 256;
+
 /// Longer headings are cut in the heading path, which every chunk below them repeats.
 const MAX_HEADING_BYTES: usize = 256;
 
@@ -63,6 +66,10 @@ pub struct Chunk {
     pub start_line: u32,
     /// The last line, counted from 1 and part of the chunk.
     pub end_line: u32,
+    /// What follows in the document before the next chunk: the end of the last line and blank lines, so that neighbours
+    /// can be put together again. At the end of the document one line end, whatever stands there. None for a piece of a
+    /// line, and before more blank lines than are worth keeping.
+    pub gap: Option<String>,
 }
 
 /// Cuts a document into chunks, in its order. Every line that is not blank is in a chunk; a document of blank
@@ -81,18 +88,35 @@ pub fn split(format: Format, content: &str) -> Vec<Chunk> {
     for section in outline::sections(&lines, &marks, whole_up_to) {
         pack::pack(&lines, &section, &mut chunks);
     }
+    fill_gaps(&lines, &mut chunks);
     chunks
+}
+
+fn fill_gaps(lines: &Lines<'_>, chunks: &mut [Chunk]) {
+    let mut next_line = None;
+    for chunk in chunks.iter_mut().rev() {
+        let following = next_line.map_or("\n", |next| lines.between(chunk.end_line, next));
+        next_line = Some(chunk.start_line);
+        // The line end that is put behind the last line must not turn a lone \r into one.
+        let is_clear = following.len() <= MAX_GAP_BYTES && !chunk.text.ends_with('\r');
+        chunk.gap = chunk.gap.take().filter(|_| is_clear).map(|_| following.to_owned());
+    }
 }
 
 /// What is indexed of a chunk: the file's stem, the heading path and the text, each on its own line. The names
 /// above a passage say what it is about; the passage alone is what is returned.
 pub fn index_text(file_name: &str, chunk: &Chunk) -> String {
+    text_under(stem(file_name), &chunk.heading_path, &chunk.text)
+}
+
+/// As [`index_text`], of the parts as they are stored.
+pub fn text_under(stem: &str, heading_path: &[String], passage: &str) -> String {
     let mut text = String::new();
-    for part in std::iter::once(stem(file_name)).chain(chunk.heading_path.iter().map(String::as_str)) {
+    for part in std::iter::once(stem).chain(heading_path.iter().map(String::as_str)) {
         text.push_str(part);
         text.push('\n');
     }
-    text.push_str(&chunk.text);
+    text.push_str(passage);
     text
 }
 
@@ -121,8 +145,13 @@ mod tests {
     #[test]
     fn line_ends_and_a_byte_order_mark_do_not_move_lines() {
         let chunks = split(Format::Text, "\u{feff}\r\none\r\ntwo\r\n\r\n");
-        let expected =
-            Chunk { text: "one\r\ntwo".into(), heading_path: Vec::new(), start_line: 2, end_line: 3 };
+        let expected = Chunk {
+            text: "one\r\ntwo".into(),
+            heading_path: Vec::new(),
+            start_line: 2,
+            end_line: 3,
+            gap: Some("\n".into()),
+        };
         assert_eq!(chunks, [expected]);
     }
 
@@ -160,6 +189,7 @@ mod tests {
             heading_path: vec!["Guide".into(), "Setup".into()],
             start_line: 1,
             end_line: 1,
+            gap: None,
         };
         assert_eq!(
             index_text("docs/getting-started.v2.md", &chunk),

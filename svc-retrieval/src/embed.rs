@@ -1,27 +1,84 @@
 //! Turns text into vectors. Nothing here knows of chunks, files or the index.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
+mod breaker;
 #[cfg(test)]
 mod contract;
+mod embedders;
+mod endpoint;
+#[cfg(feature = "transformer")]
+mod hub;
+mod query;
 mod static_rows;
+#[cfg(feature = "transformer")]
+mod transformer;
 mod unicode;
+mod vector;
 mod vocabulary;
 mod word_piece;
 
+pub use embedders::{Choice, Config, DEFAULT_HUB, Embedders, FetchedModel};
+pub use endpoint::{DEFAULT_BATCH, DEFAULT_PAUSE, DEFAULT_TIMEOUT, EndpointConfig, Spending};
+pub use query::{DEFAULT_QUERY_LIMIT, EmbeddedQuery, QueryEmbedder};
 pub use static_rows::StaticRows;
 
 /// Why an embedder could not be made or could not embed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The model file is not what the embedder can read.
-    #[error("embedding model cannot be read: {reason}")]
+    #[error("the embedder cannot be used: {reason}")]
     Model {
         /// What is wrong with it, for the log.
         reason: String,
     },
+    /// It does not answer, or says that it cannot now.
+    #[error("the embedder does not answer: {reason}")]
+    Unavailable {
+        /// What happened, for the log.
+        reason: String,
+    },
+    /// It answers, and not with vectors of these texts.
+    #[error("the embedder refuses: {reason}")]
+    Refused {
+        /// What it said, for the log.
+        reason: String,
+    },
+    /// It failed so often that it is left alone for a while.
+    #[error("the embedder failed repeatedly and is left alone for a moment")]
+    Paused,
+    /// It did not answer within the time that a search can wait.
+    #[error("the embedder did not answer within {limit:?}")]
+    TooSlow {
+        /// How long was waited.
+        limit: Duration,
+    },
+    /// A spending limit is reached.
+    #[error("the embedder's limit of tokens a {window} is reached")]
+    Spent {
+        /// "minute" or "day".
+        window: &'static str,
+        /// When it is worth to try again.
+        retry_after: Duration,
+    },
+}
+
+impl Error {
+    /// What a caller may read: what happened, without what stands behind it.
+    #[must_use]
+    pub fn told(&self) -> &'static str {
+        match self {
+            Self::Model { .. } => "the embedding model cannot be used",
+            Self::Unavailable { .. } => "the embedder does not answer",
+            Self::Refused { .. } => "the embedder refuses to answer",
+            Self::Paused => "the embedder failed repeatedly and is tried again in a moment",
+            Self::TooSlow { .. } => "the embedder did not answer in time",
+            Self::Spent { .. } => "the embedder's spending limit is reached",
+        }
+    }
 }
 
 /// A model which gives texts of like meaning vectors of like direction.
@@ -33,9 +90,20 @@ pub trait Embedder: Send + Sync + Debug {
     /// The length of every vector.
     fn dimensions(&self) -> usize;
 
+    /// Where the model came from, as the index notes it. Holds no secret.
+    fn origin(&self) -> &str {
+        "built-in"
+    }
+
+    /// Whether embedding costs so little that a document is indexed together with its vectors. Otherwise its words are
+    /// indexed first and its vectors follow.
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
     /// One vector for each text, in their order. A vector has length 1, or is all zeros where the model finds
     /// nothing it knows in the text. The same text always gives the same vector, whatever it is batched with.
     ///
-    /// An embedder may compute within the call, so a caller on a runtime thread keeps its batches small.
+    /// An immediate embedder computes within the call, so a caller on a runtime thread keeps its batches small.
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error>;
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Violation};
 use thiserror::Error;
-use tonic::Status;
+use tonic::{Code, Status};
 
-use crate::{embed, index, vectors};
+use crate::{embed, index, qdrant, vectors};
 
 /// When a caller may try again after a dependency failed.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
@@ -17,6 +18,9 @@ pub enum Error {
     /// The request breaks rules.
     #[error("the request is not valid")]
     Invalid(Vec<Violation>),
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] sql::Error),
     /// The index failed.
     #[error("the index failed: {0}")]
     Index(#[from] index::Error),
@@ -37,9 +41,32 @@ pub enum Error {
     Task(#[from] tokio::task::JoinError),
 }
 
+impl Error {
+    /// Whether the caller asked for what cannot be had: nothing failed then.
+    pub(crate) fn is_refusal(&self) -> bool {
+        let refusals = [Code::InvalidArgument, Code::Unauthenticated, Code::PermissionDenied, Code::NotFound];
+        match self {
+            Self::Invalid(_) => true,
+            Self::Upstream(problem) => refusals.contains(&problem.reason.code()),
+            Self::Storage(_)
+            | Self::Index(_)
+            | Self::Vectors(_)
+            | Self::Embed(_)
+            | Self::Answer(_)
+            | Self::Task(_) => false,
+        }
+    }
+}
+
 impl From<Status> for Error {
     fn from(status: Status) -> Self {
         Self::Upstream(Problem::from_status(&status))
+    }
+}
+
+impl From<qdrant::Error> for Error {
+    fn from(error: qdrant::Error) -> Self {
+        Self::Index(error.into())
     }
 }
 
@@ -54,6 +81,7 @@ impl From<Error> for Problem {
         match error {
             Error::Invalid(violations) => Self::validation(violations),
             Error::Upstream(problem) => problem,
+            Error::Storage(error) => error.into(),
             Error::Index(index::Error::Io(_)) => {
                 tracing::error!(%error, "the index folder cannot be used");
                 Self::unavailable(
@@ -61,12 +89,20 @@ impl From<Error> for Problem {
                     RETRY_AFTER,
                 )
             }
+            Error::Index(index::Error::Remote(ref cause))
+            | Error::Vectors(vectors::Error::Remote(ref cause))
+                if cause.is_passing() =>
+            {
+                tracing::error!(%error, "Qdrant cannot be used");
+                Self::unavailable("the search engine does not answer; the other routes work", RETRY_AFTER)
+            }
             Error::Index(
                 index::Error::InUse
                 | index::Error::NoDimensions
                 | index::Error::Dimensions { .. }
                 | index::Error::Cursors(_)
-                | index::Error::Engine(_),
+                | index::Error::Engine(_)
+                | index::Error::Remote(_),
             )
             | Error::Vectors(_)
             | Error::Embed(_)

@@ -2,18 +2,27 @@
 //!
 //! One index holds the chunks of all workspaces. It is derived data: nothing is fsynced, and a folder that
 //! does not open, or was made by another schema or embedder, is wiped, after which the cursors are 0 and
-//! the caller replays the feeds. A crash of the process loses nothing that [`LexicalIndex::apply`] reported
-//! as applied; changes and cursors are committed together, so a replay from the cursor is always right.
+//! the caller replays the feeds. Small batches stay in memory and are searched there until they are committed
+//! together; a crash of the process loses them with their positions. Changes and cursors are committed together,
+//! so a replay from the committed cursor is always right.
 
+mod collect;
 mod directory;
 mod exclusion;
 mod folder;
+mod lookup;
 mod model;
 mod open;
+mod prefix;
+mod proximity;
 mod query;
 mod read;
+mod recent;
 mod schema;
+mod statistics;
+mod tokens;
 pub(crate) mod tuning;
+mod view;
 mod write;
 
 #[cfg(test)]
@@ -25,15 +34,15 @@ use std::collections::HashSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use tantivy::tokenizer::TextAnalyzer;
-use tantivy::{IndexReader, IndexWriter, TantivyError};
+use tantivy::{IndexReader, TantivyError};
 use uuid::Uuid;
 
 pub use self::model::{
-    Batch, ChunkId, Counts, Cursor, Cursors, Engine, Hit, IndexedChunk, IndexedDocument, LexicalIndex,
-    LexicalQuery, StoredChunk, sort_hits,
+    Batch, ChunkId, Counts, Cursor, Cursors, EmbeddedChunk, Engine, Hit, IndexedChunk, IndexedDocument,
+    LexicalIndex, LexicalQuery, StoredChunk, sort_hits,
 };
 pub use self::query::ParsedQuery;
 
@@ -41,6 +50,9 @@ use self::folder::Folder;
 use self::open::{Opened, Payload};
 use self::read::Snapshot;
 use self::schema::Fields;
+use self::tuning::IDLE_ROUNDS;
+use self::view::{View, Views};
+use self::write::Writing;
 use crate::vectors::{self, EmbeddedVectors, VectorIndex};
 
 /// Why an index failed.
@@ -69,18 +81,24 @@ pub enum Error {
     /// The engine failed.
     #[error("the index engine failed")]
     Engine(#[from] TantivyError),
+    /// An engine in another process failed.
+    #[error(transparent)]
+    Remote(#[from] crate::qdrant::Error),
 }
 
 /// The embedded index of words and vectors.
 pub struct Index {
     fields: Arc<Fields>,
-    analyzer: TextAnalyzer,
     dimensions: NonZeroUsize,
     reader: IndexReader,
-    /// Opened by the first write: its threads and buffers are not worth their memory before.
-    writer: Mutex<Option<IndexWriter>>,
+    writing: Mutex<Writing>,
     engine: tantivy::Index,
+    views: Views,
+    /// What searches see; the last commit may be behind it.
     payload: RwLock<Payload>,
+    /// Whether anything was searched or written since the last round of maintenance.
+    used: AtomicBool,
+    idle_rounds: AtomicU32,
     vectors: EmbeddedVectors,
     // Last, so that the folder is given back when all else is closed.
     _folder: Folder,
@@ -105,15 +123,18 @@ impl Index {
         let fields = Arc::new(Fields::new());
         let Opened { engine, reader, payload } =
             open::open(&folder, &fields, Payload::new(embedder, dimensions.get()))?;
-        let source = read::StoredVectors { fields: Arc::clone(&fields), reader: reader.clone() };
+        let views = Views::new(View::committed(reader.searcher()));
+        let source = read::StoredVectors { fields: Arc::clone(&fields), views: views.clone() };
         Ok(Self {
             fields,
-            analyzer: schema::analyzer(),
             dimensions,
             reader,
-            writer: Mutex::new(None),
+            writing: Mutex::new(Writing::new(payload.clone())),
             engine,
+            views,
             payload: RwLock::new(payload),
+            used: AtomicBool::new(false),
+            idle_rounds: AtomicU32::new(0),
             vectors: EmbeddedVectors::from_source(dimensions, Arc::new(source)),
             _folder: folder,
         })
@@ -135,27 +156,52 @@ impl Index {
     /// A merge failed; the index goes on working.
     pub fn release_memory(&self) -> Result<(), Error> {
         self.vectors.release();
-        // Held while merges end: until then no other writer can be opened.
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(writer) = writer.take() {
-            writer.wait_merging_threads()?;
-        }
-        Ok(())
+        self.close_writer()
     }
 
     fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot { fields: &self.fields, analyzer: &self.analyzer, searcher: self.reader.searcher() }
+        Snapshot { fields: &self.fields, view: self.views.now() }
     }
 }
 
 impl Engine for Index {
     fn vectors(&self) -> &dyn VectorIndex {
+        self.used.store(true, Ordering::Relaxed);
         &self.vectors
+    }
+
+    fn embedded(&self, workspace: Uuid, document: Uuid) -> Result<Vec<EmbeddedChunk>, Error> {
+        Ok(self.snapshot().embedded(workspace, document)?)
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        self.commit_pending()
+    }
+
+    fn maintain(&self) -> Result<(), Error> {
+        if self.used.swap(false, Ordering::Relaxed) {
+            self.idle_rounds.store(0, Ordering::Relaxed);
+            return self.commit_pending();
+        }
+        // Once for each time of rest.
+        if self.idle_rounds.fetch_add(1, Ordering::Relaxed) == IDLE_ROUNDS {
+            return self.release_memory();
+        }
+        self.commit_pending()
+    }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        if let Err(error) = self.commit_pending() {
+            tracing::warn!(%error, "what was applied last is not committed; it is replayed from the feeds");
+        }
     }
 }
 
 impl LexicalIndex for Index {
     fn apply(&self, batch: Batch) -> Result<(), Error> {
+        self.used.store(true, Ordering::Relaxed);
         self.write(batch)
     }
 
@@ -173,6 +219,7 @@ impl LexicalIndex for Index {
     }
 
     fn search(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error> {
+        self.used.store(true, Ordering::Relaxed);
         Ok(self.snapshot().search(query)?)
     }
 

@@ -1,26 +1,31 @@
 //! Keeps the index up with the feeds of the owners.
 //!
 //! Each workspace is caught up by one task at a time: the one that the watch woke, or a search that waits for a write.
-//! Changes and the cursor are applied together, so a crash costs a replay and never a fact.
+//! Changes and the cursor are applied together, so a crash costs a replay and never a fact. Vectors of an embedder that
+//! takes its time follow the words ([`pending`]).
 
+mod pending;
 mod prepare;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cairn_proto::document::v1::DocumentRef;
-use cairn_proto::feed::v1::{Change, Kind, Op};
+use cairn_proto::feed::v1::{Change, Kind, Op, WatchFeedResponse};
 use cairn_proto::ids::WorkspaceId;
 use futures::StreamExt as _;
+use tokio::sync::Notify;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::embed::Embedder;
 use crate::error::Error;
-use crate::index::{Batch, Cursor, Engine};
+use crate::index::{self, Batch, Cursor, Engine};
 use crate::owners::Owner;
+use crate::qdrant;
 
 /// Changes that are read, cut, embedded and committed at once: as many as the documents that ReadDocuments takes.
 const CHANGES_A_BATCH: usize = 100;
@@ -28,6 +33,9 @@ const CHANGES_A_BATCH: usize = 100;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// Workspaces that are caught up at the same time; more would only fight over the cores.
 const WORKSPACES_AT_ONCE: usize = 4;
+
+/// How often the engine may do what should not wait for the next write. A crash costs a replay of so much of the feed.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Applies the feeds to the index; cheap to clone.
 #[derive(Debug, Clone)]
@@ -39,6 +47,10 @@ struct Inner {
     embedder: Arc<dyn Embedder>,
     owners: Vec<Owner>,
     lanes: Mutex<HashMap<(&'static str, WorkspaceId), Arc<Lane>>>,
+    /// The feeds whose every head has been told.
+    told: Mutex<HashSet<&'static str>>,
+    /// Woken when there may be something to embed.
+    to_embed: Notify,
 }
 
 /// What is known of one feed of one workspace.
@@ -50,10 +62,22 @@ struct Lane {
     applying: tokio::sync::Mutex<()>,
 }
 
+/// How far a feed of a workspace is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The feed's name.
+    pub feed: &'static str,
+    /// The last position applied.
+    pub position: u64,
+    /// Changes that are known and not applied.
+    pub behind: u64,
+}
+
 impl Indexer {
     /// An indexer of these owners' documents.
     pub fn new(index: Arc<dyn Engine>, embedder: Arc<dyn Embedder>, owners: Vec<Owner>) -> Self {
-        Self(Arc::new(Inner { index, embedder, owners, lanes: Mutex::default() }))
+        let (lanes, told, to_embed) = (Mutex::default(), Mutex::default(), Notify::new());
+        Self(Arc::new(Inner { index, embedder, owners, lanes, told, to_embed }))
     }
 
     /// The owner of the feed with that name.
@@ -70,6 +94,16 @@ impl Indexer {
         self.0.owners.iter().map(behind).sum()
     }
 
+    /// How far each feed of the workspace is applied.
+    pub fn progress(&self, workspace: WorkspaceId) -> Vec<Progress> {
+        let of = |owner: &Owner| {
+            let head = self.lane(owner.feed, workspace).head.load(Ordering::Acquire);
+            let position = self.0.index.cursor(owner.feed, workspace.0);
+            Progress { feed: owner.feed, position, behind: head.saturating_sub(position) }
+        };
+        self.0.owners.iter().map(of).collect()
+    }
+
     /// Follows all feeds until the shutdown.
     pub async fn run(&self, shutdown: CancellationToken) {
         let follow = |owner: Owner| async {
@@ -78,7 +112,67 @@ impl Indexer {
                 () = self.follow(owner) => {}
             }
         };
-        futures::future::join_all(self.0.owners.iter().cloned().map(follow)).await;
+        let embed = async {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.embed_pending() => {}
+            }
+        };
+        let maintain = async {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.maintain() => {}
+            }
+        };
+        tokio::join!(futures::future::join_all(self.0.owners.iter().cloned().map(follow)), embed, maintain);
+        // What a batch that is still under way brings is committed when the engine is closed.
+        self.with_engine("flushed", |engine| engine.flush()).await;
+    }
+
+    async fn maintain(&self) {
+        let mut rounds = tokio::time::interval(MAINTENANCE_INTERVAL);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            rounds.tick().await;
+            self.with_engine("maintained", |engine| engine.maintain()).await;
+            if self.0.index.answers() {
+                self.resume().await;
+            }
+        }
+    }
+
+    /// Goes on where a failure, or the loss of a storage elsewhere, left a workspace behind its feed and nothing moves the
+    /// feed's head.
+    async fn resume(&self) {
+        let lanes: Vec<_> = {
+            let lanes = self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+            lanes.iter().map(|(key, lane)| (*key, Arc::clone(lane))).collect()
+        };
+        for ((feed, workspace), lane) in lanes {
+            let head = lane.head.load(Ordering::Acquire);
+            let is_worked_on = lane.applying.try_lock().is_err();
+            if is_worked_on || self.0.index.cursor(feed, workspace.0) >= head {
+                continue;
+            }
+            let Some(owner) = self.owner(feed) else { continue };
+            if let Err(error) = self.reach(owner, workspace, head).await {
+                tracing::warn!(feed, %workspace, %error, "a workspace cannot be indexed now; trying again");
+                // The next would most likely meet the same.
+                return;
+            }
+        }
+    }
+
+    async fn with_engine(
+        &self,
+        done: &str,
+        call: impl FnOnce(&dyn Engine) -> Result<(), index::Error> + Send + 'static,
+    ) {
+        let index = Arc::clone(&self.0.index);
+        let called = tokio::task::spawn_blocking(move || call(index.as_ref()));
+        if let Err(error) = called.await.map_err(Error::from).and_then(|called| Ok(called?)) {
+            tracing::warn!(%error, "the index cannot be {done} now");
+        }
     }
 
     async fn follow(&self, owner: Owner) {
@@ -91,7 +185,13 @@ impl Indexer {
     }
 
     async fn follow_once(&self, owner: &Owner) -> Result<(), Error> {
-        let heads = owner.watch().await?;
+        let told = owner.watch().await?;
+        // In their order and before anything is applied, so that every head is known when all have been told.
+        let heads = told.inspect(|told| {
+            if let Ok(told) = told {
+                self.note(owner, told);
+            }
+        });
         heads
             .for_each_concurrent(WORKSPACES_AT_ONCE, |moved| async {
                 let Ok(moved) = moved else { return };
@@ -104,16 +204,34 @@ impl Indexer {
         Ok(())
     }
 
+    fn note(&self, owner: &Owner, told: &WatchFeedResponse) {
+        if told.every_head_told {
+            self.0.told.lock().unwrap_or_else(PoisonError::into_inner).insert(owner.feed);
+        } else if let Ok(workspace) = told.workspace_id.parse::<WorkspaceId>() {
+            self.lane(owner.feed, workspace).head.fetch_max(told.position, Ordering::AcqRel);
+        }
+    }
+
     async fn follow_head(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<(), Error> {
-        let lane = self.lane(owner.feed, workspace);
-        lane.head.fetch_max(position, Ordering::AcqRel);
-        let cursor = self.0.index.cursor(owner.feed, workspace.0);
-        // A head may be told late, so only the owner itself can say that its feed has gone back.
-        if position < cursor && owner.read_feed(workspace, cursor).await?.head < cursor {
-            self.start_over(owner, workspace).await?;
+        if position < self.0.index.cursor(owner.feed, workspace.0) {
+            let cursor = {
+                let lane = self.lane(owner.feed, workspace);
+                let _applying = lane.applying.lock().await;
+                self.refreshed(owner, workspace).await?
+            };
+            // A head may be told late, so only the owner itself can say that its feed has gone back.
+            if position < cursor && owner.read_feed(workspace, cursor).await?.head < cursor {
+                self.start_over(owner, workspace).await?;
+            }
         }
         self.reach(owner, workspace, position).await?;
         Ok(())
+    }
+
+    /// The cursor as the engine's storage has it. The lane is held: what a batch is based on must not change meanwhile.
+    async fn refreshed(&self, owner: &Owner, workspace: WorkspaceId) -> Result<u64, Error> {
+        let (index, feed) = (Arc::clone(&self.0.index), owner.feed);
+        Ok(tokio::task::spawn_blocking(move || index.refresh(feed, workspace.0)).await??)
     }
 
     /// Forgets a workspace whose owner was restored from an older copy: what the index took from positions that are
@@ -148,6 +266,8 @@ impl Indexer {
     async fn apply_until(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<bool, Error> {
         let lane = self.lane(owner.feed, workspace);
         let _applying = lane.applying.lock().await;
+        // Another process may have applied it to the same storage.
+        self.refreshed(owner, workspace).await?;
         while self.0.index.cursor(owner.feed, workspace.0) < position {
             let before = self.0.index.cursor(owner.feed, workspace.0);
             let answer = owner.read_feed(workspace, before).await?;
@@ -156,7 +276,15 @@ impl Indexer {
             }
             lane.head.fetch_max(answer.head, Ordering::AcqRel);
             for changes in answer.changes.chunks(CHANGES_A_BATCH) {
-                self.apply(owner, workspace, changes).await?;
+                match self.apply(owner, workspace, changes).await {
+                    // Another process forgot the workspace; the feed is read again from where the storage is now.
+                    Err(Error::Index(index::Error::Remote(qdrant::Error::Outrun)))
+                        if self.0.index.cursor(owner.feed, workspace.0) < before =>
+                    {
+                        break;
+                    }
+                    applied => applied?,
+                }
             }
         }
         Ok(true)
@@ -174,10 +302,16 @@ impl Indexer {
         let inner = Arc::clone(&self.0);
         let runtime = tokio::runtime::Handle::current();
         let applied = tokio::task::spawn_blocking(move || {
-            let documents = runtime.block_on(prepare::documents(workspace, live, inner.embedder.as_ref()))?;
+            let mut cut = prepare::cut(inner.index.as_ref(), workspace, live)?;
+            if inner.embedder.is_immediate() {
+                runtime.block_on(cut.embed(inner.embedder.as_ref()))?;
+            }
+            let documents = cut.into_documents(inner.embedder.dimensions());
             Ok::<_, Error>(inner.index.apply(Batch { documents, deletions, cursors: vec![cursor] })?)
         });
-        applied.await?
+        applied.await??;
+        self.0.to_embed.notify_one();
+        Ok(())
     }
 
     fn lane(&self, feed: &'static str, workspace: WorkspaceId) -> Arc<Lane> {

@@ -1,43 +1,72 @@
 //! Finds the right evidence and cites it: chunks, words, meaning, fusion.
 //!
-//! This service owns only what can be rebuilt: delete its index folder and it comes back from the owners' feeds. It
-//! must not decide what lives or who may see it: the owner of a document confirms every result before it leaves.
+//! What this service answers from can be rebuilt: delete its index folder and it comes back from the owners' feeds. It
+//! must not decide what lives or who may see it: the owner of a document confirms every result before it leaves. How
+//! often what was asked, it keeps in tables that no answer depends on ([`analytics`]).
 
+pub mod analytics;
 pub mod chunk;
+mod doctor;
 pub mod embed;
 mod error;
+pub mod generations;
 pub mod index;
 pub mod indexing;
 pub mod owners;
+pub mod qdrant;
 mod rpc;
 pub mod search;
+mod store;
 pub mod vectors;
+pub mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
+use cairn_chassis::sql;
+use cairn_proto::retrieval::v1::analytics_service_server::{self, AnalyticsServiceServer};
+use cairn_proto::retrieval::v1::index_service_server::{self, IndexServiceServer};
+use cairn_proto::retrieval::v1::related_service_server::{self, RelatedServiceServer};
 use cairn_proto::retrieval::v1::search_service_server::{self, SearchServiceServer};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
-use self::embed::{Embedder, StaticRows};
+use self::analytics::Analytics;
+pub use self::doctor::examine;
+use self::embed::Embedders;
 pub use self::error::Error;
-use self::index::{Engine, Index};
-use self::indexing::Indexer;
+use self::generations::{FolderShelf, Generations, Shelf};
 use self::owners::Owner;
+use self::qdrant::QdrantShelf;
 use self::search::Searcher;
+use self::search::rerank::Reranker;
 
 /// The full names of the gRPC services here.
-pub const SERVICE_NAMES: &[&str] = &[search_service_server::SERVICE_NAME];
+pub const SERVICE_NAMES: &[&str] = &[
+    search_service_server::SERVICE_NAME,
+    related_service_server::SERVICE_NAME,
+    index_service_server::SERVICE_NAME,
+    analytics_service_server::SERVICE_NAME,
+];
 
 /// What svc-retrieval is told at its opening.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The folder of the index; made when it is not there, wiped when it cannot be read.
     pub index_folder: PathBuf,
+    /// Where Qdrant is, when it keeps the index instead of the folder.
+    pub qdrant: Option<qdrant::Config>,
+    /// What turns texts into vectors.
+    pub embedding: embed::Config,
+    /// What reads the best chunks again before they are answered; nothing by default.
+    pub reranker: Option<Arc<dyn Reranker>>,
+    /// Where retrievals are counted.
+    pub storage: sql::Config,
 }
 
 /// The services that svc-retrieval calls.
@@ -54,51 +83,76 @@ pub struct Upstreams {
 pub struct Service {
     verifier: Verifier,
     searcher: Searcher,
-    indexer: Indexer,
+    generations: Generations,
+    analytics: Analytics,
 }
 
 impl Service {
     /// Opens the index; nothing is read from the feeds before [`Service::run`].
     ///
     /// # Errors
-    /// When the index folder cannot be used or the built-in embedder cannot be read.
+    /// When the storage cannot be opened, the index folder cannot be used, or the configured embedder can never be.
     pub async fn open(config: Config, ambient: Ambient, upstreams: Upstreams) -> Result<Self, Error> {
-        let opened = tokio::task::spawn_blocking(move || open_engines(&config));
-        let Engines { index, embedder } = opened.await??;
+        let analytics = Analytics::open(&config.storage, &ambient).await?;
         let owners = vec![Owner::new("content", upstreams.content.clone(), upstreams.identity)];
-        let indexer = Indexer::new(Arc::clone(&index), Arc::clone(&embedder), owners);
-        let searcher = Searcher::new(index, embedder, indexer.clone(), upstreams.content);
-        Ok(Self { verifier: ambient.verifier, searcher, indexer })
+        let reranker = config.reranker.clone();
+        let clock = Arc::clone(&ambient.clock);
+        let opened = tokio::task::spawn_blocking(move || open_generations(&config, owners, clock));
+        let generations = opened.await??;
+        let searcher = Searcher::new(generations.clone(), upstreams.content, ambient.clock, reranker);
+        Ok(Self { verifier: ambient.verifier, searcher, generations, analytics })
     }
 
     /// Its gRPC services.
     pub fn routes(&self) -> Routes {
         let server = SearchServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
         Routes::new(server)
+            .add_service(RelatedServiceServer::new(self.clone()))
+            .add_service(IndexServiceServer::new(self.clone()))
+            .add_service(AnalyticsServiceServer::new(self.clone()))
     }
 
-    /// Follows the feeds until the shutdown.
+    /// Whether searches can be answered now: false while the engine that keeps the index elsewhere does not answer.
+    pub fn is_ready(&self) -> bool {
+        self.generations.current().engine.answers()
+    }
+
+    /// Follows the feeds, embeds and counts, until the shutdown.
     pub async fn run(&self, shutdown: CancellationToken) {
-        self.indexer.run(shutdown).await;
+        tokio::join!(self.generations.run(shutdown.clone()), Box::pin(self.analytics.run(shutdown)));
+    }
+
+    /// Counts what is not counted yet and closes the storage, when nothing is served any more.
+    pub async fn close(&self) {
+        self.analytics.close().await;
     }
 
     fn verifier(&self) -> &Verifier {
         &self.verifier
     }
 
+    fn generations(&self) -> &Generations {
+        &self.generations
+    }
+
     fn searcher(&self) -> &Searcher {
         &self.searcher
     }
+
+    fn analytics(&self) -> &Analytics {
+        &self.analytics
+    }
 }
 
-/// What finds, and what turns text into vectors for it.
-struct Engines {
-    index: Arc<dyn Engine>,
-    embedder: Arc<dyn Embedder>,
-}
-
-fn open_engines(config: &Config) -> Result<Engines, Error> {
-    let embedder: Arc<dyn Embedder> = Arc::new(StaticRows::open()?);
-    let index = Index::open(&config.index_folder, embedder.name(), embedder.dimensions())?;
-    Ok(Engines { index: Arc::new(index), embedder })
+fn open_generations(
+    config: &Config,
+    owners: Vec<Owner>,
+    clock: Arc<dyn Clock>,
+) -> Result<Generations, Error> {
+    let embedders = Embedders::open(config.embedding.clone(), Arc::clone(&clock))?;
+    let shelf: Arc<dyn Shelf> = match &config.qdrant {
+        Some(qdrant) => Arc::new(QdrantShelf::open(qdrant, clock, Handle::current())?),
+        None => Arc::new(FolderShelf::open(&config.index_folder)?),
+    };
+    Generations::open(shelf, embedders, owners)
 }

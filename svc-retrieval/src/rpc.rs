@@ -1,3 +1,6 @@
 //! The gRPC face: decode, authorize, call, encode.
 
+mod analytics;
+mod index;
+mod related;
 mod search;

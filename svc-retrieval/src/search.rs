@@ -1,10 +1,20 @@
 //! Turns a request into ranked, cited evidence (spec 2.6, 4.4).
 
 mod answer;
-mod confirm;
+pub(crate) mod citation;
+pub(crate) mod confirm;
+mod evidence;
 pub mod fusion;
+mod live;
+mod page;
+mod plan;
+mod pool;
 mod rank;
+mod related;
 mod request;
+pub mod rerank;
+mod similar;
+pub mod tuning;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,38 +22,57 @@ use std::time::Duration;
 
 use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{Identity, Scope};
 use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::ids::WorkspaceId;
-use cairn_proto::retrieval::v1::{CoverageNote, SearchContextResponse};
+use cairn_proto::retrieval::v1::{self as proto, CoverageNote, SearchContextResponse, Trace};
 use uuid::Uuid;
 
+use self::evidence::Evidence;
+pub(crate) use self::live::LiveDocument;
+use self::page::Page;
+use self::plan::Plan;
+use self::pool::{Pool, Site};
+use self::rank::Ranking;
+pub use self::related::RelatedRequest;
+use self::request::After;
 pub use self::request::{Mode, SearchRequest, Strategy, Subquery, SubqueryKind};
+use self::rerank::Reranker;
+use self::tuning::{MAX_RERANKED_BYTES, RERANKED_CHUNKS};
 
-use crate::embed::Embedder;
 use crate::error::Error;
-use crate::index::Engine;
-use crate::indexing::Indexer;
+use crate::generations::{Generation, Generations};
+use crate::index::ParsedQuery;
+
+/// An answer, and what it took.
+#[derive(Debug)]
+pub struct Searched {
+    /// What the caller gets.
+    pub response: SearchContextResponse,
+    /// Whether what the embedder would have been asked was remembered.
+    pub is_cached: bool,
+}
 
 /// Answers searches; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Searcher {
-    index: Arc<dyn Engine>,
-    embedder: Arc<dyn Embedder>,
-    indexer: Indexer,
+    generations: Generations,
     content: ServiceChannel,
+    clock: Arc<dyn Clock>,
+    reranker: Option<Arc<dyn Reranker>>,
 }
 
 impl Searcher {
-    /// A searcher over the index that the indexer keeps; `content` resolves folder scopes.
+    /// A searcher over the current generation; `content` resolves folder scopes.
     pub fn new(
-        index: Arc<dyn Engine>,
-        embedder: Arc<dyn Embedder>,
-        indexer: Indexer,
+        generations: Generations,
         content: ServiceChannel,
+        clock: Arc<dyn Clock>,
+        reranker: Option<Arc<dyn Reranker>>,
     ) -> Self {
-        Self { index, embedder, indexer, content }
+        Self { generations, content, clock, reranker }
     }
 
     /// Ranked evidence of the identity's workspace, confirmed by its owners for the identity's scope.
@@ -55,49 +84,53 @@ impl Searcher {
         identity: &Identity,
         call: &Call,
         request: SearchRequest,
-    ) -> Result<SearchContextResponse, Error> {
+    ) -> Result<Searched, Error> {
         let workspace = identity.workspace_id()?;
-        let mut coverage = self.catch_up(workspace, &request).await;
-        if !request.source_ids.is_empty() {
-            coverage.extend(request.source_ids.iter().map(|id| answer::source_not_connected(id)));
-            return Ok(answer::response(Vec::new(), coverage, request.mode));
+        // One search sees one generation, whatever becomes current meanwhile.
+        let generation = self.generations.current();
+        let mut coverage = catch_up(&generation, workspace, &request.after, request.max_wait).await;
+        // Who connects sources is svc-ingest, and no source is connected yet.
+        let plan = Plan::new(request.mode, &request.source_ids, &[], identity.scope != Scope::All);
+        coverage.extend(plan.catalogs.iter().chain(&plan.live).map(|source| answer::not_consulted(*source)));
+        coverage.extend(plan.notes.iter().cloned());
+        if !plan.searches_the_index() {
+            let response = answer::response(Vec::new(), coverage, request.mode);
+            return Ok(Searched { response, is_cached: false });
         }
-        let containers = self.scope(identity, call).await?;
+        let containers = match plan.retained {
+            Some(sources) => Some(sources.into_iter().collect()),
+            None => self.scope(identity, call).await?,
+        };
         let request = Arc::new(request);
-        let ranking = self.rank(workspace, containers, Arc::clone(&request)).await?;
-        let (results, notes) = self.confirmed_results(workspace, call, &request, ranking).await?;
+        let Ranked { ranking, note, is_cached } =
+            ranked(&generation, workspace, containers, &request).await?;
+        coverage.extend(note);
+        let site = Site { generation: &generation, workspace, call, now: self.clock.now() };
+        let (results, notes) = self.results(site, &request, &ranking).await?;
         coverage.extend(notes);
-        Ok(answer::response(results, coverage, request.mode))
+        Ok(Searched { response: answer::response(results, coverage, request.mode), is_cached })
     }
 
-    /// Waits for the writes that the caller must see; says so when it could not, or when the index is known to lag.
-    async fn catch_up(&self, workspace: WorkspaceId, request: &SearchRequest) -> Vec<CoverageNote> {
-        let reached = tokio::time::timeout(request.max_wait, self.reach_all(workspace, request)).await;
-        match reached {
-            Ok(true) => {}
-            Ok(false) | Err(_) => return vec![answer::index_behind_write()],
+    /// The best confirmed results, and notes for what is missing among them.
+    async fn results(
+        &self,
+        site: Site<'_>,
+        request: &SearchRequest,
+        ranking: &Ranking,
+    ) -> Result<(Vec<proto::Result>, Vec<CoverageNote>), Error> {
+        let mut pool = Pool::new(&ranking.hits);
+        let mut notes = Vec::new();
+        if let Some(reranker) = &self.reranker {
+            pool.fill(site, request.limit.max(RERANKED_CHUNKS)).await?;
+            notes.extend(rerank(reranker.as_ref(), request, &mut pool).await);
         }
-        match self.indexer.lag(workspace) {
-            0 => Vec::new(),
-            lag => vec![answer::index_lags(lag)],
-        }
-    }
-
-    async fn reach_all(&self, workspace: WorkspaceId, request: &SearchRequest) -> bool {
-        for after in &request.after {
-            let Some(owner) = self.indexer.owner(&after.feed) else {
-                return false;
-            };
-            match self.indexer.reach(owner, workspace, after.position).await {
-                Ok(true) => {}
-                Ok(false) => return false,
-                Err(error) => {
-                    tracing::warn!(%workspace, %error, "the index cannot reach a write that a search waits for");
-                    return false;
-                }
-            }
-        }
-        true
+        pool.settle(site, request).await?;
+        let page = Page::of(pool.evidence(), request);
+        let explained = |best: &Evidence| request.explain.then(|| explain(ranking, best));
+        let results =
+            page.passages.iter().map(|passage| answer::result(passage, explained(passage.best))).collect();
+        notes.extend(answer::left_out(page.over_budget, pool.outdated()));
+        Ok((results, notes))
     }
 
     /// The folders that the identity may see; `None` for all.
@@ -113,21 +146,112 @@ impl Searcher {
         }
         Ok(Some(scope.folder_ids.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect()))
     }
+}
 
-    async fn rank(
-        &self,
-        workspace: WorkspaceId,
-        containers: Option<HashSet<Uuid>>,
-        request: Arc<SearchRequest>,
-    ) -> Result<rank::Ranking, Error> {
-        let index = Arc::clone(&self.index);
-        let embedder = Arc::clone(&self.embedder);
-        let runtime = tokio::runtime::Handle::current();
-        let ranked = tokio::task::spawn_blocking(move || {
-            let vectors = runtime.block_on(rank::embed_queries(&request, embedder.as_ref()))?;
-            rank::rank(index.as_ref(), workspace, containers.as_ref(), &request, &vectors)
-        });
-        ranked.await?
+/// How the score of a result's best chunk came about.
+fn explain(ranking: &Ranking, evidence: &Evidence) -> Trace {
+    Trace {
+        bonuses: evidence.age,
+        rerank: evidence.rerank,
+        r#final: evidence.score(),
+        ..ranking.trace(&evidence.hit)
+    }
+}
+
+/// Lets the reranker read what was gathered; says so when it did not.
+async fn rerank(
+    reranker: &dyn Reranker,
+    request: &SearchRequest,
+    pool: &mut Pool<'_>,
+) -> Option<CoverageNote> {
+    let query = ParsedQuery::parse(&request.query);
+    let texts: Vec<&str> = pool.evidence().iter().map(|evidence| beginning(evidence.lines())).collect();
+    match reranker.rerank(query.text(), &texts).await {
+        Ok(relevance) => {
+            pool.rerank(&relevance);
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, "an answer is not reranked");
+            Some(answer::not_reranked())
+        }
+    }
+}
+
+/// As much of a text as a reranker reads.
+fn beginning(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_RERANKED_BYTES)).unwrap_or(text)
+}
+
+/// Waits for the writes that the caller must see; says so when it could not, or when the index is known to lag.
+async fn catch_up(
+    generation: &Generation,
+    workspace: WorkspaceId,
+    after: &[After],
+    max_wait: Duration,
+) -> Vec<CoverageNote> {
+    let reached = tokio::time::timeout(max_wait, reach_all(generation, workspace, after)).await;
+    match reached {
+        Ok(true) => {}
+        Ok(false) | Err(_) => return vec![answer::index_behind_write()],
+    }
+    match generation.indexer.lag(workspace) {
+        0 => Vec::new(),
+        lag => vec![answer::index_lags(lag)],
+    }
+}
+
+async fn reach_all(generation: &Generation, workspace: WorkspaceId, writes: &[After]) -> bool {
+    for after in writes {
+        let Some(owner) = generation.indexer.owner(&after.feed) else {
+            return false;
+        };
+        match generation.indexer.reach(owner, workspace, after.position).await {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(error) => {
+                tracing::warn!(%workspace, %error, "the index cannot reach a write that a search waits for");
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// What was found, before its owners confirm it.
+struct Ranked {
+    ranking: Ranking,
+    note: Option<CoverageNote>,
+    is_cached: bool,
+}
+
+/// Ranks by words and meaning; by words alone, with a note, when the embedder fails: words are an answer, too.
+async fn ranked(
+    generation: &Arc<Generation>,
+    workspace: WorkspaceId,
+    containers: Option<HashSet<Uuid>>,
+    request: &Arc<SearchRequest>,
+) -> Result<Ranked, Error> {
+    let (vectors, note) = match rank::embed_queries(request, &generation.queries).await {
+        Ok(vectors) if vectors.are_needed() => (vectors, not_embedded(generation, workspace)),
+        Ok(vectors) => (vectors, None),
+        Err(error) => {
+            tracing::debug!(%workspace, %error, "a search is answered by words only");
+            (rank::QueryVectors::default(), Some(answer::words_only(&error)))
+        }
+    };
+    let is_cached = vectors.are_remembered;
+    let (generation, request) = (Arc::clone(generation), Arc::clone(request));
+    let ranking = tokio::task::spawn_blocking(move || {
+        rank::rank(&generation, workspace, containers.as_ref(), &request, &vectors)
+    });
+    Ok(Ranked { ranking: ranking.await??, note, is_cached })
+}
+
+fn not_embedded(generation: &Generation, workspace: WorkspaceId) -> Option<CoverageNote> {
+    match generation.indexer.not_embedded(workspace) {
+        0 => None,
+        count => Some(answer::not_embedded(count)),
     }
 }
 

@@ -3,6 +3,7 @@
 mod embedded;
 mod kernel;
 mod rows;
+mod signs;
 
 #[cfg(test)]
 pub(crate) mod contract;
@@ -30,6 +31,9 @@ pub enum Error {
     /// The stored vectors of a workspace could not be read.
     #[error("cannot load the vectors of a workspace")]
     Load(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// An engine in another process failed.
+    #[error(transparent)]
+    Remote(#[from] crate::qdrant::Error),
 }
 
 /// All vectors of one document; no rows remove it.
@@ -71,6 +75,10 @@ pub trait VectorIndex: Send + Sync + fmt::Debug {
 
     /// The exact cosine of each given chunk, in the given order; 0 for a chunk without a vector.
     fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, Error>;
+
+    /// The vectors of a document's chunks with their places, in the order of the places; chunks without a vector are left
+    /// out. What is near a document is found with them.
+    fn vectors(&self, workspace: Uuid, document: Uuid) -> Result<Vec<(u32, UnitVector)>, Error>;
 }
 
 #[cfg(test)]

@@ -13,10 +13,12 @@
 #[macro_use]
 mod support;
 
+mod analytics;
 mod assets;
 mod databases;
 mod doctor;
 mod durability;
+mod embedders;
 mod errors;
 mod eval;
 mod feedback;
@@ -41,9 +43,14 @@ mod oauth_refusals;
 mod oidc;
 mod openapi;
 mod outage;
+mod overview;
+mod related;
 mod scope;
 mod search;
 mod search_freshness;
+mod search_input;
+mod search_results;
+mod search_words;
 mod secrets;
 mod session;
 mod startup;

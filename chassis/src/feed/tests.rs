@@ -143,8 +143,7 @@ async fn a_watcher_gets_every_head_then_each_move() {
 
         let mut watch = Box::pin(feed.watch());
         let mut heads = HashMap::new();
-        for _ in 0..2 {
-            let head = watch.next().await.unwrap().unwrap();
+        while let Told::Head(head) = watch.next().await.unwrap().unwrap() {
             heads.insert(head.workspace, head.position);
         }
         assert_eq!(heads, HashMap::from([(workspace(1), 1), (workspace(2), 2)]), "{}", test.engine);
@@ -152,10 +151,10 @@ async fn a_watcher_gets_every_head_then_each_move() {
         let mover = if feed.db.is_shared() { &other } else { &feed };
         write(mover, workspace(3), &[Entry::upsert(ITEM_KIND, "d")]).await;
         write(&feed, workspace(1), &[Entry::upsert(ITEM_KIND, "e")]).await;
-        let wanted =
-            [Head { workspace: workspace(3), position: 1 }, Head { workspace: workspace(1), position: 2 }];
+        let wanted = [(3, 1), (1, 2)]
+            .map(|(number, position)| Told::Head(Head { workspace: workspace(number), position }));
         let mut seen = Vec::new();
-        while !wanted.iter().all(|head| seen.contains(head)) {
+        while !wanted.iter().all(|told| seen.contains(told)) {
             let next = tokio::time::timeout(Duration::from_secs(5), watch.next()).await;
             seen.push(next.expect("a moved head was not told").unwrap().unwrap());
         }
@@ -172,14 +171,15 @@ async fn a_slow_watcher_is_told_anew() {
     let feed = open(&test).await;
     write(&feed, workspace(5), &[Entry::upsert(ITEM_KIND, "a")]).await;
     let mut watch = Box::pin(feed.watch());
-    assert_eq!(watch.next().await.unwrap().unwrap(), Head { workspace: workspace(5), position: 1 });
+    let first = Told::Head(Head { workspace: workspace(5), position: 1 });
+    assert_eq!(watch.next().await.unwrap().unwrap(), first);
     write(&feed, workspace(6), &[Entry::upsert(ITEM_KIND, "b")]).await;
     // So many notices that the one of workspace 6 is dropped unheard.
     for number in 0..(NOTICES_KEPT as u128 + 10) {
         let _ = feed.notices.send(Head { workspace: workspace(1_000 + number), position: 1 });
     }
-    let wanted = Head { workspace: workspace(6), position: 1 };
-    let told = watch.filter(|head| std::future::ready(*head.as_ref().unwrap() == wanted));
+    let wanted = Told::Head(Head { workspace: workspace(6), position: 1 });
+    let told = watch.filter(|told| std::future::ready(*told.as_ref().unwrap() == wanted));
     let told = tokio::time::timeout(Duration::from_secs(5), Box::pin(told).next()).await;
     assert!(told.is_ok_and(|head| head.is_some()), "the dropped notice was never made up for");
 }

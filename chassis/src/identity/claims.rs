@@ -9,7 +9,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Identity, Permission, Principal, PrincipalKind, PublicKey, Scope};
+use super::{Identity, Permission, Principal, PrincipalKind, PublicKey, Role, Scope};
 use crate::clock::Timestamp;
 
 /// The `iss` of every identity.
@@ -29,6 +29,8 @@ pub(super) struct Claims {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     workspace: Option<WorkspaceId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
     permissions: Vec<String>,
     /// Absent: the whole workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,6 +54,7 @@ impl Claims {
             kind: identity.principal.kind.as_str().to_owned(),
             name: identity.principal.name.clone(),
             workspace: identity.workspace,
+            role: identity.role.map(|role| role.as_str().to_owned()),
             permissions: identity
                 .permissions
                 .iter()
@@ -62,15 +65,17 @@ impl Claims {
         }
     }
 
-    /// `None` when the claims name a kind or a permission that this version does not know.
+    /// `None` when the claims name a kind, a role or a permission that this version does not know.
     pub(super) fn into_identity(self) -> Option<Identity> {
         let kinds = [PrincipalKind::Token, PrincipalKind::Grant, PrincipalKind::User, PrincipalKind::Service];
         let kind = kinds.into_iter().find(|kind| kind.as_str() == self.kind)?;
         let permissions =
             self.permissions.iter().map(|name| name.parse::<Permission>().ok()).collect::<Option<_>>()?;
+        let role = self.role.map(|name| name.parse::<Role>()).transpose().ok()?;
         Some(Identity {
             principal: Principal { kind, id: self.sub, name: self.name },
             workspace: self.workspace,
+            role,
             permissions,
             scope: self.folders.map_or(Scope::All, |folders| Scope::Folders(folders.into())),
             plan: self.plan,

@@ -34,6 +34,9 @@ async fn server() -> (u16, Arc<AtomicUsize>) {
         )
         .route("/silent", get(async || std::future::pending::<()>().await))
         .route("/moved", get(async || (StatusCode::FOUND, [("location", "/json")])))
+        .route("/away", get(async || (StatusCode::FOUND, [("location", "http://127.0.0.2:1/json")])))
+        .route("/around", get(async || (StatusCode::FOUND, [("location", "/around")])))
+        .route("/nowhere", get(async || StatusCode::FOUND))
         .layer(axum::middleware::map_request(move |request: axum::extract::Request| {
             counted.fetch_add(1, Ordering::SeqCst);
             std::future::ready(request)
@@ -127,4 +130,48 @@ async fn a_host_that_is_down_says_nothing_about_itself() {
     let refused = loopback().get(&format!("http://127.0.0.1:{port}/"), JSON, LIMITS).await.unwrap_err();
     assert_eq!(refused, Refused::Unreachable);
     assert!(!refused.to_string().contains("127.0.0.1"));
+}
+
+async fn downloaded(guard: &Guard, address: &str) -> Result<String, DownloadError> {
+    let mut kept = Vec::new();
+    let keep = |part: &[u8], _whole| {
+        kept.extend_from_slice(part);
+        Ok(())
+    };
+    guard.download(address, LIMITS, keep).await?;
+    Ok(String::from_utf8(kept).unwrap())
+}
+
+#[tokio::test]
+async fn a_download_follows_redirects_and_checks_each_address() {
+    let (port, asked) = server().await;
+    let at = |path: &str| format!("http://127.0.0.1:{port}/{path}");
+    assert_eq!(downloaded(&loopback(), &at("json")).await.unwrap(), "{}");
+    assert_eq!(downloaded(&loopback(), &at("moved")).await.unwrap(), "{}");
+    for (path, expected) in [
+        ("away", Refused::NotPublic),
+        ("around", Refused::Status(508)),
+        ("nowhere", Refused::Status(302)),
+        ("missing", Refused::Status(404)),
+        ("large", Refused::TooLarge(LIMITS.bytes)),
+        ("endless", Refused::TooLarge(LIMITS.bytes)),
+    ] {
+        let refused = downloaded(&loopback(), &at(path)).await.unwrap_err();
+        assert!(
+            matches!(&refused, DownloadError::Refused(reason) if *reason == expected),
+            "{path}: {refused}"
+        );
+    }
+    let before = asked.load(Ordering::SeqCst);
+    assert!(downloaded(&Guard::new(&[]).unwrap(), &at("json")).await.is_err());
+    assert_eq!(asked.load(Ordering::SeqCst), before, "a private address was asked");
+}
+
+#[tokio::test]
+async fn a_download_that_cannot_be_kept_says_so() {
+    let (port, _) = server().await;
+    let address = format!("http://127.0.0.1:{port}/json");
+    let full = |_: &[u8], _| Err(std::io::Error::from(std::io::ErrorKind::StorageFull));
+    let refused = loopback().download(&address, LIMITS, full).await.unwrap_err();
+    assert!(matches!(refused, DownloadError::Keep(_)), "{refused}");
 }

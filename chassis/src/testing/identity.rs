@@ -11,8 +11,8 @@ use crate::call::Call;
 use crate::clock::{Clock, SystemClock};
 use crate::entropy::OsEntropy;
 use crate::identity::{
-    Identity, Permission, PermissionSet, Principal, PrincipalKind, Scope, Signer, SignerError, StaticKeys,
-    Verifier,
+    Identity, Permission, PermissionSet, Principal, PrincipalKind, Role, Scope, Signer, SignerError,
+    StaticKeys, Verifier,
 };
 
 /// Mints identities that its own ambient accepts.
@@ -51,10 +51,22 @@ impl Issuer {
         Identity {
             principal: Principal { kind: PrincipalKind::Token, id: "test-token".into(), name: "test".into() },
             workspace: Some(workspace),
+            role: None,
             permissions: permissions.iter().copied().collect(),
             scope,
             plan: Some("selfhosted".into()),
             expires_at: self.clock.now().plus(Duration::from_secs(300)),
+        }
+    }
+
+    /// An identity of a person with a web session, in that workspace and role.
+    pub fn member(&self, workspace: WorkspaceId, role: Role) -> Identity {
+        let id = uuid::Uuid::from_u128(0x70).hyphenated().to_string();
+        Identity {
+            principal: Principal { kind: PrincipalKind::User, id, name: "person".into() },
+            role: Some(role),
+            permissions: role.permissions(),
+            ..self.token(workspace, &[], Scope::All)
         }
     }
 
@@ -63,6 +75,7 @@ impl Issuer {
         Identity {
             principal: Principal { kind: PrincipalKind::Service, id: name.into(), name: name.into() },
             workspace: None,
+            role: None,
             permissions: PermissionSet::all(),
             scope: Scope::All,
             plan: None,

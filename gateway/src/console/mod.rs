@@ -1,6 +1,7 @@
 //! The console's JSON API: for signed-in people, by session cookie (contract, "Console API").
 
 mod account;
+mod analytics;
 mod assets;
 mod grants;
 mod invitations;
@@ -48,6 +49,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .route("/api/workspaces/{id}/trash/{kind}/{itemId}", axum::routing::delete(trash::remove))
         .route("/api/workspaces/{id}/trash/{kind}/{itemId}/restore", axum::routing::post(trash::restore))
         .route("/api/assets/{id}/content", get(assets::content))
+        .route("/api/analytics/retrieval", get(analytics::retrieval))
         .route_layer(middleware::from_fn_with_state(app.clone(), guard))
 }
 

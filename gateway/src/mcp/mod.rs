@@ -5,6 +5,7 @@
 //! with the HTTP request (401, 403, 405, 410, 413) gets the common error body; everything after it gets a JSON-RPC
 //! answer.
 
+mod connections;
 mod envelope;
 mod era;
 mod limits;
@@ -19,6 +20,7 @@ use axum::routing::{any, post};
 use http::HeaderMap;
 use serde_json::Value;
 
+pub(crate) use self::connections::Connections;
 use self::envelope::Message;
 use self::era::Era;
 use self::reply::{Failure, Reply};
@@ -59,6 +61,7 @@ async fn receive(State(app): State<App>, request: Request) -> Result<Response, E
         return Ok(limits::refuse(refusal, asked));
     }
     let call = auth::call_of(&parts).with_identity(&passport.signed);
+    connections::note(&app, passport.identity.workspace, &call);
     let step_up = oauth::step_up(&passport.identity, &app, &parts.headers);
     Ok(serve(&Context { app, call, step_up }, &parts.headers, read?).await.into_response())
 }

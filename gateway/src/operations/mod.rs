@@ -6,7 +6,9 @@ pub(crate) mod file_versions;
 pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod memories;
+pub(crate) mod overview;
 pub(crate) mod records;
+pub(crate) mod related;
 pub(crate) mod search;
 pub(crate) mod workspace;
 

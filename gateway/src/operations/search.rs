@@ -34,13 +34,14 @@ pub(crate) struct SearchContext {
     /// live sources.
     #[schema(default = "balanced")]
     mode: Option<Mode>,
-    /// Only results of these connected sources.
+    /// Only results of these connected sources. What is not connected is named in `coverage`.
     #[schema(max_items = 100)]
     source_ids: Option<Vec<String>>,
     /// How many results at most: 1 to 50, 10 when left out.
     #[schema(minimum = 1, maximum = 50, default = 10)]
     limit: Option<u32>,
     /// Drops results that score below it (scores are 0 to 1).
+    #[schema(minimum = 0, maximum = 1)]
     min_score: Option<f64>,
     /// About how many tokens of content to return at most.
     #[schema(minimum = 1)]

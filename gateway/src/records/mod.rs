@@ -1,5 +1,6 @@
 //! The JSON of the contract's records, and how each is read from its protobuf message.
 
+mod analytics;
 mod database;
 mod file;
 mod file_version;
@@ -7,13 +8,16 @@ mod folder;
 mod grant;
 mod member;
 mod memory;
+mod overview;
 mod record;
+mod related;
 mod search;
 mod trash;
 mod workspace;
 
 use cairn_chassis::clock::Timestamp;
 
+pub(crate) use self::analytics::RetrievalAnalytics;
 pub(crate) use self::database::{Database, Property, PropertyType, View};
 pub(crate) use self::file::{File, FileType};
 pub(crate) use self::file_version::FileVersion;
@@ -21,8 +25,10 @@ pub(crate) use self::folder::Folder;
 pub(crate) use self::grant::Grant;
 pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, WorkspaceMember};
 pub(crate) use self::memory::{Member, MemberKind, Memory, ResolvedMemory, SortOrder};
+pub(crate) use self::overview::WorkspaceOverview;
 pub(crate) use self::record::{Backlink, Record, RecordPage, RecordVersion};
-pub(crate) use self::search::{Mode, SearchAnswer, SearchResult, Strategy, SubqueryType};
+pub(crate) use self::related::{RelatedFile, RelatedFiles};
+pub(crate) use self::search::{CoverageNote, Mode, SearchAnswer, SearchResult, Strategy, SubqueryType};
 pub(crate) use self::trash::{RestoredItem, TrashItem, TrashKind};
 pub(crate) use self::workspace::{Permission, Role, ScopeType, Session, Token, TokenWorkspace, Workspace};
 

@@ -111,6 +111,13 @@ pub(crate) struct SearchResult {
     #[schema(format = DateTime)]
     updated_at: Option<String>,
     chunk: Chunk,
+    /// Where the same or nearly the same text stands, too, the best first: such results are collapsed into this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub(crate) also_in: Vec<Citation>,
+    /// How many results were collapsed into this one, when there are any; `alsoIn` names the first ten.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) collapsed: Option<u32>,
     /// How the score came about; only with `explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<Trace>,
@@ -174,7 +181,8 @@ pub(crate) enum SyncMode {
     Live,
 }
 
-/// The piece of the document.
+/// The piece of the document. Neighbouring pieces that were found are one result: it has the lines of all, and names
+/// the best of them.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Chunk {
     location: Location,
@@ -191,12 +199,15 @@ pub(crate) struct Location {
     heading_path: Vec<String>,
 }
 
-/// How a score came about: the contributions and bonuses add up to `final`.
+/// How a score came about: the contributions, the bonuses and the reranker's part add up to `final`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Trace {
     subqueries: Vec<SubqueryTrace>,
+    /// The sum of contributions that come from ranks; 0 without sub-queries.
     rrf: f64,
+    /// What the document's age takes: 0 for one of now, a little less for older ones.
     bonuses: f64,
+    /// What the reranker adds or takes; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     rerank: Option<f64>,
     r#final: f64,
@@ -260,6 +271,8 @@ impl SearchResult {
                 },
                 index: result.chunk_index,
             },
+            also_in: result.also_in.into_iter().map(|copy| Citation::of_lines(copy, links)).collect(),
+            collapsed: Some(result.collapsed).filter(|collapsed| *collapsed > 0),
             trace: result.trace.map(Trace::from),
             citation: Citation::read(cited, kind, links),
         }
@@ -299,6 +312,12 @@ impl Citation {
             sync_mode: SyncMode::Indexed,
             updated_at: optional_time(file.updated_at.as_ref()),
         }
+    }
+
+    /// Of some lines of a document.
+    pub(super) fn of_lines(cited: proto::Citation, links: &Links) -> Self {
+        let kind = Kind::from(cited.kind());
+        Self::read(cited, kind, links)
     }
 
     fn read(cited: proto::Citation, kind: Kind, links: &Links) -> Self {

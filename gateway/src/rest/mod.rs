@@ -9,6 +9,7 @@ mod files;
 mod folders;
 mod memories;
 pub(crate) mod paging;
+mod related;
 mod search;
 mod workspace;
 
@@ -60,6 +61,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(database_records::backlinks))
         .routes(routes!(feedback::submit))
         .routes(routes!(search::search_context))
+        .routes(routes!(related::list))
         .routes(routes!(workspace::get))
 }
 

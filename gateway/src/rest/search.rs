@@ -2,6 +2,7 @@
 
 use axum::Json as JsonBody;
 use axum::response::IntoResponse as _;
+use cairn_chassis::status::Problem;
 use http::HeaderMap;
 
 use super::{Answer, text_of};
@@ -31,7 +32,12 @@ pub(super) async fn search_context(
     headers: HeaderMap,
     Json(input): Json<SearchContext>,
 ) -> Answer {
-    let change = text_of(&headers, change::HEADER.as_str());
-    let freshness = Freshness::read(change, text_of(&headers, WAIT), ("X-Cairn-Change", "X-Cairn-Wait-Ms"))?;
+    let freshness = freshness(&headers)?;
     Ok(JsonBody(search::search(&context, input, freshness).await?).into_response())
+}
+
+/// Which write an answer must have seen.
+pub(super) fn freshness(headers: &HeaderMap) -> Result<Freshness, Problem> {
+    let change = text_of(headers, change::HEADER.as_str());
+    Freshness::read(change, text_of(headers, WAIT), ("X-Cairn-Change", "X-Cairn-Wait-Ms"))
 }

@@ -11,7 +11,7 @@ use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
 
 use crate::error::Error;
 use crate::store;
-use crate::workspaces::{is_manager, require_member};
+use crate::workspaces::require_member;
 
 /// What a person allowed a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Grants {
         let role = require_member(&mut tx, user, workspace).await?.role;
         let mut grants = store::oauth_grants::list(&mut tx, workspace, self.ambient.clock.now()).await?;
         tx.commit().await?;
-        grants.retain(|grant| is_manager(role) || grant.user == user);
+        grants.retain(|grant| role.is_manager() || grant.user == user);
         Ok(grants)
     }
 
@@ -61,7 +61,7 @@ impl Grants {
         let mut tx = self.db.begin_write().await?;
         let role = require_member(&mut tx, user, workspace).await?.role;
         let owner = store::oauth_grants::find_user(&mut tx, workspace, id).await?;
-        if !owner.is_some_and(|owner| is_manager(role) || owner == user) {
+        if !owner.is_some_and(|owner| role.is_manager() || owner == user) {
             return Err(Error::NotFound("grant"));
         }
         store::oauth_grants::delete(&mut tx, workspace, id).await?;

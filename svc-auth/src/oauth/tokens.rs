@@ -278,6 +278,7 @@ impl Tokens {
                 name: token.client_name,
             },
             workspace: Some(token.workspace),
+            role: None,
             // May be empty, after a change of role: the caller is known then, and may do nothing.
             permissions: token.permissions.intersection(token.role.permissions()),
             scope: Scope::All,

@@ -77,6 +77,7 @@ fn encode((document, content): (Document, String)) -> proto::Document {
         r#ref: encode_ref(&document),
         folder_id: document.folders.last().map(ToString::to_string),
         title: document.title,
+        path: document.path,
         format: encode_format(document.format).into(),
         content,
         content_hash: document.content_hash,

@@ -140,6 +140,7 @@ async fn retrieval_follows_the_feed_and_confirms() {
         let mut heads = feed.watch_feed(watch).await.unwrap().into_inner();
         let head = heads.message().await.unwrap().unwrap();
         assert_eq!((head.workspace_id, head.position), (workspace_id.clone(), 1));
+        assert!(heads.message().await.unwrap().unwrap().every_head_told);
         let read = ReadFeedRequest { workspace_id: workspace_id.clone(), after: 0, limit: 0 };
         let page = feed
             .read_feed(served.issuer.request_as(&service, read.clone()).unwrap())

@@ -6,16 +6,19 @@ use std::time::Instant;
 use super::*;
 use crate::files::Draft;
 
-async fn fill(bench: &Bench, folder: FolderId, count: usize) {
-    let body = crate::bodies::Body::of("same".into()).await.unwrap();
-    let made = bench.file("first", Some(folder)).await;
-    let mut tx = bench.context.db.begin_write().await.unwrap();
-    store::bodies::put(&mut tx, bench.caller.workspace, &body).await.unwrap();
-    for number in 1..count {
-        let file = File { id: bench.context.ids.next(), name: format!("file {number}"), ..made.clone() };
-        store::files::insert(&mut tx, &file, &files::fold(&file.name)).await.unwrap();
+impl Bench {
+    /// Files in a folder; all but the first are unknown to the feed.
+    pub(super) async fn fill_folder(&self, folder: FolderId, count: usize) {
+        let body = crate::bodies::Body::of("same".into()).await.unwrap();
+        let made = self.file("first", Some(folder)).await;
+        let mut tx = self.context.db.begin_write().await.unwrap();
+        store::bodies::put(&mut tx, self.caller.workspace, &body).await.unwrap();
+        for number in 1..count {
+            let file = File { id: self.context.ids.next(), name: format!("file {number}"), ..made.clone() };
+            store::files::insert(&mut tx, &file, &files::fold(&file.name)).await.unwrap();
+        }
+        tx.commit().await.unwrap();
     }
-    tx.commit().await.unwrap();
 }
 
 #[tokio::test]
@@ -23,7 +26,7 @@ async fn a_folder_of_many_files_goes_whole() {
     const COUNT: usize = 2_500;
     for bench in benches().await {
         let folder = bench.folder("many", None).await;
-        fill(&bench, folder.id, COUNT).await;
+        bench.fill_folder(folder.id, COUNT).await;
         let page = bench.files.list(&bench.caller, None, first_page()).await.unwrap();
         assert_eq!((page.items.len(), page.total), (1_000, COUNT as u64));
         let position = bench.folders.delete(&bench.caller, &folder.id.to_string()).await.unwrap();
@@ -49,7 +52,7 @@ async fn measure() {
             parent = Some(bench.folder(&format!("level {level}"), parent).await.id);
         }
         let folder = bench.folder("many", parent).await;
-        fill(&bench, folder.id, 10_000).await;
+        bench.fill_folder(folder.id, 10_000).await;
         let content = "A line of an ordinary note.\n".repeat(150);
         let file = bench
             .files
@@ -85,6 +88,12 @@ async fn measure() {
         let began = Instant::now();
         bench.files.search(&bench.caller, "LE 77", None, 0).await.unwrap();
         report("name search in 10200", 1, began);
+        bench.overview(&bench.caller).await;
+        let began = Instant::now();
+        for _ in 0..20 {
+            bench.overview(&bench.caller).await;
+        }
+        report("overview of 10200 files", 20, began);
         let began = Instant::now();
         bench.folders.delete(&bench.caller, &folder.id.to_string()).await.unwrap();
         report("delete a folder of 10200 files", 1, began);

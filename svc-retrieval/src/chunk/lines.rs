@@ -82,6 +82,15 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// What stands between the text of a line and the next one, both counted from 1.
+    pub(super) fn between(&self, line: u32, next: u32) -> &'a str {
+        let at = |number: u32| {
+            usize::try_from(number).ok().and_then(|number| self.lines.get(number.checked_sub(1)?))
+        };
+        let (Some(line), Some(next)) = (at(line), at(next)) else { return "" };
+        self.content.get(line.end..next.start).unwrap_or_default()
+    }
+
     /// The range without the blank lines at its edges.
     pub(super) fn trim(&self, range: Range<usize>) -> Range<usize> {
         let mut lines = range.clone().filter(|&line| !self.is_blank(line));

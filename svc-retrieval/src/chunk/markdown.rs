@@ -1,5 +1,6 @@
 //! Marks of Markdown: its headings, as CommonMark sees them.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
@@ -17,6 +18,8 @@ pub(super) fn marks(lines: &mut Lines<'_>) -> Vec<Mark> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_HEADING_ATTRIBUTES;
     let mut marks: Vec<Mark> = Vec::new();
     let mut heading: Option<Mark> = None;
+    let mut lists: Vec<Range<usize>> = Vec::new();
+    let mut items: HashSet<usize> = HashSet::new();
     let mut depth: usize = 0;
     for (event, span) in Parser::new_ext(body, options).into_offset_iter() {
         let range = line_range(lines, offset, span);
@@ -32,6 +35,10 @@ pub(super) fn marks(lines: &mut Lines<'_>) -> Vec<Mark> {
                 });
             } else if matches!(tag, Tag::CodeBlock(_) | Tag::Table(_) | Tag::HtmlBlock) {
                 lines.glue(range);
+            } else if matches!(tag, Tag::List(_)) && lists.last().is_none_or(|last| last.end <= range.start) {
+                lists.push(range);
+            } else if matches!(tag, Tag::Item) {
+                items.insert(range.start);
             }
             depth += 1;
         } else if let Event::End(_) = event {
@@ -45,7 +52,17 @@ pub(super) fn marks(lines: &mut Lines<'_>) -> Vec<Mark> {
             read_label(event, label);
         }
     }
+    glue_items(lines, &lists, &items);
     marks
+}
+
+/// Forbids to part the lines of a list's item, as far as no blank line does.
+fn glue_items(lines: &mut Lines<'_>, lists: &[Range<usize>], items: &HashSet<usize>) {
+    for line in lists.iter().cloned().flat_map(|list| list.skip(1)) {
+        if !items.contains(&line) && !lines.is_blank(line) && !lines.is_blank(line - 1) {
+            lines.glue(line - 1..line + 1);
+        }
+    }
 }
 
 fn push(marks: &mut Vec<Mark>, mut mark: Mark) {
@@ -165,6 +182,17 @@ mod tests {
             assert_eq!(chunk.text.matches("```").count() % 2, 0, "{}", chunk.text);
             assert_eq!(chunk.text.contains("| cell"), chunk.text.contains("|---|"), "{}", chunk.text);
             assert_eq!(chunk.heading_path, ["T"]);
+        }
+    }
+
+    #[test]
+    fn a_long_list_is_cut_between_its_items() {
+        let item = format!("- item {}\n  {}\n  - inner {}\n", words(8), words(9), words(7));
+        let chunks = split(Format::Markdown, &format!("# T\n\n{}", item.repeat(40)));
+        assert!(chunks.len() >= 4, "{:?}", outline(&chunks));
+        for chunk in &chunks {
+            let first = chunk.text.lines().find(|line| !line.is_empty() && !line.starts_with('#')).unwrap();
+            assert!(first.trim_start().starts_with('-'), "{}", chunk.text);
         }
     }
 

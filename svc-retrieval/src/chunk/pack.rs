@@ -82,12 +82,15 @@ fn runs(range: Range<usize>, starts_run: impl Fn(usize) -> bool) -> Vec<Range<us
 fn push_chunk(lines: &Lines<'_>, range: Range<usize>, path: &[String], chunks: &mut Vec<Chunk>) {
     let range = lines.trim(range);
     let text = lines.text(range.clone());
-    for piece in pieces(text) {
+    let pieces = pieces(text);
+    let is_whole = pieces == [text];
+    for piece in pieces {
         chunks.push(Chunk {
             text: piece.to_owned(),
             heading_path: path.to_vec(),
             start_line: line_number(range.start + 1),
             end_line: line_number(range.end),
+            gap: is_whole.then(String::new),
         });
     }
 }

@@ -32,8 +32,14 @@ fn check(format: Format, content: &str) {
 
         if is_piece {
             assert!(start == end && body.contains(&chunk.text));
+            assert_eq!(chunk.gap, None);
         } else {
             assert_eq!(chunk.text, body, "{format:?}");
+        }
+        if let (Some(gap), Some(next)) = (&chunk.gap, chunks.get(index + 1).filter(|next| next.gap.is_some()))
+        {
+            let both = lines[start - 1..next.end_line as usize].concat();
+            assert!(both.starts_with(&format!("{}{gap}{}", chunk.text, next.text)), "{format:?}: {gap:?}");
         }
         covered[start - 1..end].fill(true);
     }
@@ -108,4 +114,44 @@ proptest! {
         let content = lines.iter().map(|line| line.repeat(times)).collect::<Vec<_>>().join("\n");
         FORMATS.iter().for_each(|format| check(*format, &content));
     }
+
+    #[test]
+    fn fences_tables_and_items_stay_whole(blocks in prop::collection::vec(block(), 1..30)) {
+        let content: String = blocks.iter().map(|block| format!("{block}\n\n")).collect();
+        check(Format::Markdown, &content);
+        let chunks = split(Format::Markdown, &content);
+        for block in &blocks {
+            let whole = chunks.iter().filter(|chunk| chunk.text.contains(block.as_str())).count();
+            prop_assert!(whole >= 1, "{block:?} is in no chunk");
+        }
+    }
+
+    #[test]
+    fn chunks_and_what_is_between_them_are_the_document(paragraphs in prop::collection::vec("[a-z]{1,9}( [a-z#*-]{1,9}){0,90}", 1..30)) {
+        let content = paragraphs.join("\n\n");
+        for format in [Format::Markdown, Format::Text] {
+            let chunks = split(format, &content);
+            let again: String = chunks
+                .iter()
+                .map(|chunk| format!("{}{}", chunk.text, chunk.gap.as_deref().unwrap_or_default()))
+                .collect();
+            prop_assert_eq!(again, format!("{content}\n"));
+        }
+    }
+}
+
+/// A block of Markdown that is never cut: all are shorter than the longest block.
+fn block() -> impl Strategy<Value = String> {
+    let code = prop::collection::vec("[a-z(){}=# ]{0,30}", 0..40);
+    let rows = prop::collection::vec("[a-z ]{1,20}", 1..40);
+    prop_oneof![
+        2 => "[a-z]{1,9}( [a-z]{1,9}){0,60}",
+        1 => "#{1,4} [a-z]{1,9}",
+        2 => code.prop_map(|lines| format!("```rust\n{}\n```", lines.join("\n"))),
+        1 => rows.clone().prop_map(|rows| {
+            let rows: Vec<String> = rows.iter().map(|row| format!("| {row} | x |")).collect();
+            format!("| head | x |\n|---|---|\n{}", rows.join("\n"))
+        }),
+        1 => rows.prop_map(|rows| rows.iter().map(|row| format!("- {row}")).collect::<Vec<_>>().join("\n")),
+    ]
 }

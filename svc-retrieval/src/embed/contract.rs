@@ -3,7 +3,7 @@
 use super::Embedder;
 
 /// A text, one that says nearly the same in other words, and one about something else.
-const TRIPLES: [(&str, &str, &str); 4] = [
+pub(crate) const TRIPLES: [(&str, &str, &str); 4] = [
     (
         "how to restart the database server",
         "restarting a postgres instance",
@@ -14,24 +14,36 @@ const TRIPLES: [(&str, &str, &str); 4] = [
     ("the doctor treated the patient", "medical care in a hospital", "compile the kernel from source"),
 ];
 
+/// How much two vectors of one text may differ: sums of other companies of texts are rounded elsewhere.
+const ROUNDING: f32 = 1e-4;
+
 /// Panics unless the embedder keeps the contract of [`Embedder::embed`].
 pub(crate) async fn check(embedder: &dyn Embedder) {
     assert!(!embedder.name().is_empty());
+    assert!(!embedder.origin().is_empty());
     assert!(embedder.dimensions() > 0);
     assert!(embedder.embed(&[]).await.unwrap().is_empty());
 
-    let texts: Vec<&str> =
-        TRIPLES.iter().flat_map(|triple| [triple.0, triple.1, triple.2]).chain([""]).collect();
+    // A long one, so that texts of one batch are padded or cut, and one without anything to know.
+    let long = "the patient read the invoice of the hospital line by line ".repeat(60);
+    let texts: Vec<&str> = TRIPLES
+        .iter()
+        .flat_map(|triple| [triple.0, triple.1, triple.2])
+        .chain(["", " \n\t", long.as_str()])
+        .collect();
     let vectors = embedder.embed(&texts).await.unwrap();
     assert_eq!(vectors.len(), texts.len());
-    assert_eq!(vectors, embedder.embed(&texts).await.unwrap(), "not deterministic");
+    let again = embedder.embed(&texts).await.unwrap();
 
-    for (text, vector) in texts.iter().zip(&vectors) {
+    for ((text, vector), again) in texts.iter().zip(&vectors).zip(&again) {
         assert_eq!(vector.len(), embedder.dimensions(), "{text:?}");
         let norm = cosine(vector, vector).sqrt();
-        assert!(norm == 0.0 || (norm - 1.0).abs() < 1e-4, "{text:?} has length {norm}");
+        let is_zero = vector.iter().all(|value| *value == 0.0);
+        assert_eq!(is_zero, text.trim().is_empty(), "{text:?}");
+        assert!(is_zero || (norm - 1.0).abs() < ROUNDING, "{text:?} has length {norm}");
+        assert_same(vector, again, &format!("{text:?} differs when embedded again"));
         let alone = embedder.embed(&[text]).await.unwrap();
-        assert_eq!(alone.first(), Some(vector), "{text:?} differs when embedded alone");
+        assert_same(vector, &alone[0], &format!("{text:?} differs when embedded alone"));
     }
     for (triple, [text, related, unrelated]) in TRIPLES.iter().zip(vectors.as_chunks::<3>().0) {
         let (near, far) = (cosine(text, related), cosine(text, unrelated));
@@ -39,6 +51,12 @@ pub(crate) async fn check(embedder: &dyn Embedder) {
     }
 }
 
-fn cosine(left: &[f32], right: &[f32]) -> f32 {
+#[track_caller]
+fn assert_same(left: &[f32], right: &[f32], message: &str) {
+    assert_eq!(left.len(), right.len(), "{message}");
+    assert!(left.iter().zip(right).all(|(left, right)| (left - right).abs() < ROUNDING), "{message}");
+}
+
+pub(crate) fn cosine(left: &[f32], right: &[f32]) -> f32 {
     left.iter().zip(right).map(|(left, right)| left * right).sum()
 }

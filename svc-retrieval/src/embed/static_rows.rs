@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use half::f16;
 use safetensors::{Dtype, SafeTensors};
 
+use super::vector::normalise;
 use super::vocabulary::Vocabulary;
 use super::{Embedder, Error, word_piece};
 
@@ -98,6 +99,10 @@ impl Embedder for StaticRows {
         self.dimensions
     }
 
+    fn is_immediate(&self) -> bool {
+        true
+    }
+
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         Ok(texts.iter().map(|text| self.embed_text(text)).collect())
     }
@@ -115,13 +120,6 @@ impl fmt::Debug for StaticRows {
 
 fn unreadable(reason: impl ToString) -> Error {
     Error::Model { reason: reason.to_string() }
-}
-
-fn normalise(vector: &mut [f32]) {
-    let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-    if norm > 0.0 {
-        vector.iter_mut().for_each(|value| *value /= norm);
-    }
 }
 
 #[cfg(test)]

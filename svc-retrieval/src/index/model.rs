@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::Error;
 use super::query::ParsedQuery;
 use crate::vectors::VectorIndex;
+use crate::words::Language;
 
 /// Positions applied so far: by feed, then by workspace.
 pub type Cursors = BTreeMap<String, BTreeMap<Uuid, u64>>;
@@ -55,10 +56,12 @@ pub struct IndexedDocument {
     pub kind: String,
     /// The title without a file extension; its words are indexed with every chunk.
     pub title: String,
+    /// Where it stood when it was indexed, from the root to its own name; the words of the folders are searched too.
+    pub path: String,
+    /// The language that its words are stemmed in.
+    pub language: Language,
     /// Hash of the whole document that the chunks' lines were counted in.
     pub content_hash: String,
-    /// The document's version.
-    pub version: u64,
     /// When the document last changed, in microseconds since 1970.
     pub updated_at: i64,
     /// The chunks in order; none removes the document.
@@ -137,10 +140,21 @@ pub struct StoredChunk {
     pub end_line: u32,
     /// Hash of the whole document.
     pub content_hash: String,
-    /// The document's version.
-    pub version: u64,
     /// When the document last changed, in microseconds since 1970.
     pub updated_at: i64,
+}
+
+/// What was embedded of a stored chunk, and its vector.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmbeddedChunk {
+    /// The document's title as it was indexed.
+    pub title: String,
+    /// The headings above the chunk, outermost first.
+    pub heading_path: Vec<String>,
+    /// The chunk's text.
+    pub text: String,
+    /// Its vector, of length 1.
+    pub embedding: Vec<f32>,
 }
 
 /// What an index holds of a workspace.
@@ -156,7 +170,11 @@ pub struct Counts {
 ///
 /// No method returns anything of another workspace than the one asked for.
 pub trait LexicalIndex: Send + Sync + fmt::Debug {
-    /// Applies a batch with its cursors, all or nothing; every search that begins after it returns sees it.
+    /// Applies a batch with its cursors; every search that begins after it returns sees it. A crash leaves the cursors
+    /// behind what was written or with it, never ahead, and applying the batch again has the same end.
+    ///
+    /// The embedded index shows a batch all at once. An engine without transactions may show some of its documents
+    /// before others while it is applied, and chunks of two states of one document, which differ in their content hash.
     fn apply(&self, batch: Batch) -> Result<(), Error>;
 
     /// Removes all chunks of a workspace and its cursors of all feeds, together.
@@ -191,4 +209,29 @@ pub trait LexicalIndex: Send + Sync + fmt::Debug {
 pub trait Engine: LexicalIndex {
     /// The search by meaning. Changes go through [`LexicalIndex::apply`] alone.
     fn vectors(&self) -> &dyn VectorIndex;
+
+    /// The chunks of a document that have a vector, in any order, so that text which stays is not embedded again.
+    fn embedded(&self, workspace: Uuid, document: Uuid) -> Result<Vec<EmbeddedChunk>, Error>;
+
+    /// The last position applied of a feed for a workspace as the storage has it, 0 if none, where other processes may
+    /// write to it too; [`LexicalIndex::cursor`] says the same from then on. Blocks.
+    fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, Error> {
+        Ok(self.cursor(feed, workspace))
+    }
+
+    /// Whether searches can be answered now. An engine in this process always can.
+    fn answers(&self) -> bool {
+        true
+    }
+
+    /// Makes everything applied outlive the process. Called before it ends; what is not flushed by then is replayed
+    /// from the feeds. An engine that keeps nothing back has nothing to do.
+    fn flush(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Called every few seconds by whoever feeds the engine, for what should not wait for the next call.
+    fn maintain(&self) -> Result<(), Error> {
+        Ok(())
+    }
 }

@@ -3,14 +3,16 @@
 use serde::{Deserialize, Serialize};
 use tantivy::directory::error::OpenDirectoryError;
 use tantivy::index::SegmentComponent;
+use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{IndexReader, IndexSettings, ReloadPolicy, TantivyError};
 
 use super::Error;
 use super::directory::UnsyncedDirectory;
 use super::folder::Folder;
-use super::model::Cursors;
-use super::schema::{Fields, WORDS, analyzer};
-use super::tuning::{SCHEMA_VERSION, STORE_CACHE_BLOCKS};
+use super::model::{Cursor, Cursors};
+use super::schema::Fields;
+use super::tokens::{LISTED, Listed};
+use super::tuning::{SCHEMA_VERSION, STORE_BLOCK, STORE_CACHE_BLOCKS};
 
 /// Kept with every commit: what the index was made by, and how far the feeds are in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +28,13 @@ impl Payload {
     pub(super) fn new(embedder: &str, dimensions: usize) -> Self {
         let embedder = embedder.to_owned();
         Self { schema: SCHEMA_VERSION, embedder, dimensions, cursors: Cursors::new() }
+    }
+
+    /// Moves the positions of the feeds on.
+    pub(super) fn advance(&mut self, cursors: &[Cursor]) {
+        for cursor in cursors {
+            self.cursors.entry(cursor.feed.clone()).or_default().insert(cursor.workspace, cursor.position);
+        }
     }
 
     fn fits(&self, wanted: &Self) -> bool {
@@ -88,7 +97,7 @@ fn open_existing(folder: &Folder, fields: &Fields, wanted: &Payload) -> Result<O
     if folder.may_be_damaged() {
         check_files(&engine)?;
     }
-    engine.tokenizers().register(WORDS, analyzer());
+    engine.tokenizers().register(LISTED, TextAnalyzer::from(Listed::default()));
     let reader = open_reader(&engine)?;
     Ok(Some(Opened { engine, reader, payload }))
 }
@@ -109,10 +118,8 @@ fn check_files(engine: &tantivy::Index) -> Result<(), Unfit> {
 fn create(folder: &Folder, fields: &Fields, payload: Payload) -> Result<Opened, Error> {
     folder.wipe()?;
     let directory = UnsyncedDirectory::open(&folder.segments()).map_err(TantivyError::from)?;
-    // A thread of its own to compress the few chunks of a commit costs more than it saves.
-    let settings = IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
-    let engine = tantivy::Index::create(directory, fields.schema.clone(), settings)?;
-    engine.tokenizers().register(WORDS, analyzer());
+    let engine = tantivy::Index::create(directory, fields.schema.clone(), settings())?;
+    engine.tokenizers().register(LISTED, TextAnalyzer::from(Listed::default()));
     let reader = open_reader(&engine)?;
     Ok(Opened { engine, reader, payload })
 }
@@ -124,4 +131,14 @@ fn open_reader(engine: &tantivy::Index) -> tantivy::Result<IndexReader> {
         .reload_policy(ReloadPolicy::Manual)
         .doc_store_cache_num_blocks(STORE_CACHE_BLOCKS)
         .try_into()
+}
+
+/// What segments in files and in memory are made with.
+pub(super) fn settings() -> IndexSettings {
+    IndexSettings {
+        docstore_blocksize: STORE_BLOCK,
+        // A thread of its own to compress the few chunks of a commit costs more than it saves.
+        docstore_compress_dedicated_thread: false,
+        ..IndexSettings::default()
+    }
 }

@@ -4,18 +4,13 @@ use tantivy::schema::{
     BytesOptions, FAST, Field, IndexRecordOption, STORED, Schema, SchemaBuilder, TextFieldIndexing,
     TextOptions, Value,
 };
-use tantivy::tokenizer::{
-    Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer, StopWordFilter, TextAnalyzer,
-};
 use tantivy::{TantivyDocument, Term};
 use uuid::Uuid;
 
 use super::model::{ChunkId, IndexedChunk, IndexedDocument, StoredChunk};
-use super::tuning::LONGEST_WORD;
+use super::tokens::{self, LISTED};
 use crate::vectors::UnitVector;
-
-/// The name under which the word analysis is registered.
-pub(super) const WORDS: &str = "words";
+use crate::words::{Language, Searched};
 
 /// Fast columns that give a hit its [`ChunkId`] without reading the stored chunk.
 pub(super) const DOCUMENT_HIGH: &str = "document_high";
@@ -34,6 +29,9 @@ pub(super) struct Fields {
     document_high: Field,
     document_low: Field,
     ordinal: Field,
+    /// The words of all that is searched of a chunk.
+    pub(super) words: Field,
+    pub(super) language: Field,
     title: Field,
     heading: Field,
     body: Field,
@@ -41,7 +39,6 @@ pub(super) struct Fields {
     start_line: Field,
     end_line: Field,
     content_hash: Field,
-    version: Field,
     updated_at: Field,
     embedding: Field,
 }
@@ -51,9 +48,8 @@ impl Fields {
         let mut builder = SchemaBuilder::new();
         let key = || BytesOptions::default().set_indexed();
         let words = TextFieldIndexing::default()
-            .set_tokenizer(WORDS)
+            .set_tokenizer(LISTED)
             .set_index_option(IndexRecordOption::WithFreqsAndPositions);
-        let text = || TextOptions::default().set_indexing_options(words.clone()).set_stored();
         Self {
             workspace: builder.add_bytes_field("workspace", key()),
             container: builder.add_bytes_field("container", key().set_stored()),
@@ -62,23 +58,23 @@ impl Fields {
             document_high: builder.add_u64_field(DOCUMENT_HIGH, FAST),
             document_low: builder.add_u64_field(DOCUMENT_LOW, FAST),
             ordinal: builder.add_u64_field(ORDINAL, FAST),
-            title: builder.add_text_field("title", text()),
-            heading: builder.add_text_field("heading", text()),
-            body: builder.add_text_field("body", text()),
+            words: builder.add_text_field("words", TextOptions::default().set_indexing_options(words)),
+            language: builder.add_bytes_field("language", key()),
+            title: builder.add_text_field("title", STORED),
+            heading: builder.add_text_field("heading", STORED),
+            body: builder.add_text_field("body", STORED),
             kind: builder.add_text_field("kind", STORED),
             start_line: builder.add_u64_field("start_line", STORED),
             end_line: builder.add_u64_field("end_line", STORED),
             content_hash: builder.add_text_field("content_hash", STORED),
-            version: builder.add_u64_field("version", STORED),
             updated_at: builder.add_i64_field("updated_at", STORED),
             embedding: builder.add_bytes_field("embedding", STORED),
             schema: builder.build(),
         }
     }
 
-    /// The fields whose words a query looks up.
-    pub(super) fn words(&self) -> [Field; 3] {
-        [self.title, self.heading, self.body]
+    pub(super) fn word_term(&self, word: &str) -> Term {
+        Term::from_field_text(self.words, word)
     }
 
     pub(super) fn workspace_term(&self, workspace: Uuid) -> Term {
@@ -116,6 +112,15 @@ impl Fields {
         encoded.add_u64(self.document_high, high);
         encoded.add_u64(self.document_low, low);
         encoded.add_u64(self.ordinal, u64::from(id.ordinal));
+        let searched = Searched {
+            title: &document.title,
+            path: &document.path,
+            headings: &chunk.heading_path,
+            text: &chunk.text,
+            language: document.language,
+        };
+        encoded.add_text(self.words, tokens::list(&searched.tokens()));
+        encoded.add_bytes(self.language, &language_key(document.workspace, document.language));
         encoded.add_text(self.title, &document.title);
         for heading in &chunk.heading_path {
             encoded.add_text(self.heading, heading);
@@ -125,7 +130,6 @@ impl Fields {
         encoded.add_u64(self.start_line, u64::from(chunk.start_line));
         encoded.add_u64(self.end_line, u64::from(chunk.end_line));
         encoded.add_text(self.content_hash, &document.content_hash);
-        encoded.add_u64(self.version, document.version);
         encoded.add_i64(self.updated_at, document.updated_at);
         if let Some(vector) = vector {
             encoded.add_bytes(self.embedding, &vector.to_bytes());
@@ -149,7 +153,6 @@ impl Fields {
             start_line: line(self.start_line),
             end_line: line(self.end_line),
             content_hash: text(self.content_hash).to_owned(),
-            version: number(self.version),
             updated_at: stored
                 .get_first(self.updated_at)
                 .and_then(|value| value.as_i64())
@@ -174,16 +177,14 @@ impl Fields {
     }
 }
 
-/// The analysis of indexed text and of queries: words without punctuation, lower case, no stop words
-/// (+.01 nDCG@10 on average), stems (+.02 to +.08).
-pub(super) fn analyzer() -> TextAnalyzer {
-    let words = TextAnalyzer::builder(SimpleTokenizer::default())
-        .filter(RemoveLongFilter::limit(LONGEST_WORD))
-        .filter(LowerCaser);
-    match StopWordFilter::new(Language::English) {
-        Some(stop_words) => words.filter(stop_words).filter(Stemmer::new(Language::English)).build(),
-        None => words.filter(Stemmer::new(Language::English)).build(),
-    }
+/// A workspace and the code of a language that some of it is in.
+fn language_key(workspace: Uuid, language: Language) -> Vec<u8> {
+    [workspace.as_bytes().as_slice(), language.code().as_bytes()].concat()
+}
+
+pub(super) fn parse_language_key(key: &[u8]) -> Option<(Uuid, Language)> {
+    let (workspace, code) = key.split_first_chunk::<16>()?;
+    Some((Uuid::from_bytes(*workspace), Language::from_code(std::str::from_utf8(code).ok()?)?))
 }
 
 fn document_key(workspace: Uuid, document: Uuid) -> Vec<u8> {

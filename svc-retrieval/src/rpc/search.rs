@@ -7,6 +7,7 @@ use cairn_proto::retrieval::v1::{SearchContextRequest, SearchContextResponse};
 use tonic::{Request, Response, Status};
 
 use crate::Service;
+use crate::analytics::{self, Found, Operation};
 use crate::search::SearchRequest;
 
 #[tonic::async_trait]
@@ -19,6 +20,10 @@ impl SearchService for Service {
         identity.require(Permission::Read)?;
         let call = Call::from_metadata(request.metadata());
         let checked = SearchRequest::try_from(request.into_inner())?;
-        Ok(Response::new(self.searcher().search(&identity, &call, checked).await?))
+        let strategy = analytics::Strategy::of(&checked);
+        let measured = self.analytics().begin(&identity, &call, Operation::SearchContext, strategy);
+        let answer = self.searcher().search(&identity, &call, checked).await;
+        measured.end(&answer, Found::by_search);
+        Ok(Response::new(answer?.response))
     }
 }

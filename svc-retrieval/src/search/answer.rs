@@ -1,16 +1,13 @@
-//! The shapes that leave: results with citations, coverage notes, the page within its budget.
+//! The shapes that leave: results with citations, and notes on what an answer does not cover.
 
-use cairn_proto::document::v1::{ConfirmedDocument, DocumentRef};
-use cairn_proto::feed::v1::Kind;
-use cairn_proto::retrieval::v1::{
-    self as proto, Citation, CoverageNote, Location, SearchContextResponse, SyncMode, Trace,
-};
+use cairn_proto::retrieval::v1::{self as proto, CoverageNote, Location, SearchContextResponse, Trace};
+use uuid::Uuid;
 
-use super::request::{Mode, SearchRequest};
-use crate::index::StoredChunk;
-
-/// English prose and code measure between three and five bytes a token with the tokenizers in use.
-const BYTES_PER_TOKEN: usize = 4;
+use super::citation;
+use super::page::Passage;
+use super::request::Mode;
+use super::tuning::MOST_COPIES_NAMED;
+use crate::embed;
 
 pub(super) fn response(
     results: Vec<proto::Result>,
@@ -25,99 +22,44 @@ pub(super) fn response(
     SearchContextResponse { results, coverage, mode: mode.into() }
 }
 
-pub(super) fn result(
-    chunk: StoredChunk,
-    document: &ConfirmedDocument,
-    score: f32,
-    trace: Option<Trace>,
-) -> proto::Result {
-    let kind = document.r#ref.as_ref().map_or(Kind::Unspecified, DocumentRef::kind);
-    let document_id = chunk.id.document.hyphenated().to_string();
-    let location =
-        Location { start_line: chunk.start_line, end_line: chunk.end_line, heading_path: chunk.heading_path };
-    let citation = Citation {
-        label: format!("{}, lines {}–{}", document.title, location.start_line, location.end_line),
-        url: deep_link(kind, &document_id, document.database_id.as_deref()),
-        kind: kind.into(),
-        id: document_id.clone(),
-        path: document.path.clone(),
-        location: Some(location),
-        content_hash: chunk.content_hash,
-        sync_mode: SyncMode::Indexed.into(),
-        updated_at: document.updated_at,
+/// One result of a page; `trace` where the caller asked how its score came about.
+pub(super) fn result(passage: &Passage<'_>, trace: Option<Trace>) -> proto::Result {
+    let (best, document) = (passage.best, &passage.best.document);
+    let location = Location {
+        start_line: passage.start_line(),
+        end_line: passage.end_line(),
+        heading_path: passage.heading_path(),
     };
+    let named = passage.copies.iter().take(MOST_COPIES_NAMED);
     proto::Result {
-        content: chunk.text,
-        score: f64::from(score),
-        citation: Some(citation),
-        chunk_id: chunk.id.to_string(),
-        document_id,
+        content: passage.content(),
+        score: best.score(),
+        citation: Some(citation::of_lines(location, best.chunk.content_hash.clone(), document)),
+        chunk_id: best.chunk.id.to_string(),
+        document_id: best.chunk.id.document.hyphenated().to_string(),
         folder_id: document.folder_id.clone(),
         database_id: document.database_id.clone(),
-        chunk_index: chunk.id.ordinal,
+        chunk_index: best.chunk.id.ordinal,
         trace,
+        also_in: named.map(|copy| citation::of_chunk(&copy.chunk, &copy.document)).collect(),
+        collapsed: u32::try_from(passage.copies.len()).unwrap_or(u32::MAX),
     }
 }
 
-/// Where the console shows a document.
-fn deep_link(kind: Kind, id: &str, database_id: Option<&str>) -> String {
-    match kind {
-        Kind::Record => format!("/databases/{}?record={id}", database_id.unwrap_or_default()),
-        Kind::Memory => format!("/memory/{id}"),
-        Kind::File
-        | Kind::Folder
-        | Kind::Database
-        | Kind::SourceDocument
-        | Kind::Ingested
-        | Kind::Unspecified => format!("/file/{id}"),
+/// What a page leaves out.
+pub(super) fn left_out(over_budget: usize, outdated: usize) -> Vec<CoverageNote> {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let mut notes = Vec::new();
+    if over_budget > 0 {
+        let message = format!("{over_budget} further results did not fit the token budget");
+        notes.push(note("token_budget", message, Some(count(over_budget))));
     }
-}
-
-/// Results up to the request's limit and token budget.
-#[derive(Debug)]
-pub(super) struct Page {
-    results: Vec<proto::Result>,
-    limit: usize,
-    bytes_left: Option<usize>,
-    over_budget: u32,
-}
-
-impl Page {
-    pub(super) fn new(request: &SearchRequest) -> Self {
-        let bytes_left = request.token_budget.map(|tokens| tokens.saturating_mul(BYTES_PER_TOKEN));
-        Self { results: Vec::new(), limit: request.limit, bytes_left, over_budget: 0 }
+    if outdated > 0 {
+        let message =
+            format!("{outdated} matching documents changed a moment ago and are being indexed again");
+        notes.push(note("index_behind", message, Some(count(outdated))));
     }
-
-    /// Takes the next best result, when the whole of it fits the budget; a smaller one behind it may still fit.
-    pub(super) fn push(&mut self, result: proto::Result) {
-        match self.bytes_left.map(|left| left.checked_sub(result.content.len())) {
-            Some(None) => self.over_budget += 1,
-            Some(Some(left)) => {
-                self.bytes_left = Some(left);
-                self.results.push(result);
-            }
-            None => self.results.push(result),
-        }
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.results.len() + usize::try_from(self.over_budget).unwrap_or(usize::MAX) >= self.limit
-    }
-
-    pub(super) fn finish(self, outdated: usize) -> (Vec<proto::Result>, Vec<CoverageNote>) {
-        let mut notes = Vec::new();
-        if self.over_budget > 0 {
-            let message = format!("{} further results did not fit the token budget", self.over_budget);
-            notes.push(note("token_budget", message, Some(self.over_budget)));
-        }
-        if outdated > 0 {
-            let count = u32::try_from(outdated).unwrap_or(u32::MAX);
-            let message =
-                format!("{count} matching documents changed a moment ago and are being indexed again");
-            notes.push(note("index_behind", message, Some(count)));
-        }
-        (self.results, notes)
-    }
+    notes
 }
 
 pub(super) fn index_behind_write() -> CoverageNote {
@@ -129,6 +71,40 @@ pub(super) fn index_behind_write() -> CoverageNote {
 pub(super) fn index_lags(lag: u64) -> CoverageNote {
     let count = u32::try_from(lag).unwrap_or(u32::MAX);
     note("index_behind", format!("{lag} changes of this workspace are not indexed yet"), Some(count))
+}
+
+/// Why a search by meaning was answered by words.
+pub(super) fn words_only(error: &embed::Error) -> CoverageNote {
+    let code = match error {
+        embed::Error::Spent { .. } => "provider_budget_exhausted",
+        embed::Error::Model { .. }
+        | embed::Error::Unavailable { .. }
+        | embed::Error::Refused { .. }
+        | embed::Error::Paused
+        | embed::Error::TooSlow { .. } => "provider_unavailable",
+    };
+    note(code, format!("ranked by words only, not by meaning: {}", error.told()), None)
+}
+
+pub(super) fn not_embedded(count: u64) -> CoverageNote {
+    let message = format!("{count} changes of this workspace are found by words, and not yet by meaning");
+    note("index_behind", message, Some(u32::try_from(count).unwrap_or(u32::MAX)))
+}
+
+pub(super) fn not_reranked() -> CoverageNote {
+    let message = "the reranker has no word on this answer; it is in the order of words and meaning";
+    note("provider_unavailable", message.to_owned(), None)
+}
+
+pub(super) fn not_consulted(source: Uuid) -> CoverageNote {
+    let message =
+        "only what is retained of this source was searched: its provider cannot be asked here".to_owned();
+    CoverageNote { source_id: Some(source.to_string()), ..note("provider_unavailable", message, None) }
+}
+
+pub(super) fn source_out_of_scope(source_id: &str) -> CoverageNote {
+    let message = "connected sources are outside the folders of this token".to_owned();
+    CoverageNote { source_id: Some(source_id.to_owned()), ..note("out_of_scope", message, None) }
 }
 
 pub(super) fn source_not_connected(source_id: &str) -> CoverageNote {

@@ -2,23 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::tuning::RRF_K;
 use crate::index::{ChunkId, Hit, sort_hits};
-
-/// Hits that each list of one query gives to the fusion: the depth at which the weights were measured.
-pub const CANDIDATES_PER_LIST: usize = 100;
-
-/// The words' share of a fused score; the meaning has the rest. The best of the shares measured for weak and
-/// strong embedders alike.
-pub const WORD_WEIGHT: f32 = 0.5;
-
-/// The constant of reciprocal-rank fusion, as published: large, so that no single list decides alone.
-pub const RRF_K: f32 = 60.0;
-
-/// Weight of the original query's list among those of its sub-queries.
-pub const ORIGINAL_WEIGHT: f32 = 2.0;
-
-/// Weight of a sub-query's list.
-pub const SUB_QUERY_WEIGHT: f32 = 1.0;
 
 /// One list of a reciprocal-rank fusion.
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +79,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::search::tuning::{ORIGINAL_WEIGHT, SUB_QUERY_WEIGHT};
 
     fn chunk(number: u128) -> ChunkId {
         ChunkId { document: Uuid::from_u128(number), ordinal: 0 }

@@ -1,40 +1,63 @@
 //! From a request to fused, explained hits. Nothing here asks an owner.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{SubqueryTrace, Trace};
 use uuid::Uuid;
 
-use super::fusion::{
-    CANDIDATES_PER_LIST, ORIGINAL_WEIGHT, RRF_K, RankedList, SUB_QUERY_WEIGHT, WORD_WEIGHT, candidates,
-    fuse_ranks, fuse_scores,
-};
+use super::fusion::{RankedList, candidates, fuse_ranks, fuse_scores};
 use super::request::{SearchRequest, Strategy, Subquery, SubqueryKind};
-use crate::embed::Embedder;
+use super::tuning::{CANDIDATES_PER_LIST, MOST_CANDIDATES, ORIGINAL_WEIGHT, RRF_K, SUB_QUERY_WEIGHT};
+use crate::embed::{self, QueryEmbedder};
 use crate::error::Error;
+use crate::generations::Generation;
 use crate::index::{ChunkId, Engine, Hit, LexicalQuery, ParsedQuery, sort_hits};
 use crate::vectors::VectorQuery;
 
-/// The vectors of a request's texts.
-#[derive(Debug)]
+/// The vectors of a request's texts. Where one is missing, the text is looked for by its words.
+#[derive(Debug, Default)]
 pub(super) struct QueryVectors {
-    original: Vec<f32>,
-    /// One for each sub-query; empty for those that go to the words.
+    original: Option<Vec<f32>>,
+    /// One for each sub-query that goes to the vectors, in their order.
     searches: Vec<Vec<f32>>,
+    /// Whether all of them were remembered from earlier requests.
+    pub(super) are_remembered: bool,
 }
 
-/// Embeds what the request sends to the vectors.
+impl QueryVectors {
+    /// Whether anything is looked for by its meaning.
+    pub(super) fn are_needed(&self) -> bool {
+        self.original.is_some() || !self.searches.is_empty()
+    }
+}
+
+/// Embeds what the request sends to the vectors, and nothing else: it may cost time and money.
 pub(super) async fn embed_queries(
     request: &SearchRequest,
-    embedder: &dyn Embedder,
-) -> Result<QueryVectors, Error> {
+    embedder: &QueryEmbedder,
+) -> Result<QueryVectors, embed::Error> {
     let query = ParsedQuery::parse(&request.query);
-    let mut texts = vec![query.text()];
-    texts.extend(request.searches.iter().map(|search| search.text.as_str()));
-    let mut vectors = embedder.embed(&texts).await?.into_iter();
-    let original = vectors.next().unwrap_or_default();
-    Ok(QueryVectors { original, searches: vectors.collect() })
+    let needs_original = !request.searches.is_empty() || request.strategy != Strategy::Keyword;
+    let meant = request.searches.iter().filter(|search| search.kind.is_meant());
+    let meant: Vec<String> = meant.map(meant_text).collect();
+    let mut texts = Vec::new();
+    if needs_original {
+        texts.push(query.text());
+    }
+    texts.extend(meant.iter().map(String::as_str));
+    let embedded = embedder.embed(&texts).await?;
+    let mut vectors = embedded.vectors.into_iter();
+    let original = if needs_original { vectors.next() } else { None };
+    Ok(QueryVectors { original, searches: vectors.collect(), are_remembered: embedded.is_remembered })
+}
+
+/// What is embedded of a sub-query: a passage as it is, a question without what it excludes.
+fn meant_text(search: &Subquery) -> String {
+    match search.kind {
+        SubqueryKind::Hyde => search.text.clone(),
+        SubqueryKind::Lex | SubqueryKind::Vec => ParsedQuery::parse(&search.text).text().to_owned(),
+    }
 }
 
 /// One list and what each of its hits contributes to a final score.
@@ -67,20 +90,23 @@ struct Ranker<'a> {
     workspace: Uuid,
     containers: Option<&'a HashSet<Uuid>>,
     query: ParsedQuery,
+    word_weight: f32,
 }
 
 /// Ranks the chunks of a workspace (of `containers`, when given) for the request. Blocks: runs off the async threads.
 pub(super) fn rank(
-    index: &dyn Engine,
+    generation: &Generation,
     workspace: WorkspaceId,
     containers: Option<&HashSet<Uuid>>,
     request: &SearchRequest,
     vectors: &QueryVectors,
 ) -> Result<Ranking, Error> {
     let query = ParsedQuery::parse(&request.query);
-    let ranker = Ranker { index, workspace: workspace.0, containers, query };
+    let index = generation.engine.as_ref();
+    let ranker =
+        Ranker { index, workspace: workspace.0, containers, query, word_weight: generation.word_weight };
     if request.searches.is_empty() {
-        return ranker.single(request, &vectors.original);
+        return ranker.single(request, vectors.original.as_deref());
     }
     ranker.several(request, vectors)
 }
@@ -94,42 +120,43 @@ impl Ranker<'_> {
             limit: CANDIDATES_PER_LIST,
         };
         let hits = self.index.search(&lexical)?;
-        self.without_excluded(hits)
+        // A sub-query leaves out its own exclusions already.
+        self.without_excluded(hits, &[&self.query])
     }
 
-    fn meaning(&self, vector: &[f32]) -> Result<Vec<Hit>, Error> {
-        let semantic = VectorQuery {
-            workspace: self.workspace,
-            vector,
-            containers: self.containers,
-            limit: CANDIDATES_PER_LIST,
-        };
-        let mut hits = self.index.vectors().search(&semantic)?;
-        // What points away from the question is no evidence.
-        hits.retain(|hit| hit.score > 0.0);
-        self.without_excluded(hits)
-    }
-
-    /// The original query's exclusions hold for every list.
-    fn without_excluded(&self, mut hits: Vec<Hit>) -> Result<Vec<Hit>, Error> {
-        if self.query.excluded().is_empty() || hits.is_empty() {
-            return Ok(hits);
+    /// The nearest chunks that none of the queries excludes. Where exclusions take many, it looks farther.
+    fn meaning(&self, vector: &[f32], queries: &[&ParsedQuery]) -> Result<Vec<Hit>, Error> {
+        let mut limit = CANDIDATES_PER_LIST;
+        loop {
+            let semantic =
+                VectorQuery { workspace: self.workspace, vector, containers: self.containers, limit };
+            let mut hits = self.index.vectors().search(&semantic)?;
+            let is_all = hits.len() < limit;
+            // What points away from the question is no evidence.
+            hits.retain(|hit| hit.score > 0.0);
+            let mut kept = self.without_excluded(hits, queries)?;
+            if is_all || kept.len() >= CANDIDATES_PER_LIST || limit >= MOST_CANDIDATES {
+                kept.truncate(CANDIDATES_PER_LIST);
+                return Ok(kept);
+            }
+            limit = limit.saturating_mul(4).min(MOST_CANDIDATES);
         }
-        let chunks: Vec<ChunkId> = hits.iter().map(|hit| hit.chunk).collect();
-        let excluded = self.index.excluded(self.workspace, &self.query, &chunks)?;
-        hits.retain(|hit| !excluded.contains(&hit.chunk));
+    }
+
+    fn without_excluded(&self, mut hits: Vec<Hit>, queries: &[&ParsedQuery]) -> Result<Vec<Hit>, Error> {
+        for query in queries.iter().filter(|query| !query.excluded().is_empty()) {
+            let chunks: Vec<ChunkId> = hits.iter().map(|hit| hit.chunk).collect();
+            let excluded = self.index.excluded(self.workspace, query, &chunks)?;
+            hits.retain(|hit| !excluded.contains(&hit.chunk));
+        }
         Ok(hits)
     }
 
-    fn single(&self, request: &SearchRequest, vector: &[f32]) -> Result<Ranking, Error> {
-        match request.strategy {
-            Strategy::Keyword => {
-                let words = self.words(&self.query)?;
-                let hits = fuse_scores(&words, &[], 1.0);
-                Ok(Ranking { hits, lists: vec![score_list(&request.query, "keyword", 1.0, words)] })
-            }
-            Strategy::Semantic => {
-                let hits = self.meaning(vector)?;
+    fn single(&self, request: &SearchRequest, vector: Option<&[f32]>) -> Result<Ranking, Error> {
+        match (request.strategy, vector) {
+            (Strategy::Keyword, _) | (_, None) => self.keyword(&request.query),
+            (Strategy::Semantic, Some(vector)) => {
+                let hits = self.meaning(vector, &[&self.query])?;
                 // A cosine is normalised already: dividing by the best would make a poor answer look perfect.
                 let list = List {
                     contributions: Contributions::Scores { greatest: 1.0 },
@@ -137,28 +164,42 @@ impl Ranker<'_> {
                 };
                 Ok(Ranking { hits, lists: vec![list] })
             }
-            Strategy::Hybrid => self.hybrid(&request.query, vector),
+            (Strategy::Hybrid, Some(vector)) => self.hybrid(&request.query, vector),
         }
+    }
+
+    fn keyword(&self, text: &str) -> Result<Ranking, Error> {
+        let words = self.words(&self.query)?;
+        let hits = fuse_scores(&words, &[], 1.0);
+        Ok(Ranking { hits, lists: vec![score_list(text, "keyword", 1.0, words)] })
     }
 
     fn hybrid(&self, text: &str, vector: &[f32]) -> Result<Ranking, Error> {
         let words = self.words(&self.query)?;
-        let union = candidates(&words, &self.meaning(vector)?);
+        // A phrase is a demand: what lacks it is no answer, however near it is, unless nothing has it.
+        let demands_phrase = !self.query.phrases().is_empty() && !words.is_empty();
+        let near = if demands_phrase { Vec::new() } else { self.meaning(vector, &[&self.query])? };
+        let union = candidates(&words, &near);
         let mut cosines = self.index.vectors().scores(self.workspace, vector, &union)?;
         sort_hits(&mut cosines);
-        let hits = fuse_scores(&words, &cosines, WORD_WEIGHT);
+        let hits = fuse_scores(&words, &cosines, self.word_weight);
         let lists = vec![
-            score_list(text, "keyword", WORD_WEIGHT, words),
-            score_list(text, "semantic", 1.0 - WORD_WEIGHT, cosines),
+            score_list(text, "keyword", self.word_weight, words),
+            score_list(text, "semantic", 1.0 - self.word_weight, cosines),
         ];
         Ok(Ranking { hits, lists })
     }
 
     fn several(&self, request: &SearchRequest, vectors: &QueryVectors) -> Result<Ranking, Error> {
-        let original = self.hybrid(&request.query, &vectors.original)?;
+        let original = match &vectors.original {
+            Some(vector) => self.hybrid(&request.query, vector)?,
+            None => self.keyword(&request.query)?,
+        };
         let mut lists = vec![rank_list(&request.query, "original", ORIGINAL_WEIGHT, original.hits)];
-        for (search, vector) in request.searches.iter().zip(&vectors.searches) {
-            let hits = self.subquery(search, vector)?;
+        let mut meant = vectors.searches.iter();
+        for search in &request.searches {
+            let vector = if search.kind.is_meant() { meant.next() } else { None };
+            let hits = self.subquery(search, vector.map(Vec::as_slice))?;
             lists.push(rank_list(&search.text, search.kind.as_str(), SUB_QUERY_WEIGHT, hits));
         }
         let ranked: Vec<_> =
@@ -171,10 +212,18 @@ impl Ranker<'_> {
         Ok(Ranking { hits, lists })
     }
 
-    fn subquery(&self, search: &Subquery, vector: &[f32]) -> Result<Vec<Hit>, Error> {
-        match search.kind {
-            SubqueryKind::Lex => self.words(&ParsedQuery::parse(&search.text)),
-            SubqueryKind::Vec | SubqueryKind::Hyde => self.meaning(vector),
+    fn subquery(&self, search: &Subquery, vector: Option<&[f32]>) -> Result<Vec<Hit>, Error> {
+        let own = match search.kind {
+            SubqueryKind::Lex | SubqueryKind::Vec => ParsedQuery::parse(&search.text),
+            // A passage is prose: a dash in it excludes nothing.
+            SubqueryKind::Hyde => ParsedQuery::default(),
+        };
+        match (search.kind, vector) {
+            (SubqueryKind::Vec | SubqueryKind::Hyde, Some(vector)) => {
+                self.meaning(vector, &[&self.query, &own])
+            }
+            (SubqueryKind::Hyde, None) => self.words(&ParsedQuery::parse(&search.text)),
+            (SubqueryKind::Lex, _) | (SubqueryKind::Vec, None) => self.words(&own),
         }
     }
 }
@@ -232,10 +281,5 @@ impl Ranking {
             rerank: None,
             r#final: f64::from(hit.score),
         }
-    }
-
-    /// The scores by chunk.
-    pub(super) fn by_chunk(&self) -> HashMap<ChunkId, Hit> {
-        self.hits.iter().map(|hit| (hit.chunk, *hit)).collect()
     }
 }

@@ -7,12 +7,18 @@ use cairn_proto::retrieval::v1::{self as proto, SearchContextRequest};
 
 use super::{DEFAULT_WAIT, MAX_WAIT};
 use crate::error::Error;
+use crate::index::ParsedQuery;
 
 /// Characters of a query or a sub-query; longer ones are a mistake and cost every list.
 const MAX_QUERY_CHARACTERS: usize = 10_000;
 const DEFAULT_LIMIT: usize = 10;
 const MAX_LIMIT: usize = 50;
 const MAX_SUBQUERIES: usize = 8;
+/// Each is looked up for every list of a search, and none may be left out silently: a query that repeats `-x` through all
+/// of its 10 000 characters would keep a core for seconds.
+const MAX_EXCLUSIONS: usize = 64;
+/// More than a workspace has connected.
+const MAX_SOURCES: usize = 100;
 
 /// Which lists answer the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +60,14 @@ impl SubqueryKind {
             Self::Lex => "lex",
             Self::Vec => "vec",
             Self::Hyde => "hyde",
+        }
+    }
+
+    /// Whether it goes to the vectors.
+    pub const fn is_meant(self) -> bool {
+        match self {
+            Self::Vec | Self::Hyde => true,
+            Self::Lex => false,
         }
     }
 }
@@ -122,10 +136,7 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
             proto::Mode::Balanced | proto::Mode::Unspecified => Mode::Balanced,
             proto::Mode::Fresh => Mode::Fresh,
         };
-        let max_wait = request
-            .max_wait
-            .as_ref()
-            .map_or(DEFAULT_WAIT, |wait| Duration::try_from(*wait).unwrap_or_default().min(MAX_WAIT));
+        let max_wait = max_wait(request.max_wait.as_ref());
         Ok(Self {
             strategy,
             searches: request.searches.iter().filter_map(subquery).collect(),
@@ -134,16 +145,23 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
             min_score: request.min_score.unwrap_or(0.0),
             token_budget: usize::try_from(request.token_budget).ok().filter(|budget| *budget > 0),
             explain: request.explain,
-            after: request
-                .after
-                .into_iter()
-                .map(|after| After { feed: after.feed, position: after.position })
-                .collect(),
+            after: request.after.into_iter().map(After::from).collect(),
             max_wait,
             query: request.query,
             source_ids: request.source_ids,
         })
     }
+}
+
+impl From<proto::FeedPosition> for After {
+    fn from(position: proto::FeedPosition) -> Self {
+        Self { feed: position.feed, position: position.position }
+    }
+}
+
+/// How long to wait, when the caller may ask for so much.
+pub(super) fn max_wait(asked: Option<&prost_types::Duration>) -> Duration {
+    asked.map_or(DEFAULT_WAIT, |wait| Duration::try_from(*wait).unwrap_or_default().min(MAX_WAIT))
 }
 
 fn subquery(proto: &proto::Subquery) -> Option<Subquery> {
@@ -180,6 +198,10 @@ fn violations(request: &SearchContextRequest) -> Vec<Violation> {
         }
         violations.extend(text_violation(&format!("searches[{place}].text"), &search.text));
     }
+    if request.source_ids.len() > MAX_SOURCES {
+        let message = format!("must have at most {MAX_SOURCES} sources");
+        violations.push(Violation::new("sourceIds", "too_many", message));
+    }
     if request.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
         violations.push(Violation::new("minScore", "out_of_range", "must be 0 to 1: scores are normalised"));
     }
@@ -196,6 +218,10 @@ fn text_violation(path: &str, text: &str) -> Option<Violation> {
     }
     if text.contains('\0') {
         return Some(Violation::new(path, "invalid", "must not contain the character NUL"));
+    }
+    if ParsedQuery::parse(text).excluded().len() > MAX_EXCLUSIONS {
+        let message = format!("must have at most {MAX_EXCLUSIONS} exclusions");
+        return Some(Violation::new(path, "too_many", message));
     }
     None
 }
@@ -220,6 +246,17 @@ mod tests {
         for expected in ["query", "limit", "minScore", "searches", "searches[8].type", "searches[0].text"] {
             assert!(paths.contains(&expected), "{expected} is not in {paths:?}");
         }
+    }
+
+    #[test]
+    fn exclusions_are_bounded() {
+        let check = |count: usize| {
+            let query = format!("word {}", "-x ".repeat(count));
+            SearchRequest::try_from(SearchContextRequest { query, ..SearchContextRequest::default() })
+        };
+        assert!(check(MAX_EXCLUSIONS).is_ok());
+        let Err(Error::Invalid(violations)) = check(MAX_EXCLUSIONS + 1) else { panic!("it was accepted") };
+        assert_eq!((violations[0].path.as_str(), violations[0].code.as_str()), ("query", "too_many"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("filters by container", filters_by_container),
     ("scores given chunks in order", scores_given_chunks_in_order),
     ("refuses other dimensions", refuses_other_dimensions),
+    ("gives the vectors of a document", gives_the_vectors_of_a_document),
 ];
 
 const WORKSPACE: Uuid = Uuid::from_u128(1);
@@ -132,4 +133,80 @@ fn refuses_other_dimensions(index: &dyn VectorIndex) {
     let document = Uuid::from_u128(1);
     let rows = vec![(0, UnitVector::new(&three).unwrap())];
     assert!(index.upsert(WORKSPACE, DocumentVectors { document, container: None, rows }).is_err());
+}
+
+fn gives_the_vectors_of_a_document(index: &dyn VectorIndex) {
+    put(index, 1, &[[0.0, 2.0], [0.0, 0.0], [3.0, 0.0]]);
+    put(index, 2, &[[1.0, 1.0]]);
+    let given = |workspace, document| -> Vec<(u32, Vec<f32>)> {
+        let vectors = index.vectors(workspace, Uuid::from_u128(document)).unwrap();
+        vectors
+            .into_iter()
+            .map(|(place, vector)| (place, vector.to_f32().iter().map(|number| number.round()).collect()))
+            .collect()
+    };
+    assert_eq!(given(WORKSPACE, 1), [(0, vec![0.0, 1.0]), (2, vec![1.0, 0.0])]);
+    assert_eq!(given(OTHER_WORKSPACE, 1), []);
+    assert_eq!(given(WORKSPACE, 9), []);
+    put(index, 1, &[[1.0, 0.0]]);
+    assert_eq!(given(WORKSPACE, 1), [(0, vec![1.0, 0.0])]);
+}
+
+/// The dimensions of an engine for [`recall`].
+pub(crate) const RECALL_DIMENSIONS: usize = 64;
+
+/// The share of the ten nearest vectors that a search finds, over 3 000 vectors in 30 clusters.
+pub(crate) fn recall(index: &dyn VectorIndex) -> f32 {
+    const LIMIT: usize = 10;
+    let mut numbers = Numbers(42);
+    let centers: Vec<Vec<f32>> = (0..30).map(|_| numbers.vector(RECALL_DIMENSIONS)).collect();
+    let mut vectors = Vec::new();
+    for document in 0..30_u128 {
+        let mut rows = Vec::new();
+        for ordinal in 0..100 {
+            let vector = numbers.near(&centers[ordinal as usize % centers.len()], 0.5);
+            rows.push((ordinal, UnitVector::new(&vector).unwrap()));
+            vectors.push((id(document, ordinal), vector));
+        }
+        let document = Uuid::from_u128(document);
+        index.upsert(WORKSPACE, DocumentVectors { document, container: None, rows }).unwrap();
+    }
+
+    let mut shared = 0;
+    for center in &centers {
+        let query = numbers.near(center, 0.5);
+        let exact = exact_best(&vectors, &query, LIMIT);
+        shared += search(index, &query, None, LIMIT).iter().filter(|hit| exact.contains(&hit.chunk)).count();
+    }
+    shared as f32 / (centers.len() * LIMIT) as f32
+}
+
+/// A repeatable source of numbers (Knuth's MMIX multiplier and increment).
+struct Numbers(u64);
+
+impl Numbers {
+    /// Uniform in -1 to 1.
+    fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 40) as f32 / 8_388_608.0 - 1.0
+    }
+
+    fn vector(&mut self, dimensions: usize) -> Vec<f32> {
+        (0..dimensions).map(|_| self.next()).collect()
+    }
+
+    /// `center` with noise of the given strength.
+    fn near(&mut self, center: &[f32], noise: f32) -> Vec<f32> {
+        center.iter().map(|number| number + noise * self.next()).collect()
+    }
+}
+
+fn exact_best(vectors: &[(ChunkId, Vec<f32>)], query: &[f32], limit: usize) -> HashSet<ChunkId> {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let mut scored: Vec<(f32, ChunkId)> = vectors
+        .iter()
+        .map(|(chunk, vector)| (dot(vector, query) / dot(vector, vector).sqrt(), *chunk))
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter().take(limit).map(|(_, chunk)| chunk).collect()
 }

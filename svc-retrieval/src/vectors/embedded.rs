@@ -146,4 +146,8 @@ impl VectorIndex for EmbeddedVectors {
             chunks.iter().map(|chunk| Hit { chunk: *chunk, score: score(*chunk) }).collect()
         })
     }
+
+    fn vectors(&self, workspace: Uuid, document: Uuid) -> Result<Vec<(u32, UnitVector)>, Error> {
+        self.with_rows(workspace, |rows| rows.vectors(document))
+    }
 }

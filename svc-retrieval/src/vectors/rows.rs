@@ -6,9 +6,13 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use half::f16;
 use uuid::Uuid;
 
-use super::kernel::{dot_codes, dot_halves, normalised, quantise};
+use super::kernel::{code_products, dot_halves, normalised, quantise};
+use super::signs::Signs;
 use super::{DocumentVectors, UnitVector};
-use crate::index::tuning::{FEWEST_RESCORED, RESCORED_PER_RESULT};
+use crate::index::tuning::{
+    FEWEST_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT,
+    SIGNS_REMADE_AT, SIGNS_SAMPLE,
+};
 use crate::index::{ChunkId, Hit, sort_hits};
 
 /// A query's direction, exact and quantised.
@@ -36,8 +40,12 @@ pub(super) struct Rows {
     codes: Vec<i8>,
     scales: Vec<f32>,
     exact: Vec<f16>,
+    /// For workspaces of many rows.
+    signs: Option<Signs>,
     chunks: Vec<ChunkId>,
-    containers: Vec<Option<Uuid>>,
+    /// Places in `known_containers`.
+    containers: Vec<u32>,
+    known_containers: Containers,
     by_document: HashMap<Uuid, Vec<usize>>,
 }
 
@@ -49,8 +57,10 @@ impl Rows {
             codes: Vec::new(),
             scales: Vec::new(),
             exact: Vec::new(),
+            signs: None,
             chunks: Vec::new(),
             containers: Vec::new(),
+            known_containers: Containers::default(),
             by_document: HashMap::new(),
         }
     }
@@ -73,8 +83,20 @@ impl Rows {
         self.scales.push(quantise(&vector.to_f32(), &mut self.codes));
         self.exact.extend_from_slice(vector.halves());
         self.chunks.push(chunk);
-        self.containers.push(container);
+        self.containers.push(self.known_containers.place(container));
         self.by_document.entry(chunk.document).or_default().push(row);
+        self.push_signs(vector);
+    }
+
+    fn push_signs(&mut self, vector: &UnitVector) {
+        let rows = self.chunks.len();
+        let remade_at =
+            self.signs.as_ref().map_or(SIGNS_FROM_ROWS, |signs| signs.made_for() * SIGNS_REMADE_AT);
+        if rows >= remade_at {
+            self.signs = Some(Signs::new(&self.exact, self.dimensions));
+        } else if let Some(signs) = &mut self.signs {
+            signs.push(vector.halves());
+        }
     }
 
     fn remove(&mut self, document: Uuid) {
@@ -96,24 +118,32 @@ impl Rows {
         }
         swap_remove_block(&mut self.codes, row, self.dimensions);
         swap_remove_block(&mut self.exact, row, self.dimensions);
+        if let Some(signs) = &mut self.signs {
+            signs.swap_remove(row);
+        }
         self.scales.swap_remove(row);
         self.chunks.swap_remove(row);
         self.containers.swap_remove(row);
     }
 
-    /// The greatest cosines: a pass over the codes keeps a few candidates, the exact vectors decide.
+    /// The greatest cosines: each pass looks closer at fewer rows, and the exact vectors decide.
     pub(super) fn search(
         &self,
         query: &Direction,
         containers: Option<&HashSet<Uuid>>,
         limit: usize,
     ) -> Vec<Hit> {
+        let within = containers.map(|containers| self.known_containers.within(containers));
+        let candidates = self.candidates(query, within.as_deref(), limit);
+        let mut products = Vec::with_capacity(candidates.len());
+        code_products(&query.codes, &self.codes, &candidates, &mut products);
+
         let kept = limit.saturating_mul(RESCORED_PER_RESULT).max(FEWEST_RESCORED);
         let mut best = Best::new(kept);
-        let rows = self.codes.chunks_exact(self.dimensions).zip(&self.scales).zip(&self.containers);
-        for (row, ((codes, scale), container)) in rows.enumerate() {
-            if is_within(*container, containers) {
-                best.offer(dot_codes(&query.codes, codes) as f32 * scale, row);
+        for (row, product) in candidates.into_iter().zip(products) {
+            let row = row as usize;
+            if let Some(scale) = self.scales.get(row) {
+                best.offer(product as f32 * scale, row);
             }
         }
         let mut hits: Vec<Hit> = best.rows().filter_map(|row| self.hit(query, row)).collect();
@@ -122,11 +152,45 @@ impl Rows {
         hits
     }
 
+    /// The rows worth a look at their codes: of many rows, those of the best signs.
+    fn candidates(&self, query: &Direction, within: Option<&[bool]>, limit: usize) -> Vec<u32> {
+        let rows: Vec<u32> = match within {
+            None => (0_u32..).take(self.containers.len()).collect(),
+            Some(within) => {
+                let is_within = |place: &u32| within.get(*place as usize).copied().unwrap_or(false);
+                let searched = (0_u32..).zip(&self.containers).filter(|(_, place)| is_within(place));
+                searched.map(|(row, _)| row).collect()
+            }
+        };
+        let kept = (rows.len() / SIGNS_KEPT).max(limit.saturating_mul(SIGNS_KEPT_PER_RESULT));
+        let Some(signs) = self.signs.as_ref().filter(|_| rows.len() >= SIGNS_FROM_ROWS && kept < rows.len())
+        else {
+            return rows;
+        };
+        let estimates = signs.estimates(&query.exact);
+        let estimate = |row: &u32| estimates.get(*row as usize).copied().unwrap_or(f32::MIN);
+        let least = least_of_best(&rows, estimate, kept);
+        rows.into_iter().filter(|row| estimate(row) >= least).collect()
+    }
+
     /// The exact cosine of a chunk, none if it has no row.
     pub(super) fn score(&self, query: &Direction, chunk: ChunkId) -> Option<f32> {
         let rows = self.by_document.get(&chunk.document)?;
         let row = rows.iter().find(|row| self.chunks.get(**row) == Some(&chunk))?;
         self.cosine(query, *row)
+    }
+
+    /// The vectors of a document by the places of its chunks.
+    pub(super) fn vectors(&self, document: Uuid) -> Vec<(u32, UnitVector)> {
+        let rows = self.by_document.get(&document).map(Vec::as_slice).unwrap_or_default();
+        let vector = |row: &usize| {
+            let start = row * self.dimensions;
+            let exact = self.exact.get(start..start + self.dimensions)?;
+            Some((self.chunks.get(*row)?.ordinal, UnitVector::of_halves(exact)))
+        };
+        let mut vectors: Vec<(u32, UnitVector)> = rows.iter().filter_map(vector).collect();
+        vectors.sort_unstable_by_key(|(ordinal, _)| *ordinal);
+        vectors
     }
 
     fn hit(&self, query: &Direction, row: usize) -> Option<Hit> {
@@ -140,10 +204,36 @@ impl Rows {
     }
 }
 
-/// Whether a document in `container` is to be searched.
-fn is_within(container: Option<Uuid>, searched: Option<&HashSet<Uuid>>) -> bool {
-    let Some(searched) = searched else { return true };
-    container.is_some_and(|container| searched.contains(&container))
+/// A bound that about the `kept` best rows reach, told from some of them: to find it exactly would take longer than the
+/// rows that it spares.
+fn least_of_best(rows: &[u32], estimate: impl Fn(&u32) -> f32, kept: usize) -> f32 {
+    let step = (rows.len() / SIGNS_SAMPLE).max(1);
+    let mut sample: Vec<f32> = rows.iter().step_by(step).map(estimate).collect();
+    let place = (kept / step).min(sample.len().saturating_sub(1));
+    *sample.select_nth_unstable_by(place, |a, b| b.total_cmp(a)).1
+}
+
+/// The containers of all rows, each once, so that a row needs four bytes and no hashing.
+#[derive(Debug, Default)]
+struct Containers {
+    known: Vec<Option<Uuid>>,
+    places: HashMap<Option<Uuid>, u32>,
+}
+
+impl Containers {
+    fn place(&mut self, container: Option<Uuid>) -> u32 {
+        let next = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        *self.places.entry(container).or_insert_with(|| {
+            self.known.push(container);
+            next
+        })
+    }
+
+    /// For each place, whether what is there is to be searched.
+    fn within(&self, searched: &HashSet<Uuid>) -> Vec<bool> {
+        let is_searched = |container: &Option<Uuid>| container.is_some_and(|id| searched.contains(&id));
+        self.known.iter().map(is_searched).collect()
+    }
 }
 
 /// Moves the last block of a flat array into the place of the removed one.

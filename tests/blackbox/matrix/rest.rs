@@ -32,6 +32,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("deleteMember", "delete"),
     shown("exportMemory"),
     shown("searchContext"),
+    named("getRelatedFiles", "read"),
     shown("listDatabases"),
     named("createDatabase", "write"),
     shown("listTrashedDatabases"),
@@ -73,6 +74,7 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         | "listFileVersions"
         | "getFileVersion"
         | "restoreFileVersion"
+        | "getRelatedFiles"
         | "getDatabaseBacklinks" => files(operation, stage).await,
         "listFolders" | "createFolder" | "getFolder" | "updateFolder" | "deleteFolder"
         | "listFolderFiles" | "listSubfolders" => folders(operation, stage).await,
@@ -110,6 +112,7 @@ async fn files(operation: &str, stage: &Stage<'_>) -> Call {
             stage.workspace.token.patch(&path).json(json!({"content": "newer"})).await.expect(200);
             Call::act(format!("{path}/versions/1/restore"))
         }
+        "getRelatedFiles" => Call::get(format!("{path}/related")),
         "getDatabaseBacklinks" => Call::get(format!("{path}/database-backlinks")),
         _ => panic!("no way to call {operation}"),
     }

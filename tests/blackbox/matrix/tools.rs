@@ -7,7 +7,9 @@ use crate::support::prelude::*;
 
 pub(super) const ENTRIES: &[Entry] = &[
     anything("get_usage_guide", None),
+    shown("get_workspace_overview"),
     shown("search_context"),
+    named("get_related_files", "read"),
     shown("search_files"),
     shown("list_files"),
     named("get_file", "read"),
@@ -43,8 +45,11 @@ pub(super) async fn call(tool: &'static str, stage: &Stage<'_>) -> Call {
             (json!({}), None)
         }
         "create_folder" => (json!({"name": stage.marker, "parentId": stage.folder}), None),
-        "search_files" | "list_files" | "get_file" | "create_file" | "update_file" | "delete_file" => {
-            (files(tool, stage).await, None)
+        "search_files" | "list_files" | "get_file" | "create_file" | "update_file" | "delete_file"
+        | "get_related_files" => (files(tool, stage).await, None),
+        "get_workspace_overview" => {
+            stage.file().await;
+            (json!({}), None)
         }
         "list_memories" | "get_memory" | "create_memory" | "update_memory" => {
             (memories(tool, stage).await, None)
@@ -62,7 +67,7 @@ async fn files(tool: &str, stage: &Stage<'_>) -> Value {
     match tool {
         "search_files" => json!({"query": stage.marker}),
         "list_files" => json!({}),
-        "get_file" | "delete_file" => json!({"id": file}),
+        "get_file" | "delete_file" | "get_related_files" => json!({"id": file}),
         "update_file" => json!({"id": file, "content": "new"}),
         _ => panic!("no way to call {tool}"),
     }

@@ -3,6 +3,7 @@
 pub(crate) mod callers;
 pub(crate) mod citations;
 pub(crate) mod deployment;
+pub(crate) mod embedder;
 pub(crate) mod http;
 pub(crate) mod mcp;
 pub(crate) mod mesh;

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::identity::{Permission, Principal, PrincipalKind, Scope, Signer};
+use crate::identity::{Permission, Principal, PrincipalKind, Role, Scope, Signer};
 
 fn identity(expires_at: Timestamp) -> Identity {
     Identity {
         principal: Principal { kind: PrincipalKind::Token, id: "t".into(), name: "agent".into() },
         workspace: Some("0199c0de-0000-7000-8000-000000000001".parse().unwrap()),
+        role: Some(Role::Admin),
         permissions: [Permission::Read].into_iter().collect(),
         scope: Scope::Folders(["0199c0de-0000-7000-8000-000000000002".parse().unwrap()].into()),
         plan: Some("free".into()),
@@ -148,11 +149,12 @@ async fn a_good_signature_does_not_make_up_for_wrong_claims() {
         resign(&signer, &changed)
     };
     assert!(bench.check(&resigned(&|_| ())).await.is_ok(), "else this shows nothing");
-    let wrong: [(&str, Value); 6] = [
+    let wrong: [(&str, Value); 7] = [
         ("aud", json!("another-mesh")),
         ("iss", json!("somebody")),
         ("kind", json!("king")),
         ("permissions", json!(["read", "rule"])),
+        ("role", json!("king")),
         ("exp", json!("soon")),
         ("sub", Value::Null),
     ];

@@ -8,6 +8,7 @@ mod folders;
 mod guide;
 mod memories;
 mod outcome;
+mod related;
 mod search;
 
 use std::sync::OnceLock;
@@ -60,7 +61,9 @@ impl Hints {
 /// Every tool, in the order of the list: it never changes between two calls, which keeps prompt caches warm.
 static TOOLS: &[&Tool] = &[
     &guide::GET_USAGE_GUIDE,
+    &related::GET_WORKSPACE_OVERVIEW,
     &search::SEARCH_CONTEXT,
+    &related::GET_RELATED_FILES,
     &files::SEARCH_FILES,
     &files::LIST_FILES,
     &files::GET_FILE,

@@ -9,7 +9,7 @@ use super::outcome::Outcome;
 use super::{Hints, Tool};
 use crate::operations::Context;
 use crate::operations::search::{self, SearchContext};
-use crate::records::{SearchAnswer, SearchResult, spelled};
+use crate::records::{CoverageNote, SearchAnswer, SearchResult, spelled};
 use crate::schema::{Input as _, inlined};
 
 pub(super) static SEARCH_CONTEXT: Tool = Tool {
@@ -45,14 +45,19 @@ fn as_text(answer: &SearchAnswer) -> String {
     for (place, result) in answer.results.iter().enumerate() {
         append_hit(&mut text, place + 1, result);
     }
-    if !answer.coverage.is_empty() {
+    append_coverage(&mut text, &answer.coverage);
+    text
+}
+
+/// What an answer does not cover.
+pub(super) fn append_coverage(text: &mut String, coverage: &[CoverageNote]) {
+    if !coverage.is_empty() {
         text.push_str("\n\nCoverage (about the search, not evidence):");
     }
-    for note in &answer.coverage {
+    for note in coverage {
         // Writing to a String cannot fail.
         let _ = write!(text, "\n- {}: {}", note.code, note.message);
     }
-    text
 }
 
 fn append_hit(text: &mut String, number: usize, result: &SearchResult) {
@@ -63,18 +68,33 @@ fn append_hit(text: &mut String, number: usize, result: &SearchResult) {
     };
     let _ = write!(
         text,
-        "\n\n[{number}] {} ({} {}{lines}, score {:.3})\n{}\n<hit>\n{}\n</hit>",
+        "\n\n[{number}] {} ({} {}{lines}, score {:.3})\n{}\n{}",
         one_line(&citation.label),
         spelled(&citation.kind),
         citation.id,
         result.score,
         one_line(&citation.url),
-        result.content.replace("<hit>", "<hit\u{200b}>").replace("</hit>", "</hit\u{200b}>").trim_end(),
+        quoted(&result.content),
     );
+    for copy in &result.also_in {
+        let _ = write!(text, "\nThe same text: {} ({})", one_line(&copy.label), one_line(&copy.url));
+    }
+    let unnamed = usize::try_from(result.collapsed.unwrap_or_default())
+        .unwrap_or_default()
+        .saturating_sub(result.also_in.len());
+    if unnamed > 0 {
+        let _ = write!(text, "\nThe same text: {unnamed} more");
+    }
+}
+
+/// Content between marks that it cannot end by itself.
+pub(super) fn quoted(content: &str) -> String {
+    let content = content.replace("<hit>", "<hit\u{200b}>").replace("</hit>", "</hit\u{200b}>");
+    format!("<hit>\n{}\n</hit>", content.trim_end())
 }
 
 /// A name with line breaks could pass for a line of ours.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -1,0 +1,279 @@
+//! What a search costs over HTTP while others search: `cargo bench --bench search -- --help`.
+
+#[path = "support/api.rs"]
+mod api;
+#[path = "support/corpus.rs"]
+mod corpus;
+#[path = "support/report.rs"]
+mod report;
+#[path = "support/samples.rs"]
+mod samples;
+#[path = "support/server.rs"]
+mod server;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use clap::Parser;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use self::api::{Api, accepted};
+use self::corpus::Document;
+use self::report::{Table, Verdicts};
+use self::samples::percentile;
+use self::server::{Memory, Server};
+
+const CLIENTS: usize = 8;
+const WRITERS: usize = 4;
+const WARM_UP: usize = 400;
+const P99_LIMIT_MS: f64 = 10.0;
+const LEAST_A_SECOND: f64 = 500.0;
+const FOUND_LIMIT_MS: f64 = 10.0;
+const MEMORY_LIMIT_MIB: f64 = 200.0;
+const WAITS: usize = 60;
+
+/// Fills the workspace of a `cairn up` in a process of its own, starts it again, and measures:
+///
+///   hybrid    searches (words and meaning, ten results) of 8 clients at a time, each asking as soon as it is answered
+///   found     from the acknowledgement of a write to the answer of a search that sends its change token, while the 8
+///             clients go on searching
+///   memory    resident after all of it, beyond what the server holds before it is first asked
+///
+/// The clients run on the same machine and take their share of it. Limits: hybrid p99 10 ms and 500 a second; found p50
+/// 10 ms; memory 200 MiB. The default documents make about 50 000 chunks.
+#[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
+struct Options {
+    /// Markdown files below this folder fill the workspace, instead of generated ones.
+    #[arg(long, value_name = "DIR")]
+    documents: Option<PathBuf>,
+    /// How often they are written, each time under another name.
+    #[arg(long, default_value_t = 1)]
+    times: usize,
+    /// How many documents to generate.
+    #[arg(long, default_value_t = 7_100)]
+    generated: usize,
+    /// Searches in all.
+    #[arg(long, default_value_t = 8_000)]
+    searches: usize,
+    /// Writes that are looked for.
+    #[arg(long, default_value_t = 200)]
+    writes: usize,
+    /// Fail when a limit is missed.
+    #[arg(long)]
+    check: bool,
+    /// Given by `cargo bench`.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    if !options.bench {
+        println!("this measures under `cargo bench` only");
+        return Ok(());
+    }
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run(options))
+}
+
+async fn run(options: Options) -> anyhow::Result<()> {
+    let data = TempDir::new()?;
+    let documents = Arc::new(corpus::documents(options.documents.as_deref(), 0..options.generated)?);
+    let queries = Arc::new(corpus::queries(&documents, 2_000));
+    fill(&data, &documents, options.times).await?;
+
+    let mut server = Server::cairn(data.path())?;
+    server.ready().await?;
+    let idle = server.memory()?;
+    let api = Arc::new(Api::open(server.address, data.path())?);
+    let mut verdicts = Verdicts::default();
+    search_all(&api, &queries, WARM_UP).await?;
+    hybrid(&server, &api, &queries, options.searches, &mut verdicts).await?;
+    found(&api, &queries, options.writes, &mut verdicts).await?;
+    memory(idle, server.memory()?, &mut verdicts);
+    server.stop().await?;
+    verdicts.finish(options.check)
+}
+
+async fn fill(data: &TempDir, documents: &Arc<Vec<Document>>, times: usize) -> anyhow::Result<()> {
+    let mut server = Server::cairn(data.path())?;
+    server.ready().await?;
+    let api = Arc::new(Api::open(server.address, data.path())?);
+    let started = Instant::now();
+    let next = Arc::new(AtomicUsize::new(0));
+    let mut writers = JoinSet::new();
+    for _ in 0..WRITERS {
+        let (api, documents, next) = (Arc::clone(&api), Arc::clone(documents), Arc::clone(&next));
+        writers.spawn(async move {
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some(document) = documents.get(place % documents.len().max(1)) else { break };
+                let time = place / documents.len().max(1);
+                if time >= times {
+                    break;
+                }
+                let name =
+                    if time == 0 { document.name.clone() } else { format!("{time}-{}", document.name) };
+                api.create_file(&name, &document.text).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(written) = writers.join_next().await {
+        written??;
+    }
+    let (_, change) = api.create_file("last.md", "# Last\n\nNothing comes after it.\n").await?;
+    wait_until_indexed(&api, &change).await?;
+    println!(
+        "{} documents written and indexed in {:.0} s, {:.1} s CPU of the server\n",
+        documents.len() * times,
+        started.elapsed().as_secs_f64(),
+        server.cpu_time()?.as_secs_f64()
+    );
+    server.stop().await
+}
+
+async fn wait_until_indexed(api: &Api, change: &str) -> anyhow::Result<()> {
+    for _ in 0..WAITS {
+        let answer = ask(api, "service", Some(change)).await?;
+        if answer.get("coverage").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+            return Ok(());
+        }
+    }
+    bail!("not all documents are indexed in time")
+}
+
+async fn ask(api: &Api, query: &str, change: Option<&str>) -> anyhow::Result<Value> {
+    let mut request =
+        api.request(Method::POST, "/api/v1/search_context").json(&json!({"query": query, "limit": 10}));
+    if let Some(change) = change {
+        request = request.header("X-Cairn-Change", change).header("X-Cairn-Wait-Ms", "10000");
+    }
+    Ok(accepted(request).await?.json().await?)
+}
+
+/// That many searches of all clients; how long each took.
+async fn search_all(
+    api: &Arc<Api>,
+    queries: &Arc<Vec<String>>,
+    count: usize,
+) -> anyhow::Result<Vec<Duration>> {
+    let next = Arc::new(AtomicUsize::new(0));
+    let mut clients = JoinSet::new();
+    for _ in 0..CLIENTS {
+        let (api, queries, next) = (Arc::clone(api), Arc::clone(queries), Arc::clone(&next));
+        clients.spawn(async move {
+            let mut took = Vec::new();
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                if place >= count {
+                    return anyhow::Ok(took);
+                }
+                let query = queries.get(place % queries.len().max(1)).context("no query")?;
+                let started = Instant::now();
+                accepted(
+                    api.request(Method::POST, "/api/v1/search_context")
+                        .json(&json!({"query": query, "limit": 10})),
+                )
+                .await?
+                .bytes()
+                .await?;
+                took.push(started.elapsed());
+            }
+        });
+    }
+    let mut samples = Vec::with_capacity(count);
+    while let Some(took) = clients.join_next().await {
+        samples.extend(took??);
+    }
+    Ok(samples)
+}
+
+async fn hybrid(
+    server: &Server,
+    api: &Arc<Api>,
+    queries: &Arc<Vec<String>>,
+    count: usize,
+    verdicts: &mut Verdicts,
+) -> anyhow::Result<()> {
+    let (cpu, started) = (server.cpu_time()?, Instant::now());
+    let samples = search_all(api, queries, count).await?;
+    let a_second = samples.len() as f64 / started.elapsed().as_secs_f64();
+    let cpu = server.cpu_time()?.saturating_sub(cpu);
+    let mut table = Table::new(&["", "p50 ms", "p99 ms", "worst ms"]);
+    row(&mut table, "hybrid, 8 clients", &samples);
+    table.print();
+    println!(
+        "{a_second:.0} searches a second, {:.2} ms CPU of the server each\n",
+        millis(cpu) / count as f64
+    );
+    verdicts.at_most("hybrid, p99", millis(percentile(&samples, 0.99)), P99_LIMIT_MS, "ms");
+    verdicts.at_most("time of 500 hybrid searches", LEAST_A_SECOND / a_second, 1.0, "s");
+    Ok(())
+}
+
+/// Writes and looks for each while the clients search.
+async fn found(
+    api: &Arc<Api>,
+    queries: &Arc<Vec<String>>,
+    writes: usize,
+    verdicts: &mut Verdicts,
+) -> anyhow::Result<()> {
+    let over = Arc::new(AtomicBool::new(false));
+    let others = {
+        let (api, queries, over) = (Arc::clone(api), Arc::clone(queries), Arc::clone(&over));
+        tokio::spawn(async move {
+            while !over.load(Ordering::Relaxed) {
+                search_all(&api, &queries, CLIENTS * 20).await?;
+            }
+            anyhow::Ok(())
+        })
+    };
+    let (mut written, mut looked) = (Vec::new(), Vec::new());
+    for number in 0..writes {
+        let word = format!("marker{number}x");
+        let text =
+            format!("# Note {number}\n\nThe release of {word} waits for the owner of the staging server.\n");
+        let started = Instant::now();
+        let (id, change) = api.create_file(&format!("note-{number}.md"), &text).await?;
+        written.push(started.elapsed());
+        let started = Instant::now();
+        let answer = ask(api, &word, Some(&change)).await?;
+        looked.push(started.elapsed());
+        let results = answer.get("results").and_then(Value::as_array).context("an answer without results")?;
+        if !results.iter().any(|result| result.get("documentId").and_then(Value::as_str) == Some(&id)) {
+            bail!("a search with the change token of {id} did not find it");
+        }
+    }
+    over.store(true, Ordering::Relaxed);
+    others.await??;
+    let mut table = Table::new(&["while 8 clients search", "p50 ms", "p99 ms", "worst ms"]);
+    row(&mut table, "write acknowledged", &written);
+    row(&mut table, "found, with the change token", &looked);
+    table.print();
+    verdicts.at_most("found with the token, p50", millis(percentile(&looked, 0.5)), FOUND_LIMIT_MS, "ms");
+    Ok(())
+}
+
+fn memory(idle: Memory, used: Memory, verdicts: &mut Verdicts) {
+    println!(
+        "memory: {:.0} MiB resident, {:.0} of it heap; {:.0} at rest",
+        used.resident, used.anonymous, idle.resident
+    );
+    verdicts.at_most("memory beyond rest", used.resident - idle.resident, MEMORY_LIMIT_MIB, "MiB");
+}
+
+fn row(table: &mut Table, name: &str, samples: &[Duration]) {
+    let shares = [0.5, 0.99, 1.0].map(|share| format!("{:.1}", millis(percentile(samples, share))));
+    table.row([name.to_owned()].into_iter().chain(shares).collect());
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}

@@ -1,0 +1,308 @@
+//! What a workspace holds, at a glance.
+
+use cairn_proto::content::v1 as content;
+use cairn_proto::feed::v1::Kind as ProtoKind;
+use cairn_proto::retrieval::v1 as retrieval;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::search::Kind;
+use super::{Links, time};
+
+/// What a workspace holds, of a folder-scoped token what its folders hold.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WorkspaceOverview {
+    files: FilesOverview,
+    folders: FoldersOverview,
+    indexing: Indexing,
+    /// Files and records that changed last, the newest first, as they stand now.
+    recent_changes: Vec<RecentChange>,
+    memories: MemoriesOverview,
+    databases: DatabasesOverview,
+    /// The sources that are connected to the workspace.
+    connected_sources: Vec<ConnectedSource>,
+}
+
+/// The files.
+#[derive(Debug, Serialize, ToSchema)]
+struct FilesOverview {
+    /// How many there are.
+    total: u64,
+}
+
+/// The folders.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct FoldersOverview {
+    /// How many there are, at any depth.
+    total: u64,
+    /// The first by name of those at the top: in the root or, for a folder-scoped token, where its scope begins.
+    top: Vec<TopFolder>,
+    /// How many there are at the top.
+    top_total: u64,
+}
+
+/// A folder at the top.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct TopFolder {
+    id: String,
+    name: String,
+    path: String,
+    /// Folders below it, at any depth.
+    folder_count: u64,
+    /// Files below it, at any depth.
+    file_count: u64,
+    /// Counting ended here: there may be more files.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    has_more_files: bool,
+}
+
+/// Whether searches see everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum IndexState {
+    /// Every change is indexed.
+    Current,
+    /// Some changes are not indexed yet.
+    Behind,
+    /// The search service does not answer.
+    Unavailable,
+}
+
+/// How the search index stands.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Indexing {
+    state: IndexState,
+    /// Changes that are not indexed yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes_behind: Option<u64>,
+    /// Changes that are found by words and not yet by meaning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes_without_meaning: Option<u64>,
+    /// Documents in the index; left out for a folder-scoped token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    documents: Option<u64>,
+    /// Pieces of documents in the index; left out for a folder-scoped token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunks: Option<u64>,
+    /// What turns texts into vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embedder: Option<String>,
+    /// What will, once an index has been built with it in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_embedder: Option<String>,
+}
+
+/// A file or record that changed lately.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct RecentChange {
+    kind: Kind,
+    id: String,
+    title: String,
+    path: String,
+    /// A link that opens it.
+    url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder_id: Option<String>,
+    /// Of a record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database_id: Option<String>,
+    version: u64,
+    #[schema(format = DateTime)]
+    changed_at: String,
+    /// Who wrote its present content; left out where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<ChangedBy>,
+}
+
+/// Who made a change.
+#[derive(Debug, Serialize, ToSchema)]
+struct ChangedBy {
+    /// `token`, `user` or `sync`.
+    kind: String,
+    id: String,
+    name: String,
+}
+
+/// The memories.
+#[derive(Debug, Serialize, ToSchema)]
+struct MemoriesOverview {
+    /// How many there are.
+    total: u64,
+    /// The first by name.
+    items: Vec<MemoryGuidance>,
+}
+
+/// When a memory applies.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct MemoryGuidance {
+    id: String,
+    slug: String,
+    name: String,
+    description: String,
+    use_when: String,
+    /// Members that the token can read.
+    member_count: u32,
+}
+
+/// The databases.
+#[derive(Debug, Serialize, ToSchema)]
+struct DatabasesOverview {
+    /// How many there are.
+    total: u64,
+    /// The first by name.
+    items: Vec<DatabaseCounts>,
+}
+
+/// A database and how much it holds.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct DatabaseCounts {
+    id: String,
+    name: String,
+    description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder_id: Option<String>,
+    record_count: u64,
+}
+
+/// A source that is connected to the workspace.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ConnectedSource {
+    id: String,
+    name: String,
+    provider: String,
+    document_count: u64,
+    /// How its last sync went.
+    status: String,
+}
+
+impl WorkspaceOverview {
+    /// `index` is absent when the search service does not answer.
+    pub(crate) fn read(
+        held: content::GetOverviewResponse,
+        index: Option<retrieval::GetIndexStatusResponse>,
+        links: &Links,
+    ) -> Self {
+        let counted_up_to = held.counted_up_to;
+        let top = held.top_folders.into_iter().map(|top| TopFolder::read(top, counted_up_to)).collect();
+        let changes = held.recent_changes.into_iter().map(|change| RecentChange::read(change, links));
+        Self {
+            files: FilesOverview { total: held.files },
+            folders: FoldersOverview { total: held.folders, top, top_total: held.top_folder_count },
+            indexing: index.map_or_else(Indexing::unavailable, Indexing::from),
+            recent_changes: changes.collect(),
+            memories: MemoriesOverview {
+                total: held.memories,
+                items: held.memory_list.into_iter().map(MemoryGuidance::from).collect(),
+            },
+            databases: DatabasesOverview {
+                total: held.databases,
+                items: held.database_list.into_iter().map(DatabaseCounts::from).collect(),
+            },
+            // No service connects sources yet.
+            connected_sources: Vec::new(),
+        }
+    }
+}
+
+impl TopFolder {
+    fn read(top: content::TopFolder, counted_up_to: u64) -> Self {
+        let folder = top.folder.unwrap_or_default();
+        Self {
+            id: folder.id,
+            name: folder.name,
+            path: folder.path,
+            folder_count: top.folders,
+            file_count: top.files,
+            has_more_files: top.files >= counted_up_to,
+        }
+    }
+}
+
+impl Indexing {
+    const fn unavailable() -> Self {
+        Self {
+            state: IndexState::Unavailable,
+            changes_behind: None,
+            changes_without_meaning: None,
+            documents: None,
+            chunks: None,
+            embedder: None,
+            next_embedder: None,
+        }
+    }
+}
+
+impl From<retrieval::GetIndexStatusResponse> for Indexing {
+    fn from(status: retrieval::GetIndexStatusResponse) -> Self {
+        let behind: u64 = status.feeds.iter().map(|feed| feed.behind).sum();
+        Self {
+            state: if behind == 0 { IndexState::Current } else { IndexState::Behind },
+            changes_behind: Some(behind),
+            changes_without_meaning: Some(status.not_embedded),
+            documents: status.holdings.as_ref().map(|held| held.documents),
+            chunks: status.holdings.as_ref().map(|held| held.chunks),
+            embedder: Some(status.embedder),
+            next_embedder: status.rebuilding.map(|rebuilding| rebuilding.embedder),
+        }
+    }
+}
+
+impl RecentChange {
+    fn read(change: content::RecentChange, links: &Links) -> Self {
+        let kind = change.kind();
+        let url = match (kind, &change.database_id) {
+            (ProtoKind::Record, Some(database)) => format!("/databases/{database}?record={}", change.id),
+            _ => format!("/file/{}", change.id),
+        };
+        Self {
+            kind: kind.into(),
+            url: links.to(&url),
+            id: change.id,
+            title: change.title,
+            path: change.path,
+            folder_id: change.folder_id,
+            database_id: change.database_id,
+            version: change.version,
+            changed_at: time(change.changed_at.as_ref()),
+            changed_by: change.author.map(|author| ChangedBy {
+                kind: author.kind,
+                id: author.id,
+                name: author.name,
+            }),
+        }
+    }
+}
+
+impl From<content::MemorySummary> for MemoryGuidance {
+    fn from(memory: content::MemorySummary) -> Self {
+        Self {
+            id: memory.id,
+            slug: memory.slug,
+            name: memory.name,
+            description: memory.description,
+            use_when: memory.use_when,
+            member_count: memory.members,
+        }
+    }
+}
+
+impl From<content::DatabaseSummary> for DatabaseCounts {
+    fn from(database: content::DatabaseSummary) -> Self {
+        Self {
+            id: database.id,
+            name: database.name,
+            description: database.description,
+            folder_id: database.folder_id,
+            record_count: database.records,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Options about what turns texts into vectors.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use cairn_retrieval::embed::{
+    Choice, Config, DEFAULT_BATCH, DEFAULT_HUB, EndpointConfig, FetchedModel, Spending,
+};
+use clap::Args;
+
+use super::OutboundOptions;
+
+/// The folder of fetched models, and of what an endpoint has cost, among a service's data.
+const FOLDER: &str = "embedder";
+
+/// What turns texts into vectors.
+#[derive(Clone, Args)]
+pub(crate) struct EmbedderOptions {
+    /// What turns texts into vectors: built-in; candle:DIR, a transformer of the BERT family in this process, from a
+    /// folder; candle:OWNER/MODEL, the same, fetched once; openai:URL, an endpoint that speaks OpenAI's /embeddings.
+    /// With another one than before, texts are embedded anew while the old index answers.
+    #[arg(long, env = "CAIRN_EMBEDDER", value_name = "WHICH", default_value = "built-in")]
+    pub(crate) embedder: String,
+    /// The model at the endpoint.
+    #[arg(long, env = "CAIRN_EMBEDDER_MODEL", value_name = "NAME")]
+    pub(crate) embedder_model: Option<String>,
+    /// The key for the endpoint; better set by the environment.
+    #[arg(long, env = "CAIRN_EMBEDDER_KEY", hide_env_values = true, value_name = "KEY")]
+    pub(crate) embedder_key: Option<String>,
+    /// A file that holds the key.
+    #[arg(long, env = "CAIRN_EMBEDDER_KEY_FILE", value_name = "FILE", conflicts_with = "embedder_key")]
+    pub(crate) embedder_key_file: Option<PathBuf>,
+    /// The length of vectors that the endpoint is asked for. Default: what the model gives.
+    #[arg(
+        long,
+        env = "CAIRN_EMBEDDER_DIMENSIONS",
+        value_name = "NUMBER",
+        value_parser = clap::value_parser!(u32).range(1..=8_192)
+    )]
+    pub(crate) embedder_dimensions: Option<u32>,
+    /// The most texts of one call of the endpoint.
+    #[arg(
+        long,
+        env = "CAIRN_EMBEDDER_BATCH",
+        value_name = "TEXTS",
+        default_value_t = DEFAULT_BATCH as u32,
+        value_parser = clap::value_parser!(u32).range(1..=2_048)
+    )]
+    pub(crate) embedder_batch: u32,
+    /// How long a call of the endpoint may take.
+    #[arg(
+        long,
+        env = "CAIRN_EMBEDDER_TIMEOUT_MS",
+        value_name = "MILLISECONDS",
+        default_value_t = 30_000,
+        value_parser = clap::value_parser!(u64).range(1..=600_000)
+    )]
+    pub(crate) embedder_timeout_ms: u64,
+    /// How long the endpoint is left alone after five failures in a row.
+    #[arg(
+        long,
+        env = "CAIRN_EMBEDDER_PAUSE_MS",
+        value_name = "MILLISECONDS",
+        default_value_t = 15_000,
+        value_parser = clap::value_parser!(u64).range(1..=3_600_000)
+    )]
+    pub(crate) embedder_pause_ms: u64,
+    /// How long a search waits for the vector of its query before it goes by words alone.
+    #[arg(
+        long,
+        env = "CAIRN_EMBEDDER_QUERY_TIMEOUT_MS",
+        value_name = "MILLISECONDS",
+        default_value_t = 1_000,
+        value_parser = clap::value_parser!(u64).range(1..=30_000)
+    )]
+    pub(crate) embedder_query_timeout_ms: u64,
+    /// The most tokens a minute that the endpoint is sent. Default: no limit.
+    #[arg(long, env = "CAIRN_EMBEDDER_TOKENS_PER_MINUTE", value_name = "TOKENS")]
+    pub(crate) embedder_tokens_per_minute: Option<u64>,
+    /// The most tokens a day (UTC) that the endpoint is sent. Default: no limit.
+    #[arg(long, env = "CAIRN_EMBEDDER_TOKENS_PER_DAY", value_name = "TOKENS")]
+    pub(crate) embedder_tokens_per_day: Option<u64>,
+    /// The words' share of a hybrid score, 0 to 1; the meaning has the rest.
+    #[arg(
+        long,
+        env = "CAIRN_EMBEDDER_WORD_WEIGHT",
+        value_name = "SHARE",
+        default_value_t = cairn_retrieval::search::tuning::WORD_WEIGHT,
+        value_parser = share
+    )]
+    pub(crate) embedder_word_weight: f32,
+    /// Where models are fetched from.
+    #[arg(long, env = "CAIRN_MODEL_HUB", value_name = "URL", default_value = DEFAULT_HUB)]
+    pub(crate) model_hub: String,
+    /// Let a model be fetched that is not there yet.
+    #[arg(
+        long,
+        env = "CAIRN_ALLOW_DOWNLOADS",
+        value_name = "WHETHER",
+        num_args = 0..=1,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    pub(crate) allow_downloads: bool,
+}
+
+/// Without the key.
+impl std::fmt::Debug for EmbedderOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("EmbedderOptions").field("embedder", &self.embedder).finish_non_exhaustive()
+    }
+}
+
+impl EmbedderOptions {
+    /// What svc-retrieval is told. What it keeps for the embedder goes into `data`.
+    pub(crate) fn config(&self, data: &Path, outbound: &OutboundOptions) -> anyhow::Result<Config> {
+        Ok(Config {
+            choice: self.choice(&data.join(FOLDER), outbound)?,
+            query_limit: Duration::from_millis(self.embedder_query_timeout_ms),
+            word_weight: self.embedder_word_weight,
+        })
+    }
+
+    fn choice(&self, folder: &Path, outbound: &OutboundOptions) -> anyhow::Result<Choice> {
+        let (kind, place) = self.embedder.trim().split_once(':').unwrap_or((self.embedder.trim(), ""));
+        match (kind, place) {
+            ("" | "built-in", "") => Ok(Choice::BuiltIn),
+            ("candle", place) if !place.is_empty() => self.transformer(place, folder, outbound),
+            ("openai", place) if place.starts_with("http://") || place.starts_with("https://") => {
+                Ok(Choice::Endpoint(self.endpoint(place, folder)?))
+            }
+            _ => bail!(
+                "CAIRN_EMBEDDER is built-in, candle:DIR, candle:OWNER/MODEL or openai:URL, such as \
+                 openai:http://127.0.0.1:11434/v1"
+            ),
+        }
+    }
+
+    /// A folder that is there is a folder, whatever else its name may mean.
+    fn transformer(&self, place: &str, folder: &Path, outbound: &OutboundOptions) -> anyhow::Result<Choice> {
+        if Path::new(place).is_dir() || !FetchedModel::is_name(place) {
+            return Ok(Choice::Folder(PathBuf::from(place)));
+        }
+        let model = FetchedModel {
+            hub: self.model_hub.clone(),
+            name: place.to_owned(),
+            models: folder.join("models"),
+            allowed: outbound.outbound_allow.clone(),
+        };
+        if !self.allow_downloads && !model.folder().is_dir() {
+            bail!(
+                "there is no folder {place}; to have the model of that name fetched, once, set \
+                 CAIRN_ALLOW_DOWNLOADS=true"
+            );
+        }
+        Ok(Choice::Fetched(model))
+    }
+
+    fn endpoint(&self, base_url: &str, folder: &Path) -> anyhow::Result<EndpointConfig> {
+        let given = |value: &Option<String>| value.clone().filter(|value| !value.trim().is_empty());
+        let model = given(&self.embedder_model)
+            .context("an endpoint needs CAIRN_EMBEDDER_MODEL, such as text-embedding-3-small")?;
+        let spending = Spending {
+            tokens_a_minute: self.embedder_tokens_per_minute,
+            tokens_a_day: self.embedder_tokens_per_day,
+        };
+        let spent_file = match spending.tokens_a_day {
+            Some(_) => {
+                fs_err::create_dir_all(folder)?;
+                Some(folder.join("spent.json"))
+            }
+            None => None,
+        };
+        Ok(EndpointConfig {
+            base_url: base_url.to_owned(),
+            model,
+            key: match &self.embedder_key_file {
+                Some(file) => Some(fs_err::read_to_string(file)?.trim().to_owned()),
+                None => given(&self.embedder_key),
+            },
+            dimensions: self.embedder_dimensions.and_then(|number| usize::try_from(number).ok()),
+            batch: usize::try_from(self.embedder_batch).unwrap_or(DEFAULT_BATCH),
+            timeout: Duration::from_millis(self.embedder_timeout_ms),
+            pause: Duration::from_millis(self.embedder_pause_ms),
+            spending,
+            spent_file,
+        })
+    }
+}
+
+fn share(text: &str) -> Result<f32, String> {
+    let share: f32 = text.parse().map_err(|_| "a share is a number from 0 to 1".to_owned())?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("a share is a number from 0 to 1".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches as _};
+
+    use super::*;
+
+    fn config(arguments: &[&str]) -> anyhow::Result<Choice> {
+        let command = OutboundOptions::augment_args(EmbedderOptions::augment_args(Command::new("cairn")));
+        let matches = command.try_get_matches_from(["cairn"].iter().chain(arguments))?;
+        let options = EmbedderOptions::from_arg_matches(&matches)?;
+        let data = tempfile::tempdir()?;
+        Ok(options.config(data.path(), &OutboundOptions::from_arg_matches(&matches)?)?.choice)
+    }
+
+    #[test]
+    fn an_embedder_is_named_by_its_kind_and_place() {
+        assert_eq!(config(&[]).unwrap(), Choice::BuiltIn);
+        assert_eq!(config(&["--embedder", "candle:/models/x"]).unwrap(), Choice::Folder("/models/x".into()));
+        let endpoint =
+            config(&["--embedder", "openai:http://[::1]:8080/v1", "--embedder-model", "m"]).unwrap();
+        assert!(matches!(endpoint, Choice::Endpoint(config) if config.base_url == "http://[::1]:8080/v1"));
+        for (wrong, told) in [
+            ("openai:http://host/v1", "CAIRN_EMBEDDER_MODEL"),
+            ("openai:host", "CAIRN_EMBEDDER is"),
+            ("candle:", "CAIRN_EMBEDDER is"),
+            ("word2vec", "CAIRN_EMBEDDER is"),
+            ("candle:nobody/has-this", "CAIRN_ALLOW_DOWNLOADS"),
+        ] {
+            let refusal = config(&["--embedder", wrong]).unwrap_err().to_string();
+            assert!(refusal.contains(told), "{wrong}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_model_is_fetched_only_when_that_is_allowed() {
+        let allowed = ["--embedder", "candle:owner/model", "--allow-downloads"];
+        assert!(matches!(config(&allowed).unwrap(), Choice::Fetched(model) if model.name == "owner/model"));
+    }
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let command = EmbedderOptions::augment_args(Command::new("cairn"));
+        let matches = command.try_get_matches_from(["cairn", "--embedder-key", "s3cret"]).unwrap();
+        let options = EmbedderOptions::from_arg_matches(&matches).unwrap();
+        assert!(!format!("{options:?}").contains("s3cret"));
+    }
+}

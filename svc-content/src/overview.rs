@@ -1,0 +1,222 @@
+//! The rules of the overview (spec 4.12): what a workspace holds, of a folder-scoped caller what its folders hold.
+
+use std::collections::HashSet;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
+use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, RecordId};
+
+use crate::Error;
+use crate::databases::{Database, Databases};
+use crate::files::File;
+use crate::folders::{Folder, Folders};
+use crate::memories::{Memories, Memory};
+use crate::paging::{Ask, Page};
+use crate::records::{Record, values};
+use crate::scope::Caller;
+use crate::service::Context;
+use crate::store;
+use crate::store::overview::Below;
+use crate::store::page::Among;
+use crate::versions::Author;
+
+/// Folders, memories and databases that are listed; an agent asks the lists for more.
+const MOST_LISTED: u32 = 30;
+/// Recent changes that are listed.
+const MOST_CHANGES: usize = 10;
+/// How far back in the feed they are looked for. A large sync may fill it all; it is then what is recent.
+const LOOKED_BACK: i64 = 500;
+/// Items that are read at once until there are enough changes.
+const READ_AT_ONCE: usize = 40;
+/// Counting files below a folder ends here: beyond it only "many" matters, and counting on would read each file's row.
+pub(crate) const COUNTED_UP_TO: u64 = 100;
+
+/// A folder at the top of what the caller sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TopFolder {
+    pub(crate) folder: Folder,
+    pub(crate) below: Below,
+}
+
+/// A file or record that changed lately, as it stands now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) kind: Kind,
+    pub(crate) id: DocumentId,
+    pub(crate) title: String,
+    pub(crate) path: String,
+    pub(crate) folder_id: Option<FolderId>,
+    pub(crate) database_id: Option<DatabaseId>,
+    pub(crate) version: u64,
+    pub(crate) changed_at: Timestamp,
+    /// Who wrote its present content, where that is known.
+    pub(crate) author: Option<Author>,
+}
+
+/// What the caller sees of a workspace.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Overview {
+    pub(crate) files: u64,
+    pub(crate) folders: u64,
+    pub(crate) top_folders: Vec<TopFolder>,
+    pub(crate) top_folder_count: u64,
+    pub(crate) memories: Page<Memory>,
+    pub(crate) databases: Page<Database>,
+    /// The newest first.
+    pub(crate) changes: Vec<Change>,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Overviews {
+    context: Context,
+}
+
+impl Overviews {
+    pub(crate) fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// The overview, of what is live now.
+    pub(crate) async fn get(&self, caller: &Caller) -> Result<Overview, Error> {
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let among = match caller.listed() {
+            None => Among::All,
+            Some(listed) => Among::Below(listed.to_vec()),
+        };
+        let ask = || Ask { size: MOST_LISTED, after: None };
+        let (memories, databases) =
+            (Memories::new(self.context.clone()), Databases::new(self.context.clone()));
+        let files = async { Ok::<_, Error>(store::files::count(db, workspace, &among).await?) };
+        let folders = async { Ok::<_, Error>(store::folders::count(db, workspace, &among).await?) };
+        let (files, folders, (top_folders, top_folder_count), memories, databases, changes) = tokio::try_join!(
+            files,
+            folders,
+            self.top_folders(caller, ask()),
+            memories.list(caller, ask()),
+            databases.list(caller, None, ask()),
+            self.changes(caller),
+        )?;
+        Ok(Overview { files, folders, top_folders, top_folder_count, memories, databases, changes })
+    }
+
+    async fn top_folders(&self, caller: &Caller, ask: Ask) -> Result<(Vec<TopFolder>, u64), Error> {
+        let page = match caller.listed() {
+            None => Folders::new(self.context.clone()).list(caller, Some(None), ask).await?,
+            Some(listed) => self.outermost(caller, listed, &ask).await?,
+        };
+        let ids: Vec<FolderId> = page.items.iter().map(|folder| folder.id).collect();
+        let most = i64::try_from(COUNTED_UP_TO).unwrap_or(i64::MAX);
+        let below = store::overview::below(&self.context.db, caller.workspace, &ids, most).await?;
+        let counted = |folder: Folder| {
+            let below = below.get(&folder.id).copied().unwrap_or_default();
+            TopFolder { folder, below }
+        };
+        Ok((page.items.into_iter().map(counted).collect(), page.total))
+    }
+
+    /// Those of the listed folders that stand in no other listed one.
+    async fn outermost(
+        &self,
+        caller: &Caller,
+        listed: &[FolderId],
+        ask: &Ask,
+    ) -> Result<Page<Folder>, Error> {
+        let mut folders = store::folders::get_many(&self.context.db, caller.workspace, listed).await?;
+        folders.retain(|folder| !caller.covers(&folder.folders_above));
+        let key = |folder: &Folder| (folder.name.clone(), folder.id.to_string());
+        folders.sort_by_cached_key(key);
+        let total = u64::try_from(folders.len()).unwrap_or(u64::MAX);
+        Ok(ask.page(folders, total, key))
+    }
+
+    /// Files and records that changed last, live and in scope, the newest first.
+    async fn changes(&self, caller: &Caller) -> Result<Vec<Change>, Error> {
+        let latest = store::overview::latest(&self.context.db, caller.workspace, LOOKED_BACK).await?;
+        let mut seen = HashSet::new();
+        let items: Vec<(Kind, DocumentId)> = latest
+            .into_iter()
+            .filter(|item| matches!(item.0, Kind::File | Kind::Record) && seen.insert(*item))
+            .collect();
+        let mut changes = Vec::new();
+        for some in items.chunks(READ_AT_ONCE) {
+            changes.extend(self.live(caller, some).await?);
+            if changes.len() >= MOST_CHANGES {
+                break;
+            }
+        }
+        changes.truncate(MOST_CHANGES);
+        self.name_authors(caller, changes).await
+    }
+
+    /// Those of some items that live and that the caller's scope covers, in their order.
+    async fn live(&self, caller: &Caller, items: &[(Kind, DocumentId)]) -> Result<Vec<Change>, Error> {
+        let of = |kind| items.iter().filter(move |item| item.0 == kind).map(|item| item.1.0);
+        let files: Vec<FileId> = of(Kind::File).map(FileId).collect();
+        let records: Vec<RecordId> = of(Kind::Record).map(RecordId).collect();
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let mut found = Vec::new();
+        if !files.is_empty() {
+            let files = store::files::get_many(db, workspace, &files).await?;
+            found.extend(files.into_iter().filter(|file| caller.covers(&file.folders)).map(Change::from));
+        }
+        if !records.is_empty() {
+            let records = store::records::get_many(db, workspace, &records).await?;
+            let held: Vec<DatabaseId> = records.iter().map(|record| record.database_id).collect();
+            let databases = store::databases::get_many(db.engine(), workspace, &held).await?;
+            found.extend(records.iter().filter_map(|record| {
+                let database = databases.iter().find(|one| one.id == record.database_id)?;
+                caller.covers(&database.folders).then(|| of_record(database, record))
+            }));
+        }
+        found.sort_by_key(|change| items.iter().position(|item| *item == (change.kind, change.id)));
+        Ok(found)
+    }
+
+    async fn name_authors(&self, caller: &Caller, mut changes: Vec<Change>) -> Result<Vec<Change>, Error> {
+        for kind in [Kind::File, Kind::Record] {
+            let ids: Vec<DocumentId> =
+                changes.iter().filter(|change| change.kind == kind).map(|change| change.id).collect();
+            if ids.is_empty() {
+                continue;
+            }
+            let mut authors =
+                store::overview::authors(&self.context.db, caller.workspace, kind, &ids).await?;
+            for change in changes.iter_mut().filter(|change| change.kind == kind) {
+                change.author = authors.remove(&change.id);
+            }
+        }
+        Ok(changes)
+    }
+}
+
+impl From<File> for Change {
+    fn from(file: File) -> Self {
+        Self {
+            kind: Kind::File,
+            id: DocumentId(file.id.0),
+            folder_id: file.folder_id(),
+            title: file.name,
+            path: file.path,
+            database_id: None,
+            version: file.version,
+            changed_at: file.updated_at,
+            author: None,
+        }
+    }
+}
+
+fn of_record(database: &Database, record: &Record) -> Change {
+    let title = values::title(database, &record.values);
+    Change {
+        kind: Kind::Record,
+        id: DocumentId(record.id.0),
+        path: format!("{}/{title}", database.path),
+        title,
+        folder_id: database.folder_id,
+        database_id: Some(database.id),
+        version: record.version,
+        changed_at: record.updated_at,
+        author: None,
+    }
+}

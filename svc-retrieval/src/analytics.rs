@@ -1,0 +1,122 @@
+//! How a workspace's knowledge is retrieved: how often, how fast, with what success (spec 4.11).
+//!
+//! Whoever answers a retrieval calls [`Analytics::begin`] before and [`Measured::end`] after; what that costs is a queue
+//! entry. One task sums the entries up in memory and adds the sums to the tables every two seconds, so that a search
+//! costs no transaction and any number of processes may add to the same rows. When the queue is full, or the database
+//! fails for long, retrievals go uncounted (`retrieval_analytics_dropped_total`); none ever waits.
+//!
+//! What was asked is never stored.
+
+mod day;
+mod latency;
+mod measured;
+mod report;
+mod rollup;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::call::{Call, Channel};
+use cairn_chassis::clock::Clock;
+use cairn_chassis::identity::Identity;
+use cairn_chassis::jobs::Lease;
+use cairn_chassis::sql::{self, Db};
+use cairn_proto::ids::WorkspaceId;
+use tokio::sync::{Mutex, mpsc};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::day::Day;
+pub(crate) use self::latency::{Bucket, Latency};
+pub use self::measured::{Found, Measured, Operation, Strategy};
+pub(crate) use self::report::{Report, Sum, days};
+use self::rollup::Event;
+pub(crate) use self::rollup::{
+    CountKey, Counts, DocumentCounts, DocumentKey, First, FirstKey, LatencyKey, Milestone,
+};
+use self::writer::Writer;
+use crate::store;
+
+/// Events that wait for the writer: 16 seconds at 500 a second, in a few megabytes.
+const QUEUE: usize = 8_192;
+/// How long the last sums may take at the shutdown.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Counts retrievals and tells of them; cheap to clone.
+#[derive(Clone)]
+pub struct Analytics {
+    db: Db,
+    clock: Arc<dyn Clock>,
+    queue: mpsc::Sender<Event>,
+    writer: Arc<Mutex<Writer>>,
+    lease: Lease,
+}
+
+impl fmt::Debug for Analytics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Analytics").field("db", &self.db).finish_non_exhaustive()
+    }
+}
+
+impl Analytics {
+    /// Opens the tables and brings them up to date.
+    ///
+    /// # Errors
+    /// When the database cannot be reached or written, or was written by a newer version.
+    pub async fn open(storage: &sql::Config, ambient: &Ambient) -> Result<Self, sql::Error> {
+        let db = Db::open(storage, store::SCHEMA, store::MIGRATIONS).await?;
+        let (queue, events) = mpsc::channel(QUEUE);
+        let writer = Arc::new(Mutex::new(Writer::new(db.clone(), events)));
+        let lease = sweep::lease(&db, ambient);
+        Ok(Self { db, clock: Arc::clone(&ambient.clock), queue, writer, lease })
+    }
+
+    /// Begins a retrieval of an identity. It counts as failed when what is answered is dropped without [`Measured::end`].
+    pub fn begin(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        operation: Operation,
+        strategy: Strategy,
+    ) -> Measured {
+        Measured::begin(self.clone(), identity, call.channel(), operation, strategy)
+    }
+
+    /// Notes that somebody reached the workspace.
+    pub(crate) fn note_connection(&self, workspace: WorkspaceId, channel: Channel) {
+        self.tell(Event::Connection { workspace, channel, at: self.clock.now() });
+    }
+
+    /// Takes an event into the queue, if there is room.
+    fn tell(&self, event: Event) {
+        if self.queue.try_send(event).is_err() {
+            writer::count_dropped(1);
+        }
+    }
+
+    /// What is told of the last days, up to now.
+    pub(crate) async fn report(&self, workspace: WorkspaceId, days: u32) -> Result<Report, sql::Error> {
+        report::read(&self.db, workspace, days, self.clock.now()).await
+    }
+
+    /// Writes the sums and forgets what is old, until the shutdown.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        let writing = async { self.writer.lock().await.run(&shutdown).await };
+        let sweeping = sweep::run(&self.db, &self.lease, &self.clock, &shutdown);
+        tokio::join!(writing, sweeping);
+    }
+
+    /// Writes what is left in the queue and closes the storage, when nothing is served any more.
+    pub async fn close(&self) {
+        let last = async { self.writer.lock().await.finish().await };
+        if tokio::time::timeout(CLOSE_LIMIT, last).await.is_err() {
+            tracing::warn!("the retrievals of the last seconds are not counted: the database takes too long");
+        }
+        self.db.close().await;
+    }
+}

@@ -1,0 +1,77 @@
+//! Forgets old days: of the processes on one storage, the one that holds the lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::Clock;
+use cairn_chassis::jobs::Lease;
+use cairn_chassis::sql::{Db, Error};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::day::Day;
+use super::report::MAX_DAYS;
+use crate::store;
+
+const LEASE: &str = "analytics-sweep";
+/// Longer than a sweep takes.
+const TERM: Duration = Duration::from_secs(10 * 60);
+const PERIOD: Duration = Duration::from_secs(60 * 60);
+/// Days that are kept: as many as can be asked for, and some for clocks that differ.
+const KEPT_DAYS: u32 = MAX_DAYS + 2;
+/// Documents of a workspace that are kept of a day that is over.
+const KEPT_DOCUMENTS: i64 = 200;
+/// Documents of a workspace that are kept while the day goes on: one that is seldom found now may be found often later.
+const KEPT_DOCUMENTS_TODAY: i64 = 5_000;
+/// Days that are looked at again after they were over: somebody may have written to them late.
+const LATE_DAYS: u32 = 3;
+
+/// The lease of one process.
+pub(super) fn lease(db: &Db, ambient: &Ambient) -> Lease {
+    Lease::new(db.clone(), Arc::clone(&ambient.clock), &ambient.ids, LEASE, TERM)
+}
+
+/// Sweeps at the start and every hour, until the shutdown.
+pub(super) async fn run(db: &Db, lease: &Lease, clock: &Arc<dyn Clock>, shutdown: &CancellationToken) {
+    let mut ticks = interval(PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        match sweep(db, lease, Day::of(clock.now())).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "forgot analytics of retrieval that are too old"),
+            Err(error) => {
+                tracing::warn!(%error, "old analytics of retrieval are kept for now; the next try is in an hour")
+            }
+        }
+    }
+}
+
+/// One sweep, if the lease can be had; answers how many rows were forgotten.
+pub(super) async fn sweep(db: &Db, lease: &Lease, today: Day) -> Result<u64, Error> {
+    if !lease.claim().await? {
+        return Ok(0);
+    }
+    let mut forgotten = forget(db, today.minus(KEPT_DAYS)).await?;
+    for day in today.minus(LATE_DAYS).to(today) {
+        let keep = if day == today { KEPT_DOCUMENTS_TODAY } else { KEPT_DOCUMENTS };
+        let mut tx = db.begin_write().await?;
+        forgotten += store::documents::trim(&mut tx, day, keep).await?;
+        tx.commit().await?;
+    }
+    lease.release().await?;
+    Ok(forgotten)
+}
+
+async fn forget(db: &Db, before: Day) -> Result<u64, Error> {
+    let mut tx = db.begin_write().await?;
+    let mut forgotten = store::counts::forget(&mut tx, before).await?;
+    forgotten += store::latencies::forget(&mut tx, before).await?;
+    forgotten += store::documents::forget(&mut tx, before).await?;
+    tx.commit().await?;
+    Ok(forgotten)
+}

@@ -1,0 +1,116 @@
+//! Leaves alone what fails again and again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cairn_chassis::clock::{Clock, Timestamp};
+
+/// When a breaker opens, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Threshold {
+    /// Failures in a row after which it opens.
+    pub(crate) failures: u32,
+    /// How long nothing is tried then. After it, one attempt is let through for each such pause until one succeeds.
+    pub(crate) pause: Duration,
+}
+
+/// A circuit breaker.
+///
+/// Whoever was let through need not come back to tell how it went: a search gives up when its time is over. So the
+/// half-open state is no state, but a pause that begins anew with each attempt that is let through.
+#[derive(Debug)]
+pub(crate) struct Breaker {
+    threshold: Threshold,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    failures: u32,
+    open_until: Timestamp,
+}
+
+impl Breaker {
+    /// A closed one.
+    pub(crate) fn new(threshold: Threshold, clock: Arc<dyn Clock>) -> Self {
+        let state = Mutex::new(State { failures: 0, open_until: Timestamp::from_micros(0) });
+        Self { threshold, clock, state }
+    }
+
+    /// Whether an attempt may be made now.
+    pub(crate) fn lets_through(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.failures < self.threshold.failures {
+            return true;
+        }
+        let now = self.clock.now();
+        if now < state.open_until {
+            return false;
+        }
+        state.open_until = now.plus(self.threshold.pause);
+        true
+    }
+
+    /// An attempt went well.
+    pub(crate) fn succeeded(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).failures = 0;
+    }
+
+    /// An attempt failed; the other side may have said for how long it wants to be left alone.
+    pub(crate) fn failed(&self, at_least: Option<Duration>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.failures = state.failures.saturating_add(1);
+        if state.failures >= self.threshold.failures {
+            let pause = at_least.unwrap_or_default().max(self.threshold.pause);
+            state.open_until = self.clock.now().plus(pause);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::clock::ManualClock;
+
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn opens_after_failures_in_a_row_and_lets_one_through_after_the_pause() {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_000)));
+        let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
+        let breaker = Breaker::new(Threshold { failures: 2, pause: PAUSE }, shared);
+        breaker.failed(None);
+        breaker.succeeded();
+        breaker.failed(None);
+        assert!(breaker.lets_through(), "two failures, but not in a row");
+        breaker.failed(None);
+        assert!(!breaker.lets_through());
+
+        clock.advance(PAUSE);
+        assert!(breaker.lets_through());
+        assert!(!breaker.lets_through(), "one is on its way");
+        // It was never heard of again.
+        clock.advance(PAUSE);
+        assert!(breaker.lets_through());
+        breaker.failed(None);
+        assert!(!breaker.lets_through());
+        clock.advance(PAUSE);
+        assert!(breaker.lets_through());
+        breaker.succeeded();
+        assert!(breaker.lets_through() && breaker.lets_through());
+    }
+
+    #[test]
+    fn stays_open_as_long_as_the_other_side_asked_for() {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_000)));
+        let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
+        let breaker = Breaker::new(Threshold { failures: 1, pause: PAUSE }, shared);
+        breaker.failed(Some(PAUSE * 3));
+        clock.advance(PAUSE * 2);
+        assert!(!breaker.lets_through());
+        clock.advance(PAUSE);
+        assert!(breaker.lets_through());
+    }
+}

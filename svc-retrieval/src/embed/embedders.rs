@@ -1,0 +1,234 @@
+//! Which embedder is configured, and which made the vectors that are there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cairn_chassis::clock::Clock;
+use cairn_chassis::outbound::Network;
+
+use super::endpoint::{Connection, EndpointConfig};
+use super::{DEFAULT_QUERY_LIMIT, Embedder, Error, QueryEmbedder, StaticRows};
+use crate::generations::Maker;
+use crate::search::tuning::WORD_WEIGHT;
+
+/// The embedder that is wanted, and how searches use it.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The embedder.
+    pub choice: Choice,
+    /// How long a search waits for the vectors of its texts before it goes by words alone.
+    pub query_limit: Duration,
+    /// The words' share of a fused score, 0 to 1; the meaning has the rest.
+    pub word_weight: f32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { choice: Choice::BuiltIn, query_limit: DEFAULT_QUERY_LIMIT, word_weight: WORD_WEIGHT }
+    }
+}
+
+/// Where models are fetched from when nothing else is said.
+pub const DEFAULT_HUB: &str = "https://huggingface.co";
+
+/// An embedder.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The rows in the binary.
+    #[default]
+    BuiltIn,
+    /// A transformer in this process, from a folder.
+    Folder(PathBuf),
+    /// A transformer in this process that is fetched when it is not there.
+    Fetched(FetchedModel),
+    /// An endpoint that speaks OpenAI's `/embeddings`.
+    Endpoint(EndpointConfig),
+}
+
+/// A model that may be fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedModel {
+    /// Where models are fetched from, such as `https://huggingface.co`.
+    pub hub: String,
+    /// Its name there: owner and model, with a slash between.
+    pub name: String,
+    /// The folder of fetched models.
+    pub models: PathBuf,
+    /// Networks inside that may be asked, when the hub is a mirror there.
+    pub allowed: Vec<Network>,
+}
+
+impl FetchedModel {
+    /// Whether that is a model's name and no path of this machine.
+    pub fn is_name(text: &str) -> bool {
+        let is_part = |part: &str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+            !part.is_empty() && !part.starts_with('.') && part.bytes().all(plain)
+        };
+        text.split_once('/').is_some_and(|(owner, model)| is_part(owner) && is_part(model))
+    }
+
+    /// The folder of the model, there or not.
+    pub fn folder(&self) -> PathBuf {
+        self.models.join(self.name.replace('/', "--"))
+    }
+}
+
+/// Opens embedders.
+#[derive(Debug)]
+pub struct Embedders {
+    query_limit: Duration,
+    word_weight: f32,
+    clock: Arc<dyn Clock>,
+    built_in: Arc<dyn Embedder>,
+    wanted: Wanted,
+}
+
+/// What is configured, as far as it is there.
+#[derive(Debug)]
+enum Wanted {
+    Open(Arc<dyn Embedder>),
+    #[cfg(feature = "transformer")]
+    Fetched {
+        model: FetchedModel,
+        guard: cairn_chassis::outbound::Guard,
+    },
+    Endpoint(Box<Connection>),
+}
+
+impl Embedders {
+    /// What that configuration names. Blocks: runs off the async threads.
+    ///
+    /// # Errors
+    /// When the embedder is one that can never be used, such as a folder without a model.
+    pub fn open(config: Config, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let built_in: Arc<dyn Embedder> = Arc::new(StaticRows::open()?);
+        let wanted = match config.choice {
+            Choice::BuiltIn => Wanted::Open(Arc::clone(&built_in)),
+            Choice::Folder(folder) => Wanted::Open(open_folder(folder)?),
+            Choice::Fetched(model) => open_fetched(model)?,
+            Choice::Endpoint(config) => Wanted::Endpoint(Box::new(Connection::new(config, &clock)?)),
+        };
+        let Config { query_limit, word_weight, .. } = config;
+        Ok(Self { query_limit, word_weight, clock, built_in, wanted })
+    }
+
+    /// What searches embed their texts with.
+    pub fn queries(&self, embedder: Arc<dyn Embedder>) -> QueryEmbedder {
+        QueryEmbedder::new(embedder, self.query_limit, &self.clock)
+    }
+
+    /// The words' share of a fused score.
+    pub fn word_weight(&self) -> f32 {
+        self.word_weight
+    }
+
+    /// The embedder of an index that nothing is in yet: it needs nothing, and answers at once.
+    pub fn first(&self) -> Arc<dyn Embedder> {
+        Arc::clone(&self.built_in)
+    }
+
+    /// The embedder that made the vectors of a generation. Where it can no longer be opened, one that is never there:
+    /// the generation is then searched by words. Blocks: runs off the async threads.
+    pub fn of(&self, maker: &Maker) -> Arc<dyn Embedder> {
+        let made = |embedder: &Arc<dyn Embedder>| Maker::of(embedder.as_ref()).fits(maker);
+        if let Wanted::Open(embedder) = &self.wanted
+            && made(embedder)
+        {
+            return Arc::clone(embedder);
+        }
+        if let Wanted::Endpoint(connection) = &self.wanted
+            && let Some(endpoint) = connection.of(maker)
+        {
+            return Arc::new(endpoint);
+        }
+        if made(&self.built_in) {
+            return Arc::clone(&self.built_in);
+        }
+        reopened(maker).filter(made).unwrap_or_else(|| Arc::new(Gone(maker.clone())))
+    }
+
+    /// The configured embedder; none when it made the current generation.
+    ///
+    /// # Errors
+    /// When it cannot be used now.
+    pub async fn configured(&self, current: &Maker) -> Result<Option<Arc<dyn Embedder>>, Error> {
+        match &self.wanted {
+            Wanted::Open(embedder) => Ok(Some(Arc::clone(embedder))),
+            #[cfg(feature = "transformer")]
+            Wanted::Fetched { model, guard } => {
+                let folder = model.fetch(guard).await?;
+                let opened = tokio::task::spawn_blocking(move || open_folder(folder)).await;
+                opened.map_err(|error| Error::Unavailable { reason: error.to_string() })?.map(Some)
+            }
+            // It is asked nothing about what is known.
+            Wanted::Endpoint(connection) if connection.made(current) => Ok(None),
+            Wanted::Endpoint(connection) => Ok(Some(Arc::new(connection.embedder().await?))),
+        }
+    }
+}
+
+#[cfg(feature = "transformer")]
+fn open_folder(folder: PathBuf) -> Result<Arc<dyn Embedder>, Error> {
+    Ok(Arc::new(super::transformer::Transformer::open(&folder)?))
+}
+
+/// A model that is there is opened at once; another one later, since fetching takes its time.
+#[cfg(feature = "transformer")]
+fn open_fetched(model: FetchedModel) -> Result<Wanted, Error> {
+    if model.folder().is_dir() {
+        return open_folder(model.folder()).map(Wanted::Open);
+    }
+    let guard = cairn_chassis::outbound::Guard::new(&model.allowed);
+    let guard = guard.map_err(|error| Error::Model { reason: error.to_string() })?;
+    Ok(Wanted::Fetched { model, guard })
+}
+
+#[cfg(feature = "transformer")]
+fn reopened(maker: &Maker) -> Option<Arc<dyn Embedder>> {
+    open_folder(super::transformer::folder_of(&maker.origin)?).ok()
+}
+
+#[cfg(not(feature = "transformer"))]
+const LEFT_OUT: &str = "this binary was built without the feature `transformer`";
+
+#[cfg(not(feature = "transformer"))]
+fn open_folder(_: PathBuf) -> Result<Arc<dyn Embedder>, Error> {
+    Err(Error::Model { reason: LEFT_OUT.to_owned() })
+}
+
+#[cfg(not(feature = "transformer"))]
+fn open_fetched(_: FetchedModel) -> Result<Wanted, Error> {
+    Err(Error::Model { reason: LEFT_OUT.to_owned() })
+}
+
+#[cfg(not(feature = "transformer"))]
+fn reopened(_: &Maker) -> Option<Arc<dyn Embedder>> {
+    None
+}
+
+/// An embedder that made vectors once and cannot be opened any more.
+#[derive(Debug)]
+struct Gone(Maker);
+
+#[async_trait]
+impl Embedder for Gone {
+    fn name(&self) -> &str {
+        &self.0.embedder
+    }
+
+    fn dimensions(&self) -> usize {
+        self.0.dimensions
+    }
+
+    fn origin(&self) -> &str {
+        &self.0.origin
+    }
+
+    async fn embed(&self, _: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+        let reason = "another embedder is configured than the one that made the index".to_owned();
+        Err(Error::Unavailable { reason })
+    }
+}

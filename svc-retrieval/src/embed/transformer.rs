@@ -1,0 +1,269 @@
+//! A transformer of the BERT family that runs in this process, through candle.
+//!
+//! The folder is one as sentence-transformers writes it: `config.json`, `tokenizer.json`, `model.safetensors`, and, if
+//! there are any, `sentence_bert_config.json` (the length of text it was trained for) and `1_Pooling/config.json`.
+
+use std::fmt;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use candle_core::{DType, Device, Tensor};
+use candle_nn::VarBuilder;
+use candle_transformers::models::bert::{BertModel, Config};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokenizers::Tokenizer;
+
+use super::vector::normalise;
+use super::{Embedder, Error};
+
+/// Windows that go through the model together. More save little on a CPU, and what they are padded with is computed, too.
+const WINDOWS_AT_ONCE: usize = 16;
+
+/// Windows of one text that are read; the rest of it is not. A chunk is at most 8 KiB, which is fewer.
+const MOST_WINDOWS: usize = 16;
+
+const CONFIG_FILE: &str = "config.json";
+const TOKENIZER_FILE: &str = "tokenizer.json";
+const WEIGHTS_FILE: &str = "model.safetensors";
+const LENGTH_FILE: &str = "sentence_bert_config.json";
+const POOLING_FILE: &str = "1_Pooling/config.json";
+
+/// The files that a folder must have.
+pub(super) const REQUIRED_FILES: [&str; 3] = [CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE];
+/// The files that it may have.
+pub(super) const OPTIONAL_FILES: [&str; 2] = [LENGTH_FILE, POOLING_FILE];
+
+/// A model from a folder.
+pub(super) struct Transformer {
+    name: String,
+    origin: String,
+    dimensions: usize,
+    model: Arc<Model>,
+}
+
+struct Model {
+    bert: BertModel,
+    tokenizer: Tokenizer,
+    /// Tokens that it reads at once.
+    window: usize,
+    pooling: Pooling,
+}
+
+/// How a window's tokens become one vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pooling {
+    Mean,
+    /// The first token stands for all.
+    First,
+}
+
+#[derive(Debug, Deserialize)]
+struct LengthConfig {
+    max_seq_length: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PoolingConfig {
+    #[serde(default)]
+    pooling_mode_cls_token: bool,
+}
+
+impl Transformer {
+    /// Reads the model of a folder; takes as long as reading its weights. Blocks: runs off the async threads.
+    ///
+    /// # Errors
+    /// [`Error::Model`] when a file is missing, cannot be read, or is of another family.
+    pub(super) fn open(folder: &Path) -> Result<Self, Error> {
+        leave_a_core();
+        let config_text = read(&folder.join(CONFIG_FILE))?;
+        let tokenizer_text = read(&folder.join(TOKENIZER_FILE))?;
+        let weights = read(&folder.join(WEIGHTS_FILE))?;
+        let config: Config = parsed(&config_text, CONFIG_FILE)?;
+        if config.model_type.as_deref().is_some_and(|family| family != "bert") {
+            return Err(unusable("config.json is of another family than bert"));
+        }
+        let length: Option<LengthConfig> = parsed_if_there(&folder.join(LENGTH_FILE))?;
+        let pooling: Option<PoolingConfig> = parsed_if_there(&folder.join(POOLING_FILE))?;
+
+        let trained_for = length.and_then(|config| config.max_seq_length).unwrap_or(usize::MAX);
+        let window = trained_for.min(config.max_position_embeddings);
+        let first = pooling.is_some_and(|config| config.pooling_mode_cls_token);
+        let pooling = if first { Pooling::First } else { Pooling::Mean };
+        let tokenizer = tokenizer(&tokenizer_text)?;
+        let dimensions = config.hidden_size;
+        let use_made = format!("{window} {pooling:?}");
+        let name =
+            name_of(folder, dimensions, &[&config_text, &tokenizer_text, &weights, use_made.as_bytes()]);
+        let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu);
+        let bert = weights.and_then(|weights| BertModel::load(weights, &config)).map_err(unusable)?;
+        let origin = format!("candle:{}", folder.display());
+        Ok(Self { name, origin, dimensions, model: Arc::new(Model { bert, tokenizer, window, pooling }) })
+    }
+}
+
+/// candle computes on rayon's pool of this process, which takes every core when nobody says otherwise. Embedding a large
+/// import would then keep every other request waiting for its turn.
+fn leave_a_core() {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    // An error means that the pool was made before.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(cores.saturating_sub(1).max(1)).build_global();
+}
+
+/// The folder of an [`Embedder::origin`] that this embedder wrote.
+pub(super) fn folder_of(origin: &str) -> Option<PathBuf> {
+    origin.strip_prefix("candle:").map(PathBuf::from)
+}
+
+/// The file's own limits are those of somebody's training or demonstration: texts are cut into windows here, and padded
+/// where they go through the model together.
+fn tokenizer(text: &[u8]) -> Result<Tokenizer, Error> {
+    let mut tokenizer = Tokenizer::from_bytes(text).map_err(unusable)?;
+    tokenizer.with_padding(None).with_truncation(None).map_err(unusable)?;
+    Ok(tokenizer)
+}
+
+/// Tells the folder, for people, and the bytes that decide the vectors.
+fn name_of(folder: &Path, dimensions: usize, files: &[&[u8]]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for file in files {
+        hasher.update(blake3::hash(file).as_bytes());
+    }
+    let digest = hasher.finalize().to_hex();
+    let folder = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    format!("candle-{folder}-{dimensions}-{}", digest.get(..12).unwrap_or_default())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    fs_err::read(path).map_err(unusable)
+}
+
+fn parsed<T: DeserializeOwned>(text: &[u8], file: &str) -> Result<T, Error> {
+    serde_json::from_slice(text).map_err(|error| unusable(format!("{file}: {error}")))
+}
+
+fn parsed_if_there<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    match fs_err::read(path) {
+        Ok(text) => Ok(Some(parsed(&text, &path.display().to_string())?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unusable(error)),
+    }
+}
+
+fn unusable(reason: impl ToString) -> Error {
+    Error::Model { reason: reason.to_string() }
+}
+
+/// A part of a text that the model reads at once, with the marks of beginning and end.
+struct Window {
+    text: usize,
+    tokens: Vec<u32>,
+}
+
+impl Model {
+    fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
+        let mut windows = self.windows(texts)?;
+        // Windows of like length go together, so that little is padded.
+        windows.sort_by_key(|window| window.tokens.len());
+        let mut sums: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
+        for together in windows.chunks(WINDOWS_AT_ONCE) {
+            for (window, vector) in together.iter().zip(self.forward(together).map_err(failed)?) {
+                // The vector of a long text is the mean of its windows, each counting by its length: what the mean over
+                // all its tokens would be, if the model could read it at once.
+                let weight = window.tokens.len() as f32;
+                let Some(sum) = sums.get_mut(window.text) else { continue };
+                sum.resize(vector.len(), 0.0);
+                sum.iter_mut().zip(vector).for_each(|(total, value)| *total += weight * value);
+            }
+        }
+        sums.iter_mut().for_each(|sum| normalise(sum));
+        Ok(sums)
+    }
+
+    /// The texts in windows; a text without tokens has none.
+    fn windows(&self, texts: &[String]) -> Result<Vec<Window>, Error> {
+        // What stands around every text, so around nothing: the mark of its beginning, and that of its end.
+        let marks = self.tokenizer.encode_fast("", true).map_err(failed)?;
+        let (begin, end) = marks.get_ids().split_at(marks.get_ids().len() / 2);
+        let room = self.window.saturating_sub(marks.get_ids().len()).max(1);
+        let mut windows = Vec::new();
+        for (text, content) in texts.iter().enumerate() {
+            let tokens = self.tokenizer.encode_fast(content.as_str(), false).map_err(failed)?;
+            let parts = tokens.get_ids().chunks(room).take(MOST_WINDOWS);
+            windows.extend(parts.map(|part| Window { text, tokens: [begin, part, end].concat() }));
+        }
+        Ok(windows)
+    }
+
+    /// The pooled, normalised vector of each window.
+    fn forward(&self, windows: &[Window]) -> candle_core::Result<Vec<Vec<f32>>> {
+        let longest = windows.iter().map(|window| window.tokens.len()).max().unwrap_or(0);
+        let padded = |value: fn(u32) -> u32| {
+            let rows = windows.iter().flat_map(|window| {
+                let row = window.tokens.iter().copied().map(value);
+                row.chain(std::iter::repeat(0)).take(longest)
+            });
+            Tensor::from_vec(rows.collect::<Vec<u32>>(), (windows.len(), longest), &Device::Cpu)
+        };
+        let (tokens, mask) = (padded(|token| token)?, padded(|_| 1)?);
+        let states = self.bert.forward(&tokens, &tokens.zeros_like()?, Some(&mask))?;
+        let pooled = match self.pooling {
+            Pooling::First => states.narrow(1, 0, 1)?.squeeze(1)?,
+            Pooling::Mean => {
+                let mask = mask.to_dtype(DType::F32)?.unsqueeze(2)?;
+                states.broadcast_mul(&mask)?.sum(1)?.broadcast_div(&mask.sum(1)?)?
+            }
+        };
+        let mut vectors: Vec<Vec<f32>> = pooled.to_vec2()?;
+        vectors.iter_mut().for_each(|vector| normalise(vector));
+        Ok(vectors)
+    }
+}
+
+fn failed(reason: impl ToString) -> Error {
+    Error::Unavailable { reason: reason.to_string() }
+}
+
+#[async_trait]
+impl Embedder for Transformer {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let model = Arc::clone(&self.model);
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        let dimensions = self.dimensions;
+        let embedding = tokio::task::spawn_blocking(move || model.embed(&texts));
+        let mut vectors = embedding.await.map_err(failed)??;
+        // What says nothing has not been through the model.
+        vectors
+            .iter_mut()
+            .filter(|vector| vector.is_empty())
+            .for_each(|vector| vector.resize(dimensions, 0.0));
+        Ok(vectors)
+    }
+}
+
+impl fmt::Debug for Transformer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Transformer").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! Which index answers, and with which embedder.
+//!
+//! A generation is an index with the embedder that its vectors come from: vectors of two embedders are not comparable.
+//! When another embedder is configured than the one that made the current generation, the next one is built from the
+//! feeds beside it, and takes its place as a whole once it has all that the owners had. Until then the current one
+//! answers and goes on following the feeds, with its own embedder, or by words where that is no longer there. A crash
+//! at any point costs nothing but time: each generation keeps its cursors, and the shelf says which one is current.
+
+mod shelf;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+pub use self::shelf::{FolderShelf, Maker, Shelf};
+use crate::embed::{Embedder, Embedders, QueryEmbedder};
+use crate::error::Error;
+use crate::index::Engine;
+use crate::indexing::Indexer;
+use crate::owners::Owner;
+
+/// The pause before an embedder that could not be opened is tried again, twice as long after each further failure.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How often progress is logged.
+const LOG_INTERVAL: Duration = Duration::from_secs(30);
+/// How often the metrics are set.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
+/// How often a generation that is no longer current is looked at until nobody uses it any more.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// An index and what makes its vectors.
+#[derive(Debug)]
+pub struct Generation {
+    /// Finds chunks.
+    pub engine: Arc<dyn Engine>,
+    /// Embeds the texts of searches.
+    pub queries: QueryEmbedder,
+    /// Keeps the index up with the feeds.
+    pub indexer: Indexer,
+    /// The words' share of a fused score.
+    pub word_weight: f32,
+    maker: Maker,
+}
+
+impl Generation {
+    /// The name of the embedder that its vectors come from.
+    pub fn embedder(&self) -> &str {
+        &self.maker.embedder
+    }
+}
+
+/// How far the next generation is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebuilding {
+    /// The embedder whose vectors it gets.
+    pub embedder: String,
+    /// The changes that it still has to take in, over all workspaces; unknown at the beginning.
+    pub behind: Option<u64>,
+}
+
+/// The current generation, and the one that is to follow it; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Generations(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    shelf: Arc<dyn Shelf>,
+    embedders: Embedders,
+    owners: Vec<Owner>,
+    current: RwLock<Arc<Generation>>,
+    next: Mutex<Option<Arc<Generation>>>,
+}
+
+impl Generations {
+    /// Opens the current generation. Where there is none, the built-in embedder makes one, since it needs nothing and
+    /// answers at once; the configured one follows. Blocks: runs off the async threads.
+    ///
+    /// # Errors
+    /// When the index cannot be opened, or the configured embedder is one that can never be.
+    pub fn open(shelf: Arc<dyn Shelf>, embedders: Embedders, owners: Vec<Owner>) -> Result<Self, Error> {
+        let (maker, embedder) = match shelf.current()? {
+            Some(maker) => {
+                let embedder = embedders.of(&maker);
+                (maker, embedder)
+            }
+            None => {
+                let first = embedders.first();
+                let maker = Maker::of(first.as_ref());
+                shelf.make_current(&maker)?;
+                (maker, first)
+            }
+        };
+        let current = RwLock::new(open_one(shelf.as_ref(), &embedders, &owners, maker, embedder)?);
+        Ok(Self(Arc::new(Inner { shelf, embedders, owners, current, next: Mutex::default() })))
+    }
+
+    /// The generation that answers.
+    pub fn current(&self) -> Arc<Generation> {
+        Arc::clone(&self.0.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The generation that is being built, when another embedder is configured than the one that answers.
+    pub fn rebuilding(&self) -> Option<Rebuilding> {
+        let next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner);
+        next.as_ref()
+            .map(|next| Rebuilding { embedder: next.maker.embedder.clone(), behind: next.indexer.behind() })
+    }
+
+    /// Follows the feeds, and builds the next generation if there is to be one, until the shutdown.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        let current = self.current();
+        let replaced = shutdown.child_token();
+        let follow = async {
+            current.indexer.run(replaced.clone()).await;
+            // So that nothing here keeps it open.
+            drop(current);
+        };
+        let measure = async {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.measure() => {}
+            }
+        };
+        tokio::join!(follow, self.follow_next(&shutdown, &replaced), measure);
+    }
+
+    async fn measure(&self) {
+        let mut measured = tokio::time::interval(MEASURE_INTERVAL);
+        loop {
+            measured.tick().await;
+            let behind = self.current().indexer.behind().unwrap_or(0);
+            metrics::gauge!("cairn_index_behind").set(behind as f64);
+            let rebuilding = self.rebuilding();
+            let behind = rebuilding.as_ref().and_then(|next| next.behind).unwrap_or(0);
+            metrics::gauge!("cairn_index_rebuilding").set(if rebuilding.is_some() { 1.0 } else { 0.0 });
+            metrics::gauge!("cairn_index_rebuilding_behind").set(behind as f64);
+        }
+    }
+
+    async fn follow_next(&self, shutdown: &CancellationToken, replaced: &CancellationToken) {
+        let opened = tokio::select! {
+            () = shutdown.cancelled() => return,
+            opened = self.open_next() => opened,
+        };
+        let Some(next) = opened else {
+            self.keep_current_only().await;
+            return;
+        };
+        tracing::info!(
+            embedder = next.maker.embedder,
+            "the index of another embedder is built; the old one answers"
+        );
+        *self.0.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&next));
+        let take_over = async {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.take_over(&next, replaced) => {}
+            }
+        };
+        tokio::join!(next.indexer.run(shutdown.clone()), take_over);
+    }
+
+    /// The generation of the configured embedder, tried until it opens; none when it is the current one.
+    async fn open_next(&self) -> Option<Arc<Generation>> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.try_open_next().await {
+                Ok(next) => return next,
+                Err(error) => {
+                    tracing::warn!(%error, ?pause, "the configured embedder cannot be used now; trying again");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    async fn try_open_next(&self) -> Result<Option<Arc<Generation>>, Error> {
+        let current = self.current().maker.clone();
+        let Some(embedder) = self.0.embedders.configured(&current).await? else {
+            return Ok(None);
+        };
+        let maker = Maker::of(embedder.as_ref());
+        if maker.fits(&current) {
+            return Ok(None);
+        }
+        let inner = Arc::clone(&self.0);
+        let opened = tokio::task::spawn_blocking(move || {
+            open_one(inner.shelf.as_ref(), &inner.embedders, &inner.owners, maker, embedder)
+        });
+        opened.await?.map(Some)
+    }
+
+    /// Makes the next generation the current one when it has everything.
+    async fn take_over(&self, next: &Arc<Generation>, replaced: &CancellationToken) {
+        let mut progress = tokio::time::interval(LOG_INTERVAL);
+        progress.tick().await;
+        let caught_up = next.indexer.caught_up();
+        tokio::pin!(caught_up);
+        loop {
+            tokio::select! {
+                () = &mut caught_up => break,
+                _ = progress.tick() => {
+                    tracing::info!(behind = ?next.indexer.behind(), "the next index is being built");
+                }
+            }
+        }
+        let (shelf, maker) = (Arc::clone(&self.0.shelf), next.maker.clone());
+        let marked = tokio::task::spawn_blocking(move || shelf.make_current(&maker));
+        if let Err(error) = marked.await.map_err(Error::from).and_then(|marked| Ok(marked?)) {
+            // It answers all the same; the next start builds on what is there.
+            tracing::warn!(%error, "it cannot be noted which index is current");
+        }
+        let old = {
+            let mut current = self.0.current.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, Arc::clone(next))
+        };
+        *self.0.next.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        tracing::info!(embedder = next.maker.embedder, "the index of another embedder has taken over");
+        replaced.cancel();
+        let used = Arc::downgrade(&old.engine);
+        drop(old);
+        closed(used).await;
+        self.keep_current_only().await;
+    }
+
+    async fn keep_current_only(&self) {
+        let (shelf, maker) = (Arc::clone(&self.0.shelf), self.current().maker.clone());
+        let removed = tokio::task::spawn_blocking(move || shelf.keep_only(&maker));
+        if let Err(error) = removed.await.map_err(Error::from).and_then(|removed| Ok(removed?)) {
+            tracing::warn!(%error, "an index that is no longer used cannot be removed; the next start tries again");
+        }
+    }
+}
+
+/// Returns when nobody uses the engine any more: a search that is under way reads on.
+async fn closed(engine: Weak<dyn Engine>) {
+    while engine.strong_count() > 0 {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+fn open_one(
+    shelf: &dyn Shelf,
+    embedders: &Embedders,
+    owners: &[Owner],
+    maker: Maker,
+    embedder: Arc<dyn Embedder>,
+) -> Result<Arc<Generation>, Error> {
+    let engine = shelf.open(&maker)?;
+    let indexer = Indexer::new(Arc::clone(&engine), Arc::clone(&embedder), owners.to_vec());
+    let queries = embedders.queries(embedder);
+    let word_weight = embedders.word_weight();
+    Ok(Arc::new(Generation { engine, queries, indexer, word_weight, maker }))
+}

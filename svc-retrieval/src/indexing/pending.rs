@@ -1,0 +1,201 @@
+//! Vectors that come later.
+//!
+//! An embedder that takes its time (a transformer, an endpoint that may be down) must not hold up the words. Its
+//! documents are indexed with the vectors that are known, and how far all vectors are there is a cursor of its own,
+//! kept by the engine with the others: a restart forgets nothing. One task goes from that cursor to the words' cursor.
+
+use std::time::Duration;
+
+use cairn_proto::feed::v1::Change;
+use cairn_proto::ids::WorkspaceId;
+use uuid::Uuid;
+
+use super::{Indexer, touched_documents};
+use crate::embed;
+use crate::error::Error;
+use crate::index::{Batch, Cursor};
+use crate::indexing::prepare::{self, Known};
+use crate::owners::Owner;
+
+/// Changes whose documents are embedded and committed at once: so few that a transformer gets through in seconds.
+const CHANGES_A_BATCH: usize = 16;
+/// The pause after a failure, twice as long after each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How often [`Indexer::caught_up`] looks.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The cursor that tells how far the vectors are.
+fn vectors_of(feed: &str) -> String {
+    format!("{feed}/vectors")
+}
+
+impl Indexer {
+    /// How many changes of the workspace are indexed without all of their vectors, over all feeds.
+    pub fn not_embedded(&self, workspace: WorkspaceId) -> u64 {
+        if self.0.embedder.is_immediate() {
+            return 0;
+        }
+        self.0.owners.iter().map(|owner| self.pending(owner.feed, workspace.0)).sum()
+    }
+
+    /// How many changes are not indexed with their vectors yet, over all workspaces; unknown until the owners have
+    /// told how far their feeds are.
+    pub fn behind(&self) -> Option<u64> {
+        self.heads().map(|heads| {
+            heads.iter().map(|(feed, workspace, head)| self.short_of(feed, *workspace, *head)).sum()
+        })
+    }
+
+    /// Returns when everything that the owners had at the time of the call is indexed with its vectors.
+    pub async fn caught_up(&self) {
+        let heads = loop {
+            match self.heads() {
+                Some(heads) => break heads,
+                None => tokio::time::sleep(LOOK_INTERVAL).await,
+            }
+        };
+        while heads.iter().any(|(feed, workspace, head)| self.short_of(feed, *workspace, *head) > 0) {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
+    }
+
+    /// Every head that is known, once all have been told.
+    fn heads(&self) -> Option<Vec<(&'static str, WorkspaceId, u64)>> {
+        let told = self.0.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        if !self.0.owners.iter().all(|owner| told.contains(owner.feed)) {
+            return None;
+        }
+        let lanes = self.0.lanes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let head = |lane: &super::Lane| lane.head.load(std::sync::atomic::Ordering::Acquire);
+        Some(lanes.iter().map(|((feed, workspace), lane)| (*feed, *workspace, head(lane))).collect())
+    }
+
+    /// How far the index is behind a head. A feed that has gone back will not come to where it was.
+    fn short_of(&self, feed: &'static str, workspace: WorkspaceId, head: u64) -> u64 {
+        let now = self.lane(feed, workspace).head.load(std::sync::atomic::Ordering::Acquire);
+        head.min(now).saturating_sub(self.done(feed, workspace.0))
+    }
+
+    /// Up to where everything is indexed with its vectors.
+    fn done(&self, feed: &str, workspace: Uuid) -> u64 {
+        let words = self.0.index.cursor(feed, workspace);
+        if self.0.embedder.is_immediate() {
+            return words;
+        }
+        words.min(self.0.index.cursor(&vectors_of(feed), workspace))
+    }
+
+    fn pending(&self, feed: &str, workspace: Uuid) -> u64 {
+        self.0.index.cursor(feed, workspace).saturating_sub(self.done(feed, workspace))
+    }
+
+    /// Embeds what is pending whenever something is.
+    pub(super) async fn embed_pending(&self) {
+        if self.0.embedder.is_immediate() {
+            return std::future::pending().await;
+        }
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.embed_round().await {
+                Ok(true) => pause = FIRST_PAUSE,
+                Ok(false) => self.0.to_embed.notified().await,
+                Err(error) => {
+                    let wanted = if let Error::Embed(embed::Error::Spent { retry_after, .. }) = &error {
+                        Some(*retry_after)
+                    } else {
+                        None
+                    };
+                    let pause_now = wanted.unwrap_or(pause);
+                    tracing::warn!(%error, pause = ?pause_now, "vectors are missing; words are found meanwhile");
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    tokio::time::sleep(pause_now).await;
+                }
+            }
+        }
+    }
+
+    /// One batch of every workspace in which something is pending; whether there was any.
+    async fn embed_round(&self) -> Result<bool, Error> {
+        let mut found = false;
+        let mut failed = None;
+        let cursors = self.0.index.cursors();
+        for owner in &self.0.owners {
+            for workspace in cursors.get(owner.feed).into_iter().flat_map(|feed| feed.keys()) {
+                if self.pending(owner.feed, *workspace) == 0 {
+                    continue;
+                }
+                match self.embed_batch(owner, WorkspaceId(*workspace)).await {
+                    Ok(embedded) => found |= embedded,
+                    // The next workspace would meet the same.
+                    Err(error @ Error::Embed(_)) => return Err(error),
+                    Err(error) => failed = Some(error),
+                }
+            }
+        }
+        failed.map_or(Ok(found), Err)
+    }
+
+    /// Embeds what the next changes touched; whether there was anything to do.
+    async fn embed_batch(&self, owner: &Owner, workspace: WorkspaceId) -> Result<bool, Error> {
+        let before = self.0.index.cursor(&vectors_of(owner.feed), workspace.0);
+        let words = self.0.index.cursor(owner.feed, workspace.0);
+        let mut changes = owner.read_feed(workspace, before).await?.changes;
+        changes.truncate(CHANGES_A_BATCH);
+        changes.retain(|change| change.position <= words);
+        let Some(last) = changes.last().map(|change| change.position) else {
+            // The feed has gone back; whoever follows it starts over.
+            return Ok(false);
+        };
+        let known = self.embed_changes(owner, workspace, &changes).await?;
+        let lane = self.lane(owner.feed, workspace);
+        let _applying = lane.applying.lock().await;
+        if self.0.index.cursor(&vectors_of(owner.feed), workspace.0) == before {
+            self.apply_vectors(owner, workspace, &changes, last, known).await?;
+        }
+        Ok(true)
+    }
+
+    /// The vectors of the documents that changes touched.
+    async fn embed_changes(
+        &self,
+        owner: &Owner,
+        workspace: WorkspaceId,
+        changes: &[Change],
+    ) -> Result<Known, Error> {
+        let refs = touched_documents(changes).into_iter().map(|(_, reference)| reference).collect();
+        let live = owner.read_documents(workspace, refs).await?;
+        let index = std::sync::Arc::clone(&self.0.index);
+        let cut = tokio::task::spawn_blocking(move || prepare::cut(index.as_ref(), workspace, live));
+        let mut cut = cut.await??;
+        cut.embed(self.0.embedder.as_ref()).await?;
+        Ok(cut.into_known())
+    }
+
+    /// Indexes the documents again, as they are by now: embedding took its time, and what was written meanwhile must
+    /// not be undone. A chunk that came in between has no vector yet; its change is pending, too.
+    async fn apply_vectors(
+        &self,
+        owner: &Owner,
+        workspace: WorkspaceId,
+        changes: &[Change],
+        position: u64,
+        known: Known,
+    ) -> Result<(), Error> {
+        let refs = touched_documents(changes).into_iter().map(|(_, reference)| reference).collect();
+        let live = owner.read_documents(workspace, refs).await?;
+        let inner = std::sync::Arc::clone(&self.0);
+        let cursor = Cursor { feed: vectors_of(owner.feed), workspace: workspace.0, position };
+        let applied = tokio::task::spawn_blocking(move || {
+            let cut = prepare::cut(inner.index.as_ref(), workspace, live)?.with(known);
+            let documents = cut.into_documents(inner.embedder.dimensions());
+            Ok::<_, Error>(inner.index.apply(Batch {
+                documents,
+                deletions: Vec::new(),
+                cursors: vec![cursor],
+            })?)
+        });
+        applied.await?
+    }
+}

@@ -1,0 +1,104 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use cairn_proto::document::v1::{Document, DocumentRef, Format};
+use cairn_proto::feed::v1::Kind;
+use cairn_proto::ids::WorkspaceId;
+use uuid::Uuid;
+
+use super::cut;
+use crate::embed::{self, Embedder};
+use crate::index::{Batch, Engine as _, Index, LexicalIndex as _};
+
+const WORKSPACE: WorkspaceId = WorkspaceId(Uuid::from_u128(1));
+const DOCUMENT: Uuid = Uuid::from_u128(7);
+
+/// Counts the texts that it embeds.
+#[derive(Debug, Default)]
+struct Counting(AtomicUsize);
+
+#[async_trait]
+impl Embedder for Counting {
+    fn name(&self) -> &'static str {
+        "counting"
+    }
+
+    fn dimensions(&self) -> usize {
+        2
+    }
+
+    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, embed::Error> {
+        self.0.fetch_add(texts.len(), Ordering::Relaxed);
+        Ok(texts.iter().map(|text| vec![text.len() as f32, 7.0]).collect())
+    }
+}
+
+struct Fixture {
+    _folder: tempfile::TempDir,
+    index: Index,
+    embedder: Counting,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path(), "counting", 2).unwrap();
+        Self { _folder: folder, index, embedder: Counting::default() }
+    }
+
+    /// How many texts are embedded to index the document as it is now.
+    async fn index(&self, document: &Document) -> usize {
+        let before = self.embedder.0.load(Ordering::Relaxed);
+        let mut cut = cut(&self.index, WORKSPACE, vec![document.clone()]).unwrap();
+        cut.embed(&self.embedder).await.unwrap();
+        let documents = cut.into_documents(2);
+        self.index.apply(Batch { documents, ..Batch::default() }).unwrap();
+        self.embedder.0.load(Ordering::Relaxed) - before
+    }
+
+    fn vectors(&self) -> Vec<(u32, Vec<f32>)> {
+        let vectors = self.index.vectors().vectors(WORKSPACE.0, DOCUMENT).unwrap();
+        vectors.into_iter().map(|(place, vector)| (place, vector.to_f32())).collect()
+    }
+}
+
+fn guide() -> Document {
+    let section = |name: &str| format!("## {name}\n\n{}\n\n", format!("{name} words ").repeat(60).trim());
+    Document {
+        r#ref: Some(DocumentRef { kind: Kind::File.into(), id: DOCUMENT.to_string() }),
+        title: "guide.md".to_owned(),
+        format: Format::Markdown.into(),
+        content: ["one", "two", "three", "four"].map(section).concat(),
+        ..Document::default()
+    }
+}
+
+#[tokio::test]
+async fn only_what_changed_is_embedded_again() {
+    let fixture = Fixture::new();
+    let mut document = guide();
+    assert_eq!(fixture.index(&document).await, 4);
+    let before = fixture.vectors();
+    assert_eq!(fixture.index(&document).await, 0);
+    assert_eq!(fixture.vectors(), before);
+
+    document.content = document.content.replace("two words", "other words");
+    assert_eq!(fixture.index(&document).await, 1);
+    document.content = document.content.replacen("## one", "Something before it.\n\n## one", 1);
+    // The lines below have moved; their text has not.
+    assert!(fixture.index(&document).await <= 1);
+    fixture.index.flush().unwrap();
+    assert_eq!(fixture.index(&document).await, 0);
+}
+
+#[tokio::test]
+async fn a_move_embeds_nothing_and_another_name_embeds_all() {
+    let fixture = Fixture::new();
+    let mut document = guide();
+    fixture.index(&document).await;
+    document.folder_id = Some(Uuid::from_u128(9).to_string());
+    document.path = "elsewhere/guide.md".to_owned();
+    assert_eq!(fixture.index(&document).await, 0);
+    document.title = "handbook.md".to_owned();
+    assert_eq!(fixture.index(&document).await, 4);
+}

@@ -1,0 +1,149 @@
+//! Generations on Qdrant: each in a collection of its own, and an alias for the one that answers.
+//!
+//! Which one is current, all replicas read at their start. A replica that was started with another embedder in its
+//! configuration builds the next one; whichever replica has it whole first moves the alias. The others go on with the
+//! old collection until they have the new one, too, which is why it is not removed at once.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::clock::{Clock, Timestamp};
+use qdrant_client::qdrant::points_update_operation::{Operation, PointStructList};
+use qdrant_client::qdrant::{CreateAlias, GetPoints};
+use tokio::runtime::Handle;
+
+use super::client::Client;
+use super::{Config, Error, Index, collection, points, read};
+use crate::generations::{Maker, Shelf};
+use crate::index::{self, Engine};
+
+/// How often a start asks for Qdrant before it gives up, and the pause in between: a minute, in which a machine that
+/// starts everything at once has started Qdrant.
+const START_TRIES: u32 = 60;
+const START_PAUSE: Duration = Duration::from_secs(1);
+/// How long a collection stays that is no longer current: replicas that were started before go on with it.
+const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// Indexes on Qdrant, each in a collection of its own.
+pub struct QdrantShelf {
+    client: Client,
+    prefix: String,
+    clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for QdrantShelf {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("QdrantShelf").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl QdrantShelf {
+    /// The generations on that Qdrant. Nothing is contacted yet.
+    ///
+    /// # Errors
+    /// [`Error::Config`] when an option cannot be used.
+    pub fn open(config: &Config, clock: Arc<dyn Clock>, runtime: Handle) -> Result<Self, Error> {
+        Ok(Self { client: Client::new(config, runtime)?, prefix: config.prefix.clone(), clock })
+    }
+
+    fn index(&self, maker: &Maker) -> Index {
+        Index::on(self.client.clone(), self.name(maker), maker.dimensions)
+    }
+
+    fn name(&self, maker: &Maker) -> String {
+        collection::name(&self.prefix, &maker.slug())
+    }
+
+    /// The maker in the collection of that name or alias, and since when it is current; none where there is none.
+    fn maker_in(&self, collection: String) -> Result<Option<(Maker, Timestamp)>, Error> {
+        let client = self.client.clone();
+        let found = self.client.wait(async move {
+            let request = GetPoints {
+                collection_name: collection,
+                ids: vec![points::point_id(points::maker_point())],
+                with_payload: Some(read::fields(&[points::MAKER, points::SINCE])),
+                ..GetPoints::default()
+            };
+            match client.api.get_points(request).await.map_err(Error::from) {
+                Ok(found) => Ok(found.result),
+                Err(Error::Gone) => Ok(Vec::new()),
+                Err(error) => Err(error),
+            }
+        })?;
+        // What cannot be read is rebuilt from the feeds, as everything here can be.
+        Ok(found.first().and_then(|point| {
+            let (maker, since) = points::read_maker(&point.payload);
+            Some((serde_json::from_str(&maker).ok()?, Timestamp::from_micros(since)))
+        }))
+    }
+
+    /// The collections of this deployment's generations but one.
+    fn others(&self, kept: String) -> Result<Vec<String>, Error> {
+        let client = self.client.clone();
+        let all = self.client.wait(async move { Ok(client.api.list_collections().await?.collections) })?;
+        let names = all.into_iter().map(|collection| collection.name);
+        Ok(names.filter(|name| *name != kept && collection::is_generation(&self.prefix, name)).collect())
+    }
+}
+
+impl Shelf for QdrantShelf {
+    fn current(&self) -> Result<Option<Maker>, index::Error> {
+        let mut tries = 1;
+        loop {
+            match self.maker_in(collection::alias(&self.prefix)) {
+                Ok(found) => return Ok(found.map(|(maker, _)| maker)),
+                Err(error @ Error::Unreachable(_)) if tries < START_TRIES => {
+                    tracing::warn!(%error, tries, "waiting for Qdrant");
+                    tries += 1;
+                    self.client.wait(async {
+                        tokio::time::sleep(START_PAUSE).await;
+                        Ok(())
+                    })?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn open(&self, maker: &Maker) -> Result<Arc<dyn Engine>, index::Error> {
+        let index = self.index(maker);
+        // So that the cursors are known from the beginning.
+        index.prepare()?;
+        Ok(Arc::new(index))
+    }
+
+    fn make_current(&self, maker: &Maker) -> Result<(), index::Error> {
+        self.index(maker).prepare()?;
+        let point = points::maker(serde_json::to_string(maker)?, self.clock.now().as_micros());
+        let list = PointStructList { points: vec![point], ..PointStructList::default() };
+        let (client, collection_name) = (self.client.clone(), self.name(maker));
+        let alias = CreateAlias {
+            collection_name: collection_name.clone(),
+            alias_name: collection::alias(&self.prefix),
+        };
+        Ok(self.client.wait(async move {
+            client.update(&collection_name, vec![Operation::Upsert(list)]).await?;
+            // An alias of that name goes over to this collection.
+            client.api.create_alias(alias).await?;
+            Ok(())
+        })?)
+    }
+
+    fn keep_only(&self, maker: &Maker) -> Result<(), index::Error> {
+        let name = self.name(maker);
+        let Some((_, since)) = self.maker_in(name.clone())? else { return Ok(()) };
+        if self.clock.now() < since.plus(KEPT_FOR) {
+            return Ok(());
+        }
+        for other in self.others(name)? {
+            let client = self.client.clone();
+            tracing::info!(collection = other, "removing an index that is no longer used from Qdrant");
+            self.client.wait(async move {
+                client.api.delete_collection(other).await?;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! How evidence is cited: a reader finds it by this, and can check it.
+
+use cairn_proto::document::v1::ConfirmedDocument;
+use cairn_proto::feed::v1::Kind;
+use cairn_proto::retrieval::v1::{Citation, Location, SyncMode};
+
+use crate::index::StoredChunk;
+
+/// Of one chunk.
+pub(crate) fn of_chunk(chunk: &StoredChunk, document: &ConfirmedDocument) -> Citation {
+    let location = Location {
+        start_line: chunk.start_line,
+        end_line: chunk.end_line,
+        heading_path: chunk.heading_path.clone(),
+    };
+    of_lines(location, chunk.content_hash.clone(), document)
+}
+
+/// Of lines of a document with that content.
+pub(super) fn of_lines(location: Location, content_hash: String, document: &ConfirmedDocument) -> Citation {
+    let (kind, id) = match &document.r#ref {
+        Some(reference) => (reference.kind(), reference.id.clone()),
+        None => (Kind::Unspecified, String::new()),
+    };
+    Citation {
+        label: format!("{}, lines {}–{}", document.title, location.start_line, location.end_line),
+        url: deep_link(kind, &id, document.database_id.as_deref()),
+        kind: kind.into(),
+        id,
+        path: document.path.clone(),
+        location: Some(location),
+        content_hash,
+        sync_mode: SyncMode::Indexed.into(),
+        updated_at: document.updated_at,
+    }
+}
+
+/// Where the console shows a document.
+pub(super) fn deep_link(kind: Kind, id: &str, database_id: Option<&str>) -> String {
+    match kind {
+        Kind::Record => format!("/databases/{}?record={id}", database_id.unwrap_or_default()),
+        Kind::Memory => format!("/memory/{id}"),
+        Kind::File
+        | Kind::Folder
+        | Kind::Database
+        | Kind::SourceDocument
+        | Kind::Ingested
+        | Kind::Unspecified => format!("/file/{id}"),
+    }
+}

@@ -1,0 +1,41 @@
+//! What documents are called and where they stand now.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cairn_chassis::call::Call;
+use cairn_proto::document::v1::ConfirmedDocument;
+use cairn_proto::feed::v1::Kind;
+use uuid::Uuid;
+
+use super::{Searcher, citation, confirm};
+use crate::error::Error;
+
+/// A document that lives.
+#[derive(Debug)]
+pub(crate) struct LiveDocument {
+    pub(crate) title: String,
+    pub(crate) path: String,
+    /// Where the console shows it.
+    pub(crate) url: String,
+}
+
+impl Searcher {
+    /// Those of the documents that live and are in the caller's scope.
+    pub(crate) async fn live_documents(
+        &self,
+        call: &Call,
+        documents: impl Iterator<Item = (Kind, Uuid)>,
+    ) -> Result<HashMap<Uuid, LiveDocument>, Error> {
+        let kinds: HashMap<Uuid, Kind> = documents.map(|(kind, document)| (document, kind)).collect();
+        let asked = kinds.iter().map(|(document, kind)| (*kind, *document));
+        let confirmed = confirm::confirm_documents(&self.generations.current(), call, asked).await?;
+        let live = |(id, document): (Uuid, Arc<ConfirmedDocument>)| {
+            let kind = kinds.get(&id).copied().unwrap_or_default();
+            let url =
+                citation::deep_link(kind, &id.hyphenated().to_string(), document.database_id.as_deref());
+            (id, LiveDocument { title: document.title.clone(), path: document.path.clone(), url })
+        };
+        Ok(confirmed.into_iter().map(live).collect())
+    }
+}

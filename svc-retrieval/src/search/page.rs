@@ -1,0 +1,201 @@
+//! From confirmed chunks, best first, to the results of an answer: copies are collapsed, neighbours are merged, and
+//! limit, least score and token budget are kept.
+//!
+//! The rule is one for all: chunks are taken in their order, each becomes part of a result that is there or a new
+//! result, and the first that would be a result too many ends the page. So the page depends on the chunks alone, and not
+//! on how many of them were looked at.
+
+use super::evidence::Evidence;
+use super::request::SearchRequest;
+use super::tuning::{BYTES_PER_TOKEN, MAX_MERGED_BYTES};
+
+/// One result: a chunk, or neighbouring chunks of one document.
+#[derive(Debug)]
+pub(super) struct Passage<'a> {
+    /// In the order of the document, line by line after each other; never empty.
+    parts: Vec<&'a Evidence>,
+    /// The one that was found best.
+    pub(super) best: &'a Evidence,
+    /// Chunks that say the same as one of the parts, the best first.
+    pub(super) copies: Vec<&'a Evidence>,
+}
+
+impl<'a> Passage<'a> {
+    fn new(evidence: &'a Evidence) -> Self {
+        Self { parts: vec![evidence], best: evidence, copies: Vec::new() }
+    }
+
+    fn first(&self) -> &'a Evidence {
+        self.parts.first().copied().unwrap_or(self.best)
+    }
+
+    fn last(&self) -> &'a Evidence {
+        self.parts.last().copied().unwrap_or(self.best)
+    }
+
+    /// The lines from the first to the last, exactly as they stand in the document, without the last one's end.
+    pub(super) fn content(&self) -> String {
+        let before = self.parts.iter().take(self.parts.len().saturating_sub(1));
+        let mut content: String = before.map(|part| part.chunk.text.as_str()).collect();
+        content.push_str(self.last().lines());
+        content
+    }
+
+    /// Bytes of the content.
+    fn length(&self) -> usize {
+        let last = self.last();
+        let stored: usize = self.parts.iter().map(|part| part.chunk.text.len()).sum();
+        stored - last.chunk.text.len() + last.lines().len()
+    }
+
+    pub(super) fn start_line(&self) -> u32 {
+        self.first().chunk.start_line
+    }
+
+    pub(super) fn end_line(&self) -> u32 {
+        self.last().chunk.end_line
+    }
+
+    /// The headings that all parts stand under.
+    pub(super) fn heading_path(&self) -> Vec<String> {
+        let mut common = self.first().chunk.heading_path.clone();
+        for part in &self.parts {
+            let path = &part.chunk.heading_path;
+            let shared = common.iter().zip(path).take_while(|(one, other)| one == other).count();
+            common.truncate(shared);
+        }
+        common
+    }
+
+    fn says_the_same_as(&self, evidence: &Evidence) -> bool {
+        self.parts.iter().any(|part| part.signature().is_nearly(evidence.signature()))
+    }
+
+    /// Whether the other one begins on the line after this one's last.
+    fn is_followed_by(&self, other: &Self) -> bool {
+        let (last, next) = (&self.last().chunk, &other.first().chunk);
+        let lines_between = next.start_line.saturating_sub(last.start_line);
+        last.id.document == next.id.document
+            && last.id.ordinal.checked_add(1) == Some(next.id.ordinal)
+            // Both are whole lines, and all that stands between them is at hand.
+            && last.text.ends_with('\n')
+            && next.text.ends_with('\n')
+            && u32::try_from(last.text.matches('\n').count()) == Ok(lines_between)
+    }
+
+    /// Both as one, when they are neighbours and together not too long.
+    fn with(&self, other: &Self) -> Option<Self> {
+        let (before, after) = match (self.is_followed_by(other), other.is_followed_by(self)) {
+            (true, _) => (self, other),
+            (_, true) => (other, self),
+            (false, false) => return None,
+        };
+        let parts = before.parts.iter().chain(&after.parts).copied().collect();
+        let copies = self.copies.iter().chain(&other.copies).copied().collect();
+        let merged = Self { parts, best: self.best, copies };
+        (merged.length() <= MAX_MERGED_BYTES).then_some(merged)
+    }
+}
+
+/// The results of an answer, best first.
+#[derive(Debug)]
+pub(super) struct Page<'a> {
+    pub(super) passages: Vec<Passage<'a>>,
+    limit: usize,
+    bytes_left: Option<usize>,
+    /// Results that the token budget left out.
+    pub(super) over_budget: usize,
+    /// The score of the chunk that found no place any more.
+    pub(super) closed_at: Option<f64>,
+}
+
+impl<'a> Page<'a> {
+    /// The page of these chunks, which come best first.
+    pub(super) fn of(evidence: &'a [Evidence], request: &SearchRequest) -> Self {
+        let bytes_left = request.token_budget.map(|tokens| tokens.saturating_mul(BYTES_PER_TOKEN));
+        let mut page =
+            Self { passages: Vec::new(), limit: request.limit, bytes_left, over_budget: 0, closed_at: None };
+        for one in evidence.iter().take_while(|one| one.score() >= request.min_score) {
+            if !page.take(one) {
+                page.closed_at = Some(one.score());
+                break;
+            }
+        }
+        page
+    }
+
+    /// Puts a chunk where it belongs; false when it would be a result too many.
+    fn take(&mut self, evidence: &'a Evidence) -> bool {
+        if let Some(same) = self.passages.iter_mut().find(|passage| passage.says_the_same_as(evidence)) {
+            same.copies.push(evidence);
+            return true;
+        }
+        let passage = Passage::new(evidence);
+        if self.merge(&passage) {
+            return true;
+        }
+        if self.passages.len() + self.over_budget >= self.limit {
+            return false;
+        }
+        // Whole passages, best first: a smaller one behind one that does not fit may still fit.
+        if self.spend(passage.length(), 0) {
+            self.passages.push(passage);
+        } else {
+            self.over_budget += 1;
+        }
+        true
+    }
+
+    /// Makes it part of a neighbour, and what are neighbours then one, too.
+    fn merge(&mut self, passage: &Passage<'a>) -> bool {
+        let Some((place, merged)) = self.merged_with(passage, None) else { return false };
+        let before = self.passages.get(place).map_or(0, Passage::length);
+        if !self.spend(merged.length(), before) {
+            return false;
+        }
+        self.replace(place, merged);
+        self.close_ranks(place);
+        true
+    }
+
+    /// The passage at that place may have grown up to another one.
+    fn close_ranks(&mut self, place: usize) {
+        let Some(grown) = self.passages.get(place) else { return };
+        let Some((other, merged)) = self.merged_with(grown, Some(place)) else { return };
+        let before = [place, other].iter().filter_map(|at| self.passages.get(*at)).map(Passage::length).sum();
+        let (kept, dropped) = (place.min(other), place.max(other));
+        // The better one's place and score are those of both.
+        let Some(best) = self.passages.get(kept).map(|passage| passage.best) else { return };
+        if self.spend(merged.length(), before) {
+            self.replace(kept, Passage { best, ..merged });
+            self.passages.remove(dropped);
+        }
+    }
+
+    /// The first place whose passage is a neighbour, and both as one with that one's score.
+    fn merged_with(&self, passage: &Passage<'a>, besides: Option<usize>) -> Option<(usize, Passage<'a>)> {
+        let others = self.passages.iter().enumerate().filter(|(place, _)| Some(*place) != besides);
+        others.filter_map(|(place, other)| Some((place, other.with(passage)?))).next()
+    }
+
+    fn replace(&mut self, place: usize, passage: Passage<'a>) {
+        if let Some(old) = self.passages.get_mut(place) {
+            *old = passage;
+        }
+    }
+
+    /// Takes bytes from the budget, and gives back those that what is replaced had; false when there are too few.
+    fn spend(&mut self, bytes: usize, replaced: usize) -> bool {
+        let Some(left) = self.bytes_left else { return true };
+        match (left + replaced).checked_sub(bytes) {
+            Some(left) => {
+                self.bytes_left = Some(left);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

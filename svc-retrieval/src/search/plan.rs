@@ -1,0 +1,133 @@
+//! Which evidence a search consults: by its mode, by the sources that it names, and by who asks (spec 4.4).
+
+use cairn_proto::retrieval::v1::CoverageNote;
+use uuid::Uuid;
+
+use super::answer;
+use super::request::Mode;
+
+/// How the documents of a connected source are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// Bodies are in the index.
+    Indexed,
+    /// Only an inventory is: bodies are fetched when they match.
+    Catalog,
+    /// Nothing is: the provider is asked.
+    Live,
+}
+
+/// A source that is connected to the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) id: Uuid,
+    pub(super) keeping: Keeping,
+}
+
+/// What a search consults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// The connected sources whose retained documents are searched; none for all that the caller may see.
+    pub(super) retained: Option<Vec<Uuid>>,
+    /// The sources whose catalogs are consulted.
+    pub(super) catalogs: Vec<Uuid>,
+    /// The sources whose providers are asked.
+    pub(super) live: Vec<Uuid>,
+    /// What is left out of what was asked for.
+    pub(super) notes: Vec<CoverageNote>,
+}
+
+impl Plan {
+    /// The plan for a mode and the sources that the request names (none for everything). `connected` are the
+    /// workspace's sources, none of which a folder-scoped caller may see.
+    pub(super) fn new(mode: Mode, named: &[String], connected: &[Source], is_scoped: bool) -> Self {
+        let visible = if is_scoped { &[] } else { connected };
+        let chosen: Vec<Source> =
+            visible.iter().filter(|source| named.is_empty() || names(named, source)).copied().collect();
+        let of =
+            |keeping| chosen.iter().filter(move |source| source.keeping == keeping).map(|source| source.id);
+        let absent = named.iter().filter(|id| !visible.iter().any(|source| is_named(id, source)));
+        let note = |id: &String| match is_scoped {
+            true => answer::source_out_of_scope(id),
+            false => answer::source_not_connected(id),
+        };
+        Self {
+            retained: (!named.is_empty()).then(|| of(Keeping::Indexed).collect()),
+            catalogs: if mode == Mode::Fast { Vec::new() } else { of(Keeping::Catalog).collect() },
+            live: if mode == Mode::Fresh { of(Keeping::Live).collect() } else { Vec::new() },
+            notes: absent.map(note).collect(),
+        }
+    }
+
+    /// Whether there is anything in the index to search.
+    pub(super) fn searches_the_index(&self) -> bool {
+        self.retained.as_ref().is_none_or(|sources| !sources.is_empty())
+    }
+}
+
+fn names(named: &[String], source: &Source) -> bool {
+    named.iter().any(|id| is_named(id, source))
+}
+
+fn is_named(id: &str, source: &Source) -> bool {
+    Uuid::try_parse(id) == Ok(source.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCES: [Source; 3] = [
+        Source { id: Uuid::from_u128(1), keeping: Keeping::Indexed },
+        Source { id: Uuid::from_u128(2), keeping: Keeping::Catalog },
+        Source { id: Uuid::from_u128(3), keeping: Keeping::Live },
+    ];
+
+    fn ids(numbers: &[u128]) -> Vec<Uuid> {
+        numbers.iter().map(|number| Uuid::from_u128(*number)).collect()
+    }
+
+    fn named(numbers: &[u128]) -> Vec<String> {
+        ids(numbers).iter().map(Uuid::to_string).collect()
+    }
+
+    #[test]
+    fn a_mode_says_how_far_sources_are_consulted() {
+        let plan = |mode| Plan::new(mode, &[], &SOURCES, false);
+        let consulted = |mode| (plan(mode).catalogs, plan(mode).live);
+        assert_eq!(consulted(Mode::Fast), (ids(&[]), ids(&[])));
+        assert_eq!(consulted(Mode::Balanced), (ids(&[2]), ids(&[])));
+        assert_eq!(consulted(Mode::Fresh), (ids(&[2]), ids(&[3])));
+        assert!(plan(Mode::Fresh).searches_the_index() && plan(Mode::Fresh).retained.is_none());
+        assert_eq!(plan(Mode::Fresh).notes, []);
+    }
+
+    #[test]
+    fn named_sources_are_all_that_is_consulted() {
+        let plan = Plan::new(Mode::Fresh, &named(&[1, 3]), &SOURCES, false);
+        assert_eq!((plan.retained, plan.catalogs, plan.live), (Some(ids(&[1])), ids(&[]), ids(&[3])));
+        let plan = Plan::new(Mode::Fresh, &named(&[2]), &SOURCES, false);
+        assert!(!plan.searches_the_index());
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let asked = [named(&[1, 9]), vec!["wiki".to_owned()]].concat();
+        let plan = Plan::new(Mode::Balanced, &asked, &SOURCES, false);
+        let told: Vec<(&str, &str)> = plan
+            .notes
+            .iter()
+            .map(|note| (note.code.as_str(), note.source_id.as_deref().unwrap_or_default()))
+            .collect();
+        assert_eq!(told, [("source_excluded", named(&[9])[0].as_str()), ("source_excluded", "wiki")]);
+    }
+
+    #[test]
+    fn a_folder_scoped_caller_has_no_sources() {
+        let plan = Plan::new(Mode::Fresh, &named(&[1]), &SOURCES, true);
+        assert!(!plan.searches_the_index());
+        assert_eq!(plan.notes.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(), ["out_of_scope"]);
+        let plan = Plan::new(Mode::Fresh, &[], &SOURCES, true);
+        assert!(plan.searches_the_index() && plan.live.is_empty() && plan.notes.is_empty());
+    }
+}

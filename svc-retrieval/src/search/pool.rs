@@ -1,0 +1,114 @@
+//! The chunks that an answer is made of, gathered in rounds: as many as it needs, and no more.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use cairn_chassis::call::Call;
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::ids::WorkspaceId;
+use uuid::Uuid;
+
+use super::confirm;
+use super::evidence::Evidence;
+use super::page::Page;
+use super::request::SearchRequest;
+use super::tuning::{MOST_CHUNKS_A_ROUND, RERANK_WEIGHT, SPARE_CHUNKS};
+use crate::error::Error;
+use crate::generations::Generation;
+use crate::index::{ChunkId, Hit};
+
+/// Where chunks are read and confirmed, and when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub(super) generation: &'a Generation,
+    pub(super) workspace: WorkspaceId,
+    pub(super) call: &'a Call,
+    pub(super) now: Timestamp,
+}
+
+/// Confirmed chunks, best first, and the hits that nobody looked at yet.
+#[derive(Debug)]
+pub(super) struct Pool<'a> {
+    /// Best first.
+    rest: &'a [Hit],
+    evidence: Vec<Evidence>,
+    /// No chunk that comes later may score more: the reranker has not read it.
+    ceiling: Option<f64>,
+    /// Documents that changed since they were indexed.
+    outdated: HashSet<Uuid>,
+}
+
+impl<'a> Pool<'a> {
+    /// Nothing yet of these hits, which come best first.
+    pub(super) fn new(hits: &'a [Hit]) -> Self {
+        Self { rest: hits, evidence: Vec::new(), ceiling: None, outdated: HashSet::new() }
+    }
+
+    pub(super) fn evidence(&self) -> &[Evidence] {
+        &self.evidence
+    }
+
+    /// How many documents were left out because their text is no longer the one that was indexed.
+    pub(super) fn outdated(&self) -> usize {
+        self.outdated.len()
+    }
+
+    /// Gathers until there is so much, or everything.
+    pub(super) async fn fill(&mut self, site: Site<'_>, wanted: usize) -> Result<(), Error> {
+        while self.evidence.len() < wanted && !self.rest.is_empty() {
+            self.grow(site, wanted - self.evidence.len()).await?;
+        }
+        Ok(())
+    }
+
+    /// Gathers until no chunk that is left can change the page.
+    pub(super) async fn settle(&mut self, site: Site<'_>, request: &SearchRequest) -> Result<(), Error> {
+        while !self.is_settled(request) {
+            self.grow(site, request.limit + SPARE_CHUNKS).await?;
+        }
+        Ok(())
+    }
+
+    fn is_settled(&self, request: &SearchRequest) -> bool {
+        let Some(next) = self.rest.first() else { return true };
+        // Age only takes, so a chunk's final score is never more than what it was found with.
+        let most = self.ceiling.unwrap_or(f64::INFINITY).min(f64::from(next.score));
+        most < request.min_score
+            || Page::of(&self.evidence, request).closed_at.is_some_and(|score| score > most)
+    }
+
+    /// Reads and confirms the next best chunks.
+    async fn grow(&mut self, site: Site<'_>, wanted: usize) -> Result<(), Error> {
+        let (round, rest) = self.rest.split_at(wanted.min(MOST_CHUNKS_A_ROUND).min(self.rest.len()));
+        self.rest = rest;
+        let hits: HashMap<ChunkId, Hit> = round.iter().map(|hit| (hit.chunk, *hit)).collect();
+        let ids = round.iter().map(|hit| hit.chunk).collect();
+        let chunks = confirm::stored(site.generation, site.workspace, ids).await?;
+        let confirmed = confirm::confirm(site.generation, site.call, &chunks).await?;
+        for chunk in chunks {
+            let (Some(document), Some(hit)) = (confirmed.get(&chunk.id.document), hits.get(&chunk.id)) else {
+                continue;
+            };
+            if document.content_hash != chunk.content_hash {
+                // Its lines were counted in a text that is no longer there.
+                self.outdated.insert(chunk.id.document);
+                continue;
+            }
+            let mut evidence = Evidence::new(*hit, chunk, Arc::clone(document), site.now);
+            evidence.rerank = self.ceiling.map(|ceiling| (ceiling - evidence.unranked_score()).min(0.0));
+            self.evidence.push(evidence);
+        }
+        self.evidence.sort_by(Evidence::order);
+        Ok(())
+    }
+
+    /// Takes the reranker's word on all that was gathered: one number, 0 to 1, for each chunk in their order.
+    pub(super) fn rerank(&mut self, relevance: &[f32]) {
+        for (evidence, relevance) in self.evidence.iter_mut().zip(relevance) {
+            let found = evidence.unranked_score();
+            evidence.rerank = Some(RERANK_WEIGHT * (f64::from(*relevance) - found));
+        }
+        self.evidence.sort_by(Evidence::order);
+        self.ceiling = self.evidence.last().map(Evidence::score);
+    }
+}

@@ -1,0 +1,86 @@
+//! Every constant of ranking and of answers, each with its reason.
+
+/// Hits that each list of one query gives to the fusion: the depth at which the weights were measured.
+pub const CANDIDATES_PER_LIST: usize = 100;
+
+/// As deep as a search by meaning goes when exclusions take what it finds: a thousandth of a second more for each of the
+/// two steps there, where the answer would be empty without them.
+pub(super) const MOST_CANDIDATES: usize = 1_600;
+
+/// The words' share of a fused score; the meaning has the rest. The best of the shares measured for weak and
+/// strong embedders alike.
+pub const WORD_WEIGHT: f32 = 0.5;
+
+/// The constant of reciprocal-rank fusion, as published: large, so that no single list decides alone.
+pub const RRF_K: f32 = 60.0;
+
+/// Weight of the original query's list among those of its sub-queries (spec 4.4: double).
+pub const ORIGINAL_WEIGHT: f32 = 2.0;
+
+/// Weight of a sub-query's list.
+pub const SUB_QUERY_WEIGHT: f32 = 1.0;
+
+/// What a document that is very old loses of its score to one of today. Between neighbours among the first ten results
+/// lie 2 to 4 % of the score in the median (Cranfield .023, CACM .020, ADI .039), so that even the greatest difference in
+/// age moves a result by about one place; documents of one age keep their order whatever it is.
+pub(super) const AGE_WEIGHT: f64 = 0.02;
+
+/// After so many days half of [`AGE_WEIGHT`] is lost: about the time in which notes and plans of a team go stale. A week
+/// makes a difference of a thousandth then, which is enough between equals.
+pub(super) const AGE_HALF_LIFE_DAYS: f64 = 90.0;
+
+/// Words in a run when texts are compared: two say too little of the order, and one changed word changes this many runs.
+pub(super) const SHINGLE_WORDS: usize = 3;
+
+/// Texts of fewer words are never the same: of 3 204 titles and abstracts (CACM), collapsing those without an abstract lost
+/// .003 nDCG@10, since different articles are called alike, and saved next to no room.
+pub(super) const FEWEST_COMPARED_WORDS: usize = 25;
+
+/// Shared runs from which on two texts are the same but for details. One changed word of a chunk of 200 leaves .97, a
+/// changed sentence of fifteen words .84; a template filled in differently is below it.
+pub(super) const SAME_TEXT_SHARE: f64 = 0.9;
+
+/// Copies of a text that a result names; more of them make the answer longer and no better.
+pub(super) const MOST_COPIES_NAMED: usize = 10;
+
+/// Neighbours are merged up to this many bytes: about a thousand tokens, two to three chunks of the usual size. More in
+/// one piece would leave no room for other documents in an answer of ordinary size.
+pub(super) const MAX_MERGED_BYTES: usize = 4 * 1024;
+
+/// Confirmed chunks beyond the page's size that the first round looks at, for those that merge, collapse, fail to be
+/// confirmed or lose their place to a younger one.
+pub(super) const SPARE_CHUNKS: usize = 12;
+
+/// Most chunks that are read and confirmed in one round: owners confirm up to a thousand documents at once.
+pub(super) const MOST_CHUNKS_A_ROUND: usize = 100;
+
+/// English prose and code measure between three and five bytes a token with the tokenizers in use.
+pub(super) const BYTES_PER_TOKEN: usize = 4;
+
+/// Chunks that a reranker reads, or a page's worth where that is more: a cross-encoder takes about 10 ms for each on a
+/// CPU, and what the words and the meaning both place lower is seldom right.
+pub(super) const RERANKED_CHUNKS: usize = 30;
+
+/// A reranker's share of a score. Rerankers are known to lose right answers that the words and the meaning agree on, so
+/// neither side overrules the other; the operator's own questions tell whether it helps (`cairn eval`).
+pub(super) const RERANK_WEIGHT: f64 = 0.5;
+
+/// Most bytes of one chunk that a reranker reads: models cut at 512 tokens or charge for more.
+pub(super) const MAX_RERANKED_BYTES: usize = 4 * 1024;
+
+/// Passages of a known file that look for neighbours: a file of more is represented by passages at even distances, so
+/// that a book costs no more than sixteen searches.
+pub(super) const RELATED_PASSAGES: usize = 16;
+
+/// Neighbours that each passage looks for: three times what a page of twenty files holds, since several chunks of one
+/// file and records come among them.
+pub(super) const RELATED_NEIGHBOURS: usize = 60;
+
+/// Documents whose vectors are compared with those of the known file.
+pub(super) const RELATED_DOCUMENTS: usize = 80;
+
+/// Chunks of one of them that are compared: the best pair that the searches found counts besides.
+pub(super) const RELATED_COMPARED: usize = 256;
+
+/// Documents near a file that are read and confirmed in one round.
+pub(super) const RELATED_CONFIRMED_AT_ONCE: usize = 30;

@@ -1,0 +1,114 @@
+//! Turns text into the words that are indexed and looked up, and a parsed search into what to look up. Nothing here
+//! knows of an engine; every engine takes its words from here.
+
+mod fold;
+mod language;
+mod sought;
+mod split;
+
+pub use language::{Language, Languages, detect};
+pub use sought::{Phrase, Prefix, Sought};
+pub use split::{Kind, Word, split};
+
+/// A word as it is indexed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// The stem.
+    pub text: String,
+    /// Its place. Tokens come in the order of their places; several may stand at one, the part of a name first.
+    pub position: u32,
+}
+
+/// The places left free between two fields, so that no phrase reaches from one into the next.
+const BETWEEN_FIELDS: u32 = 100;
+
+/// How often a chunk's headings are counted. Twice beat once and three times (nDCG@10 of words alone .422, .417, .421 as
+/// the mean of three collections); one field in which they count twice beat separate fields whose scores are added (.411).
+const HEADING_WEIGHT: usize = 2;
+
+/// What of a chunk is searched for words.
+#[derive(Debug, Clone, Copy)]
+pub struct Searched<'a> {
+    /// The document's title.
+    pub title: &'a str,
+    /// Where the document stands, with its own name last, which the title says already.
+    pub path: &'a str,
+    /// The headings above the chunk.
+    pub headings: &'a [String],
+    /// The chunk's text.
+    pub text: &'a str,
+    /// The language that all of it is in.
+    pub language: Language,
+}
+
+impl Searched<'_> {
+    /// The words of all of it as one field, in which a heading counts more than the text.
+    pub fn tokens(&self) -> Vec<Token> {
+        let mut tokens = Vec::new();
+        self.each_field(&mut |text, first| index(text, self.language, first, &mut tokens));
+        tokens
+    }
+
+    /// Gives each field with its first place to `add`, which returns the place after its last.
+    fn each_field(&self, add: &mut dyn FnMut(&str, u32) -> u32) {
+        let mut first = 0;
+        let mut add = |text: &str| first = add(text, first) + BETWEEN_FIELDS;
+        add(self.title);
+        add(self.path.rsplit_once('/').map_or("", |(folders, _)| folders));
+        for _ in 0..HEADING_WEIGHT {
+            self.headings.iter().for_each(|heading| add(heading));
+        }
+        add(self.text);
+    }
+}
+
+impl Searched<'_> {
+    /// The one word at each place that a [`Phrase`] looks for, at the places of [`Self::tokens`]; for engines whose
+    /// phrases know one word a place.
+    pub fn row(&self) -> Vec<Token> {
+        let mut row = Vec::new();
+        self.each_field(&mut |text, first| {
+            let words = split(text);
+            let next = words.iter().map(|word| first + word.position + 1).max();
+            let parts: Vec<Word> = words.into_iter().filter(|word| word.kind != Kind::Name).collect();
+            for word in sought::one_at_a_place(sought::looked_up(parts)) {
+                let text = self.language.stem(&fold::fold(&word.text)).into_owned();
+                row.push(Token { text, position: first + word.position });
+            }
+            next.unwrap_or(first)
+        });
+        row
+    }
+}
+
+/// Appends the words of a text to what is indexed, from a place on; returns the place after the last.
+fn index(text: &str, language: Language, first: u32, tokens: &mut Vec<Token>) -> u32 {
+    let mut next = first;
+    let before = tokens.len();
+    for word in split(text) {
+        let position = first + word.position;
+        next = next.max(position + 1);
+        for text in forms(&word.text, language) {
+            tokens.push(Token { text, position });
+        }
+    }
+    // Stable: at one place the part stays before the name.
+    if let Some(added) = tokens.get_mut(before..) {
+        added.sort_by_key(|token| token.position);
+    }
+    next
+}
+
+/// What is indexed of a word: its stem, and where that has accents, also the stem without.
+fn forms(word: &str, language: Language) -> impl Iterator<Item = String> {
+    let stem = language.stem(word).into_owned();
+    let plain = match fold::fold(word) {
+        std::borrow::Cow::Borrowed(_) => None,
+        std::borrow::Cow::Owned(folded) => Some(language.stem(&folded).into_owned()),
+    };
+    let plain = plain.filter(|plain| *plain != stem);
+    std::iter::once(stem).chain(plain)
+}
+
+#[cfg(test)]
+mod tests;

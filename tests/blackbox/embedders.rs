@@ -1,0 +1,181 @@
+//! What turns texts into vectors, when it is somewhere else: it may be down, slow, and replaced by another one.
+
+use crate::support::callers::{Anonymous, ApiToken};
+use crate::support::embedder::EmbedderServer;
+use crate::support::http::{Http, id, items, text};
+use crate::support::mesh::Mesh;
+use crate::support::prelude::*;
+use crate::support::process::Process;
+use crate::support::runner::{announce_skip, run_alone};
+use crate::support::scratch::Scratch;
+use crate::support::single::SingleProcess;
+use crate::support::wait::eventually;
+
+/// It shares no word with what it is to find, and only the endpoint knows that they mean the same.
+const BY_MEANING: &str = "marsupial";
+const QUOKKA: &str = "The quokka smiles at everybody.\n";
+
+#[test]
+fn an_endpoint_that_is_down_leaves_the_words() {
+    run_alone(async {
+        let server = EmbedderServer::start();
+        let environment = server.environment("first");
+        let up = SingleProcess::start_with(&borrowed(&environment)).await;
+        down_and_back(&up.token(), &server).await;
+        assert!(!up.process().said().contains("embedder-s3cret"), "the key was logged");
+    });
+}
+
+#[test]
+fn an_endpoint_that_is_down_leaves_the_words_in_a_mesh() {
+    run_alone(async {
+        let server = EmbedderServer::start();
+        // A mesh's environment outlives everything that it starts.
+        let environment: Vec<(&'static str, &'static str)> = server
+            .environment("first")
+            .into_iter()
+            .map(|(name, value)| (name, &*Box::leak(value.into_boxed_str())))
+            .collect();
+        let mesh = match Mesh::start_with(&environment).await {
+            Ok(mesh) => mesh,
+            Err(why) => return announce_skip(&why),
+        };
+        let token = ApiToken { http: Http::new(&mesh.base_url()), secret: mesh.owner().token.clone() };
+        down_and_back(&token, &server).await;
+        assert!(!mesh.said().contains("embedder-s3cret"), "the key was logged");
+    });
+}
+
+async fn down_and_back(token: &ApiToken, server: &EmbedderServer) {
+    let quokka = create(token, QUOKKA).await;
+    finds(token, BY_MEANING, &quokka).await;
+
+    server.set_down(true);
+    let coffee = create(token, "An espresso is drunk standing.\n").await;
+    for strategy in ["keyword", "semantic", "hybrid"] {
+        let answer =
+            search(token, &coffee, json!({"query": "espresso standing", "strategy": strategy})).await;
+        assert_eq!(items(&answer["results"])[0]["fileId"], coffee.file, "{strategy}: {answer}");
+        let expected: &[&str] = if strategy == "keyword" { &[] } else { &["provider_unavailable"] };
+        assert_eq!(codes(&answer), expected, "{strategy}: {answer}");
+    }
+    let searches = json!([{"type": "vec", "text": "espresso"}, {"type": "lex", "text": "standing"}]);
+    let answer = search(token, &coffee, json!({"query": "espresso", "searches": searches})).await;
+    assert_eq!(items(&answer["results"])[0]["fileId"], coffee.file, "{answer}");
+    let by_mcp =
+        crate::support::mcp::call(token, "search_context", json!({"query": "espresso standing"})).await;
+    assert!(by_mcp.to_string().contains("espresso"), "{by_mcp}");
+
+    server.set_down(false);
+    finds(token, "beverage", &coffee).await;
+}
+
+#[test]
+fn another_embedder_takes_over_while_the_old_index_answers() {
+    run_alone(async {
+        let data = Scratch::new();
+        let server = EmbedderServer::start();
+        let (quokka, coffee) = {
+            let mut up = SingleProcess::start_on(data.path(), &[]).await;
+            let token = up.token();
+            let (quokka, coffee) = (create(&token, QUOKKA).await, create(&token, "An espresso.\n").await);
+            found_by_words(&token, &coffee, "espresso").await;
+            assert!(up.stop().await.success());
+            (quokka, coffee)
+        };
+
+        server.set_held(true);
+        let environment = server.environment("second");
+        let mut up = SingleProcess::start_on(data.path(), &borrowed(&environment)).await;
+        eventually("the endpoint is asked for the documents", async || (server.calls() > 1).then_some(()))
+            .await;
+        found_by_words(&up.token(), &coffee, "espresso").await;
+        found_by_words(&up.token(), &quokka, "quokka").await;
+        let during = create(&up.token(), "A puffin nests in a burrow.\n").await;
+        found_by_words(&up.token(), &during, "puffin").await;
+        // In the middle of it, without a warning.
+        up.kill();
+        drop(up);
+
+        server.set_held(false);
+        let up = SingleProcess::start_on(data.path(), &borrowed(&environment)).await;
+        finds(&up.token(), BY_MEANING, &quokka).await;
+        finds(&up.token(), "puffin burrow", &during).await;
+        let generations = || {
+            let entries = std::fs::read_dir(data.path().join("index")).unwrap();
+            entries.filter(|entry| entry.as_ref().unwrap().path().is_dir()).count()
+        };
+        eventually("the old index is removed", async || (generations() == 1).then_some(())).await;
+    });
+}
+
+#[test]
+fn an_embedder_that_can_never_be_is_told_at_the_start() {
+    run_alone(async {
+        for (embedder, told) in [
+            ("word2vec", "CAIRN_EMBEDDER is"),
+            ("openai:http://127.0.0.1:1/v1", "CAIRN_EMBEDDER_MODEL"),
+            ("candle:/nowhere/at/all", "/nowhere/at/all"),
+            ("candle:owner/model", "CAIRN_ALLOW_DOWNLOADS"),
+        ] {
+            let data = Scratch::new();
+            let mut process: Process = SingleProcess::launch(data.path(), &[("CAIRN_EMBEDDER", embedder)]);
+            assert!(!process.exit().await.success(), "{embedder}");
+            let said = process.stderr();
+            assert!(said.contains(told), "{embedder}: {said}");
+        }
+    });
+}
+
+#[test]
+fn an_endpoint_that_was_never_there_keeps_nobody_waiting() {
+    run_alone(async {
+        // Nothing listens there.
+        let environment =
+            [("CAIRN_EMBEDDER", "openai:http://127.0.0.1:1/v1"), ("CAIRN_EMBEDDER_MODEL", "none")];
+        let up = SingleProcess::start_with(&environment).await;
+        let quokka = create(&up.token(), QUOKKA).await;
+        found_by_words(&up.token(), &quokka, "quokka").await;
+        Anonymous { http: Http::new(up.base_url()) }.get("/readyz").await.expect(200);
+    });
+}
+
+/// A file, and the write that made it.
+struct Created {
+    file: Value,
+    change: String,
+}
+
+async fn create(token: &ApiToken, content: &str) -> Created {
+    let body = json!({"name": "note.md", "content": content, "fileType": "markdown"});
+    let reply = token.post("/api/v1/files").json(body).await.expect(201);
+    Created { file: json!(id(&reply.json())), change: reply.change() }
+}
+
+async fn search(token: &ApiToken, after: &Created, query: Value) -> Value {
+    let request = token.post("/api/v1/search_context").after(&after.change);
+    request.header("x-cairn-wait-ms", "10000").json(query).await.expect(200).json()
+}
+
+async fn found_by_words(token: &ApiToken, created: &Created, query: &str) {
+    let answer = search(token, created, json!({"query": query})).await;
+    assert_eq!(items(&answer["results"])[0]["fileId"], created.file, "{answer}");
+}
+
+/// Waits until a file is the best answer by meaning, and nothing is left to be embedded.
+async fn finds(token: &ApiToken, query: &str, wanted: &Created) {
+    eventually("a file is found by its meaning", async || {
+        let answer = search(token, wanted, json!({"query": query, "strategy": "semantic"})).await;
+        let is_best = items(&answer["results"]).first().is_some_and(|best| best["fileId"] == wanted.file);
+        (is_best && codes(&answer).is_empty()).then_some(())
+    })
+    .await;
+}
+
+fn codes(answer: &Value) -> Vec<String> {
+    items(&answer["coverage"]).iter().map(|note| text(note, "code")).collect()
+}
+
+fn borrowed<'a>(environment: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
+    environment.iter().map(|(name, value)| (*name, value.as_str())).collect()
+}

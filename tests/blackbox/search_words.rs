@@ -1,0 +1,118 @@
+//! Which words find what (docs/SEARCH.md): names in code, versions, writing without spaces, accents, words that are begun.
+
+use crate::support::http::{items, text};
+use crate::support::prelude::*;
+
+scenarios![
+    names_are_found_in_every_spelling,
+    every_script_is_found,
+    words_are_found_by_their_stems_in_the_language_of_the_document,
+    the_last_word_may_be_begun,
+    phrases_and_exclusions_hold_for_every_strategy,
+    folders_are_words_too,
+];
+
+/// The names of the files that a search finds, best first, each once.
+async fn found(workspace: &Workspace, change: &str, query: &str, strategy: &str) -> Vec<String> {
+    let answer = workspace.search_after(change, json!({"query": query, "strategy": strategy})).await;
+    let mut names: Vec<String> = Vec::new();
+    for result in items(&answer["results"]) {
+        let path = text(&result["citation"], "path");
+        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+async fn sorted(workspace: &Workspace, change: &str, query: &str) -> Vec<String> {
+    let mut names = found(workspace, change, query, "keyword").await;
+    names.sort();
+    names
+}
+
+async fn names_are_found_in_every_spelling(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    workspace.file("camel.md", None, "Call `getUserName` first.\n").await;
+    workspace.file("snake.md", None, "Call `get_user_name` first.\n").await;
+    workspace.file("prose.md", None, "Each user has a name.\n").await;
+    let change =
+        workspace.file("version.md", None, "Built with tantivy v1.2.3 and some C++.\n").await.change();
+    for name in ["getUserName", "get_user_name", "getusername"] {
+        let best = found(&workspace, &change, name, "keyword").await;
+        let mut best: Vec<&str> = best.iter().take(2).map(String::as_str).collect();
+        best.sort_unstable();
+        assert_eq!(best, ["camel.md", "snake.md"], "{name}");
+    }
+    assert_eq!(sorted(&workspace, &change, "user name").await, ["camel.md", "prose.md", "snake.md"]);
+    assert_eq!(sorted(&workspace, &change, "\"user name\"").await, ["camel.md", "snake.md"]);
+    assert_eq!(sorted(&workspace, &change, "user -getUserName").await, ["prose.md"]);
+    for version in ["1.2.3", "v1.2.3", "\"1.2.3\"", "C++"] {
+        assert_eq!(sorted(&workspace, &change, version).await, ["version.md"], "{version}");
+    }
+    assert_eq!(sorted(&workspace, &change, "123").await, [""; 0]);
+}
+
+async fn every_script_is_found(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    workspace.file("ja.md", None, "検索拡張生成の仕組みを説明する。\n").await;
+    workspace.file("ko.md", None, "검색은 문서에서 단어를 찾는다.\n").await;
+    let change = workspace.file("th.md", None, "การค้นหาเอกสารในระบบ\n").await.change();
+    for (query, name) in
+        [("検索", "ja.md"), ("\"仕組み\"", "ja.md"), ("組", "ja.md"), ("문서", "ko.md"), ("เอกสาร", "th.md")]
+    {
+        assert_eq!(sorted(&workspace, &change, query).await, [name], "{query}");
+    }
+}
+
+async fn words_are_found_by_their_stems_in_the_language_of_the_document(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let german = "Die Häuser der Stadt wurden im letzten Jahrhundert gebaut und später mit viel Mühe erneuert. \
+        Wer heute durch die Straßen geht, sieht davon nicht mehr viel.\n";
+    workspace.file("de.md", None, german).await;
+    let change = workspace.file("en.md", None, "The résumé of the deployments.\n").await.change();
+    for (query, name) in [
+        ("Haus", "de.md"),
+        ("häuser", "de.md"),
+        ("strasse", "de.md"),
+        ("resume", "en.md"),
+        ("résumé", "en.md"),
+        ("deployed", "en.md"),
+    ] {
+        assert_eq!(sorted(&workspace, &change, query).await, [name], "{query}");
+    }
+}
+
+async fn the_last_word_may_be_begun(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    workspace.file("one.md", None, "The wallaby crosses the road.\n").await;
+    let change = workspace.file("two.md", None, "The road ends at the sea.\n").await.change();
+    assert_eq!(sorted(&workspace, &change, "wallab").await, ["one.md"]);
+    assert_eq!(found(&workspace, &change, "road wallab", "keyword").await, ["one.md", "two.md"]);
+    assert_eq!(sorted(&workspace, &change, "wallab sea").await, ["two.md"]);
+    assert_eq!(sorted(&workspace, &change, "road -wallab").await, ["one.md", "two.md"]);
+    assert_eq!(sorted(&workspace, &change, "wa").await, [""; 0]);
+}
+
+async fn phrases_and_exclusions_hold_for_every_strategy(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    workspace.file("hamlet.md", None, "To be, or not to be: a question about the kettle.\n").await;
+    workspace.file("kettle.md", None, "The kettle is not a question of being; read_your_writes.\n").await;
+    let change = workspace.file("copper.md", None, "A copper kettle.\n").await.change();
+    assert_eq!(sorted(&workspace, &change, "\"to be or not to be\"").await, ["hamlet.md"]);
+    for strategy in ["keyword", "semantic", "hybrid"] {
+        let names = found(&workspace, &change, "kettle -copper -\"to be\"", strategy).await;
+        assert_eq!(names, ["kettle.md"], "{strategy}");
+        let names = found(&workspace, &change, "kettle -readYourWrites -copper", strategy).await;
+        assert_eq!(names, ["hamlet.md"], "{strategy}");
+    }
+}
+
+async fn folders_are_words_too(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let folder = workspace.folder("numbat-handbook", None).await;
+    workspace.file("other.md", None, "Nothing of interest.\n").await;
+    let change = workspace.file("intro.md", Some(&folder), "How to begin.\n").await.change();
+    assert_eq!(sorted(&workspace, &change, "numbat").await, ["intro.md"]);
+}
