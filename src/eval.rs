@@ -116,13 +116,14 @@ async fn ask(
     documents: Option<&HashMap<String, String>>,
     progress: Progress,
 ) -> anyhow::Result<Run> {
+    let embedder = api.embedder().await?;
     let mut strategies = BTreeMap::new();
     for strategy in &options.strategies {
         let measured = ask_with(*strategy, api, questions, documents, progress).await?;
         strategies.insert(strategy.name().to_owned(), measured);
     }
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    Ok(Run { source: options.source.clone(), version, strategies })
+    Ok(Run { source: options.source.clone(), version, embedder, strategies })
 }
 
 async fn ask_with(

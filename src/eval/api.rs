@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use reqwest::header::ACCEPT;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
@@ -14,6 +15,8 @@ pub(super) const MOST_RESULTS: usize = 50;
 
 const CHANGE: &str = "x-cairn-change";
 const WAIT_MS: (&str, &str) = ("x-cairn-wait-ms", "10000");
+/// What a client of `/mcp` says that it takes.
+const MCP_TYPES: &str = "application/json, text/event-stream";
 const INDEX_BEHIND: &str = "index_behind";
 /// How long the index may take for all documents together.
 const INDEXING_LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -61,6 +64,30 @@ struct Answer {
 #[derive(Deserialize)]
 struct Note {
     code: String,
+}
+
+/// What the tool `get_workspace_overview` answers, as far as it is read here.
+#[derive(Deserialize)]
+struct Called {
+    result: ToolResult,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolResult {
+    structured_content: Overview,
+}
+
+#[derive(Deserialize)]
+struct Overview {
+    indexing: Indexing,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Indexing {
+    embedder: Option<String>,
+    next_embedder: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -150,6 +177,29 @@ impl Api {
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
         bail!("the service has not indexed the documents within {} minutes", INDEXING_LIMIT.as_secs() / 60)
+    }
+
+    /// The embedder whose vectors searches use, as soon as no index of another one is being built.
+    pub(super) async fn embedder(&self) -> anyhow::Result<Option<String>> {
+        let asked = Instant::now();
+        while asked.elapsed() < INDEXING_LIMIT {
+            let indexing = self.indexing().await?;
+            if indexing.next_embedder.is_none() {
+                return Ok(indexing.embedder);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        bail!("the service has not built its index within {} minutes", INDEXING_LIMIT.as_secs() / 60)
+    }
+
+    async fn indexing(&self) -> anyhow::Result<Indexing> {
+        let call = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "get_workspace_overview", "arguments": {}},
+        });
+        let request = self.request(Method::POST, "/mcp").header(ACCEPT, MCP_TYPES).json(&call);
+        let called: Called = self.accepted(request).await?.json().await?;
+        Ok(called.result.structured_content.indexing)
     }
 
     /// The evidence for a query, and how long the answer took.

@@ -21,6 +21,9 @@ pub(super) fn render(run: &Run, before: Option<&Run>) -> String {
         }
     }
     let mut text = table(&rows);
+    if let Some(embedder) = &run.embedder {
+        let _written = writeln!(text, "meaning by {embedder}");
+    }
     for (name, measured) in &run.strategies {
         if let Some(before) = before.and_then(|before| before.strategies.get(name)) {
             text.push_str(&changes(name, measured, before));
@@ -103,7 +106,7 @@ mod tests {
         let questions = questions.iter().map(|(id, ndcg)| ((*id).to_owned(), figures(*ndcg))).collect();
         let measured = Measured::new(questions, &[Duration::from_micros(1_500)]);
         let strategies = BTreeMap::from([("hybrid".to_owned(), measured)]);
-        Run { source: "s".to_owned(), version: "0".to_owned(), strategies }
+        Run { source: "s".to_owned(), version: "0".to_owned(), embedder: None, strategies }
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub(super) struct Run {
     pub(super) source: String,
     /// The program's version.
     pub(super) version: String,
+    /// What made the vectors; unknown of a service that does not tell, and of runs from before it was asked.
+    #[serde(default)]
+    pub(super) embedder: Option<String>,
     pub(super) strategies: BTreeMap<String, Measured>,
 }
 
@@ -131,7 +134,7 @@ mod tests {
 
     fn run(ndcgs: &[(&str, f64)]) -> Run {
         let strategies = BTreeMap::from([("hybrid".to_owned(), measured(ndcgs))]);
-        Run { source: "s".to_owned(), version: "0".to_owned(), strategies }
+        Run { source: "s".to_owned(), version: "0".to_owned(), embedder: None, strategies }
     }
 
     #[test]

@@ -69,7 +69,8 @@ struct Answered {
 #[derive(Debug, Deserialize)]
 struct Row {
     index: Option<usize>,
-    embedding: Vec<f32>,
+    /// As JSON has them: what no `f32` holds is told from what is no answer at all.
+    embedding: Vec<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -229,9 +230,10 @@ fn read(body: &[u8], texts: usize) -> Result<Answer, Failure> {
     }
     let mut vectors = vec![Vec::new(); texts];
     for (place, row) in answered.data.into_iter().enumerate() {
-        let is_number = row.embedding.iter().all(|value| value.is_finite());
+        let vector: Vec<f32> = row.embedding.into_iter().map(|value| value as f32).collect();
+        let is_number = vector.iter().all(|value| value.is_finite());
         match vectors.get_mut(row.index.unwrap_or(place)) {
-            Some(slot) if slot.is_empty() && !row.embedding.is_empty() && is_number => *slot = row.embedding,
+            Some(slot) if slot.is_empty() && !vector.is_empty() && is_number => *slot = vector,
             _ => return Err(refused("vectors that cannot be told apart, or are none".to_owned())),
         }
     }
