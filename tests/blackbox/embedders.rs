@@ -1,8 +1,9 @@
 //! What turns texts into vectors, when it is somewhere else: it may be down, slow, and replaced by another one.
 
 use crate::support::callers::{Anonymous, ApiToken};
-use crate::support::embedder::EmbedderServer;
+use crate::support::embedder::{EmbedderServer, taken_over};
 use crate::support::http::{Http, id, items, text};
+use crate::support::mcp;
 use crate::support::mesh::Mesh;
 use crate::support::prelude::*;
 use crate::support::process::Process;
@@ -11,7 +12,7 @@ use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 use crate::support::wait::eventually;
 
-/// It shares no word with what it is to find, and only the endpoint knows that they mean the same.
+/// It shares no word with what it is to find; the endpoint knows that they mean the same.
 const BY_MEANING: &str = "marsupial";
 const QUOKKA: &str = "The quokka smiles at everybody.\n";
 
@@ -47,6 +48,7 @@ fn an_endpoint_that_is_down_leaves_the_words_in_a_mesh() {
 }
 
 async fn down_and_back(token: &ApiToken, server: &EmbedderServer) {
+    taken_over(token, "first").await;
     let quokka = create(token, QUOKKA).await;
     finds(token, BY_MEANING, &quokka).await;
 
@@ -62,8 +64,7 @@ async fn down_and_back(token: &ApiToken, server: &EmbedderServer) {
     let searches = json!([{"type": "vec", "text": "espresso"}, {"type": "lex", "text": "standing"}]);
     let answer = search(token, &coffee, json!({"query": "espresso", "searches": searches})).await;
     assert_eq!(items(&answer["results"])[0]["fileId"], coffee.file, "{answer}");
-    let by_mcp =
-        crate::support::mcp::call(token, "search_context", json!({"query": "espresso standing"})).await;
+    let by_mcp = mcp::call(token, "search_context", json!({"query": "espresso standing"})).await;
     assert!(by_mcp.to_string().contains("espresso"), "{by_mcp}");
 
     server.set_down(false);
@@ -99,6 +100,7 @@ fn another_embedder_takes_over_while_the_old_index_answers() {
 
         server.set_held(false);
         let up = SingleProcess::start_on(data.path(), &borrowed(&environment)).await;
+        taken_over(&up.token(), "second").await;
         finds(&up.token(), BY_MEANING, &quokka).await;
         finds(&up.token(), "puffin burrow", &during).await;
         let generations = || {

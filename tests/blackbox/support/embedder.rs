@@ -13,6 +13,10 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use super::callers::Caller;
+use super::mcp;
+use super::wait::eventually;
+
 const DIMENSIONS: usize = 64;
 const KEY: &str = "embedder-s3cret";
 /// Words that mean the same: nothing but this endpoint knows.
@@ -69,6 +73,17 @@ impl EmbedderServer {
     pub(crate) fn calls(&self) -> usize {
         self.state.calls.load(Ordering::SeqCst)
     }
+}
+
+/// Waits until searches use the endpoint's vectors: until then the built-in rows answer, and may well find the same.
+pub(crate) async fn taken_over(caller: &impl Caller, model: &str) {
+    let embedder = json!(format!("openai-{model}"));
+    eventually("the endpoint's index answers", async || {
+        let overview = mcp::call_json(caller, "get_workspace_overview", json!({})).await;
+        let indexing = &overview["indexing"];
+        (indexing["embedder"] == embedder && indexing.get("nextEmbedder").is_none()).then_some(())
+    })
+    .await;
 }
 
 async fn answer(
