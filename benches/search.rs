@@ -4,6 +4,8 @@
 mod api;
 #[path = "support/corpus.rs"]
 mod corpus;
+#[path = "support/markdown.rs"]
+mod markdown;
 #[path = "support/report.rs"]
 mod report;
 #[path = "support/samples.rs"]

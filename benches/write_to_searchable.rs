@@ -2,6 +2,8 @@
 
 #[path = "support/api.rs"]
 mod api;
+#[path = "support/markdown.rs"]
+mod markdown;
 #[path = "support/report.rs"]
 mod report;
 #[path = "support/samples.rs"]

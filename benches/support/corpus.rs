@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
+
+use super::markdown;
 
 /// The words of generated documents, roughly in the order of how often English texts have them.
 const WORDS: &str = include_str!("../../svc-retrieval/embedder/vocab.txt");
@@ -27,7 +29,7 @@ pub(crate) fn documents(folder: Option<&Path>, generated: Range<usize>) -> anyho
         let words = Words::new();
         return Ok(generated.map(|number| words.document(number)).collect());
     };
-    markdown_files(folder)?
+    markdown::files(folder)?
         .into_iter()
         .map(|path| {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -118,21 +120,4 @@ impl Numbers {
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
-}
-
-fn markdown_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).with_context(|| format!("cannot read {}", next.display()))? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }

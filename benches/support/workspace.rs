@@ -1,13 +1,14 @@
 //! Documents to fill a workspace with, and a search over them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::api::{Api, accepted};
+use super::markdown;
 
 /// Words of the generated documents, in the order of how often they come.
 const WORDS: [&str; 24] = [
@@ -25,7 +26,7 @@ pub(crate) async fn fill(api: &Api, folder: Option<&Path>, generated: u64) -> an
     let mut last = None;
     match folder {
         Some(folder) => {
-            for path in markdown_files(folder)? {
+            for path in markdown::files(folder)? {
                 let name =
                     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
                 last = Some(api.create_file(&name, &fs::read_to_string(&path)?).await?);
@@ -92,21 +93,4 @@ fn document(number: u64) -> String {
         text.push('\n');
     }
     text
-}
-
-fn markdown_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).with_context(|| format!("cannot read {}", next.display()))? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }

@@ -4,6 +4,8 @@
 mod corpus;
 #[path = "support/filling.rs"]
 mod filling;
+#[path = "../../benches/support/markdown.rs"]
+mod markdown;
 #[path = "support/peer.rs"]
 mod peer;
 #[path = "../../benches/support/report.rs"]

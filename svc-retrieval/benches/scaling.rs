@@ -4,6 +4,8 @@
 mod corpus;
 #[path = "support/filling.rs"]
 mod filling;
+#[path = "../../benches/support/markdown.rs"]
+mod markdown;
 #[path = "support/plot.rs"]
 mod plot;
 #[path = "../../benches/support/report.rs"]

@@ -5,9 +5,15 @@ pub(crate) mod documents;
 pub(crate) mod firsts;
 pub(crate) mod latencies;
 
-use cairn_chassis::sql::{Dialect, Error, Migration, Tx};
+use cairn_chassis::sql::{Dialect, Error, Migration, Text, Tx};
 use cairn_chassis::{jobs, migration, on_db};
+use cairn_proto::ids::WorkspaceId;
 use serde_json::Value;
+use sqlx::FromRow;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+
+use crate::analytics::Day;
 
 /// The schema of these tables on PostgreSQL.
 pub(crate) const SCHEMA: &str = "retrieval";
@@ -24,6 +30,29 @@ async fn write(tx: &mut Tx, statement: Dialect, rows: Vec<Value>) -> Result<(), 
         on_db!(tx, |c| sqlx::query(sql).bind(&list).execute(c).await.map(|_| ()))?;
     }
     Ok(())
+}
+
+/// What a statement selects of those days ($2 to $3) of a workspace ($1).
+async fn of_days<R>(
+    tx: &mut Tx,
+    sql: &'static str,
+    workspace: WorkspaceId,
+    days: (Day, Day),
+) -> Result<Vec<R>, Error>
+where
+    R: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin,
+{
+    on_db!(tx, |c| sqlx::query_as(sql)
+        .bind(Text(workspace))
+        .bind(days.0.number())
+        .bind(days.1.number())
+        .fetch_all(c)
+        .await)
+}
+
+/// Deletes the days before ($1); answers how many rows that were.
+async fn forget(tx: &mut Tx, sql: &'static str, before: Day) -> Result<u64, Error> {
+    on_db!(tx, |c| sqlx::query(sql).bind(before.number()).execute(c).await.map(|done| done.rows_affected()))
 }
 
 /// A count as it stands in a column.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cairn_chassis::on_db;
-use cairn_chassis::sql::{Dialect, Error, Text, Tx};
+use cairn_chassis::sql::{Dialect, Error, Tx};
 use cairn_proto::ids::WorkspaceId;
 use serde_json::json;
 
@@ -157,12 +156,7 @@ pub(crate) async fn by_day(
     workspace: WorkspaceId,
     days: (Day, Day),
 ) -> Result<Vec<(Day, Counts)>, Error> {
-    let rows: Vec<DayRow> = on_db!(tx, |c| sqlx::query_as(BY_DAY)
-        .bind(Text(workspace))
-        .bind(days.0.number())
-        .bind(days.1.number())
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<DayRow> = super::of_days(tx, BY_DAY, workspace, days).await?;
     Ok(rows.into_iter().map(|row| (Day::from_number(row.day), row.sums.into())).collect())
 }
 
@@ -172,12 +166,7 @@ pub(crate) async fn by_dimensions(
     workspace: WorkspaceId,
     days: (Day, Day),
 ) -> Result<Vec<Share>, Error> {
-    let rows: Vec<ShareRow> = on_db!(tx, |c| sqlx::query_as(BY_DIMENSIONS)
-        .bind(Text(workspace))
-        .bind(days.0.number())
-        .bind(days.1.number())
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<ShareRow> = super::of_days(tx, BY_DIMENSIONS, workspace, days).await?;
     let share = |row: ShareRow| Share {
         operation: row.operation,
         channel: row.channel,
@@ -191,9 +180,5 @@ pub(crate) async fn by_dimensions(
 
 /// Forgets the days before; answers how many rows that were.
 pub(crate) async fn forget(tx: &mut Tx, before: Day) -> Result<u64, Error> {
-    on_db!(tx, |c| sqlx::query(FORGET)
-        .bind(before.number())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))
+    super::forget(tx, FORGET, before).await
 }

@@ -100,11 +100,7 @@ pub(crate) async fn list_top(
 
 /// Forgets the days before; answers how many rows that were.
 pub(crate) async fn forget(tx: &mut Tx, before: Day) -> Result<u64, Error> {
-    on_db!(tx, |c| sqlx::query(FORGET)
-        .bind(before.number())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))
+    super::forget(tx, FORGET, before).await
 }
 
 /// Forgets all but the most frequent documents of each workspace on a day; answers how many rows that were.

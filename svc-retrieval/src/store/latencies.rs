@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cairn_chassis::on_db;
-use cairn_chassis::sql::{Dialect, Error, Text, Tx};
+use cairn_chassis::sql::{Dialect, Error, Tx};
 use cairn_proto::ids::WorkspaceId;
 use serde_json::json;
 
@@ -72,12 +71,7 @@ pub(crate) async fn list(
     workspace: WorkspaceId,
     days: (Day, Day),
 ) -> Result<Vec<Answers>, Error> {
-    let rows: Vec<Row> = on_db!(tx, |c| sqlx::query_as(LIST)
-        .bind(Text(workspace))
-        .bind(days.0.number())
-        .bind(days.1.number())
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = super::of_days(tx, LIST, workspace, days).await?;
     let answers = |row: Row| Answers {
         day: Day::from_number(row.day),
         operation: row.operation,
@@ -89,9 +83,5 @@ pub(crate) async fn list(
 
 /// Forgets the days before; answers how many rows that were.
 pub(crate) async fn forget(tx: &mut Tx, before: Day) -> Result<u64, Error> {
-    on_db!(tx, |c| sqlx::query(FORGET)
-        .bind(before.number())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))
+    super::forget(tx, FORGET, before).await
 }
