@@ -23,6 +23,10 @@ use super::{Embedder, Error};
 /// Windows that go through the model together. More save little on a CPU, and what they are padded with is computed, too.
 const WINDOWS_AT_ONCE: usize = 16;
 
+/// Pairs of tokens that look at each other at once, in all windows that go through together: a number for each of them,
+/// in each of a dozen heads and several times over, is what a model takes most memory for.
+const MOST_PAIRS_AT_ONCE: usize = 512 * 512;
+
 /// Windows of one text that are read; the rest of it is not. A chunk is at most 8 KiB, which is fewer.
 const MOST_WINDOWS: usize = 16;
 
@@ -163,13 +167,25 @@ struct Window {
     tokens: Vec<u32>,
 }
 
+/// How many of the first windows go through the model together, at least one; windows stand in order of length.
+fn at_once(windows: &[Window]) -> usize {
+    let together = windows.iter().zip(1..=WINDOWS_AT_ONCE);
+    let fitting = together
+        .take_while(|(longest, count)| count * longest.tokens.len().pow(2) <= MOST_PAIRS_AT_ONCE)
+        .count();
+    fitting.max(1)
+}
+
 impl Model {
     fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
         let mut windows = self.windows(texts)?;
         // Windows of like length go together, so that little is padded.
         windows.sort_by_key(|window| window.tokens.len());
         let mut sums: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
-        for together in windows.chunks(WINDOWS_AT_ONCE) {
+        let mut rest = windows.as_slice();
+        while !rest.is_empty() {
+            let (together, later) = rest.split_at(at_once(rest));
+            rest = later;
             for (window, vector) in together.iter().zip(self.forward(together).map_err(failed)?) {
                 // The vector of a long text is the mean of its windows, each counting by its length: what the mean over
                 // all its tokens would be, if the model could read it at once.

@@ -26,20 +26,10 @@ pub(super) fn best(view: &View, found: &Found, limit: usize) -> tantivy::Result<
     let statistics = Living::new(view)?;
     let scoring = EnableScoring::enabled_from_statistics_provider(&statistics, view.searcher());
     let mut search = Search { found, scoring, scored: found.scored.weight(scoring)?, tested: None };
-    for place in largest_first(view) {
-        if let Some(part) = view.parts().get(place) {
-            search.visit(part, place, &mut top)?;
-        }
+    for (place, part) in view.largest_first() {
+        search.visit(part, place, &mut top)?;
     }
     Ok(top.into_rows())
-}
-
-/// The places of the parts; what the largest holds lets most of the others be left out.
-fn largest_first(view: &View) -> Vec<usize> {
-    let mut places: Vec<(Reverse<u32>, usize)> =
-        view.parts().iter().enumerate().map(|(place, part)| (Reverse(part.rows()), place)).collect();
-    places.sort_unstable();
-    places.into_iter().map(|(_, place)| place).collect()
 }
 
 struct Search<'a> {

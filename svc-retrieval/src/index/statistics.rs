@@ -2,12 +2,13 @@
 //! merge has dropped already.
 
 use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
 
 use tantivy::Term;
 use tantivy::query::Bm25StatisticsProvider;
 use tantivy::schema::{Field, FieldType};
 
-use super::tuning::COUNTED_ROWS;
+use super::tuning::{COUNTED_ROWS, FREQUENCIES_KEPT};
 use super::view::{Part, View};
 
 /// What does not depend on the query.
@@ -45,6 +46,24 @@ fn tokens_of(part: &Part, field: Field) -> tantivy::Result<u64> {
     Ok(living_share(all, part))
 }
 
+/// In how many living rows of one view the words were that have been asked for. To find out is to look a word up in
+/// every segment, and most questions use the same words.
+#[derive(Default)]
+pub(super) struct Frequencies(RwLock<HashMap<Term, u64>>);
+
+impl Frequencies {
+    fn known(&self, term: &Term) -> Option<u64> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(term).copied()
+    }
+
+    fn keep(&self, term: &Term, rows: u64) {
+        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < FREQUENCIES_KEPT {
+            kept.insert(term.clone(), rows);
+        }
+    }
+}
+
 /// What BM25 asks, answered for the living rows.
 pub(super) struct Living<'a> {
     view: &'a View,
@@ -67,10 +86,14 @@ impl Bm25StatisticsProvider for Living<'_> {
     }
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        if let Some(rows) = self.view.frequencies().known(term) {
+            return Ok(rows);
+        }
         let mut rows = 0;
         for part in self.view.parts() {
             rows += rows_of(part, term)?;
         }
+        self.view.frequencies().keep(term, rows);
         Ok(rows)
     }
 }

@@ -1,5 +1,6 @@
 //! One state of the index: the committed segments, the recent ones beside them, and which of their rows are gone.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -11,7 +12,7 @@ use uuid::Uuid;
 
 use super::model::ChunkId;
 use super::schema::{DOCUMENT_HIGH, DOCUMENT_LOW, ORDINAL, parse_language_key};
-use super::statistics::Totals;
+use super::statistics::{Frequencies, Totals};
 use crate::words::Languages;
 
 /// The state that searches see now.
@@ -37,7 +38,10 @@ pub(super) struct View {
     committed: Searcher,
     /// The committed segments in the order of the searcher, then the recent ones.
     parts: Vec<Part>,
+    /// The places of the parts, that with most rows first.
+    largest_first: Vec<usize>,
     totals: OnceLock<Totals>,
+    frequencies: Frequencies,
 }
 
 /// A row of a view: the place of its part, and its place there.
@@ -52,7 +56,7 @@ impl View {
     pub(super) fn committed(searcher: Searcher) -> Self {
         let parts =
             searcher.segment_readers().iter().map(|segment| Part::new(segment.clone(), None)).collect();
-        Self { committed: searcher, parts, totals: OnceLock::new() }
+        Self::of(searcher, parts)
     }
 
     /// This state without the rows of `gone` keys and with the rows of a recent segment.
@@ -62,7 +66,14 @@ impl View {
             part.lose(gone)?;
         }
         parts.extend(recent);
-        Ok(Self { committed: self.committed.clone(), parts, totals: OnceLock::new() })
+        Ok(Self::of(self.committed.clone(), parts))
+    }
+
+    fn of(committed: Searcher, parts: Vec<Part>) -> Self {
+        let mut largest_first: Vec<usize> = (0..parts.len()).collect();
+        largest_first.sort_by_key(|place| Reverse(parts.get(*place).map_or(0, Part::rows)));
+        let frequencies = Frequencies::default();
+        Self { committed, parts, largest_first, totals: OnceLock::new(), frequencies }
     }
 
     pub(super) fn searcher(&self) -> &Searcher {
@@ -73,12 +84,22 @@ impl View {
         &self.parts
     }
 
+    /// The parts with their places. What the largest holds lets most of the others be left out of a search, and what is
+    /// looked for is likeliest there.
+    pub(super) fn largest_first(&self) -> impl Iterator<Item = (usize, &Part)> {
+        self.largest_first.iter().filter_map(|place| Some((*place, self.parts.get(*place)?)))
+    }
+
     pub(super) fn totals(&self) -> tantivy::Result<&Totals> {
         if let Some(totals) = self.totals.get() {
             return Ok(totals);
         }
         let counted = Totals::count(self)?;
         Ok(self.totals.get_or_init(|| counted))
+    }
+
+    pub(super) fn frequencies(&self) -> &Frequencies {
+        &self.frequencies
     }
 
     /// The languages of a workspace's chunks, perhaps with some of chunks that are gone.
@@ -94,8 +115,7 @@ impl View {
 
     /// The living row of a key.
     pub(super) fn address(&self, key: &Term) -> tantivy::Result<Option<Address>> {
-        // What is looked for is likelier in what came last.
-        for (place, part) in self.parts.iter().enumerate().rev() {
+        for (place, part) in self.largest_first() {
             let mut found = None;
             part.for_each_living(key, |row| {
                 found = Some(Address { part: place, row });

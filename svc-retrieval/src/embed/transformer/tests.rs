@@ -208,3 +208,12 @@ async fn a_published_model_knows_what_is_related() {
     let (near, far) = (cosine(&vectors[0], &vectors[1]), cosine(&vectors[0], &vectors[2]));
     assert!(near > 0.5 && far < 0.2, "{}: {near} and {far}", embedder.name());
 }
+
+#[test]
+fn long_windows_go_through_alone_and_short_ones_together() {
+    let together = |length: usize| {
+        let windows: Vec<Window> = (0..100).map(|text| Window { text, tokens: vec![0; length] }).collect();
+        at_once(&windows)
+    };
+    assert_eq!([1, 128, 256, 512, 4096].map(together), [16, 16, 4, 1, 1]);
+}
