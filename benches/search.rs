@@ -36,18 +36,20 @@ const WRITERS: usize = 4;
 const WARM_UP: usize = 400;
 const P99_LIMIT_MS: f64 = 10.0;
 const LEAST_A_SECOND: f64 = 500.0;
+/// From one search of a client to its next at that rate.
+const PACE: Duration = Duration::from_millis(16);
 const FOUND_LIMIT_MS: f64 = 10.0;
 const MEMORY_LIMIT_MIB: f64 = 200.0;
 const WAITS: usize = 60;
 
 /// Fills the workspace of a `cairn up` in a process of its own, starts it again, and measures:
 ///
-///   hybrid    searches (words and meaning, ten results) of 8 clients at a time, each asking as soon as it is answered
-///   found     from the acknowledgement of a write to the answer of a search that sends its change token, while the 8
-///             clients go on searching
+///   rate      searches (words and meaning, ten results) a second of 8 clients, each asking as soon as it is answered
+///   hybrid    how long a search takes at 500 a second from 8 clients, counted from when it is due
+///   found     from the acknowledgement of a write to the answer of a search that sends its change token, at that rate
 ///   memory    resident after all of it, beyond what the server holds before it is first asked
 ///
-/// The clients run on the same machine and take their share of it. Limits: hybrid p99 10 ms and 500 a second; found p50
+/// The clients run on the same machine and take their share of it. Limits: 500 a second; hybrid p99 10 ms; found p50
 /// 10 ms; memory 200 MiB. The default documents make about 50 000 chunks.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
@@ -95,7 +97,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let idle = server.memory()?;
     let api = Arc::new(Api::open(server.address, data.path())?);
     let mut verdicts = Verdicts::default();
-    search_all(&api, &queries, WARM_UP).await?;
+    search_all(&api, &queries, WARM_UP, Duration::ZERO).await?;
     hybrid(&server, &api, &queries, options.searches, &mut verdicts).await?;
     found(&api, &queries, options.writes, &mut verdicts).await?;
     memory(idle, server.memory()?, &mut verdicts);
@@ -160,25 +162,28 @@ async fn ask(api: &Api, query: &str, change: Option<&str>) -> anyhow::Result<Val
     Ok(accepted(request).await?.json().await?)
 }
 
-/// That many searches of all clients; how long each took.
+/// That many searches of all clients, each of which asks once a pace; how long each took since it was due.
 async fn search_all(
     api: &Arc<Api>,
     queries: &Arc<Vec<String>>,
     count: usize,
+    pace: Duration,
 ) -> anyhow::Result<Vec<Duration>> {
     let next = Arc::new(AtomicUsize::new(0));
     let mut clients = JoinSet::new();
-    for _ in 0..CLIENTS {
+    for client in 0..CLIENTS {
         let (api, queries, next) = (Arc::clone(api), Arc::clone(queries), Arc::clone(&next));
         clients.spawn(async move {
             let mut took = Vec::new();
+            let mut due = Instant::now() + pace * client as u32 / CLIENTS as u32;
             loop {
                 let place = next.fetch_add(1, Ordering::Relaxed);
                 if place >= count {
                     return anyhow::Ok(took);
                 }
                 let query = queries.get(place % queries.len().max(1)).context("no query")?;
-                let started = Instant::now();
+                due = if pace.is_zero() { Instant::now() } else { due + pace };
+                tokio::time::sleep_until(due.into()).await;
                 accepted(
                     api.request(Method::POST, "/api/v1/search_context")
                         .json(&json!({"query": query, "limit": 10})),
@@ -186,7 +191,7 @@ async fn search_all(
                 .await?
                 .bytes()
                 .await?;
-                took.push(started.elapsed());
+                took.push(due.elapsed());
             }
         });
     }
@@ -205,17 +210,19 @@ async fn hybrid(
     verdicts: &mut Verdicts,
 ) -> anyhow::Result<()> {
     let (cpu, started) = (server.cpu_time()?, Instant::now());
-    let samples = search_all(api, queries, count).await?;
-    let a_second = samples.len() as f64 / started.elapsed().as_secs_f64();
+    let eager = search_all(api, queries, count, Duration::ZERO).await?;
+    let a_second = eager.len() as f64 / started.elapsed().as_secs_f64();
     let cpu = server.cpu_time()?.saturating_sub(cpu);
-    let mut table = Table::new(&["", "p50 ms", "p99 ms", "worst ms"]);
-    row(&mut table, "hybrid, 8 clients", &samples);
+    let paced = search_all(api, queries, count, PACE).await?;
+    let mut table = Table::new(&["8 clients", "p50 ms", "p99 ms", "worst ms"]);
+    row(&mut table, "as fast as they are answered", &eager);
+    row(&mut table, "500 a second", &paced);
     table.print();
     println!(
         "{a_second:.0} searches a second, {:.2} ms CPU of the server each\n",
         millis(cpu) / count as f64
     );
-    verdicts.at_most("hybrid, p99", millis(percentile(&samples, 0.99)), P99_LIMIT_MS, "ms");
+    verdicts.at_most("hybrid, p99", millis(percentile(&paced, 0.99)), P99_LIMIT_MS, "ms");
     verdicts.at_most("time of 500 hybrid searches", LEAST_A_SECOND / a_second, 1.0, "s");
     Ok(())
 }
@@ -232,7 +239,7 @@ async fn found(
         let (api, queries, over) = (Arc::clone(api), Arc::clone(queries), Arc::clone(&over));
         tokio::spawn(async move {
             while !over.load(Ordering::Relaxed) {
-                search_all(&api, &queries, CLIENTS * 20).await?;
+                search_all(&api, &queries, CLIENTS * 20, PACE).await?;
             }
             anyhow::Ok(())
         })
@@ -255,7 +262,7 @@ async fn found(
     }
     over.store(true, Ordering::Relaxed);
     others.await??;
-    let mut table = Table::new(&["while 8 clients search", "p50 ms", "p99 ms", "worst ms"]);
+    let mut table = Table::new(&["beside 500 searches a second", "p50 ms", "p99 ms", "worst ms"]);
     row(&mut table, "write acknowledged", &written);
     row(&mut table, "found, with the change token", &looked);
     table.print();

@@ -17,6 +17,7 @@ mod similar;
 pub mod tuning;
 
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, SearchContextResponse, Trace};
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use self::evidence::Evidence;
@@ -62,6 +64,9 @@ pub struct Searcher {
     content: ServiceChannel,
     clock: Arc<dyn Clock>,
     reranker: Option<Arc<dyn Reranker>>,
+    /// One for each core: ranking only computes. More at a time would each take longer, and would keep a fresh write, which
+    /// passes through several tasks, waiting at every one of them.
+    turns: Arc<Semaphore>,
 }
 
 impl Searcher {
@@ -72,7 +77,8 @@ impl Searcher {
         clock: Arc<dyn Clock>,
         reranker: Option<Arc<dyn Reranker>>,
     ) -> Self {
-        Self { generations, content, clock, reranker }
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self { generations, content, clock, reranker, turns: Arc::new(Semaphore::new(cores)) }
     }
 
     /// Ranked evidence of the identity's workspace, confirmed by its owners for the identity's scope.
@@ -103,7 +109,7 @@ impl Searcher {
         };
         let request = Arc::new(request);
         let Ranked { ranking, note, is_cached } =
-            ranked(&generation, workspace, containers, &request).await?;
+            self.ranked(&generation, workspace, containers, &request).await?;
         coverage.extend(note);
         let site = Site { generation: &generation, workspace, call, now: self.clock.now() };
         let (results, notes) = self.results(site, &request, &ranking).await?;
@@ -131,6 +137,33 @@ impl Searcher {
             page.passages.iter().map(|passage| answer::result(passage, explained(passage.best))).collect();
         notes.extend(answer::left_out(page.over_budget, pool.outdated()));
         Ok((results, notes))
+    }
+
+    /// Ranks by words and meaning; by words alone, with a note, when the embedder fails: words are an answer, too.
+    async fn ranked(
+        &self,
+        generation: &Arc<Generation>,
+        workspace: WorkspaceId,
+        containers: Option<HashSet<Uuid>>,
+        request: &Arc<SearchRequest>,
+    ) -> Result<Ranked, Error> {
+        let (vectors, note) = match rank::embed_queries(request, &generation.queries).await {
+            Ok(vectors) if vectors.are_needed() => (vectors, not_embedded(generation, workspace)),
+            Ok(vectors) => (vectors, None),
+            Err(error) => {
+                tracing::debug!(%workspace, %error, "a search is answered by words only");
+                (rank::QueryVectors::default(), Some(answer::words_only(&error)))
+            }
+        };
+        let is_cached = vectors.are_remembered;
+        let (generation, request) = (Arc::clone(generation), Arc::clone(request));
+        // Nobody closes it; without a turn there would still be an answer.
+        let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
+        let ranking = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            rank::rank(&generation, workspace, containers.as_ref(), &request, &vectors)
+        });
+        Ok(Ranked { ranking: ranking.await??, note, is_cached })
     }
 
     /// The folders that the identity may see; `None` for all.
@@ -223,29 +256,6 @@ struct Ranked {
     ranking: Ranking,
     note: Option<CoverageNote>,
     is_cached: bool,
-}
-
-/// Ranks by words and meaning; by words alone, with a note, when the embedder fails: words are an answer, too.
-async fn ranked(
-    generation: &Arc<Generation>,
-    workspace: WorkspaceId,
-    containers: Option<HashSet<Uuid>>,
-    request: &Arc<SearchRequest>,
-) -> Result<Ranked, Error> {
-    let (vectors, note) = match rank::embed_queries(request, &generation.queries).await {
-        Ok(vectors) if vectors.are_needed() => (vectors, not_embedded(generation, workspace)),
-        Ok(vectors) => (vectors, None),
-        Err(error) => {
-            tracing::debug!(%workspace, %error, "a search is answered by words only");
-            (rank::QueryVectors::default(), Some(answer::words_only(&error)))
-        }
-    };
-    let is_cached = vectors.are_remembered;
-    let (generation, request) = (Arc::clone(generation), Arc::clone(request));
-    let ranking = tokio::task::spawn_blocking(move || {
-        rank::rank(&generation, workspace, containers.as_ref(), &request, &vectors)
-    });
-    Ok(Ranked { ranking: ranking.await??, note, is_cached })
 }
 
 fn not_embedded(generation: &Generation, workspace: WorkspaceId) -> Option<CoverageNote> {

@@ -13,9 +13,11 @@ use async_trait::async_trait;
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{BertModel, Config};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokenizers::Tokenizer;
+use tokio::sync::oneshot;
 
 use super::vector::normalise;
 use super::{Embedder, Error};
@@ -29,6 +31,9 @@ const MOST_PAIRS_AT_ONCE: usize = 512 * 512;
 
 /// Windows of one text that are read; the rest of it is not. A chunk is at most 8 KiB, which is fewer.
 const MOST_WINDOWS: usize = 16;
+
+/// Texts of so many bytes together are a question; a batch of passages has more.
+const QUESTION_BYTES: usize = 2 * 1024;
 
 const CONFIG_FILE: &str = "config.json";
 const TOKENIZER_FILE: &str = "tokenizer.json";
@@ -47,6 +52,7 @@ pub(super) struct Transformer {
     origin: String,
     dimensions: usize,
     model: Arc<Model>,
+    lanes: Lanes,
 }
 
 struct Model {
@@ -82,7 +88,6 @@ impl Transformer {
     /// # Errors
     /// [`Error::Model`] when a file is missing, cannot be read, or is of another family.
     pub(super) fn open(folder: &Path) -> Result<Self, Error> {
-        leave_a_core();
         let config_text = read(&folder.join(CONFIG_FILE))?;
         let tokenizer_text = read(&folder.join(TOKENIZER_FILE))?;
         let weights = read(&folder.join(WEIGHTS_FILE))?;
@@ -105,16 +110,43 @@ impl Transformer {
         let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu);
         let bert = weights.and_then(|weights| BertModel::load(weights, &config)).map_err(unusable)?;
         let origin = format!("candle:{}", folder.display());
-        Ok(Self { name, origin, dimensions, model: Arc::new(Model { bert, tokenizer, window, pooling }) })
+        let model = Arc::new(Model { bert, tokenizer, window, pooling });
+        Ok(Self { name, origin, dimensions, model, lanes: Lanes::new()? })
     }
 }
 
-/// candle computes on rayon's pool of this process, which takes every core when nobody says otherwise. Embedding a large
-/// import would then keep every other request waiting for its turn.
-fn leave_a_core() {
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    // An error means that the pool was made before.
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(cores.saturating_sub(1).max(1)).build_global();
+/// The threads that compute, made once for a model. A thread that allocates keeps memory for itself: on whichever thread
+/// of the runtime is free, a model would come to hold a share for each of them.
+struct Lanes {
+    /// All cores but one, so that a large import leaves something to every other request.
+    passages: ThreadPool,
+    /// A question does not wait for the passages that are going through.
+    questions: ThreadPool,
+}
+
+impl Lanes {
+    fn new() -> Result<Self, Error> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Ok(Self {
+            passages: lane("passages", cores.saturating_sub(1).max(1))?,
+            questions: lane("questions", 1)?,
+        })
+    }
+
+    fn of(&self, texts: &[String]) -> &ThreadPool {
+        let bytes: usize = texts.iter().map(String::len).sum();
+        if bytes <= QUESTION_BYTES { &self.questions } else { &self.passages }
+    }
+}
+
+fn lane(name: &'static str, threads: usize) -> Result<ThreadPool, Error> {
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(move |thread| format!("embed-{name}-{thread}"))
+        // Without one a panic would end the process; so it ends the call, which misses its answer.
+        .panic_handler(|_| ())
+        .build()
+        .map_err(unusable)
 }
 
 /// The folder of an [`Embedder::origin`] that this embedder wrote.
@@ -264,8 +296,12 @@ impl Embedder for Transformer {
         let model = Arc::clone(&self.model);
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let dimensions = self.dimensions;
-        let embedding = tokio::task::spawn_blocking(move || model.embed(&texts));
-        let mut vectors = embedding.await.map_err(failed)??;
+        let (done, embedded) = oneshot::channel();
+        self.lanes.of(&texts).spawn(move || {
+            // Who asked may have gone.
+            let _ = done.send(model.embed(&texts));
+        });
+        let mut vectors = embedded.await.map_err(failed)??;
         // What says nothing has not been through the model.
         vectors
             .iter_mut()
