@@ -16,7 +16,7 @@ pub enum Kind {
 }
 
 /// A body that could not be read: its holder failed, or it went away since the tree was drawn up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
     /// It is not there any more.
     Gone,

@@ -1,0 +1,184 @@
+//! The files that a search reads, in batches, so that their holder can be asked for many at once.
+
+use std::collections::VecDeque;
+
+use super::options::{Dialect, Options, Show};
+use crate::context::{Context, Halt};
+use crate::inputs::PIPED;
+use crate::paths;
+use crate::tree::{Kind, Node, Sieve};
+use crate::walk::Walk;
+
+/// The first batch is small, since the first files may be enough.
+const FIRST_BATCH: usize = 16;
+const LARGEST_BATCH: usize = 512;
+const BATCH_BYTES: u64 = 8 << 20;
+
+/// What comes next in a search.
+#[derive(Debug)]
+pub(super) enum Target {
+    File {
+        node: Node,
+        path: String,
+        named: bool,
+    },
+    /// A file of which the sieve says that nothing is in it, where that is to be shown.
+    HeldBack {
+        path: String,
+        named: bool,
+    },
+    Piped,
+    /// A folder that is not gone into.
+    Folder {
+        path: String,
+        named: bool,
+    },
+    Complaint(String),
+}
+
+impl Target {
+    pub(super) fn to_read(&self) -> Option<Node> {
+        match self {
+            Self::File { node, .. } => Some(*node),
+            Self::HeldBack { .. } | Self::Piped | Self::Folder { .. } | Self::Complaint(_) => None,
+        }
+    }
+}
+
+pub(super) struct Targets<'a> {
+    ctx: &'a Context<'a>,
+    operands: VecDeque<String>,
+    options: Options,
+    sieve: Option<Box<dyn Sieve + 'a>>,
+    walk: Option<Walk<'a>>,
+    /// Whether a single operand shows its name.
+    named: bool,
+    batch: usize,
+}
+
+impl<'a> Targets<'a> {
+    pub(super) fn new(
+        ctx: &'a Context<'a>,
+        operands: Vec<String>,
+        options: Options,
+        sieve: Option<Box<dyn Sieve + 'a>>,
+    ) -> Self {
+        let named = options.names_all(operands.len());
+        Self { ctx, operands: operands.into(), options, sieve, walk: None, named, batch: FIRST_BATCH }
+    }
+
+    /// The next batch; an empty one at the end.
+    pub(super) fn next(&mut self) -> Result<Vec<Target>, Halt> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while batch.len() < self.batch && bytes < BATCH_BYTES {
+            let Some(target) = self.next_target()? else { break };
+            if let Some(node) = target.to_read() {
+                bytes += self.ctx.tree.size(node);
+            }
+            batch.push(target);
+        }
+        self.batch = (self.batch * 4).min(LARGEST_BATCH);
+        Ok(batch)
+    }
+
+    fn next_target(&mut self) -> Result<Option<Target>, Halt> {
+        loop {
+            if let Some(walk) = &mut self.walk {
+                let target = next_of(self.ctx, walk, &self.options, self.sieve.as_deref())?;
+                if target.is_some() {
+                    return Ok(target);
+                }
+                self.walk = None;
+            }
+            let Some(operand) = self.operands.pop_front() else { return Ok(None) };
+            if let Some(target) = self.operand(operand)? {
+                return Ok(Some(target));
+            }
+        }
+    }
+
+    /// The target that an operand is, or a walk if it is a folder.
+    fn operand(&mut self, operand: String) -> Result<Option<Target>, Halt> {
+        if operand == PIPED {
+            return Ok(Some(Target::Piped));
+        }
+        let ctx = self.ctx;
+        let found = if operand.is_empty() && self.options.recursive {
+            Ok(ctx.cwd())
+        } else {
+            paths::resolve(ctx.tree, ctx.cwd(), &operand)
+        };
+        let program = self.options.dialect.name();
+        let node = match found {
+            Ok(node) => node,
+            Err(missing) => {
+                return Ok(Some(Target::Complaint(format!("{program}: {operand}: {}", missing.text()))));
+            }
+        };
+        if ctx.tree.kind(node) == Kind::File {
+            ctx.visit(node)?;
+            let name = ctx.tree.name(node);
+            if self.options.dialect == Dialect::Grep && !self.options.chosen.takes_file(&operand, name) {
+                return Ok(None);
+            }
+            return Ok(target_of(&self.options, self.sieve.as_deref(), node, &operand, self.named));
+        }
+        if !self.options.recursive {
+            return Ok(Some(Target::Folder { path: operand, named: self.named }));
+        }
+        let name = operand.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        if !name.is_empty() && !self.options.chosen.takes_folder(&operand, name) {
+            return Ok(None);
+        }
+        self.walk = Some(Walk::below(ctx, node, &operand));
+        Ok(None)
+    }
+}
+
+/// The next file of a walk.
+fn next_of(
+    ctx: &Context<'_>,
+    walk: &mut Walk<'_>,
+    options: &Options,
+    sieve: Option<&dyn Sieve>,
+) -> Result<Option<Target>, Halt> {
+    while let Some(step) = walk.next()? {
+        let name = ctx.tree.name(step.node);
+        if !options.hidden && name.starts_with('.') {
+            continue;
+        }
+        if step.kind == Kind::Folder {
+            if options.chosen.takes_folder(walk.path(), name) {
+                walk.enter(step.node);
+            }
+            continue;
+        }
+        if !options.chosen.takes_file(walk.path(), name) {
+            continue;
+        }
+        let named = options.names != super::Names::Never;
+        if let Some(target) = target_of(options, sieve, step.node, walk.path(), named) {
+            return Ok(Some(target));
+        }
+    }
+    Ok(None)
+}
+
+fn target_of(
+    options: &Options,
+    sieve: Option<&dyn Sieve>,
+    node: Node,
+    path: &str,
+    named: bool,
+) -> Option<Target> {
+    if sieve.is_none_or(|sieve| sieve.lets_through(node)) {
+        return Some(Target::File { node, path: path.to_owned(), named });
+    }
+    let shown = match options.show {
+        Show::Counts => options.dialect == Dialect::Grep,
+        Show::Files { matching } => !matching,
+        Show::Lines | Show::Matches | Show::Nothing => false,
+    };
+    shown.then(|| Target::HeldBack { path: path.to_owned(), named })
+}

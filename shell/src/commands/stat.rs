@@ -1,0 +1,101 @@
+//! `stat`
+
+use super::{Call, Command, Started, writer};
+use crate::args::{Arg, Args};
+use crate::context::{Context, DONE};
+use crate::tree::{Kind, Node};
+use crate::{dates, paths};
+
+pub(super) const COMMAND: Command = Command {
+    name: "stat",
+    usage: "stat [-c FORMAT] PATH…",
+    about: "what is known of a file or folder: id, link, citation label, freshness, guidance",
+    details: "  -c FORMAT  only this: %n name, %s size, %y time, %Y time in seconds, %F kind\n",
+    start,
+};
+
+fn start(call: &Call<'_>) -> Started {
+    let mut args = Args::new("stat", 1, call.args);
+    let (mut names, mut format) = (Vec::new(), None);
+    while let Some(arg) = args.next()? {
+        match arg {
+            Arg::Short('c') | Arg::Long("format") => format = Some(args.value()?.to_owned()),
+            Arg::Short('L' | 't') | Arg::Long("dereference" | "terse") => {}
+            Arg::Operand(name) => names.push(name.to_owned()),
+            Arg::Short(_) | Arg::Long(_) => return Err(args.unknown()),
+        }
+    }
+    if names.is_empty() {
+        return Err(args.complain("missing operand"));
+    }
+    writer(move |ctx, out| {
+        let mut status = DONE;
+        for name in &names {
+            match paths::resolve(ctx.tree, ctx.cwd(), name) {
+                Ok(node) => {
+                    ctx.visit(node)?;
+                    out.text(match &format {
+                        Some(format) => formatted(ctx, node, name, format),
+                        None => described(ctx, node),
+                    });
+                    out.flow()?;
+                }
+                Err(missing) => {
+                    status = 1;
+                    out.complain(&format!("stat: cannot statx '{name}': {}", missing.text()))?;
+                }
+            }
+        }
+        Ok(status)
+    })
+}
+
+fn kind(ctx: &Context<'_>, node: Node) -> &'static str {
+    match ctx.tree.kind(node) {
+        Kind::Folder => "directory",
+        Kind::File if ctx.tree.size(node) == 0 => "regular empty file",
+        Kind::File => "regular file",
+    }
+}
+
+fn described(ctx: &Context<'_>, node: Node) -> String {
+    let tree = ctx.tree;
+    let mut facts = vec![("File", paths::absolute(tree, node)), ("Type", kind(ctx, node).to_owned())];
+    match tree.kind(node) {
+        Kind::File => facts.push(("Size", tree.size(node).to_string())),
+        Kind::Folder => facts.push(("Entries", tree.children(node).len().to_string())),
+    }
+    facts.push(("Modify", dates::exact(tree.modified(node))));
+    facts.extend(tree.details(node));
+    let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (name, value) in facts {
+        // A value of several lines stays below its name.
+        let value = value.replace('\n', &format!("\n{:width$}  ", ""));
+        text.push_str(&format!("{name:>width$}: {value}\n"));
+    }
+    text
+}
+
+fn formatted(ctx: &Context<'_>, node: Node, name: &str, format: &str) -> String {
+    let mut text = String::new();
+    let mut chars = format.chars();
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            text.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('n') => text.push_str(name),
+            Some('N') => text.push_str(&format!("'{name}'")),
+            Some('s') => text.push_str(&ctx.tree.size(node).to_string()),
+            Some('y') => text.push_str(&dates::exact(ctx.tree.modified(node))),
+            Some('Y') => text.push_str(&ctx.tree.modified(node).div_euclid(1_000_000).to_string()),
+            Some('F') => text.push_str(kind(ctx, node)),
+            Some('%') => text.push('%'),
+            Some(_) | None => text.push('?'),
+        }
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,200 @@
+//! What every command of a run has at hand: the tree, where it stands, what is left to spend, and the output.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::session::{Limits, Session, Watch};
+use crate::sink::Sink;
+use crate::tree::{Node, Tree, Unreadable};
+use crate::{Stats, paths};
+
+/// How a command ended; 0 is success.
+pub(crate) type Status = u8;
+
+/// Success.
+pub(crate) const DONE: Status = 0;
+
+/// Why a command does not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// Nobody reads its output any more. That is no failure.
+    Closed,
+    /// The script is over.
+    Stop(Stop),
+}
+
+/// What ends a script before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Files,
+    Bytes,
+    Nodes,
+    Time,
+    Cancelled,
+    /// The output is as long as it may be.
+    Output,
+    /// More text would have to be held than may be.
+    Memory,
+}
+
+/// The most that one command holds in memory: lines to sort, the end of an input, one line.
+pub(crate) const HELD_BYTES: usize = 32 << 20;
+
+/// One run.
+pub(crate) struct Context<'a> {
+    pub(crate) tree: &'a dyn Tree,
+    pub(crate) now: i64,
+    pub(crate) sink: RefCell<Sink>,
+    cwd: Cell<Node>,
+    previous: Cell<Node>,
+    limits: Limits,
+    watch: &'a dyn Watch,
+    files: Cell<u64>,
+    bytes: Cell<u64>,
+    nodes: Cell<u64>,
+    last: Cell<Option<Node>>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(tree: &'a dyn Tree, session: &Session<'a>, cwd: Node) -> Self {
+        Self {
+            tree,
+            now: session.now,
+            sink: RefCell::new(Sink::new(session.limits.output_bytes)),
+            cwd: Cell::new(cwd),
+            previous: Cell::new(cwd),
+            limits: session.limits,
+            watch: session.watch,
+            files: Cell::new(0),
+            bytes: Cell::new(0),
+            nodes: Cell::new(0),
+            last: Cell::new(None),
+        }
+    }
+
+    pub(crate) fn cwd(&self) -> Node {
+        self.cwd.get()
+    }
+
+    /// The folder before the last `cd`.
+    pub(crate) fn previous(&self) -> Node {
+        self.previous.get()
+    }
+
+    pub(crate) fn enter(&self, folder: Node) {
+        self.previous.set(self.cwd.replace(folder));
+    }
+
+    /// Goes back to where a pipeline began: a `cd` in it is its own.
+    pub(crate) fn restore(&self, cwd: Node, previous: Node) {
+        self.cwd.set(cwd);
+        self.previous.set(previous);
+    }
+
+    /// Looks at the clock and at whether the caller is still there.
+    pub(crate) fn check(&self) -> Result<(), Halt> {
+        if self.watch.cancelled() {
+            return Err(Halt::Stop(Stop::Cancelled));
+        }
+        if self.watch.elapsed() > self.limits.wall_clock {
+            return Err(Halt::Stop(Stop::Time));
+        }
+        Ok(())
+    }
+
+    /// Counts a folder or file that a walk or a glob looks at.
+    pub(crate) fn visit(&self, node: Node) -> Result<(), Halt> {
+        let visited = self.nodes.get();
+        if visited >= self.limits.nodes_visited {
+            return Err(Halt::Stop(Stop::Nodes));
+        }
+        self.nodes.set(visited + 1);
+        self.last.set(Some(node));
+        if visited.is_multiple_of(512) {
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    /// Reads a body within what may be read.
+    pub(crate) fn read(&self, file: Node) -> Result<Result<Bytes, Unreadable>, Halt> {
+        self.check()?;
+        if self.files.get() >= self.limits.files_opened {
+            return Err(Halt::Stop(Stop::Files));
+        }
+        if self.bytes.get().saturating_add(self.tree.size(file)) > self.limits.bytes_read {
+            return Err(Halt::Stop(Stop::Bytes));
+        }
+        self.last.set(Some(file));
+        self.files.set(self.files.get() + 1);
+        let body = self.tree.read(file);
+        if let Ok(body) = &body {
+            self.bytes.set(self.bytes.get().saturating_add(body.len() as u64));
+        }
+        Ok(body)
+    }
+
+    /// How many more files may be opened, and how many more bytes read.
+    pub(crate) fn left_to_read(&self) -> (u64, u64) {
+        (
+            self.limits.files_opened.saturating_sub(self.files.get()),
+            self.limits.bytes_read.saturating_sub(self.bytes.get()),
+        )
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        Stats {
+            files_opened: self.files.get(),
+            bytes_read: self.bytes.get(),
+            nodes_visited: self.nodes.get(),
+        }
+    }
+
+    /// The line that tells why a script was ended, how far it got, and how to ask for less.
+    pub(crate) fn farewell(&self, stop: Stop) -> String {
+        let (what, advice) = match stop {
+            Stop::Files => (
+                format!("{} files opened, the limit of one script", self.limits.files_opened),
+                "name a smaller folder, choose files with --include, or take `grep -l` or `find` first",
+            ),
+            Stop::Bytes => (
+                format!("{} of content read, the limit of one script", in_mebibytes(self.limits.bytes_read)),
+                "name a smaller folder, choose files with --include, or read parts with `head -n`",
+            ),
+            Stop::Nodes => (
+                format!("{} folders and files looked at, the limit of one script", self.limits.nodes_visited),
+                "name a smaller folder, or limit the depth with `find -maxdepth` or `tree -L`",
+            ),
+            Stop::Time => (
+                format!("{} of time used, the limit of one script", in_seconds(self.limits.wall_clock)),
+                "name a smaller folder, a plainer pattern (-F), or split the script",
+            ),
+            Stop::Cancelled => ("the caller went away".to_owned(), "run it again"),
+            Stop::Output => ("the output is full".to_owned(), "ask for less"),
+            Stop::Memory => (
+                format!("a command would hold more than {} of text", in_mebibytes(HELD_BYTES as u64)),
+                "narrow the input with grep, cut or head before it",
+            ),
+        };
+        let stats = self.stats();
+        let last = self.last.get().map(|node| format!(", last at {}", paths::absolute(self.tree, node)));
+        format!(
+            "shell: stopped: {what}. It got as far as {} files opened, {} bytes read, {} folders and files looked at{}. \
+             To narrow it: {advice}.\n",
+            stats.files_opened,
+            stats.bytes_read,
+            stats.nodes_visited,
+            last.unwrap_or_default()
+        )
+    }
+}
+
+fn in_mebibytes(bytes: u64) -> String {
+    if bytes >= 1 << 20 { format!("{} MiB", bytes >> 20) } else { format!("{bytes} bytes") }
+}
+
+fn in_seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64())
+}

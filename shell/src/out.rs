@@ -1,0 +1,117 @@
+//! Where a command writes: to the next command of its pipeline, or to the output of the script.
+
+use std::ops::Range;
+
+use crate::block::{Block, Chunk};
+use crate::context::{Context, Halt};
+use crate::parse::Complaints;
+
+/// Text is handed on when so much of it has gathered.
+const MOST_GATHERED: usize = 32 << 10;
+/// The first text goes on early, so that `head` can stop what is before it.
+const FIRST_GATHERED: usize = 256;
+
+/// What takes the text that a command writes.
+pub(crate) trait Drain {
+    fn drain(&mut self, block: &mut Block) -> Result<(), Halt>;
+}
+
+/// What a command writes to.
+pub(crate) struct Out<'a> {
+    ctx: &'a Context<'a>,
+    gathered: Block,
+    threshold: usize,
+    most: usize,
+    /// None where the text is only gathered, for whoever runs the command to hand on.
+    drain: Option<&'a mut dyn Drain>,
+    complaints: Complaints,
+}
+
+impl<'a> Out<'a> {
+    /// Gathers what is written.
+    pub(crate) fn gathering(ctx: &'a Context<'a>, complaints: Complaints) -> Self {
+        Self {
+            ctx,
+            gathered: Block::default(),
+            threshold: usize::MAX,
+            most: usize::MAX,
+            drain: None,
+            complaints,
+        }
+    }
+
+    /// Hands on what is written, in pieces that are smaller the more commands they go through.
+    pub(crate) fn draining(
+        ctx: &'a Context<'a>,
+        complaints: Complaints,
+        drain: &'a mut dyn Drain,
+        stages: usize,
+    ) -> Self {
+        let most = (MOST_GATHERED / (1 + stages / 8)).max(FIRST_GATHERED);
+        Self {
+            ctx,
+            gathered: Block::default(),
+            threshold: FIRST_GATHERED,
+            most,
+            drain: Some(drain),
+            complaints,
+        }
+    }
+
+    pub(crate) fn into_gathered(self) -> Block {
+        self.gathered
+    }
+
+    /// Writes text that is in no file.
+    pub(crate) fn text(&mut self, text: impl AsRef<[u8]>) {
+        self.gathered.text(text.as_ref());
+    }
+
+    /// Writes a part of a chunk, which may be long.
+    pub(crate) fn carry(&mut self, chunk: &Chunk<'_>, range: Range<usize>) -> Result<(), Halt> {
+        let mut start = range.start;
+        while start < range.end {
+            let end = range.end.min(start.saturating_add(self.most));
+            self.gathered.carry(chunk, start..end);
+            self.flow()?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Hands on what has gathered, if it is worth it. To be called after each line or so.
+    pub(crate) fn flow(&mut self) -> Result<(), Halt> {
+        if self.gathered.len() < self.threshold {
+            return Ok(());
+        }
+        self.threshold = self.threshold.saturating_mul(2).min(self.most);
+        self.flush()
+    }
+
+    /// Hands on everything.
+    pub(crate) fn flush(&mut self) -> Result<(), Halt> {
+        let Some(drain) = &mut self.drain else { return Ok(()) };
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let drained = drain.drain(&mut self.gathered);
+        self.gathered.clear();
+        drained
+    }
+
+    /// Complains, in a line of its own.
+    pub(crate) fn complain(&mut self, text: &str) -> Result<(), Halt> {
+        match self.complaints {
+            Complaints::Dropped => Ok(()),
+            Complaints::Merged => {
+                self.text(text);
+                self.text("\n");
+                self.flow()
+            }
+            Complaints::Shown => {
+                self.flush()?;
+                self.ctx.sink.borrow_mut().complain(&format!("{text}\n"))
+            }
+        }
+    }
+}
