@@ -91,6 +91,8 @@ ids! {
     DeletionId,
     /// A document of any kind, as retrieval sees it.
     DocumentId,
+    /// A connected source.
+    SourceId,
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The rules of files (spec 2.1, 4.1).
 
+pub(crate) mod many;
+
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::sql::Tx;

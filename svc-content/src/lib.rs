@@ -25,6 +25,7 @@ mod scope;
 mod service;
 mod store;
 mod trash;
+mod tree;
 mod versions;
 
 pub use self::assets::{AssetLimits, AssetLocation, Bucket, InvalidLimits, UnknownLocation};

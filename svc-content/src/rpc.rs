@@ -10,6 +10,7 @@ pub(crate) mod memories;
 pub(crate) mod overview;
 pub(crate) mod records;
 pub(crate) mod trash;
+pub(crate) mod tree;
 pub(crate) mod versions;
 
 use cairn_chassis::identity::{Permission, Verifier};

@@ -25,6 +25,7 @@ use crate::overview::Overviews;
 use crate::records::Records;
 use crate::scope::Caller;
 use crate::trash::Trash;
+use crate::tree::Trees;
 use crate::versions::Versions;
 use crate::{Error, assets, retention, rpc, store};
 
@@ -40,6 +41,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     "cairn.content.v1.OverviewService",
     "cairn.content.v1.TrashService",
     "cairn.content.v1.RecordService",
+    "cairn.content.v1.TreeService",
     "cairn.document.v1.DocumentService",
     "cairn.feed.v1.FeedService",
 ];
@@ -128,6 +130,7 @@ impl Service {
             .add_service(rpc::batch::server(Batches::new(self.context.clone()), verifier()))
             .add_service(rpc::overview::server(Overviews::new(self.context.clone()), verifier()))
             .add_service(rpc::trash::server(self.trash.clone(), verifier()))
+            .add_service(rpc::tree::server(Trees::new(self.context.clone()), verifier()))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 

@@ -13,6 +13,7 @@ pub(crate) mod page;
 pub(crate) mod query;
 pub(crate) mod records;
 pub(crate) mod trash;
+pub(crate) mod tree;
 pub(crate) mod versions;
 
 use cairn_chassis::sql::{Migration, Statement};
@@ -52,6 +53,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(memories::statements());
     all.extend(overview::statements());
     all.extend(trash::statements());
+    all.extend(tree::statements());
     all.extend(versions::statements());
     all
 }

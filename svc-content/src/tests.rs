@@ -10,6 +10,7 @@ mod doctor_rules;
 mod document_rules;
 mod file_rules;
 mod folder_rules;
+mod many_files;
 mod memories_over_grpc;
 mod memory_databases;
 mod memory_rules;
@@ -26,6 +27,8 @@ mod trash_over_grpc;
 mod trash_rules;
 mod tree_model;
 mod version_rules;
+mod workspace_tree;
+mod workspace_tree_over_grpc;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

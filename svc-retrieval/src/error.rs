@@ -11,6 +11,8 @@ use crate::{embed, index, qdrant, vectors};
 
 /// When a caller may try again after a dependency failed.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
+/// When a turn may be free for a script.
+const BUSY_FOR: Duration = Duration::from_secs(1);
 
 /// Why svc-retrieval failed.
 #[derive(Debug, Error)]
@@ -36,6 +38,9 @@ pub enum Error {
     /// An owner answered something that breaks the contract.
     #[error("the owner's answer cannot be used: {0}")]
     Answer(&'static str),
+    /// Too many scripts of the workspace run and wait.
+    #[error("too many scripts run at once")]
+    Busy,
     /// Work off the async threads did not come back.
     #[error("a task of the index ended early: {0}")]
     Task(#[from] tokio::task::JoinError),
@@ -53,6 +58,7 @@ impl Error {
             | Self::Vectors(_)
             | Self::Embed(_)
             | Self::Answer(_)
+            | Self::Busy
             | Self::Task(_) => false,
         }
     }
@@ -82,6 +88,10 @@ impl From<Error> for Problem {
             Error::Invalid(violations) => Self::validation(violations),
             Error::Upstream(problem) => problem,
             Error::Storage(error) => error.into(),
+            Error::Busy => Self::unavailable(
+                "too many scripts of this workspace run at once; try again when some have ended",
+                BUSY_FOR,
+            ),
             Error::Index(index::Error::Io(_)) => {
                 tracing::error!(%error, "the index folder cannot be used");
                 Self::unavailable(
@@ -115,5 +125,19 @@ impl From<Error> for Problem {
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
         Problem::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::status::Reason;
+
+    use super::*;
+
+    #[test]
+    fn whoever_comes_when_too_many_wait_is_told_when_to_come_back() {
+        let problem = Problem::from(Error::Busy);
+        assert_eq!((problem.reason, problem.retry_after), (Reason::Unavailable, Some(BUSY_FOR)));
+        assert!(!Error::Busy.is_refusal());
     }
 }

@@ -5,6 +5,7 @@
 //! often what was asked, it keeps in tables that no answer depends on ([`analytics`]).
 
 pub mod analytics;
+pub mod browse;
 pub mod chunk;
 mod doctor;
 pub mod embed;
@@ -29,6 +30,7 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::sql;
 use cairn_proto::retrieval::v1::analytics_service_server::{self, AnalyticsServiceServer};
+use cairn_proto::retrieval::v1::browse_service_server::{self, BrowseServiceServer};
 use cairn_proto::retrieval::v1::index_service_server::{self, IndexServiceServer};
 use cairn_proto::retrieval::v1::related_service_server::{self, RelatedServiceServer};
 use cairn_proto::retrieval::v1::search_service_server::{self, SearchServiceServer};
@@ -37,6 +39,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 use self::analytics::Analytics;
+use self::browse::Browser;
 pub use self::doctor::examine;
 use self::embed::Embedders;
 pub use self::error::Error;
@@ -49,6 +52,7 @@ use self::search::rerank::Reranker;
 /// The full names of the gRPC services here.
 pub const SERVICE_NAMES: &[&str] = &[
     search_service_server::SERVICE_NAME,
+    browse_service_server::SERVICE_NAME,
     related_service_server::SERVICE_NAME,
     index_service_server::SERVICE_NAME,
     analytics_service_server::SERVICE_NAME,
@@ -65,6 +69,8 @@ pub struct Config {
     pub embedding: embed::Config,
     /// What reads the best chunks again before they are answered; nothing by default.
     pub reranker: Option<Arc<dyn Reranker>>,
+    /// What scripts over the workspace may take.
+    pub browse: browse::Config,
     /// Where retrievals are counted.
     pub storage: sql::Config,
 }
@@ -83,6 +89,7 @@ pub struct Upstreams {
 pub struct Service {
     verifier: Verifier,
     searcher: Searcher,
+    browser: Browser,
     generations: Generations,
     analytics: Analytics,
 }
@@ -94,13 +101,16 @@ impl Service {
     /// When the storage cannot be opened, the index folder cannot be used, or the configured embedder can never be.
     pub async fn open(config: Config, ambient: Ambient, upstreams: Upstreams) -> Result<Self, Error> {
         let analytics = Analytics::open(&config.storage, &ambient).await?;
-        let owners = vec![Owner::new("content", upstreams.content.clone(), upstreams.identity)];
+        let owners = vec![Owner::new("content", upstreams.content.clone(), upstreams.identity.clone())];
         let reranker = config.reranker.clone();
         let clock = Arc::clone(&ambient.clock);
+        let (browsing, identity) = (config.browse, upstreams.identity);
         let opened = tokio::task::spawn_blocking(move || open_generations(&config, owners, clock));
         let generations = opened.await??;
+        let clock = Arc::clone(&ambient.clock);
+        let browser = Browser::new(browsing, upstreams.content.clone(), identity, generations.clone(), clock);
         let searcher = Searcher::new(generations.clone(), upstreams.content, ambient.clock, reranker);
-        Ok(Self { verifier: ambient.verifier, searcher, generations, analytics })
+        Ok(Self { verifier: ambient.verifier, searcher, browser, generations, analytics })
     }
 
     /// Its gRPC services.
@@ -108,6 +118,7 @@ impl Service {
         let server = SearchServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
         Routes::new(server)
             .add_service(RelatedServiceServer::new(self.clone()))
+            .add_service(BrowseServiceServer::new(self.clone()))
             .add_service(IndexServiceServer::new(self.clone()))
             .add_service(AnalyticsServiceServer::new(self.clone()))
     }
@@ -137,6 +148,10 @@ impl Service {
 
     fn searcher(&self) -> &Searcher {
         &self.searcher
+    }
+
+    fn browser(&self) -> &Browser {
+        &self.browser
     }
 
     fn analytics(&self) -> &Analytics {

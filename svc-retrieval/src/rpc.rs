@@ -1,6 +1,7 @@
 //! The gRPC face: decode, authorize, call, encode.
 
 mod analytics;
+mod browse;
 mod index;
 mod related;
 mod search;

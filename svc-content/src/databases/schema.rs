@@ -96,7 +96,10 @@ impl Databases {
         if property.config.options != before.config.options {
             store::cells::follow_options(&mut tx, &database, &property).await?;
         }
-        let is_shown_anew = property.name != before.name || property.config.options != before.config.options;
+        // The fields of a record are shown in the order of the properties.
+        let is_shown_anew = position != place
+            || property.name != before.name
+            || property.config.options != before.config.options;
         let records = if is_shown_anew { Records::Changed } else { Records::Untouched };
         let written = self.announce(tx, database, records, now).await?;
         Ok(placed_property(written, property))

@@ -2,15 +2,20 @@
 
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::{Permission, Verifier};
+use cairn_proto::common::v1::ErrorReason;
+use cairn_proto::content::v1::file_outcome::Outcome;
 use cairn_proto::content::v1::file_service_server::{FileService, FileServiceServer};
 use cairn_proto::content::v1::{
-    self as proto, CreateFileRequest, CreateFileResponse, DeleteFileRequest, DeleteFileResponse,
-    FolderFilter, GetFileRequest, GetFileResponse, ListFilesRequest, ListFilesResponse, SearchFilesRequest,
-    SearchFilesResponse, UpdateFileRequest, UpdateFileResponse,
+    self as proto, BatchGetFilesRequest, BatchGetFilesResponse, CreateFileRequest, CreateFileResponse,
+    DeleteFileRequest, DeleteFileResponse, FileOutcome, FileProblem, FolderFilter, GetFileRequest,
+    GetFileResponse, ListFilesRequest, ListFilesResponse, SearchFilesRequest, SearchFilesResponse,
+    UpdateFileRequest, UpdateFileResponse,
 };
 use tonic::{Request, Response, Status};
 
 use super::{authorize, split_mask};
+use crate::Error;
+use crate::files::many::Found;
 use crate::files::{Draft, File, FileType, Files, InFolder, Patch};
 use crate::paging::Ask;
 
@@ -45,6 +50,18 @@ impl FileService for Rpc {
         let (file, content) = self.files.get(&caller, &request.get_ref().file_id).await?;
         let file = proto::File { content: Some(content), ..encode(file) };
         Ok(Response::new(GetFileResponse { file: Some(file) }))
+    }
+
+    async fn batch_get_files(
+        &self,
+        request: Request<BatchGetFilesRequest>,
+    ) -> Result<Response<BatchGetFilesResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.into_inner();
+        let most_bytes = Some(asked.max_content_bytes).filter(|most| *most > 0);
+        let found = self.files.get_many(&caller, &asked.file_ids, most_bytes).await?;
+        let outcomes = asked.file_ids.into_iter().zip(found).map(|(id, one)| encode_outcome(id, one));
+        Ok(Response::new(BatchGetFilesResponse { outcomes: outcomes.collect::<Result<_, Error>>()? }))
     }
 
     async fn list_files(
@@ -91,6 +108,21 @@ impl FileService for Rpc {
     }
 }
 
+/// What is about one file is told in its place; what is not ends the call.
+fn encode_outcome(file_id: String, found: Result<Found, Error>) -> Result<FileOutcome, Error> {
+    let outcome = match found {
+        Ok((file, content)) => Outcome::File(proto::File { content, ..encode(file) }),
+        Err(error) if matches!(error, Error::NotFound { .. }) => told(ErrorReason::NotFound, &error),
+        Err(error) if matches!(error, Error::OutOfScope(_)) => told(ErrorReason::OutOfScope, &error),
+        Err(error) => return Err(error),
+    };
+    Ok(FileOutcome { file_id, outcome: Some(outcome) })
+}
+
+fn told(reason: ErrorReason, error: &Error) -> Outcome {
+    Outcome::Problem(FileProblem { reason: reason.into(), message: error.to_string() })
+}
+
 pub(super) fn decode_draft(request: CreateFileRequest) -> Draft {
     Draft {
         file_type: decode_type(request.file_type()),
@@ -129,7 +161,7 @@ const fn decode_type(file_type: proto::FileType) -> Option<FileType> {
     }
 }
 
-const fn encode_type(file_type: FileType) -> proto::FileType {
+pub(super) const fn encode_type(file_type: FileType) -> proto::FileType {
     match file_type {
         FileType::Markdown => proto::FileType::Markdown,
         FileType::Json => proto::FileType::Json,

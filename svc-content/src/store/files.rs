@@ -199,7 +199,7 @@ fn into_files(rows: Vec<Row>, workspace: WorkspaceId) -> Result<Vec<File>, Error
     rows.into_iter().map(|row| row.into_file(workspace)).collect()
 }
 
-fn type_of(column: i64) -> Result<FileType, Error> {
+pub(super) fn type_of(column: i64) -> Result<FileType, Error> {
     FileType::ALL
         .into_iter()
         .find(|file_type| column_of(*file_type) == column)

@@ -176,12 +176,7 @@ impl MemberRow {
         else {
             return Ok(None);
         };
-        let target = match kind {
-            1 => Target::File(FileId(target.0.0)),
-            2 => Target::Folder(FolderId(target.0.0)),
-            4 => Target::Database(DatabaseId(target.0.0)),
-            _ => return Err(Error::corrupt("a member of an unknown kind")),
-        };
+        let target = target_of(kind, target.0)?;
         let position =
             u32::try_from(position).map_err(|_| Error::corrupt("a member's position is out of range"))?;
         let query = self.query.as_deref().map(serde_json::from_str).transpose();
@@ -206,6 +201,15 @@ fn into_memories(rows: Vec<RowWithMember>, workspace: WorkspaceId) -> Result<Vec
         }
     }
     Ok(memories)
+}
+
+pub(super) fn target_of(kind: i64, id: DocumentId) -> Result<Target, Error> {
+    match kind {
+        1 => Ok(Target::File(FileId(id.0))),
+        2 => Ok(Target::Folder(FolderId(id.0))),
+        4 => Ok(Target::Database(DatabaseId(id.0))),
+        _ => Err(Error::corrupt("a member of an unknown kind")),
+    }
 }
 
 const fn kind_column(target: Target) -> i64 {

@@ -85,8 +85,9 @@ pub(super) fn statements() -> Vec<Statement> {
     all
 }
 
+/// A record's columns.
 #[derive(Debug, sqlx::FromRow)]
-struct Row {
+pub(super) struct Row {
     id: Text<RecordId>,
     database_id: Text<DatabaseId>,
     field_values: String,
@@ -97,7 +98,7 @@ struct Row {
 }
 
 impl Row {
-    fn into_record(self) -> Result<Record, Error> {
+    pub(super) fn into_record(self) -> Result<Record, Error> {
         Ok(Record {
             id: self.id.0,
             database_id: self.database_id.0,

@@ -17,7 +17,7 @@ pub(crate) fn of_chunk(chunk: &StoredChunk, document: &ConfirmedDocument) -> Cit
 }
 
 /// Of lines of a document with that content.
-pub(super) fn of_lines(location: Location, content_hash: String, document: &ConfirmedDocument) -> Citation {
+pub(crate) fn of_lines(location: Location, content_hash: String, document: &ConfirmedDocument) -> Citation {
     let (kind, id) = match &document.r#ref {
         Some(reference) => (reference.kind(), reference.id.clone()),
         None => (Kind::Unspecified, String::new()),
@@ -36,7 +36,7 @@ pub(super) fn of_lines(location: Location, content_hash: String, document: &Conf
 }
 
 /// Where the console shows a document.
-pub(super) fn deep_link(kind: Kind, id: &str, database_id: Option<&str>) -> String {
+pub(crate) fn deep_link(kind: Kind, id: &str, database_id: Option<&str>) -> String {
     match kind {
         Kind::Record => format!("/databases/{}?record={id}", database_id.unwrap_or_default()),
         Kind::Memory => format!("/memory/{id}"),

@@ -278,6 +278,7 @@ pub(crate) async fn try_open(owner: &Owner, config: Config) -> Result<Service, E
 pub(crate) fn config(folder: &TempDir) -> Config {
     Config {
         reranker: None,
+        browse: cairn_retrieval::browse::Config::default(),
         index_folder: folder.path().join("index"),
         qdrant: None,
         embedding: embed::Config::default(),

@@ -1,0 +1,274 @@
+//! What a workspace's tree is made of, by id: pages of all that lives, and some items as they stand now.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
+use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemoryId, WorkspaceId};
+
+use super::files::type_of;
+use super::memories::target_of;
+use super::page::{to_column, to_count};
+use super::records::Row as RecordRow;
+use crate::records::Record;
+use crate::tree::{File, Folder, Member, Memory};
+
+/// A page of live rows in the order of their ids, from after `$2` on, and the live ones among a list of ids.
+macro_rules! both {
+    ($columns:literal) => {
+        (
+            concat!(
+                $columns,
+                " WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3"
+            ),
+            list_statement!(
+                concat!($columns, " WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN "),
+                "$2",
+                ""
+            ),
+        )
+    };
+}
+
+const FOLDERS: (&str, Dialect) = both!("SELECT id, parent_id, name, updated_at FROM folders");
+const FILES: (&str, Dialect) =
+    both!("SELECT id, folder_id, name, file_type, size_bytes, content_hash, updated_at FROM files");
+const RECORDS: (&str, Dialect) = both!(
+    "SELECT id, database_id, field_values, content_file_id, version, created_at, updated_at FROM records"
+);
+
+const DATABASES_AFTER: &str = "SELECT id FROM databases \
+     WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
+const MEMORIES_AFTER: &str =
+    "SELECT id FROM memories WHERE workspace_id = $1 AND id > $2 ORDER BY id LIMIT $3";
+const MEMORIES: Dialect = list_statement!(
+    "SELECT id, slug, name, description, use_when, updated_at FROM memories WHERE workspace_id = $1 AND id IN ",
+    "$2",
+    " ORDER BY id"
+);
+const MEMBERS: Dialect = list_statement!(
+    "SELECT memory_id, kind, target_id, query IS NOT NULL AS is_query FROM memory_members \
+     WHERE workspace_id = $1 AND memory_id IN ",
+    "$2",
+    " ORDER BY memory_id, position"
+);
+
+const CHANGED: &str = "SELECT position, kind, item_id FROM feed_changes \
+     WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
+
+const SIZES: Dialect =
+    list_statement!("SELECT hash, size_bytes FROM bodies WHERE workspace_id = $1 AND hash IN ", "$2", "");
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all: Vec<Statement> = vec![MEMORIES.into(), MEMBERS.into(), SIZES.into()];
+    for (page, some) in [FOLDERS, FILES, RECORDS] {
+        all.extend([Statement::from(page), Statement::from(some)]);
+    }
+    all.extend([DATABASES_AFTER, MEMORIES_AFTER, CHANGED].map(Statement::from));
+    all
+}
+
+/// Which items: a page from after an id on, or some.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which<'a> {
+    /// At most so many.
+    After(DocumentId, i64),
+    /// Those that live.
+    Some(&'a [DocumentId]),
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct FolderRow {
+    id: Text<FolderId>,
+    parent_id: Option<Text<FolderId>>,
+    name: String,
+    updated_at: Timestamp,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct FileRow {
+    id: Text<FileId>,
+    folder_id: Option<Text<FolderId>>,
+    name: String,
+    file_type: i64,
+    size_bytes: i64,
+    content_hash: String,
+    updated_at: Timestamp,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct MemoryRow {
+    id: Text<MemoryId>,
+    slug: String,
+    name: String,
+    description: Option<String>,
+    use_when: Option<String>,
+    updated_at: Timestamp,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct MemberRow {
+    memory_id: Text<MemoryId>,
+    kind: i64,
+    target_id: Text<DocumentId>,
+    is_query: bool,
+}
+
+/// Reads rows of either kind of statement.
+macro_rules! rows {
+    ($tx:expr, $workspace:expr, $statements:expr, $which:expr) => {{
+        let (page, some) = $statements;
+        match $which {
+            Which::After(after, limit) => on_db!($tx, |c| sqlx::query_as(page)
+                .bind(Text($workspace))
+                .bind(Text(after))
+                .bind(limit)
+                .fetch_all(c)
+                .await)?,
+            Which::Some(ids) => {
+                let (sql, list) = (some.of($tx.engine()), json_list(ids));
+                on_db!($tx, |c| sqlx::query_as(sql).bind(Text($workspace)).bind(&list).fetch_all(c).await)?
+            }
+        }
+    }};
+}
+
+/// Live folders.
+pub(crate) async fn folders(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    which: Which<'_>,
+) -> Result<Vec<Folder>, Error> {
+    let rows: Vec<FolderRow> = rows!(tx, workspace, FOLDERS, which);
+    let read = |row: FolderRow| Folder {
+        id: row.id.0,
+        parent_id: row.parent_id.map(|id| id.0),
+        name: row.name,
+        updated_at: row.updated_at,
+    };
+    Ok(rows.into_iter().map(read).collect())
+}
+
+/// Live files.
+pub(crate) async fn files(tx: &mut Tx, workspace: WorkspaceId, which: Which<'_>) -> Result<Vec<File>, Error> {
+    let rows: Vec<FileRow> = rows!(tx, workspace, FILES, which);
+    let read = |row: FileRow| {
+        Ok(File {
+            id: row.id.0,
+            folder_id: row.folder_id.map(|id| id.0),
+            name: row.name,
+            file_type: type_of(row.file_type)?,
+            size_bytes: to_count(row.size_bytes),
+            content_hash: row.content_hash,
+            updated_at: row.updated_at,
+        })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// Live records, whether their databases live or not.
+pub(crate) async fn records(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    which: Which<'_>,
+) -> Result<Vec<Record>, Error> {
+    let rows: Vec<RecordRow> = rows!(tx, workspace, RECORDS, which);
+    rows.into_iter().map(RecordRow::into_record).collect()
+}
+
+/// The ids of live databases after one.
+pub(crate) async fn databases_after(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    after: DocumentId,
+    limit: i64,
+) -> Result<Vec<DatabaseId>, Error> {
+    let rows: Vec<(Text<DatabaseId>,)> = on_db!(tx, |c| sqlx::query_as(DATABASES_AFTER)
+        .bind(Text(workspace))
+        .bind(Text(after))
+        .bind(limit)
+        .fetch_all(c)
+        .await)?;
+    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+}
+
+/// The ids of memories after one.
+pub(crate) async fn memories_after(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    after: DocumentId,
+    limit: i64,
+) -> Result<Vec<DocumentId>, Error> {
+    let rows: Vec<(Text<DocumentId>,)> = on_db!(tx, |c| sqlx::query_as(MEMORIES_AFTER)
+        .bind(Text(workspace))
+        .bind(Text(after))
+        .bind(limit)
+        .fetch_all(c)
+        .await)?;
+    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+}
+
+/// These memories with their members.
+pub(crate) async fn memories(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    ids: &[DocumentId],
+) -> Result<Vec<Memory>, Error> {
+    let list = json_list(ids);
+    let (sql, of_members) = (MEMORIES.of(tx.engine()), MEMBERS.of(tx.engine()));
+    let rows: Vec<MemoryRow> =
+        on_db!(tx, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let members: Vec<MemberRow> =
+        on_db!(tx, |c| sqlx::query_as(of_members).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let mut members = members.into_iter().peekable();
+    let mut memories = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut held = Vec::new();
+        while let Some(member) = members.next_if(|member| member.memory_id.0 == row.id.0) {
+            let target = target_of(member.kind, member.target_id.0)?;
+            held.push(Member { target, is_query: member.is_query });
+        }
+        memories.push(Memory {
+            id: row.id.0,
+            slug: row.slug,
+            name: row.name,
+            description: row.description,
+            use_when: row.use_when,
+            members: held,
+            updated_at: row.updated_at,
+        });
+    }
+    Ok(memories)
+}
+
+/// What the feed tells of after a position, at most so many, in order: each position, and the item.
+pub(crate) async fn changed(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    after: u64,
+    limit: i64,
+) -> Result<Vec<(u64, Kind, DocumentId)>, Error> {
+    let rows: Vec<(i64, i64, Text<DocumentId>)> = on_db!(tx, |c| sqlx::query_as(CHANGED)
+        .bind(Text(workspace))
+        .bind(to_column(after))
+        .bind(limit)
+        .fetch_all(c)
+        .await)?;
+    let item = |(position, kind, id): (i64, i64, Text<DocumentId>)| {
+        let kind = i32::try_from(kind).ok().and_then(|kind| Kind::try_from(kind).ok());
+        Ok((to_count(position), kind.ok_or_else(|| Error::corrupt("a change of an unknown kind"))?, id.0))
+    };
+    rows.into_iter().map(item).collect()
+}
+
+/// The hashes and sizes of those of these bodies that there are.
+pub(crate) async fn sizes(
+    db: &Db,
+    workspace: WorkspaceId,
+    hashes: &[&str],
+) -> Result<Vec<(String, u64)>, Error> {
+    let (sql, list) = (SIZES.of(db.engine()), json_list(hashes));
+    let rows: Vec<(String, i64)> =
+        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    Ok(rows.into_iter().map(|(hash, size)| (hash, to_count(size))).collect())
+}

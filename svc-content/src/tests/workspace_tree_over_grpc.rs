@@ -1,0 +1,61 @@
+//! The tree over the generated client: only services of the mesh may read it.
+
+use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_chassis::server;
+use cairn_chassis::testing::identity::Issuer;
+use cairn_proto::content::v1::text_ref::Text;
+use cairn_proto::content::v1::tree_service_client::TreeServiceClient;
+use cairn_proto::content::v1::{ListTreeRequest, ReadTextsRequest, ReadTreeChangesRequest, TextRef};
+use tonic::Code;
+
+use super::*;
+use crate::service::{SERVICE_NAMES, Service};
+
+#[tokio::test]
+async fn services_of_the_mesh_read_it_and_nobody_else() {
+    for bench in benches().await {
+        let folder = bench.folder("a", None).await;
+        let file = bench.file("one.md", Some(folder.id)).await;
+        let issuer = Issuer::new().unwrap();
+        let service = Service::open(config(&bench.test), issuer.ambient()).await.unwrap();
+        let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
+        let mut client = TreeServiceClient::new(ServiceChannel::local(composed.routes))
+            .max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let (mesh, workspace_id) = (issuer.service("retrieval"), bench.caller.workspace.to_string());
+        let list = ListTreeRequest { workspace_id: workspace_id.clone(), page_token: String::new() };
+        let changes = ReadTreeChangesRequest { workspace_id: workspace_id.clone(), after: 1 };
+        let refs = [
+            Text::BodyHash(file.content_hash.clone()),
+            Text::RecordId("nonsense".into()),
+            Text::DatabaseId(missing_file()),
+        ];
+        let refs = refs.map(|text| TextRef { text: Some(text) }).into_iter().chain([TextRef::default()]);
+        let texts = ReadTextsRequest { workspace_id, refs: refs.collect() };
+
+        let listed = client.list_tree(issuer.request_as(&mesh, list.clone()).unwrap()).await.unwrap();
+        let listed = listed.into_inner();
+        let items = listed.items.unwrap();
+        assert_eq!((listed.position, listed.next_page_token.as_str()), (2, ""));
+        let told = &items.files[0];
+        assert_eq!(
+            (told.id.clone(), told.folder_id.clone()),
+            (file.id.to_string(), Some(folder.id.to_string()))
+        );
+        assert_eq!((&told.content_hash, told.size_bytes), (&file.content_hash, file.size_bytes));
+        let changed = client.read_tree_changes(issuer.request_as(&mesh, changes.clone()).unwrap()).await;
+        let changed = changed.unwrap().into_inner();
+        assert_eq!((changed.position, changed.head, changed.items.unwrap().files.len()), (2, 2, 1));
+        let read =
+            client.read_texts(issuer.request_as(&mesh, texts.clone()).unwrap()).await.unwrap().into_inner();
+        assert_eq!((read.read, read.texts.len(), &*read.texts[0].content), (4, 1, &b"content of one.md"[..]));
+
+        let caller = |message: ListTreeRequest| issuer.request(bench.caller.workspace, message).unwrap();
+        let refused = client.list_tree(caller(list)).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PermissionDenied);
+        let request = issuer.request(bench.caller.workspace, changes).unwrap();
+        assert_eq!(client.read_tree_changes(request).await.unwrap_err().code(), Code::PermissionDenied);
+        let request = issuer.request(bench.caller.workspace, texts).unwrap();
+        assert_eq!(client.read_texts(request).await.unwrap_err().code(), Code::PermissionDenied);
+        service.close().await;
+    }
+}

@@ -1,0 +1,402 @@
+//! What a workspace's tree is made of, for the services of the mesh that draw it up elsewhere.
+//!
+//! A copy begins with pages of everything, which are read one after the other while the workspace changes, and is made
+//! exact by the changes since the first page. It is kept current by the changes since then: each names items, and what is
+//! told of an item is how it stands now.
+
+mod front_matter;
+mod schema;
+mod texts;
+
+use std::collections::HashSet;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::{self, Kind};
+use cairn_chassis::sql::{self, Tx};
+use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemoryId, RecordId, WorkspaceId};
+use uuid::Uuid;
+
+pub(crate) use self::texts::TextRef;
+use crate::databases::Database as WholeDatabase;
+use crate::files::FileType;
+use crate::memories::Target;
+use crate::records::Record as WholeRecord;
+use crate::records::values;
+use crate::service::Context;
+use crate::store::tree::Which;
+use crate::{Error, bodies, store};
+
+/// Folders and files on a page; the others count for more, as they take more to read.
+const PAGE_WEIGHT: i64 = 5_000;
+/// Entries of the feed that one answer looks at.
+const MAX_CHANGES: i64 = 2_000;
+/// Rendering more records than that takes long enough to hold up other requests on the same thread.
+const MAX_INLINE: usize = 32;
+const MAX_TITLE_CHARS: usize = 300;
+
+/// A live folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Folder {
+    pub(crate) id: FolderId,
+    pub(crate) parent_id: Option<FolderId>,
+    pub(crate) name: String,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A live file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct File {
+    pub(crate) id: FileId,
+    pub(crate) folder_id: Option<FolderId>,
+    pub(crate) name: String,
+    pub(crate) file_type: FileType,
+    pub(crate) size_bytes: u64,
+    pub(crate) content_hash: String,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// Stands for a text that can be read by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) hash: String,
+    pub(crate) size_bytes: u64,
+}
+
+impl Text {
+    fn of(text: &str) -> Self {
+        Self { hash: bodies::hash(text), size_bytes: text.len() as u64 }
+    }
+}
+
+/// A live database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Database {
+    pub(crate) id: DatabaseId,
+    pub(crate) folder_id: Option<FolderId>,
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) schema: Text,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A live record of a live database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) id: RecordId,
+    pub(crate) database_id: DatabaseId,
+    pub(crate) title: String,
+    pub(crate) content_file_id: Option<FileId>,
+    pub(crate) front_matter: Text,
+    /// Where it differs.
+    pub(crate) without_references: Option<Text>,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A part of a memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) target: Target,
+    /// Whether it stands for some of the records of a database only.
+    pub(crate) is_query: bool,
+}
+
+/// A memory with its members in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Memory {
+    pub(crate) id: MemoryId,
+    pub(crate) slug: String,
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) use_when: Option<String>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A part of a tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Items {
+    pub(crate) folders: Vec<Folder>,
+    pub(crate) files: Vec<File>,
+    pub(crate) databases: Vec<Database>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) memories: Vec<Memory>,
+}
+
+/// A page of everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) items: Items,
+    /// Empty after the last page.
+    pub(crate) next: String,
+    /// The position of the feed that the page shows at least.
+    pub(crate) position: u64,
+}
+
+/// What changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    /// Up to here.
+    pub(crate) position: u64,
+    pub(crate) head: u64,
+    pub(crate) items: Items,
+    pub(crate) gone: Vec<(Kind, DocumentId)>,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Trees {
+    context: Context,
+}
+
+/// The kinds in the order of the pages, what precedes others first.
+const STAGES: [(&str, Kind, i64); 5] = [
+    ("folders", Kind::Folder, 1),
+    ("databases", Kind::Database, 25),
+    ("memories", Kind::Memory, 50),
+    ("files", Kind::File, 1),
+    ("records", Kind::Record, 5),
+];
+
+impl Trees {
+    pub(crate) fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// A page of everything, each page of one moment.
+    pub(crate) async fn list(&self, workspace: &str, token: &str) -> Result<Page, Error> {
+        let workspace = parse(workspace)?;
+        let (mut stage, mut after) = read_token(token)?;
+        let mut tx = self.context.db.begin_read().await?;
+        let position = feed::head(&mut tx, workspace).await?;
+        let mut reader = Reader { tx: &mut tx, workspace, items: Items::default() };
+        let mut left = PAGE_WEIGHT;
+        let mut next = String::new();
+        while let Some((_, kind, weight)) = STAGES.get(stage) {
+            let limit = (left / weight).max(1);
+            let (found, last) = reader.page(*kind, after, limit).await?;
+            left -= found.saturating_mul(*weight);
+            if let Some(last) = last.filter(|_| found == limit) {
+                after = last;
+            } else {
+                stage += 1;
+                after = DocumentId(Uuid::nil());
+            }
+            if left <= 0 {
+                let name = STAGES.get(stage).map(|(name, ..)| *name);
+                next = name.map_or_else(String::new, |name| format!("{name}:{after}"));
+                break;
+            }
+        }
+        let items = reader.items;
+        tx.rollback().await?;
+        Ok(Page { items, next, position })
+    }
+
+    /// What changed after a position, of one moment.
+    pub(crate) async fn changes(&self, workspace: &str, after: u64) -> Result<Changes, Error> {
+        let workspace = parse(workspace)?;
+        let head = self.context.feed.head(workspace).await?;
+        if head <= after {
+            return Ok(Changes { position: head, head, ..Changes::default() });
+        }
+        let mut tx = self.context.db.begin_read().await?;
+        let head = feed::head(&mut tx, workspace).await?;
+        let told = store::tree::changed(&mut tx, workspace, after, MAX_CHANGES).await?;
+        let (position, changed) = fitting(told, head);
+        let mut reader = Reader { tx: &mut tx, workspace, items: Items::default() };
+        for (_, kind, _) in STAGES {
+            let ids: Vec<DocumentId> =
+                changed.iter().filter(|(found, _)| *found == kind).map(|(_, id)| *id).collect();
+            if !ids.is_empty() {
+                reader.some(kind, &ids).await?;
+            }
+        }
+        let items = reader.items;
+        tx.rollback().await?;
+        let live = items.keys();
+        let gone = changed.into_iter().filter(|item| !live.contains(item)).collect();
+        Ok(Changes { position, head, items, gone })
+    }
+}
+
+impl Items {
+    fn keys(&self) -> HashSet<(Kind, DocumentId)> {
+        let folders = self.folders.iter().map(|one| (Kind::Folder, one.id.0));
+        let files = self.files.iter().map(|one| (Kind::File, one.id.0));
+        let databases = self.databases.iter().map(|one| (Kind::Database, one.id.0));
+        let records = self.records.iter().map(|one| (Kind::Record, one.id.0));
+        let memories = self.memories.iter().map(|one| (Kind::Memory, one.id.0));
+        let all = folders.chain(files).chain(databases).chain(records).chain(memories);
+        all.map(|(kind, id)| (kind, DocumentId(id))).collect()
+    }
+}
+
+/// Gathers items in one transaction.
+struct Reader<'a> {
+    tx: &'a mut Tx,
+    workspace: WorkspaceId,
+    items: Items,
+}
+
+impl Reader<'_> {
+    /// Gathers a page of a kind: how many rows there were, and the id of the last.
+    async fn page(
+        &mut self,
+        kind: Kind,
+        after: DocumentId,
+        limit: i64,
+    ) -> Result<(i64, Option<DocumentId>), Error> {
+        let (tx, workspace) = (&mut *self.tx, self.workspace);
+        let which = Which::After(after, limit);
+        let (found, last) = match kind {
+            Kind::Folder => {
+                let folders = store::tree::folders(tx, workspace, which).await?;
+                let read = (folders.len(), folders.last().map(|folder| folder.id.0));
+                self.items.folders.extend(folders);
+                read
+            }
+            Kind::File => {
+                let files = store::tree::files(tx, workspace, which).await?;
+                let read = (files.len(), files.last().map(|file| file.id.0));
+                self.items.files.extend(files);
+                read
+            }
+            Kind::Database => {
+                let ids = store::tree::databases_after(tx, workspace, after, limit).await?;
+                self.databases(&ids).await?;
+                (ids.len(), ids.last().map(|id| id.0))
+            }
+            Kind::Memory => {
+                let ids = store::tree::memories_after(tx, workspace, after, limit).await?;
+                let memories = store::tree::memories(tx, workspace, &ids).await?;
+                self.items.memories.extend(memories);
+                (ids.len(), ids.last().map(|id| id.0))
+            }
+            Kind::Record => {
+                let records = store::tree::records(tx, workspace, which).await?;
+                let read = (records.len(), records.last().map(|record| record.id.0));
+                self.records(records).await?;
+                read
+            }
+            Kind::Unspecified | Kind::SourceDocument | Kind::Ingested => (0, None),
+        };
+        Ok((i64::try_from(found).unwrap_or(i64::MAX), last.map(DocumentId)))
+    }
+
+    /// Gathers those of some items of a kind that live.
+    async fn some(&mut self, kind: Kind, ids: &[DocumentId]) -> Result<(), Error> {
+        let (tx, workspace) = (&mut *self.tx, self.workspace);
+        let which = Which::Some(ids);
+        match kind {
+            Kind::Folder => self.items.folders.extend(store::tree::folders(tx, workspace, which).await?),
+            Kind::File => self.items.files.extend(store::tree::files(tx, workspace, which).await?),
+            Kind::Database => {
+                let ids: Vec<DatabaseId> = ids.iter().map(|id| DatabaseId(id.0)).collect();
+                self.databases(&ids).await?;
+            }
+            Kind::Memory => self.items.memories.extend(store::tree::memories(tx, workspace, ids).await?),
+            Kind::Record => {
+                let records = store::tree::records(tx, workspace, which).await?;
+                self.records(records).await?;
+            }
+            Kind::Unspecified | Kind::SourceDocument | Kind::Ingested => {}
+        }
+        Ok(())
+    }
+
+    async fn databases(&mut self, ids: &[DatabaseId]) -> Result<(), Error> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let found = store::databases::get_many(self.tx.engine(), self.workspace, ids).await?;
+        self.items.databases.extend(found.into_iter().map(Database::from));
+        Ok(())
+    }
+
+    async fn records(&mut self, records: Vec<WholeRecord>) -> Result<(), Error> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let held: HashSet<DatabaseId> = records.iter().map(|record| record.database_id).collect();
+        let held: Vec<DatabaseId> = held.into_iter().collect();
+        let databases = store::databases::get_many(self.tx.engine(), self.workspace, &held).await?;
+        let rendered = match records.len() {
+            ..=MAX_INLINE => render(&databases, records),
+            _ => {
+                let rendered = tokio::task::spawn_blocking(move || render(&databases, records)).await;
+                rendered.map_err(|_| sql::Error::corrupt("records could not be rendered"))?
+            }
+        };
+        self.items.records.extend(rendered);
+        Ok(())
+    }
+}
+
+/// Those whose databases are there.
+fn render(databases: &[WholeDatabase], records: Vec<WholeRecord>) -> Vec<Record> {
+    let render = |record: WholeRecord| {
+        let database = databases.iter().find(|database| database.id == record.database_id)?;
+        let (whole, bare) = front_matter::both(database, &record.values);
+        Some(Record {
+            id: record.id,
+            database_id: record.database_id,
+            title: values::title(database, &record.values).chars().take(MAX_TITLE_CHARS).collect(),
+            content_file_id: record.content_file_id,
+            front_matter: Text::of(&whole),
+            without_references: bare.map(|bare| Text::of(&bare)),
+            updated_at: record.updated_at,
+        })
+    };
+    records.into_iter().filter_map(render).collect()
+}
+
+impl From<WholeDatabase> for Database {
+    fn from(database: WholeDatabase) -> Self {
+        Self {
+            id: database.id,
+            folder_id: database.folder_id,
+            schema: Text::of(&schema::text(&database)),
+            name: database.name,
+            description: database.description,
+            updated_at: database.updated_at,
+        }
+    }
+}
+
+/// As many of the changes, from the first on, as one answer carries: the last position, and the items, each once.
+fn fitting(told: Vec<(u64, Kind, DocumentId)>, head: u64) -> (u64, Vec<(Kind, DocumentId)>) {
+    let mut seen = HashSet::new();
+    let mut changed = Vec::new();
+    let mut left = PAGE_WEIGHT;
+    let mut position = head;
+    for (told_at, kind, id) in told {
+        position = told_at;
+        if seen.insert((kind, id)) {
+            changed.push((kind, id));
+            left -= STAGES.iter().find(|(_, found, _)| *found == kind).map_or(1, |(.., weight)| *weight);
+        }
+        if left <= 0 {
+            break;
+        }
+    }
+    (position, changed)
+}
+
+fn parse(workspace: &str) -> Result<WorkspaceId, Error> {
+    workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", "a workspace id is a UUID"))
+}
+
+/// The stage, and the id that precedes the page.
+fn read_token(token: &str) -> Result<(usize, DocumentId), Error> {
+    if token.is_empty() {
+        return Ok((0, DocumentId(Uuid::nil())));
+    }
+    let read = || {
+        let (name, id) = token.split_once(':')?;
+        let stage = STAGES.iter().position(|(stage, ..)| *stage == name)?;
+        Some((stage, id.parse().ok()?))
+    };
+    read().ok_or_else(|| {
+        Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
+    })
+}

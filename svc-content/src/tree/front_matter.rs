@@ -1,0 +1,162 @@
+//! The fields of a record as the YAML front matter of its page.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::databases::Database;
+use crate::records::values::{Values, shown};
+
+/// With all fields, and without those that name other things where that differs: a caller of some folders may not learn
+/// what a record names.
+pub(super) fn both(database: &Database, values: &Values) -> (String, Option<String>) {
+    let whole = render(database, &shown(database, values, |_, _| true));
+    let names_others = |property: &crate::databases::properties::Property| {
+        property.kind.is_reference() && values.contains_key(&property.id.to_string())
+    };
+    let bare = database.properties.iter().any(names_others).then(|| without_references(database, values));
+    (whole, bare)
+}
+
+/// With all fields.
+pub(super) fn whole(database: &Database, values: &Values) -> String {
+    render(database, &shown(database, values, |_, _| true))
+}
+
+/// Without the fields that name other things.
+pub(super) fn without_references(database: &Database, values: &Values) -> String {
+    render(database, &shown(database, values, |_, _| false))
+}
+
+/// Values in the order of the properties; what has no value has no line.
+fn render(database: &Database, values: &Values) -> String {
+    let mut text = String::from("---\n");
+    let mut taken = HashSet::new();
+    for property in &database.properties {
+        let Some(value) = values.get(&property.id.to_string()) else { continue };
+        if is_nothing(value) {
+            continue;
+        }
+        let mut name = Cow::Borrowed(property.name.as_str());
+        let mut number = 1;
+        while !taken.insert(name.clone()) {
+            number += 1;
+            name = Cow::Owned(format!("{} ({number})", property.name));
+        }
+        text.push_str(&scalar(&name));
+        text.push(':');
+        write_value(&mut text, value, property.kind == crate::databases::properties::PropertyType::Date);
+    }
+    text.push_str("---\n");
+    text
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(elements) => elements.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
+/// What stands behind the colon, to the end of the line or lines.
+fn write_value(text: &mut String, value: &Value, is_date: bool) {
+    match value {
+        Value::String(date) if is_date => text.extend([" ", date, "\n"]),
+        Value::String(long) if is_block(long) => {
+            text.push_str(" |-\n");
+            for line in long.split('\n') {
+                if !line.is_empty() {
+                    text.push_str("  ");
+                }
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        Value::String(short) => text.extend([" ", &scalar(short), "\n"]),
+        Value::Array(elements) => {
+            text.push('\n');
+            for element in elements {
+                text.extend(["  - ", &of_element(element), "\n"]);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            // Writing to a String cannot fail.
+            let _written = writeln!(text, " {value}");
+        }
+    }
+}
+
+fn of_element(element: &Value) -> Cow<'_, str> {
+    match element {
+        Value::String(text) => scalar(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Cow::Owned(element.to_string())
+        }
+    }
+}
+
+/// Lines that a block can hold as they are, so that a search by line finds them.
+fn is_block(text: &str) -> bool {
+    let is_plain = |c: char| !c.is_control() && !is_break(c);
+    text.contains('\n')
+        && !text.ends_with('\n')
+        && !text.starts_with([' ', '\n'])
+        && text
+            .split('\n')
+            .all(|line| line.chars().all(is_plain) && !line.trim_start().is_empty() | line.is_empty())
+}
+
+/// Ends a line in some versions of YAML.
+const fn is_break(c: char) -> bool {
+    matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+}
+
+/// A text as YAML reads it back: as it is where that says the same, else in double quotes.
+fn scalar(text: &str) -> Cow<'_, str> {
+    if is_plain(text) { Cow::Borrowed(text) } else { Cow::Owned(Value::from(text).to_string()) }
+}
+
+fn is_plain(text: &str) -> bool {
+    const WORDS: [&str; 11] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
+    let begins_well = text.chars().next().is_some_and(|c| c.is_alphabetic() || c == '/');
+    begins_well
+        && !text.ends_with([' ', ':'])
+        && !text.contains(": ")
+        && !text.contains(" #")
+        && !text.chars().any(|c| c.is_control() || is_break(c))
+        && !WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_yaml_would_read_otherwise_are_quoted() {
+        for plain in ["Todo", "https://a.example/b", "naïve: no".get(..5).unwrap(), "a\\b", "/file/1"] {
+            assert_eq!(scalar(plain), plain);
+        }
+        for quoted in
+            ["", "yes", "12", "- a", "a: b", "a #b", "a:", " a", "a ", "#a", "\u{1}", "a\nb", "[a]", "~"]
+        {
+            assert_eq!(scalar(quoted), Value::from(quoted).to_string());
+        }
+    }
+
+    #[test]
+    fn lines_stand_in_blocks_where_they_can() {
+        let written = |text: &str| {
+            let mut out = String::new();
+            write_value(&mut out, &Value::from(text), false);
+            out
+        };
+        assert_eq!(written("one\n\n- two"), " |-\n  one\n\n  - two\n");
+        for quoted in ["one\n", " one\ntwo", "\none", "one\r\ntwo", "one\n  \ntwo"] {
+            assert_eq!(written(quoted), format!(" {}\n", Value::from(quoted)));
+        }
+    }
+}

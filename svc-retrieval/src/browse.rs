@@ -1,0 +1,124 @@
+//! Runs scripts over the workspace, shown as a read-only file system (spec 4.5).
+//!
+//! What is kept between two scripts is a copy: trees, drawn up from the owner's changes and asked to be current before
+//! every script; bodies, by their hash. All of it is read again when it is lost.
+
+mod bodies;
+mod cite;
+mod request;
+mod run;
+mod sieve;
+mod tree;
+mod turns;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::call::Call;
+use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::clock::Clock;
+use cairn_chassis::identity::{Identity, ServiceIdentitySource};
+use cairn_proto::ids::WorkspaceId;
+use cairn_proto::retrieval::v1::{ExecuteScriptResponse, ScriptStats};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+pub use self::bodies::Memory;
+use self::bodies::{Bodies, Reader};
+pub(crate) use self::request::Script;
+use self::run::{Ran, Watched};
+use self::tree::{Mounted, Trees};
+pub use self::turns::Share;
+use self::turns::{Busy, Turns};
+use crate::error::Error;
+use crate::generations::Generations;
+
+/// What is left of a caller's time when its script is stopped, so that it gets what was printed until then.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// What scripts may take of this process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Config {
+    /// What is kept in memory between them.
+    pub memory: Memory,
+    /// How many run at once.
+    pub share: Share,
+}
+
+/// Runs scripts; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Browser {
+    trees: Trees,
+    bodies: Bodies,
+    turns: Turns,
+    generations: Generations,
+    clock: Arc<dyn Clock>,
+}
+
+impl Browser {
+    /// A browser of what `content` owns; `identity` is this service's own.
+    pub(crate) fn new(
+        config: Config,
+        content: ServiceChannel,
+        identity: ServiceIdentitySource,
+        generations: Generations,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let trees = Trees::new(content, identity, usize::try_from(config.memory.trees).unwrap_or(usize::MAX));
+        let (bodies, turns) = (Bodies::new(config.memory), Turns::new(config.share));
+        Self { trees, bodies, turns, generations, clock }
+    }
+
+    /// Runs a script over the identity's workspace, as it is now, as far as the identity may see it.
+    ///
+    /// # Errors
+    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when too many scripts wait, or the owner does not tell
+    /// what there is. What is wrong with the script is in the answer.
+    pub(crate) async fn execute(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        script: Script,
+    ) -> Result<ExecuteScriptResponse, Error> {
+        let workspace = identity.workspace_id()?;
+        let turn = self.turns.take(workspace).await.map_err(|Busy| Error::Busy)?;
+        let view = self.trees.view(identity).await?;
+        let cancelled = CancellationToken::new();
+        let reader = Reader::new(
+            self.bodies.clone(),
+            self.trees.holder(&view),
+            call.clone(),
+            cancelled.clone(),
+            Handle::current(),
+        );
+        let mounted = Mounted::new(Arc::clone(&view), reader, self.indexed(workspace));
+        let budget = call.remaining().saturating_sub(MARGIN);
+        let watched = Watched::begin(Arc::clone(&self.clock), budget, cancelled);
+        run::run(script, mounted, watched, turn, answer).await
+    }
+
+    /// How far the index is, in content's feed.
+    fn indexed(&self, workspace: WorkspaceId) -> Option<u64> {
+        let progress = self.generations.current().indexer.progress(workspace);
+        progress.iter().find(|progress| progress.feed == "content").map(|progress| progress.position)
+    }
+}
+
+fn answer(mounted: &Mounted, ran: Ran) -> ExecuteScriptResponse {
+    let Ran { outcome, elapsed } = ran;
+    let cited = cite::cite(mounted, &outcome.reads, |node| mounted.view().document(node));
+    ExecuteScriptResponse {
+        output: outcome.output,
+        citations: cited.citations,
+        failed: outcome.failed,
+        truncated: outcome.truncated,
+        stats: Some(ScriptStats {
+            files_opened: outcome.stats.files_opened,
+            bytes_read: outcome.stats.bytes_read,
+            nodes_visited: outcome.stats.nodes_visited,
+            elapsed: prost_types::Duration::try_from(elapsed).ok(),
+        }),
+        cwd: outcome.cwd,
+        uncited: cited.uncited,
+    }
+}

@@ -1,0 +1,26 @@
+//! The workspace as a tree of folders and files, kept in memory and current.
+//!
+//! [`base`] is everything that lives; [`grow`] makes it follow what content tells of a change; [`lens`] is what one scope
+//! sees of it; [`view`] puts both together for one script. Content is asked before every script what has changed since, so
+//! a script always sees what was written before it began.
+
+mod arena;
+mod base;
+mod grow;
+mod holder;
+mod lens;
+mod memories;
+mod mounted;
+mod names;
+mod remote;
+mod rows;
+mod spelling;
+mod texts;
+mod trees;
+mod view;
+
+pub(crate) use self::mounted::Mounted;
+pub(crate) use self::trees::Trees;
+
+#[cfg(test)]
+mod tests;

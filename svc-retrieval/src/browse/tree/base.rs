@@ -1,0 +1,303 @@
+//! Everything that lives in a workspace, as folders and files.
+
+use cairn_shell::tree::Node;
+use uuid::Uuid;
+
+use super::arena::{Index, Pieces};
+use super::names::Cut;
+use super::rows::{Memory, Place, Text, What};
+
+/// What a node takes, roughly, with its name and its place in the index.
+const NODE_BYTES: usize = 288;
+/// Folders nest less deep; a circle, which content prevents, would end here.
+const MAX_DEPTH: usize = 256;
+
+/// The nodes that every tree has, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fixed {
+    Root,
+    Readme,
+    Databases,
+    Files,
+    Memories,
+    Sources,
+    SourcesReadme,
+}
+
+impl Fixed {
+    const ALL: [(Self, &'static str, Self); 7] = [
+        (Self::Root, "", Self::Root),
+        (Self::Readme, "README.md", Self::Root),
+        (Self::Databases, "databases", Self::Root),
+        (Self::Files, "files", Self::Root),
+        (Self::Memories, "memories", Self::Root),
+        (Self::Sources, "sources", Self::Root),
+        (Self::SourcesReadme, "README.md", Self::Sources),
+    ];
+
+    pub(super) const fn node(self) -> Node {
+        Node(match self {
+            Self::Root => 0,
+            Self::Readme => 1,
+            Self::Databases => 2,
+            Self::Files => 3,
+            Self::Memories => 4,
+            Self::Sources => 5,
+            Self::SourcesReadme => 6,
+        })
+    }
+}
+
+/// What a node is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Item {
+    /// Nothing: the slot can be used again.
+    Free,
+    Fixed(Fixed),
+    Entity(What),
+    /// The schema of the database that holds it.
+    Schema,
+    /// The README of the memory that holds it.
+    Guide,
+}
+
+/// A node of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) item: Item,
+    /// Of an entity, and of the one that a schema or a guide is about.
+    pub(super) id: Uuid,
+    pub(super) parent: Node,
+    /// As it is spelled.
+    pub(super) name: Box<str>,
+    /// Its name as a segment, where its spelling differs.
+    pub(super) segment: Option<Box<str>>,
+    /// In byte order of their spellings.
+    pub(super) children: Vec<Node>,
+    pub(super) updated: i64,
+    /// The position at which it was seen to change.
+    pub(super) changed: u64,
+}
+
+impl Slot {
+    pub(super) fn segment(&self) -> &str {
+        self.segment.as_deref().unwrap_or(&self.name)
+    }
+
+    pub(super) const fn what(&self) -> Option<&What> {
+        match &self.item {
+            Item::Entity(what) => Some(what),
+            Item::Free | Item::Fixed(_) | Item::Schema | Item::Guide => None,
+        }
+    }
+
+    pub(super) const fn is_folder(&self) -> bool {
+        match &self.item {
+            Item::Fixed(fixed) => !matches!(fixed, Fixed::Readme | Fixed::SourcesReadme),
+            Item::Entity(what) => {
+                matches!(what, What::Folder | What::Database { .. } | What::Memory(_))
+            }
+            Item::Free | Item::Schema | Item::Guide => false,
+        }
+    }
+
+    pub(super) const fn cut(&self) -> Cut {
+        if self.is_folder() { Cut::End } else { Cut::Extension }
+    }
+}
+
+/// How many there are of what is counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) folders: usize,
+    pub(super) files: usize,
+    pub(super) databases: usize,
+    pub(super) records: usize,
+    pub(super) memories: usize,
+}
+
+impl Counts {
+    pub(super) const fn of(&mut self, what: &What) -> &mut usize {
+        match what {
+            What::Folder => &mut self.folders,
+            What::File(_) => &mut self.files,
+            What::Database { .. } => &mut self.databases,
+            What::Record { .. } => &mut self.records,
+            What::Memory(_) => &mut self.memories,
+        }
+    }
+}
+
+/// The tree of a workspace at one position of its feed. A copy shares what is the same.
+#[derive(Debug, Clone)]
+pub(super) struct Base {
+    pub(super) slots: Pieces<Slot>,
+    pub(super) free: Vec<Node>,
+    pub(super) index: Index,
+    pub(super) counts: Counts,
+    /// The position of the feed that it shows.
+    pub(super) position: u64,
+    /// Another number whenever anything but the bodies of files and records has changed; no two trees of this process
+    /// that differ so have the same.
+    pub(super) shape: u64,
+    /// When anything was seen to change last.
+    pub(super) newest: i64,
+}
+
+impl Base {
+    /// The tree of an empty workspace.
+    pub(super) fn empty() -> Self {
+        let mut slots = Pieces::default();
+        for (fixed, name, parent) in Fixed::ALL {
+            let held = Fixed::ALL.iter().filter(|(child, _, above)| *above == fixed && *child != Fixed::Root);
+            slots.push(Slot {
+                item: Item::Fixed(fixed),
+                id: Uuid::nil(),
+                parent: parent.node(),
+                name: name.into(),
+                segment: None,
+                children: held.map(|(child, ..)| child.node()).collect(),
+                updated: 0,
+                changed: 0,
+            });
+        }
+        Self {
+            slots,
+            free: Vec::new(),
+            index: Index::default(),
+            counts: Counts::default(),
+            position: 0,
+            shape: 0,
+            newest: 0,
+        }
+    }
+
+    /// What a node is, of those that there are.
+    pub(super) fn slot(&self, node: Node) -> Option<&Slot> {
+        self.slots.get(place(node))
+    }
+
+    /// The same, to be changed.
+    pub(super) fn slot_mut(&mut self, node: Node) -> Option<&mut Slot> {
+        self.slots.get_mut(place(node))
+    }
+
+    /// The node of an entity that lives.
+    pub(super) fn node(&self, id: Uuid) -> Option<Node> {
+        self.index.get(id)
+    }
+
+    /// The slot of an entity that lives.
+    pub(super) fn entity(&self, id: Uuid) -> Option<(Node, &Slot)> {
+        let node = self.node(id)?;
+        Some((node, self.slot(node)?))
+    }
+
+    pub(super) fn children(&self, node: Node) -> &[Node] {
+        self.slot(node).map_or(&[], |slot| &slot.children)
+    }
+
+    pub(super) fn name(&self, node: Node) -> &str {
+        self.slot(node).map_or("", |slot| &slot.name)
+    }
+
+    /// The node of a place, if it is there.
+    pub(super) fn holder(&self, place: Place) -> Option<Node> {
+        match place {
+            Place::Folder(None) => Some(Fixed::Files.node()),
+            Place::Folder(Some(id)) | Place::Database(id) => self.node(id),
+            Place::Databases => Some(Fixed::Databases.node()),
+            Place::Memories => Some(Fixed::Memories.node()),
+        }
+    }
+
+    /// From the node itself upward, without the root.
+    pub(super) fn upward(&self, node: Node) -> impl Iterator<Item = (Node, &Slot)> {
+        let mut next = Some(node);
+        let step = move || {
+            let node = next.filter(|node| *node != Fixed::Root.node())?;
+            let slot = self.slot(node)?;
+            next = Some(slot.parent);
+            Some((node, slot))
+        };
+        std::iter::from_fn(step).take(MAX_DEPTH)
+    }
+
+    /// The path of a node as scripts spell it.
+    pub(super) fn path(&self, node: Node) -> String {
+        let mut names: Vec<&str> = self.upward(node).map(|(_, slot)| &*slot.name).collect();
+        names.push("");
+        names.reverse();
+        if names.len() == 1 { "/".to_owned() } else { names.join("/") }
+    }
+
+    /// The path of something in a folder as other answers spell it: the names as people gave them, from the root of the
+    /// files on.
+    pub(super) fn given_path(&self, folder: Option<Uuid>, name: &str) -> String {
+        let holder = folder.and_then(|id| self.node(id));
+        let above = holder.into_iter().flat_map(|node| self.upward(node));
+        let mut names: Vec<&str> = vec![name];
+        names.extend(above.filter(|(_, slot)| slot.what().is_some()).map(|(_, slot)| slot.segment()));
+        names.push("");
+        names.reverse();
+        names.join("/")
+    }
+
+    /// The description of a database, its folder, and the text that stands for its schema.
+    pub(super) fn database(&self, node: Node) -> Option<(Option<&str>, Option<Uuid>, Text)> {
+        match self.slot(node)?.what()? {
+            What::Database { folder, description, schema } => {
+                Some((description.as_deref(), *folder, *schema))
+            }
+            What::Folder | What::File(_) | What::Record { .. } | What::Memory(_) => None,
+        }
+    }
+
+    /// A memory.
+    pub(super) fn memory(&self, node: Node) -> Option<&Memory> {
+        match self.slot(node)?.what()? {
+            What::Memory(memory) => Some(memory),
+            What::Folder | What::File(_) | What::Record { .. } | What::Database { .. } => None,
+        }
+    }
+
+    /// Whether a rendered text with that hash stands for the entity.
+    pub(super) fn shows(&self, id: Uuid, hash: [u8; 32]) -> bool {
+        match self.entity(id).and_then(|(_, slot)| slot.what()) {
+            Some(What::Database { schema, .. }) => schema.hash == hash,
+            Some(What::Record { front, bare, .. }) => {
+                front.hash == hash || bare.as_ref().is_some_and(|bare| bare.hash == hash)
+            }
+            Some(What::Folder | What::File(_) | What::Memory(_)) | None => false,
+        }
+    }
+
+    /// What it takes in memory, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        const MEMORY_BYTES: usize = 4_096;
+        self.slots.len() * NODE_BYTES + self.counts.memories * MEMORY_BYTES
+    }
+
+    /// The name that a folder keeps for what is not in it by that name.
+    pub(super) fn reserved(&self, node: Node) -> Option<&'static str> {
+        self.database(node).map(|_| SCHEMA)
+    }
+}
+
+/// The file that tells the fields of a database.
+pub(super) const SCHEMA: &str = "_schema.md";
+/// The file that says what a folder is about.
+pub(super) const README: &str = "README.md";
+
+pub(super) fn place(node: Node) -> usize {
+    usize::try_from(node.0).unwrap_or(usize::MAX)
+}
+
+/// What a child of that name would be looked up as: its place among children in byte order.
+pub(super) fn search<'a>(
+    children: &[Node],
+    name: &str,
+    name_of: impl Fn(Node) -> &'a str,
+) -> Result<usize, usize> {
+    children.binary_search_by(|child| name_of(*child).as_bytes().cmp(name.as_bytes()))
+}
