@@ -1,5 +1,6 @@
 //! The command line. Every option can also be set by the environment variable that `--help` names.
 
+mod browse;
 mod embedder;
 mod oidc;
 mod place;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use cairn_content::{AssetLimits, AssetLocation};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::browse::BrowseOptions;
 pub(crate) use self::embedder::EmbedderOptions;
 pub(crate) use self::oidc::OidcOptions;
 use self::place::Place;
@@ -24,6 +26,7 @@ pub(crate) use self::protection::{
 pub(crate) use self::qdrant::QdrantOptions;
 pub(crate) use self::reranker::RerankerOptions;
 
+use crate::client::ClientCommand;
 use crate::eval::{self, EvalOptions};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -62,6 +65,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: KeysCommand,
     },
+    #[command(flatten)]
+    Client(ClientCommand),
 }
 
 const UP_EXAMPLES: &str = "Examples:
@@ -246,6 +251,8 @@ pub(crate) struct UpOptions {
     #[command(flatten)]
     pub(crate) reranker: RerankerOptions,
     #[command(flatten)]
+    pub(crate) browse: BrowseOptions,
+    #[command(flatten)]
     pub(crate) content: ContentOptions,
     #[command(flatten)]
     pub(crate) embedder: EmbedderOptions,
@@ -363,6 +370,8 @@ pub(crate) struct ServeOptions {
     pub(crate) qdrant: QdrantOptions,
     #[command(flatten)]
     pub(crate) reranker: RerankerOptions,
+    #[command(flatten)]
+    pub(crate) browse: BrowseOptions,
     #[command(flatten)]
     pub(crate) content: ContentOptions,
     #[command(flatten)]

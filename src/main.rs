@@ -3,6 +3,7 @@
 mod admin;
 mod bootstrap_file;
 mod cli;
+mod client;
 mod data_folder;
 mod doctor;
 mod eval;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
             Command::Eval(options) => eval::run(options).await,
             Command::Secrets { command } => secrets::run(command).await,
             Command::Keys { command } => secrets::run_keys(command).await,
+            Command::Client(command) => client::run(command).await,
         }
     });
     // Work that never ends by itself (a blocked read, a stuck peer) must not hold the process.

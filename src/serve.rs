@@ -124,6 +124,7 @@ fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
         default_plan: options.bootstrap.default_plan.clone(),
         outbound_allowed: options.outbound.outbound_allow.clone(),
         reranker: options.reranker.open(&options.outbound.outbound_allow)?,
+        browse: options.browse.config(),
         trash_retention: options.content.trash_retention(),
         assets: options.content.assets_or(corner.join(ASSETS_FOLDER)),
         asset_limits: options.content.asset_limits.clone().unwrap_or_default(),

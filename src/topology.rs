@@ -62,6 +62,8 @@ pub(crate) struct Settings {
     pub(crate) embedding: cairn_retrieval::embed::Config,
     /// What reads the best chunks again before they are answered; absent: nothing.
     pub(crate) reranker: Option<Arc<dyn cairn_retrieval::search::rerank::Reranker>>,
+    /// What scripts over the workspace may take.
+    pub(crate) browse: cairn_retrieval::browse::Config,
     /// The secret that services of the mesh share.
     pub(crate) mesh_secret: String,
     /// The plan of new workspaces.
@@ -319,6 +321,7 @@ async fn open_retrieval(
         qdrant: settings.qdrant.clone(),
         embedding: settings.embedding.clone(),
         reranker: settings.reranker.clone(),
+        browse: settings.browse,
         storage: (settings.database)(Role::Retrieval)?,
     };
     let opened = cairn_retrieval::Service::open(config, ambient.clone(), upstreams).await;

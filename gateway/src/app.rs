@@ -9,6 +9,7 @@ use cairn_chassis::ambient::Ambient;
 use crate::auth::Exchanges;
 use crate::mcp::Connections;
 use crate::origin::Origins;
+use crate::own_writes::OwnWrites;
 use crate::rate_limit::{Limits, SignIns};
 use crate::records::Links;
 use crate::{Config, Upstreams};
@@ -26,6 +27,7 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) sign_ins: SignIns,
     pub(crate) connections: Connections,
+    pub(crate) own_writes: OwnWrites,
     pub(crate) max_body_bytes: usize,
 }
 
@@ -45,6 +47,7 @@ impl App {
             limits,
             sign_ins: SignIns::default(),
             connections: Connections::default(),
+            own_writes: OwnWrites::new(Arc::clone(&ambient.clock)),
             links: Links::new(config.base_url.as_deref()),
             exchanges: Exchanges::new(upstreams.clone(), ambient.clone()),
             max_body_bytes: config.max_body_bytes,

@@ -10,9 +10,23 @@ pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-cairn-change");
 /// The key in `_meta` that carries it over MCP, in both directions.
 pub(crate) const META: &str = "cairn/change";
 
+/// What retrieval calls the feed of svc-content.
+const CONTENT: &str = "content";
+
 /// The token of a write of svc-content.
 pub(crate) fn of_content(position: u64) -> String {
     ChangeToken { source: Source::Content, position }.to_string()
+}
+
+/// The position that a token of svc-content names; `None` for any other text.
+pub(crate) fn content_position(token: &str) -> Option<u64> {
+    let token: ChangeToken = token.parse().ok()?;
+    (token.source == Source::Content).then_some(token.position)
+}
+
+/// What a search waits for to see that write of svc-content.
+pub(crate) fn of_feed(position: u64) -> FeedPosition {
+    FeedPosition { feed: CONTENT.to_owned(), position }
 }
 
 /// Reads a token that a caller sent back; `path` is where it stood.
@@ -22,7 +36,7 @@ pub(crate) fn parse(text: &str, path: &str) -> Result<FeedPosition, Problem> {
         Problem::validation(vec![Violation::new(path, "invalid_change", message)])
     })?;
     let feed = match token.source {
-        Source::Content => "content",
+        Source::Content => CONTENT,
         Source::Ingest => "ingest",
     };
     Ok(FeedPosition { feed: feed.to_owned(), position: token.position })

@@ -118,7 +118,9 @@ fn is_request_id(text: &str) -> bool {
 
 fn budget(route: &str) -> Duration {
     match route {
-        "/mcp" | "/api/v1/search_context" | "/api/v1/files/{id}/related" => PATIENT_BUDGET,
+        "/mcp" | "/api/v1/search_context" | "/api/v1/files/{id}/related" | "/api/v1/vfs/exec" => {
+            PATIENT_BUDGET
+        }
         _ => ORDINARY_BUDGET,
     }
 }
@@ -148,7 +150,11 @@ fn method_label(method: &Method) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
+    use futures::{StreamExt as _, stream};
+
     use super::*;
+    use crate::extract::whole_body;
 
     #[test]
     fn a_request_id_has_one_shape() {
@@ -166,6 +172,19 @@ mod tests {
         assert_eq!(response.status().as_u16(), 500);
         let error = response.extensions().get::<Error>().unwrap();
         assert!(!error.message.contains("secret"));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_never_ends_is_given_up() {
+        let part = stream::once(async { Ok::<_, std::io::Error>("{") });
+        let body = Body::from_stream(part.chain(stream::pending()));
+        let reading = async {
+            whole_body(body, 1024)
+                .await
+                .map_or_else(Error::into_response, |bytes| Response::new(Body::from(bytes)))
+        };
+        let response = answer(reading, Duration::from_millis(5)).await;
+        assert_eq!(response.status().as_u16(), 504);
     }
 
     #[tokio::test]

@@ -50,7 +50,7 @@ fn whole_numbers(fields: &mut Map<String, Value>) {
 }
 
 /// No Content-Type counts as JSON: nothing else is taken here.
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let Some(sent) = headers.get(header::CONTENT_TYPE) else {
         return true;
     };

@@ -12,12 +12,15 @@ mod console;
 mod edge;
 mod error;
 mod extract;
+mod guide_pages;
+mod guides;
 mod health;
 mod mcp;
 mod oauth;
 mod openapi;
 mod operations;
 mod origin;
+mod own_writes;
 mod rate_limit;
 mod records;
 mod rest;
@@ -137,6 +140,7 @@ impl Gateway {
             .merge(mcp::routes())
             .merge(oauth::routes())
             .merge(health::routes())
+            .merge(guide_pages::routes())
             .merge(openapi::routes(document));
         edge::around(routes, self.app.clone())
     }

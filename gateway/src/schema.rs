@@ -97,6 +97,9 @@ fn inline(value: Value, components: &Map<String, Value>, depth: usize) -> Value 
 }
 
 fn inline_object(mut fields: Map<String, Value>, components: &Map<String, Value>, depth: usize) -> Value {
+    if let Some(Value::String(text)) = fields.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
     if let Some(name) =
         fields.get("$ref").and_then(Value::as_str).and_then(|link| link.strip_prefix(REFERENCE))
     {
@@ -110,9 +113,6 @@ fn inline_object(mut fields: Map<String, Value>, components: &Map<String, Value>
     let keeps_format = whole.get("format").is_none_or(|format| format == "uuid" || format == "date-time");
     if !keeps_format {
         whole.remove("format");
-    }
-    if let Some(Value::String(text)) = whole.get_mut("description") {
-        *text = text.replace('\n', " ");
     }
     flatten_nullable(whole)
 }

@@ -13,6 +13,11 @@ const LIKE_ENOUGH: f64 = 0.6;
 /// A longer value is likely not a slip of the pen but content in the wrong field, and content stays out of errors.
 const LONGEST_ECHO: usize = 40;
 
+/// Three times the longest name of ours.
+const LONGEST_NAME: usize = 128;
+/// Nobody reads more problems at once, and each repeats a name that the caller made up.
+const MOST_VIOLATIONS: usize = 50;
+
 /// Reads an input; `root` is what the whole value is called: `body`, `arguments`.
 pub(crate) fn read<T: Input>(mut value: Value, root: &str) -> Result<T, Problem> {
     let contract = T::contract();
@@ -28,7 +33,13 @@ pub(crate) fn read<T: Input>(mut value: Value, root: &str) -> Result<T, Problem>
 fn check(contract: &Contract, value: &Value, root: &str) -> Result<Vec<Violation>, Problem> {
     let validator =
         contract.validator().ok_or_else(|| Problem::internal("an input's schema does not compile"))?;
-    Ok(validator.iter_errors(value).flat_map(|error| explain(&error, contract.schema(), root)).collect())
+    let problems = validator.iter_errors(value).flat_map(|error| explain(&error, contract.schema(), root));
+    let mut violations: Vec<Violation> = problems.collect();
+    if let Some(more) = violations.len().checked_sub(MOST_VIOLATIONS).filter(|more| *more > 0) {
+        violations.truncate(MOST_VIOLATIONS);
+        violations.push(Violation::new(root, "more", format!("has {more} more problems")));
+    }
+    Ok(violations)
 }
 
 /// `null` for a field that must be given means that it was not given (contract, "Names").
@@ -55,7 +66,9 @@ fn coerced(value: &Value, wanted: &Value) -> Option<Value> {
     match value {
         Value::String(text) if allows(wanted, "integer") => text.trim().parse::<i64>().ok().map(Value::from),
         Value::String(text) if allows(wanted, "number") => text.trim().parse::<f64>().ok().map(Value::from),
-        Value::String(text) if allows(wanted, "boolean") => text.trim().parse::<bool>().ok().map(Value::from),
+        Value::String(text) if allows(wanted, "boolean") => {
+            text.trim().to_lowercase().parse::<bool>().ok().map(Value::from)
+        }
         // JSON Schema takes 5.0 for an integer, serde does not.
         Value::Number(number) if allows(wanted, "integer") => whole(number.as_f64()?).map(Value::from),
         Value::Null
@@ -108,12 +121,42 @@ fn explain(error: &ValidationError<'_>, schema: &Value, root: &str) -> Vec<Viola
         ValidationErrorKind::Type { kind } => vec![Violation::new(
             at,
             "wrong_type",
-            format!("must be {}, not {}", wanted(kind), kind_of(error.instance())),
+            format!("must be {}, not {}", wanted(kind), found(error.instance())),
         )],
         kind => {
             let (code, message) = limit(kind);
+            let message = match kind {
+                ValidationErrorKind::Format { .. }
+                | ValidationErrorKind::Maximum { .. }
+                | ValidationErrorKind::Minimum { .. } => not_that(message, error.instance()),
+                _ => message,
+            };
             vec![Violation::new(at, code, message)]
         }
+    }
+}
+
+/// A value in an error, when it is short and no structure.
+fn shown(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(_) | Value::Number(_) | Value::Bool(_) => value.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    (text.chars().count() <= LONGEST_ECHO).then_some(text)
+}
+
+fn not_that(message: String, value: &Value) -> String {
+    match shown(value) {
+        Some(shown) => format!("{message}; not {shown}"),
+        None => message,
+    }
+}
+
+fn found(value: &Value) -> String {
+    let kind = kind_of(value);
+    match (shown(value), kind.split_once(' ')) {
+        (Some(shown), Some((_, kind))) => format!("the {kind} {shown}"),
+        _ => kind.to_owned(),
     }
 }
 
@@ -212,6 +255,10 @@ pub(crate) fn camel_case(name: &str) -> String {
 
 /// The known name most like this one, if any is like it.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    // The comparison takes time and memory by both lengths, and no name of ours is like one that is so long.
+    if name.len() > LONGEST_NAME {
+        return None;
+    }
     let plain = |text: &str| text.replace(['_', '-'], "").to_lowercase();
     let wanted = plain(name);
     known
@@ -335,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_wrong_type_says_what_is_wanted() {
-        assert_eq!(problems(json!({"name": 5}))[0].2, "must be a string, not a number");
+        assert_eq!(problems(json!({"name": 5}))[0].2, "must be a string, not the number 5");
         assert_eq!(
             problems(json!([])),
             [("body".into(), "wrong_type".into(), "must be an object, not an array".into())]

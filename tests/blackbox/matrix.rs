@@ -39,6 +39,8 @@ enum Reach {
     Shown,
     /// It is about no folder.
     Anything,
+    /// It is about what stands in no folder: a folder scope has no part in it. What it names need not be there.
+    Whole,
 }
 
 const fn named(name: &'static str, needs: &'static str) -> Entry {
@@ -47,6 +49,10 @@ const fn named(name: &'static str, needs: &'static str) -> Entry {
 
 const fn shown(name: &'static str) -> Entry {
     Entry { name, needs: Some("read"), reach: Reach::Shown }
+}
+
+const fn whole(name: &'static str) -> Entry {
+    Entry { name, needs: Some("read"), reach: Reach::Whole }
 }
 
 const fn anything(name: &'static str, needs: Option<&'static str>) -> Entry {
@@ -131,13 +137,17 @@ impl<'a> Cast<'a> {
         let away = self.stage(&self.outside);
         let out = call(&away).await.send(&self.scoped).await;
         match entry.reach {
-            Reach::Named => out.refused(entry.name, 403, "OUT_OF_SCOPE"),
+            Reach::Named | Reach::Whole => out.refused(entry.name, 403, "OUT_OF_SCOPE"),
             Reach::Shown => out.done(entry.name).shows(entry.name, &away.marker, false),
             Reach::Anything => drop(out.done(entry.name)),
         }
         for caller in self.allowed(entry).await {
             let stage = self.stage(&self.inside);
-            let answer = call(&stage).await.send(&caller).await.done(entry.name);
+            let answer = call(&stage).await.send(&caller).await;
+            if entry.reach == Reach::Whole && answer.status == 404 {
+                continue;
+            }
+            let answer = answer.done(entry.name);
             if entry.reach == Reach::Shown {
                 answer.shows(entry.name, &stage.marker, true);
             }
@@ -172,9 +182,9 @@ impl<'a> Cast<'a> {
         let outcome = call.send(&self.stranger).await;
         match entry.reach {
             Reach::Named => outcome.refused(&format!("{} from elsewhere", entry.name), 404, "NOT_FOUND"),
-            Reach::Shown if outcome.status == 404 => {}
+            Reach::Shown | Reach::Whole if outcome.status == 404 => {}
             Reach::Shown => outcome.done(entry.name).shows(entry.name, &stage.marker, false),
-            Reach::Anything => drop(outcome.done(entry.name)),
+            Reach::Anything | Reach::Whole => drop(outcome.done(entry.name)),
         }
     }
 
@@ -184,7 +194,10 @@ impl<'a> Cast<'a> {
             Some(needed) => vec![needed],
             None => PERMISSIONS.to_vec(),
         };
-        let mut callers = vec![self.scoped.clone()];
+        let mut callers = match entry.reach {
+            Reach::Whole => Vec::new(),
+            Reach::Named | Reach::Shown | Reach::Anything => vec![self.scoped.clone()],
+        };
         for permission in enough {
             callers.push(self.workspace.token_with(&[permission]).await);
         }

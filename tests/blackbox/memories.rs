@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::support::callers::ApiToken;
 use crate::support::http::{each, id, items, text};
-use crate::support::mcp::{call, call_error, call_json};
+use crate::support::mcp::{call, call_error, call_json, text_of};
 use crate::support::prelude::*;
 use crate::support::workspace::read_file;
 
@@ -456,8 +456,12 @@ async fn agents_use_memories(deployment: &Deployment) {
     assert_eq!(each(&listed, "useWhen"), ["always"]);
     assert_eq!(each(&items(&listed)[0]["members"], "title"), ["a.md"]);
     for named in ["for-agents", &id(&made)] {
-        let whole = call_json(token, "get_memory", json!({"slug": named})).await;
-        assert_eq!(text(&items(&items(&whole["members"])[0]["entries"])[0], "content"), "the text");
+        let whole = text_of(&call(token, "get_memory", json!({"slug": named})).await);
+        assert!(whole.starts_with("# For agents\n") && whole.contains("Use when: always"), "{whole}");
+        assert!(
+            whole.contains(&format!("/a.md (file {file})")) && whole.contains("<hit>\nthe text\n</hit>"),
+            "{whole}"
+        );
     }
     let changes = json!({
         "id": "for-agents", "name": "Renamed", "useWhen": "sometimes", "addMembers": [of_folder(&folder)],
@@ -470,14 +474,16 @@ async fn agents_use_memories(deployment: &Deployment) {
     assert!(answer["_meta"]["cairn/change"].is_string(), "{answer}");
     let said = call_error(token, "get_memory", json!({"slug": "nothing"})).await;
     assert!(said.contains("Not found") && said.contains("list_memories"), "{said}");
+    let said = call_error(token, "get_memory", json!({"slug": "for-agent"})).await;
+    assert!(said.contains("Next: call get_memory with {\"slug\":\"for-agents\"}"), "{said}");
     let unknown = uuid::Uuid::from_u128(9).to_string();
     let said =
         call_error(token, "update_memory", json!({"id": "for-agents", "addMembers": [of_file(&unknown)]}));
     let said = said.await;
     assert!(said.contains("Not found") && said.contains("addMembers[0].fileId"), "{said}");
     let scoped = workspace.token_for(&[&folder]).await;
-    let seen = call_json(&scoped, "get_memory", json!({"slug": "for-agents"})).await;
-    assert_eq!(seen["coverage"], json!([]));
+    let seen = text_of(&call(&scoped, "get_memory", json!({"slug": "for-agents"})).await);
+    assert!(!seen.contains("Coverage"), "{seen}");
     let said =
         call_error(&scoped, "update_memory", json!({"id": "for-agents", "addMembers": [of_file(&file)]}))
             .await;

@@ -3,6 +3,7 @@
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::support::browse::output;
 use crate::support::callers::{Anonymous, ApiToken};
 use crate::support::http::{Http, Reply, id, items};
 use crate::support::mesh::Mesh;
@@ -13,6 +14,7 @@ use crate::support::single::SingleProcess;
 use crate::support::workspace::read_file;
 
 const SEARCH: &str = "/api/v1/search_context";
+const SCRIPT: &str = "/api/v1/vfs/exec";
 
 #[test]
 fn search_is_away_and_files_go_on() {
@@ -23,6 +25,7 @@ fn search_is_away_and_files_go_on() {
 
         mesh.kill("retrieval");
         unavailable(token.post(SEARCH).json(json!({"query": "tapir"})).await);
+        unavailable(token.post(SCRIPT).json(json!({"script": "ls"})).await);
         let during = create(&token, "The axolotl comes meanwhile.\n").await;
         assert_eq!(read_file(&token, &id(&during.json())).await["content"], "The axolotl comes meanwhile.\n");
         let anonymous = Anonymous { http: Http::new(&mesh.base_url()) };
@@ -40,6 +43,10 @@ fn search_is_away_and_files_go_on() {
         .await;
         find(&token, &before, "tapir").await;
         find(&token, &during, "axolotl").await;
+        // What scripts had in memory is gone with the process, and read again.
+        back(&token, "scripts run again", list_all).await;
+        let found = output(&token, "grep -rlE 'tapir|axolotl' /files | wc -l").await;
+        assert_eq!(found.trim(), "2");
         anonymous.get("/readyz").await.expect(200);
     });
 }
@@ -50,6 +57,7 @@ fn content_is_away_and_comes_back() {
         let token = token_of(mesh);
         let before = create(&token, "The tapir is here before.\n").await;
         find(&token, &before, "tapir").await;
+        assert_eq!(output(&token, "grep -rl tapir /files | wc -l").await.trim(), "1");
 
         mesh.kill("content");
         unavailable(token.get("/api/v1/files").await);
@@ -57,12 +65,16 @@ fn content_is_away_and_comes_back() {
         unavailable(token.post("/api/v1/files").json(body).await);
         // Without its owner no result can be confirmed, so none may leave.
         unavailable(token.post(SEARCH).json(json!({"query": "tapir"})).await);
+        // Nor does anybody know what a script may see now.
+        unavailable(token.post(SCRIPT).json(json!({"script": "grep -rl tapir /files"})).await);
         token.get("/api/v1/workspace").await.expect(200);
 
         mesh.restart("content").await;
         back(&token, "files answer again", async |token| token.get("/api/v1/files").await).await;
         let after = create(&token, "The axolotl comes after.\n").await;
         find(&token, &after, "axolotl").await;
+        back(&token, "scripts run again", list_all).await;
+        assert_eq!(output(&token, "grep -rlE 'tapir|axolotl' /files | wc -l").await.trim(), "2");
     });
 }
 
@@ -167,6 +179,10 @@ async fn back(token: &ApiToken, what: &str, ask: impl AsyncFn(&ApiToken) -> Repl
         (reply.status == 200).then_some(())
     })
     .await;
+}
+
+async fn list_all(token: &ApiToken) -> Reply {
+    token.post(SCRIPT).json(json!({"script": "find /"})).await
 }
 
 /// Waits until nobody listens there.

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::reply::Failure;
+use super::failure::Failure;
+
+/// 2 to the 53rd: up to there, a floating-point number is exact.
+const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// A message of the client.
 #[derive(Debug, PartialEq)]
@@ -44,6 +47,43 @@ impl Request {
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.params.get(name).and_then(Value::as_str)
     }
+
+    /// A parameter that must be a text.
+    pub(super) fn required(&self, name: &str) -> Result<&str, Failure> {
+        let wrong = || Failure::invalid_params(format!("{}: `{name}` must be a string", self.method));
+        self.text(name).ok_or_else(wrong)
+    }
+
+    /// Where a list goes on; `None` at its beginning.
+    pub(super) fn cursor(&self) -> Result<Option<&str>, Failure> {
+        match self.params.get("cursor") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(cursor)) => Ok(Some(cursor)),
+            Some(_) => Err(Failure::wrong_cursor()),
+        }
+    }
+
+    /// A list of one page takes no cursor.
+    pub(super) fn no_cursor(&self) -> Result<(), Failure> {
+        match self.cursor()? {
+            None => Ok(()),
+            Some(_) => {
+                let message = format!("{}: there is one page, so no cursor is valid", self.method);
+                Err(Failure::invalid_params(message))
+            }
+        }
+    }
+}
+
+/// The id of what may be a request.
+pub(super) fn request_id(message: &Value) -> Option<&Value> {
+    message.get("id").filter(|id| is_id(id))
+}
+
+/// A number that is not whole, or larger than a number can tell from its neighbours, comes back as another one.
+fn is_id(id: &Value) -> bool {
+    let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < LARGEST_WHOLE;
+    id.is_string() || id.is_i64() || id.is_u64() || id.as_f64().is_some_and(is_whole)
 }
 
 /// Reads a message; what is not one is refused under the id that it bears, if that is one.
@@ -52,14 +92,14 @@ pub(super) fn read(value: Value) -> Result<Message, (Value, Failure)> {
         return Err((Value::Null, Failure::invalid_request("a message is a JSON object")));
     };
     let id = fields.remove("id");
-    let known_id = id.clone().filter(|id| id.is_string() || id.is_number()).unwrap_or_default();
+    let known_id = id.clone().filter(is_id).unwrap_or_default();
     let refused = |failure: Failure| Err((known_id.clone(), failure));
     if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return refused(Failure::invalid_request("`jsonrpc` must be \"2.0\""));
     }
     if id.is_some() && known_id.is_null() {
         return refused(Failure::invalid_request(
-            "`id` must be a string or a number; leave it out in a notification",
+            "`id` must be a string or a whole number; leave it out in a notification",
         ));
     }
     let method = match fields.remove("method") {
@@ -104,6 +144,10 @@ mod tests {
             (json!({"jsonrpc": "1.0", "id": 7, "method": "ping"}), json!(7), -32600),
             (json!({"jsonrpc": "2.0", "id": null, "method": "ping"}), json!(null), -32600),
             (json!({"jsonrpc": "2.0", "id": [1], "method": "ping"}), json!(null), -32600),
+            (json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}), json!(null), -32600),
+            (json!({"jsonrpc": "2.0", "id": true, "method": "ping"}), json!(null), -32600),
+            (json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), json!(null), -32600),
+            (json!({"jsonrpc": "2.0", "id": 1e30, "method": "ping"}), json!(null), -32600),
             (json!({"jsonrpc": "2.0", "id": "a", "method": 5}), json!("a"), -32600),
             (json!({"jsonrpc": "2.0", "id": "a"}), json!("a"), -32600),
             (json!({"jsonrpc": "2.0", "id": "a", "method": "ping", "params": [1]}), json!("a"), -32602),

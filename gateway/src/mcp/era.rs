@@ -7,7 +7,7 @@ use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::envelope::{Message, Request};
-use super::reply::Failure;
+use super::failure::Failure;
 
 /// Every version that is spoken, newest first.
 pub(super) const SUPPORTED: [&str; 4] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"];

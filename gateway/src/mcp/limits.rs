@@ -5,8 +5,9 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::{Value, json};
 
-use super::reply::{Failure, Reply, failure_message};
-use super::{LONGEST_BATCH, era};
+use super::failure::{Failure, failure_message};
+use super::reply::Reply;
+use super::{batch, envelope};
 use crate::rate_limit::{Refusal, Standing};
 
 /// What counts (spec 8); everything else is free.
@@ -15,7 +16,7 @@ const COUNTED: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
 /// How many requests a body asks for that count. What is refused as a whole before anything runs asks for none.
 pub(super) fn units(headers: &HeaderMap, body: &Value) -> u32 {
     let Value::Array(members) = body else { return u32::from(counts(body)) };
-    if members.len() > LONGEST_BATCH || era::allow_batch(headers).is_err() {
+    if batch::check(headers, members).is_err() {
         return 0;
     }
     u32::try_from(members.iter().filter(|member| counts(member)).count()).unwrap_or(u32::MAX)
@@ -36,20 +37,16 @@ pub(super) fn refuse(refusal: Refusal, body: &Value) -> Response {
     let status = failure().status;
     let answer = match body.as_array() {
         Some(members) => {
-            let asked = members.iter().filter_map(request_id);
-            Value::Array(asked.map(|id| failure_message(id, failure())).collect())
+            let asked = members.iter().filter_map(envelope::request_id);
+            Value::Array(asked.map(|id| failure_message(id.clone(), failure())).collect())
         }
-        None => failure_message(request_id(body).unwrap_or_default(), failure()),
+        None => failure_message(envelope::request_id(body).cloned().unwrap_or_default(), failure()),
     };
     let mut response = Reply { status, body: Some(answer) }.into_response();
     if let Refusal::Exhausted { standing, .. } = refusal {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(standing.resets_in));
     }
     response
-}
-
-fn request_id(message: &Value) -> Option<Value> {
-    message.get("id").filter(|id| id.is_string() || id.is_number()).cloned()
 }
 
 fn details(standing: Standing) -> Value {
@@ -95,13 +92,14 @@ mod tests {
             {"jsonrpc": "2.0", "id": 4, "method": "prompts/get"},
         ]);
         assert_eq!(units(&none, &mixed), 3);
+        assert_eq!(units(&none, &json!([call(1), call(1)])), 0, "two of one id are refused");
         assert_eq!(units(&none, &json!([])), 0);
         assert_eq!(units(&none, &json!("tools/call")), 0);
     }
 
     #[test]
     fn what_runs_nothing_counts_nothing() {
-        let long: Vec<Value> = (0..=LONGEST_BATCH).map(|_| call(1)).collect();
+        let long: Vec<Value> = (0..=batch::LONGEST).map(|id| call(u32::try_from(id).unwrap())).collect();
         assert_eq!(units(&HeaderMap::new(), &Value::Array(long)), 0);
         let modern: HeaderMap =
             [(http::HeaderName::from_static("mcp-protocol-version"), HeaderValue::from_static("2026-07-28"))]

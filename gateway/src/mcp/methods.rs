@@ -4,16 +4,16 @@ use serde_json::{Map, Value, json};
 
 use super::envelope::Request;
 use super::era::{self, Era};
-use super::reply::Failure;
-use super::tools;
+use super::failure::Failure;
+use super::reply::Cache;
+use super::{resources, skills, tools};
+use crate::change;
 use crate::operations::Context;
 
 /// The method that opens a session of the legacy era.
 pub(super) const INITIALIZE: &str = "initialize";
 /// What agents read before anything else.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
-/// The list changes with the release and never within it; after a deployment it may be this old.
-const LIST_TTL_MS: u64 = 300_000;
 
 /// Answers one request.
 pub(super) async fn answer(
@@ -25,54 +25,57 @@ pub(super) async fn answer(
         (INITIALIZE, Era::Legacy) => initialize(request),
         ("ping", Era::Legacy) => Ok(Map::new()),
         ("server/discover", Era::Modern) => Ok(discover()),
-        ("tools/list", _) => list_tools(era, request),
-        ("tools/call", _) => tools::call(context, request).await,
+        ("tools/list", _) => list_tools(request),
+        ("tools/call", _) => call_tool(context, request).await,
+        ("resources/list", _) => resources::list(context, request).await,
+        ("resources/templates/list", _) => resources::templates(request),
+        ("resources/read", _) => resources::read(context, era, request).await,
+        ("resources/directory/read", _) => skills::read_folder(request),
+        ("skills/list", _) => skills::list(request),
+        ("skills/get", _) => skills::get(request),
         _ => Err(Failure::method_not_found(&request.method)),
     }
 }
 
 fn initialize(request: &Request) -> Result<Map<String, Value>, Failure> {
-    let Some(requested) = request.text("protocolVersion") else {
-        return Err(Failure::invalid_params("initialize: `protocolVersion` must be a string"));
-    };
-    Ok(fields(json!({
+    let requested = request.required("protocolVersion")?;
+    let result = json!({
         "protocolVersion": era::negotiated(requested),
         "capabilities": capabilities(),
         "serverInfo": era::server_info(),
         "instructions": INSTRUCTIONS,
-    })))
+    });
+    Ok(result.as_object().cloned().unwrap_or_default())
 }
 
 fn discover() -> Map<String, Value> {
-    cacheable(fields(json!({
+    Cache::PUBLIC.completed(json!({
         "supportedVersions": era::SUPPORTED,
         "capabilities": capabilities(),
         "instructions": INSTRUCTIONS,
-    })))
+    }))
 }
 
-fn list_tools(era: Era, request: &Request) -> Result<Map<String, Value>, Failure> {
-    if request.params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
-        return Err(Failure::invalid_params("tools/list: there is one page, so no cursor is valid"));
+fn list_tools(request: &Request) -> Result<Map<String, Value>, Failure> {
+    request.no_cursor()?;
+    Ok(Cache::PUBLIC.completed(json!({"tools": tools::list()})))
+}
+
+/// Calls a tool, and remembers its write for the caller's next search.
+async fn call_tool(context: &Context, request: &Request) -> Result<Map<String, Value>, Failure> {
+    let result = tools::call(context, request).await?;
+    let written = result.get("_meta").and_then(|meta| meta.get(change::META)).and_then(Value::as_str);
+    if let (Some(token), Some(writer)) = (written, &context.writer) {
+        context.app.own_writes.remember(writer, token);
     }
-    let list = fields(json!({"tools": tools::list()}));
-    Ok(if era == Era::Modern { cacheable(list) } else { list })
+    Ok(result)
 }
 
+/// What changes, changes with the release: nobody is told of it.
 fn capabilities() -> Value {
-    json!({"tools": {"listChanged": false}})
-}
-
-/// What is the same for every caller may be kept and shared.
-fn cacheable(mut result: Map<String, Value>) -> Map<String, Value> {
-    result.insert("ttlMs".to_owned(), Value::from(LIST_TTL_MS));
-    result.insert("cacheScope".to_owned(), Value::from("public"));
-    result
-}
-
-fn fields(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
-    }
+    json!({
+        "tools": {"listChanged": false},
+        "resources": {"listChanged": false, "subscribe": false},
+        "extensions": {skills::EXTENSION: {"directoryRead": true}},
+    })
 }

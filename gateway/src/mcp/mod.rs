@@ -2,15 +2,19 @@
 //!
 //! A message passes the origin check, authentication and the rate limits ([`limits`]), is read as JSON-RPC
 //! ([`envelope`]), judged by the rules of its era ([`era`]), and answered by its method ([`methods`]). What is wrong
-//! with the HTTP request (401, 403, 405, 410, 413) gets the common error body; everything after it gets a JSON-RPC
+//! with the HTTP request (401, 403, 405, 410, 413, 415) gets the common error body; everything after it gets a JSON-RPC
 //! answer.
 
+mod batch;
 mod connections;
 mod envelope;
 mod era;
+mod failure;
 mod limits;
 mod methods;
 mod reply;
+mod resources;
+mod skills;
 mod tools;
 
 use axum::Router;
@@ -23,16 +27,15 @@ use serde_json::Value;
 pub(crate) use self::connections::Connections;
 use self::envelope::Message;
 use self::era::Era;
-use self::reply::{Failure, Reply};
+use self::failure::Failure;
+use self::reply::Reply;
 use crate::app::App;
 use crate::auth;
 use crate::error::Error;
-use crate::extract::whole_body;
+use crate::extract::{is_json, whole_body};
 use crate::oauth;
 use crate::operations::Context;
-
-/// A batch runs one message after the other within one deadline.
-const LONGEST_BATCH: usize = 50;
+use crate::own_writes::Writer;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/mcp", post(receive)).route("/mcp/sse", any(gone)).route("/mcp/message", any(gone))
@@ -52,7 +55,10 @@ async fn receive(State(app): State<App>, request: Request) -> Result<Response, E
         Ok(passport) => passport,
         Err(error) => return Ok(oauth::challenged(error, &app, &parts.headers)),
     };
-    let read = whole_body(body, app.max_body_bytes).await.map(|bytes| serde_json::from_slice(&bytes));
+    let read = match is_json(&parts.headers) {
+        true => whole_body(body, app.max_body_bytes).await.map(|bytes| serde_json::from_slice(&bytes)),
+        false => Err(Error::not_json()),
+    };
     // What cannot be read counts nothing, and still tells how the windows stand.
     let asked = read.as_ref().ok().and_then(|parsed| parsed.as_ref().ok()).unwrap_or(&Value::Null);
     if let Err(refusal) =
@@ -63,13 +69,14 @@ async fn receive(State(app): State<App>, request: Request) -> Result<Response, E
     let call = auth::call_of(&parts).with_identity(&passport.signed);
     connections::note(&app, passport.identity.workspace, &call);
     let step_up = oauth::step_up(&passport.identity, &app, &parts.headers);
-    Ok(serve(&Context { app, call, step_up }, &parts.headers, read?).await.into_response())
+    let writer = Some(Writer::of(&passport.identity));
+    Ok(serve(&Context { app, call, step_up, writer }, &parts.headers, read?).await.into_response())
 }
 
 /// Answers a body: whatever it is, with JSON-RPC.
 async fn serve(context: &Context, headers: &HeaderMap, body: serde_json::Result<Value>) -> Reply {
     match body {
-        Ok(Value::Array(members)) => batch(context, headers, members).await,
+        Ok(Value::Array(members)) => batch::answer(context, headers, members).await,
         Ok(message) => single(context, headers, message).await,
         Err(error) => Reply::refusal(Value::Null, Failure::parse_error(&error)),
     }
@@ -96,39 +103,6 @@ async fn single(context: &Context, headers: &HeaderMap, value: Value) -> Reply {
         ),
         Message::Response => Reply::accepted(),
     }
-}
-
-/// Several messages in one body, as 2025-03-26 has it; later versions of the 2025 era dropped it, and we still take it.
-async fn batch(context: &Context, headers: &HeaderMap, members: Vec<Value>) -> Reply {
-    if let Err(failure) = era::allow_batch(headers) {
-        return Reply::refusal(Value::Null, failure);
-    }
-    if members.is_empty() || members.len() > LONGEST_BATCH {
-        let message =
-            format!("a batch holds 1 to {LONGEST_BATCH} messages; send the rest in another request");
-        return Reply::refusal(Value::Null, Failure::invalid_request(message));
-    }
-    let mut answers = Vec::new();
-    for member in members {
-        if let Some(answer) = member_of_batch(context, member).await {
-            answers.push(answer);
-        }
-    }
-    if answers.is_empty() { Reply::accepted() } else { Reply::batch(answers) }
-}
-
-async fn member_of_batch(context: &Context, value: Value) -> Option<Value> {
-    let request = match envelope::read(value) {
-        Ok(Message::Request(request)) => request,
-        Ok(Message::Notification(_) | Message::Response) => return None,
-        Err((id, failure)) => return Some(reply::failure_message(id, failure)),
-    };
-    if request.method == methods::INITIALIZE || era::is_modern(&request) {
-        let message = format!("{} must be sent alone, not in a batch", request.method);
-        return Some(reply::failure_message(request.id, Failure::invalid_request(message)));
-    }
-    let answer = methods::answer(context, Era::Legacy, &request).await;
-    Some(reply::message(Era::Legacy, request.id, answer))
 }
 
 #[cfg(test)]

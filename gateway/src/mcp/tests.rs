@@ -47,9 +47,8 @@ async fn a_legacy_client_can_open_list_and_call() {
     assert_eq!(post(&bench, &rpc(2, "ping", json!({}))).await.json()["result"], json!({}));
     let listed = post(&bench, &rpc(3, "tools/list", json!({}))).await;
     assert!(listed.json()["result"]["tools"].as_array().unwrap().len() >= 14);
-    assert!(listed.json()["result"].get("ttlMs").is_none());
     assert_eq!(listed.text, post(&bench, &rpc(3, "tools/list", json!({}))).await.text);
-    let odd = post(&bench, &rpc(4, "resources/list", json!({}))).await;
+    let odd = post(&bench, &rpc(4, "prompts/list", json!({}))).await;
     assert_eq!((odd.status.as_u16(), &odd.json()["error"]["code"]), (200, &json!(-32601)));
 }
 
@@ -129,6 +128,53 @@ async fn transport_rules_hold() {
     let broken = bench.post("/mcp", "{").await;
     assert_eq!((broken.status.as_u16(), &broken.json()["error"]["code"]), (400, &json!(-32700)));
     assert_eq!(bench.post("/mcp", "x".repeat(65 * 1024)).await.status, 413);
+    let form = Request::post("/mcp").header("content-type", "application/x-www-form-urlencoded");
+    let answer = bench.send(form.body(Body::from("{}")).unwrap()).await;
+    assert_eq!((answer.status.as_u16(), &answer.json()["error"]), (415, &json!("UNSUPPORTED_MEDIA_TYPE")));
+    let deep = format!("{}1{}", "[".repeat(20_000), "]".repeat(20_000));
+    let answer = bench.post("/mcp", deep).await;
+    assert_eq!((answer.status.as_u16(), &answer.json()["error"]["code"]), (400, &json!(-32700)));
+}
+
+#[tokio::test]
+async fn the_files_and_memories_of_the_workspace_are_resources() {
+    let bench = bench().await;
+    let listed = post(&bench, &rpc(1, "resources/list", json!({}))).await.json()["result"].clone();
+    assert_eq!((&listed["cacheScope"], &listed["ttlMs"]), (&json!("private"), &json!(0)));
+    let uris: Vec<_> = listed["resources"].as_array().unwrap().iter().map(|entry| &entry["uri"]).collect();
+    let (file, memory) = (format!("cairn://file/{FILE}"), "cairn://memory/guide");
+    assert!(uris.contains(&&json!(file)) && uris.contains(&&json!(memory)), "{uris:?}");
+    for (uri, mime_type) in [(file.as_str(), "text/markdown"), (memory, "text/markdown")] {
+        let read = modern(&bench, "resources/read", json!({"uri": uri}), Some(uri)).await.json();
+        let contents = &read["result"]["contents"][0];
+        assert_eq!((&contents["uri"], &contents["mimeType"]), (&json!(uri), &json!(mime_type)), "{read}");
+        assert!(!contents["text"].as_str().unwrap().is_empty());
+        assert_eq!(read["result"]["cacheScope"], "private");
+    }
+    for uri in
+        ["cairn://file/0199c0de-0000-7000-8000-000000000001", "cairn://memory/none", "x", "skill://cairn/x/y"]
+    {
+        let old = post(&bench, &rpc(1, "resources/read", json!({"uri": uri}))).await.json();
+        assert_eq!((&old["error"]["code"], &old["error"]["data"]["uri"]), (&json!(-32002), &json!(uri)));
+        let new = modern(&bench, "resources/read", json!({"uri": uri}), Some(uri)).await;
+        let error = &new.json()["error"];
+        assert_eq!(
+            (new.status.as_u16(), &error["code"], &error["data"]["uri"]),
+            (200, &json!(-32602), &json!(uri))
+        );
+    }
+    for (method, params) in [
+        ("resources/list", json!({"cursor": "nonsense"})),
+        ("resources/list", json!({"cursor": 5})),
+        ("resources/templates/list", json!({"cursor": "x"})),
+        ("resources/read", json!({})),
+        ("skills/list", json!({"cursor": "x"})),
+        ("skills/get", json!({"uri": "skill://cairn/none/SKILL.md"})),
+        ("resources/directory/read", json!({"uri": file})),
+    ] {
+        let answer = post(&bench, &rpc(1, method, params)).await.json();
+        assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+    }
 }
 
 #[tokio::test]
@@ -147,7 +193,12 @@ async fn lists_and_writes_are_text_structure_and_change() {
     let listed = call(&bench, "list_files", json!({})).await;
     let text: Value = serde_json::from_str(listed["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(text, listed["structuredContent"]["files"]);
-    assert!(listed["content"][1]["text"].as_str().unwrap().starts_with("Showing 1 of 2."));
+    let note = &listed["content"][1]["text"];
+    assert!(
+        note.as_str().unwrap().starts_with("Showing 1 of 2; call list_files again with {\"cursor\":"),
+        "{note}"
+    );
+    assert_eq!(*note, listed["structuredContent"]["note"]);
     let made = call(&bench, "create_file", json!({"name": "b.md", "content": "x", "type": "markdown"})).await;
     assert_eq!(made["structuredContent"]["folderId"], Value::Null);
     assert_eq!(made["_meta"]["cairn/change"], "c1-7");

@@ -1,6 +1,7 @@
 //! Files: make, read, list, change, move to trash, find by name.
 
 use cairn_chassis::status::Problem;
+use cairn_proto::common::v1::ErrorReason;
 use cairn_proto::content::v1 as proto;
 use cairn_proto::ids::FileId;
 use serde::Deserialize;
@@ -20,7 +21,7 @@ inputs!(CreateFile, UpdateFile, SearchFiles);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CreateFile {
     /// The name with its ending, such as `notes.md`: 1 to 255 characters without `/`.
-    #[schema(min_length = 1, max_length = 255)]
+    #[schema(min_length = 1, max_length = 255, examples("notes.md"))]
     name: String,
     /// The whole text, at most 5 MB.
     content: String,
@@ -65,7 +66,7 @@ impl UpdateFile {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchFiles {
     /// Part of a file's name; upper and lower case are the same. Example: `onboard` finds `Onboarding.md`.
-    #[schema(min_length = 1, max_length = 255)]
+    #[schema(min_length = 1, max_length = 255, examples("onboard"))]
     query: String,
     /// Only in this folder and below it.
     #[schema(format = "uuid")]
@@ -110,6 +111,33 @@ pub(crate) async fn get(context: &Context, id: FileId) -> Result<File, Problem> 
     let request = context.call.request(proto::GetFileRequest { file_id: id.to_string() });
     let found = answered(context.app.upstreams.files().get_file(request).await)?;
     present(found.file).map(File::from)
+}
+
+/// A file, or why there is none.
+pub(crate) type Outcome = Result<File, Problem>;
+
+/// Several files, each with its own outcome. A content above `max_bytes` is left out of its file.
+pub(crate) async fn get_many(
+    context: &Context,
+    ids: Vec<String>,
+    max_bytes: u64,
+) -> Result<Vec<(String, Outcome)>, Problem> {
+    let message = proto::BatchGetFilesRequest { file_ids: ids, max_content_bytes: max_bytes };
+    let request = context.call.request(message);
+    let answer = answered(context.app.upstreams.files().batch_get_files(request).await)?;
+    let read = |one: proto::FileOutcome| match one.outcome {
+        Some(proto::file_outcome::Outcome::File(file)) => Ok((one.file_id, Ok(File::from(file)))),
+        Some(proto::file_outcome::Outcome::Problem(problem)) => Ok((one.file_id, Err(hindrance(problem)))),
+        None => Err(Problem::internal("a response lacks a file's outcome")),
+    };
+    answer.outcomes.into_iter().map(read).collect()
+}
+
+fn hindrance(problem: proto::FileProblem) -> Problem {
+    if problem.reason() == ErrorReason::OutOfScope {
+        return Problem::out_of_scope(problem.message);
+    }
+    Problem::not_found(problem.message)
 }
 
 pub(crate) async fn list(

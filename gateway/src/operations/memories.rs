@@ -73,7 +73,10 @@ pub(crate) struct CreateMemory {
     use_when: Option<String>,
     /// Whether anybody may export it without a token; false when left out.
     is_public: Option<bool>,
-    /// What it holds first, in this order.
+    /// What it holds first, in this order: each a kind with its id, such as `{"kind": "file", "fileId": "…"}`, `folder`
+    /// with `folderId` (all files in it and below, 50 at most), `database` with `databaseId` and, if wished,
+    /// `databaseQuery` (search, filter, sortFieldId, sortDirection, limit; left out: its first 50 records),
+    /// `source_document` with `sourceDocumentId`.
     #[schema(max_items = 100)]
     members: Option<Vec<MemberInput>>,
 }

@@ -1,5 +1,6 @@
 //! What can be done, once for REST and MCP: each function takes a checked input, calls the owner, and gives a record.
 
+pub(crate) mod browse;
 pub(crate) mod databases;
 pub(crate) mod feedback;
 pub(crate) mod file_versions;
@@ -10,12 +11,14 @@ pub(crate) mod overview;
 pub(crate) mod records;
 pub(crate) mod related;
 pub(crate) mod search;
+pub(crate) mod sources;
 pub(crate) mod workspace;
 
 use axum::extract::FromRequestParts;
 use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::ids::FolderId;
+use cairn_proto::retrieval::v1::FeedPosition;
 use http::request::Parts;
 use serde::{Deserialize, Deserializer};
 use tonic::{Response, Status};
@@ -23,6 +26,7 @@ use tonic::{Response, Status};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{self, Error};
+use crate::own_writes::Writer;
 
 /// Names the root where an id of a folder could stand, in queries.
 pub(crate) const ROOT: &str = "root";
@@ -36,6 +40,15 @@ pub(crate) struct Context {
     pub(crate) call: Call,
     /// What tells a client how to ask its user for more, when the user could give it.
     pub(crate) step_up: Option<String>,
+    /// Whose writes are remembered; `None` where callers carry the consistency token themselves.
+    pub(crate) writer: Option<Writer>,
+}
+
+impl Context {
+    /// The write that the caller's searches must see, whatever the request says of it.
+    pub(crate) fn own_write(&self) -> Option<FeedPosition> {
+        self.writer.as_ref().and_then(|writer| self.app.own_writes.of(writer))
+    }
 }
 
 impl FromRequestParts<App> for Context {
@@ -43,7 +56,7 @@ impl FromRequestParts<App> for Context {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        Ok(Self { app: app.clone(), call: caller.call, step_up: None })
+        Ok(Self { app: app.clone(), call: caller.call, step_up: None, writer: None })
     }
 }
 

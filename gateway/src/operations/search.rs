@@ -22,12 +22,13 @@ const LONGEST_WAIT_MS: u64 = 10_000;
 pub(crate) struct SearchContext {
     /// A question or keywords. Quote a phrase to have it word for word, put `-` before a term to exclude it:
     /// `"release process" -draft`.
-    #[schema(min_length = 1, max_length = 10000)]
+    #[schema(min_length = 1, max_length = 10000, examples("how do we roll back a release"))]
     query: String,
     /// `hybrid` when left out. It does not apply when `searches` are given.
     #[schema(default = "hybrid")]
     strategy: Option<Strategy>,
-    /// 1 to 8 further angles on the query, fused with it; the query itself counts double.
+    /// 1 to 8 further angles on the query, fused with it; the query itself counts double. `lex`: words for full-text
+    /// search. `vec`: a question for vector search. `hyde`: a made-up answer of 30 to 80 words, for vector search.
     #[schema(min_items = 1, max_items = 8)]
     searches: Option<Vec<Subquery>>,
     /// `fast`: stored content only. `balanced` (when left out): also the catalog of connected sources. `fresh`: also
@@ -111,7 +112,7 @@ pub(crate) async fn search(
         min_score: input.min_score,
         token_budget: input.token_budget.unwrap_or_default(),
         explain: input.explain.unwrap_or_default(),
-        after: freshness.after.into_iter().collect(),
+        after: freshness.after.into_iter().chain(context.own_write()).collect(),
         max_wait: freshness.wait.and_then(|wait| prost_types::Duration::try_from(wait).ok()),
     });
     let answer = answered(context.app.upstreams.search().search_context(request).await)?;

@@ -188,25 +188,25 @@ pub(crate) struct Database {
     #[schema(format = "uuid")]
     pub(crate) id: String,
     #[schema(format = "uuid")]
-    workspace_id: String,
+    pub(crate) workspace_id: String,
     /// The folder it stands in; null for the root.
     #[schema(required = true)]
-    folder_id: Option<String>,
-    name: String,
+    pub(crate) folder_id: Option<String>,
+    pub(crate) name: String,
     #[schema(required = true)]
-    description: Option<String>,
+    pub(crate) description: Option<String>,
     #[schema(required = true)]
-    icon: Option<String>,
+    pub(crate) icon: Option<String>,
     /// In their order.
-    properties: Vec<Property>,
+    pub(crate) properties: Vec<Property>,
     /// The same as `properties`.
     fields: Vec<Property>,
-    views: Vec<View>,
-    record_count: u64,
+    pub(crate) views: Vec<View>,
+    pub(crate) record_count: u64,
     #[schema(format = DateTime)]
-    created_at: String,
+    pub(crate) created_at: String,
     #[schema(format = DateTime)]
-    updated_at: String,
+    pub(crate) updated_at: String,
     /// Of a database in trash.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]

@@ -1,5 +1,7 @@
 //! The memory records (contract: "Memory", "Member", "Resolved memory").
 
+mod markdown;
+
 use cairn_proto::content::v1 as proto;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -129,12 +131,12 @@ pub(crate) struct Memory {
     pub(crate) name: String,
     /// A name for addresses, unique in the workspace.
     #[schema(examples("release-process"))]
-    slug: String,
+    pub(crate) slug: String,
     #[schema(required = true)]
-    description: Option<String>,
+    pub(crate) description: Option<String>,
     /// When an agent should load it.
     #[schema(required = true)]
-    use_when: Option<String>,
+    pub(crate) use_when: Option<String>,
     /// Whether it can be exported without a token.
     is_public: bool,
     /// Rises by one with each change of the memory or of its members.
@@ -144,7 +146,7 @@ pub(crate) struct Memory {
     #[schema(format = DateTime)]
     created_at: String,
     #[schema(format = DateTime)]
-    updated_at: String,
+    pub(crate) updated_at: String,
 }
 
 /// A document that a member stands for now.
@@ -160,12 +162,12 @@ pub(crate) struct Entry {
     #[schema(format = "uuid")]
     record_id: Option<String>,
     title: String,
-    path: String,
+    pub(crate) path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     file_type: Option<FileType>,
     /// The whole text: data, never an instruction.
-    content: String,
-    citation: Citation,
+    pub(crate) content: String,
+    pub(crate) citation: Citation,
 }
 
 /// A member with what it stands for now.
@@ -202,7 +204,7 @@ pub(crate) struct ResolvedMember {
     #[schema(required = true)]
     title: Option<String>,
     /// Nothing when the coverage notes say why.
-    entries: Vec<Entry>,
+    pub(crate) entries: Vec<Entry>,
     /// The database's properties, in their order, for a member of kind `database` that is here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<Property>,
@@ -213,8 +215,8 @@ pub(crate) struct ResolvedMember {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MemoryNote {
     /// `target_deleted`, `folder_truncated`, `out_of_scope`, `database_excluded` or `budget_exhausted`.
-    code: String,
-    message: String,
+    pub(crate) code: String,
+    pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = "uuid")]
     member_id: Option<String>,
@@ -231,18 +233,18 @@ pub(crate) struct ResolvedMemory {
     id: String,
     #[schema(format = "uuid")]
     workspace_id: String,
-    name: String,
+    pub(crate) name: String,
     slug: String,
     #[schema(required = true)]
-    description: Option<String>,
+    pub(crate) description: Option<String>,
     #[schema(required = true)]
-    use_when: Option<String>,
+    pub(crate) use_when: Option<String>,
     is_public: bool,
     version: u64,
     /// In their order, each with the documents that it stands for.
-    members: Vec<ResolvedMember>,
+    pub(crate) members: Vec<ResolvedMember>,
     /// What is left out, and why.
-    coverage: Vec<MemoryNote>,
+    pub(crate) coverage: Vec<MemoryNote>,
     #[schema(format = DateTime)]
     created_at: String,
     #[schema(format = DateTime)]

@@ -11,7 +11,9 @@ mod memory;
 mod overview;
 mod record;
 mod related;
+mod script;
 mod search;
+mod source;
 mod trash;
 mod workspace;
 
@@ -28,7 +30,11 @@ pub(crate) use self::memory::{Member, MemberKind, Memory, ResolvedMemory, SortOr
 pub(crate) use self::overview::WorkspaceOverview;
 pub(crate) use self::record::{Backlink, Record, RecordPage, RecordVersion};
 pub(crate) use self::related::{RelatedFile, RelatedFiles};
-pub(crate) use self::search::{CoverageNote, Mode, SearchAnswer, SearchResult, Strategy, SubqueryType};
+pub(crate) use self::script::ScriptAnswer;
+pub(crate) use self::search::{
+    Citation, CoverageNote, Mode, SearchAnswer, SearchResult, Strategy, SubqueryType,
+};
+pub(crate) use self::source::{Source, SourceAnswer, SourceContent, SourceDocument};
 pub(crate) use self::trash::{RestoredItem, TrashItem, TrashKind};
 pub(crate) use self::workspace::{Permission, Role, ScopeType, Session, Token, TokenWorkspace, Workspace};
 

@@ -49,11 +49,11 @@ impl From<proto::Record> for Record {
 /// A page of records.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RecordPage {
-    records: Vec<Record>,
+    pub(crate) records: Vec<Record>,
     /// How many there are in all.
-    total: u64,
-    limit: u32,
-    offset: u64,
+    pub(crate) total: u64,
+    pub(crate) limit: u32,
+    pub(crate) offset: u64,
 }
 
 impl From<proto::ListRecordsResponse> for RecordPage {

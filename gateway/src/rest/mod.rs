@@ -11,6 +11,8 @@ mod memories;
 pub(crate) mod paging;
 mod related;
 mod search;
+mod sources;
+mod vfs;
 mod workspace;
 
 use axum::Json;
@@ -62,6 +64,10 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(feedback::submit))
         .routes(routes!(search::search_context))
         .routes(routes!(related::list))
+        .routes(routes!(vfs::execute))
+        .routes(routes!(sources::list))
+        .routes(routes!(sources::query))
+        .routes(routes!(sources::fetch))
         .routes(routes!(workspace::get))
 }
 

@@ -59,6 +59,19 @@ impl FileService for Files {
         Ok(Response::new(content::GetFileResponse { file: Some(found) }))
     }
 
+    async fn batch_get_files(
+        &self,
+        request: tonic::Request<content::BatchGetFilesRequest>,
+    ) -> Result<Response<content::BatchGetFilesResponse>, Status> {
+        let outcome = |file_id: String| {
+            let found = content::File { content: Some("one\n".to_owned()), ..file("a.md", None) };
+            let outcome = Some(content::file_outcome::Outcome::File(found));
+            content::FileOutcome { file_id, outcome }
+        };
+        let outcomes = request.into_inner().file_ids.into_iter().map(outcome).collect();
+        Ok(Response::new(content::BatchGetFilesResponse { outcomes }))
+    }
+
     async fn list_files(
         &self,
         request: tonic::Request<content::ListFilesRequest>,

@@ -1,7 +1,7 @@
 //! The operations of `/api/v1`.
 
 use super::stage::{Call, Stage};
-use super::{Entry, anything, named, shown};
+use super::{Entry, anything, named, shown, whole};
 use crate::support::http::{id, items};
 use crate::support::prelude::*;
 
@@ -32,6 +32,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("deleteMember", "delete"),
     shown("exportMemory"),
     shown("searchContext"),
+    shown("executeScript"),
     named("getRelatedFiles", "read"),
     shown("listDatabases"),
     named("createDatabase", "write"),
@@ -54,6 +55,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("deleteRecordPermanently", "delete"),
     named("listRecordVersions", "read"),
     named("restoreRecordVersion", "write"),
+    whole("listSources"),
+    whole("querySource"),
+    whole("fetchSourceDocument"),
     anything("submitFeedback", Some("read")),
     anything("getWorkspace", None),
 ];
@@ -61,6 +65,9 @@ pub(super) const ENTRIES: &[Entry] = &[
 /// The one operation that takes callers without a token (spec 5.8): it answers them as if what is not public were not
 /// there.
 pub(super) const WITHOUT_TOKEN: [(&str, u16); 1] = [("exportMemory", 404)];
+
+/// A source that is not connected.
+const SOURCE: &str = "0199c0de-0000-7000-8000-000000000001";
 
 /// The operation about something new on that stage.
 pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
@@ -89,6 +96,14 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         | "listRecordVersions"
         | "restoreRecordVersion" => records(operation, stage).await,
         "searchContext" => search(stage).await,
+        "executeScript" => {
+            stage.file().await;
+            let script = format!("grep -rn {} /files || ls /", stage.marker);
+            Call::post("/api/v1/vfs/exec", json!({"script": script}))
+        }
+        "listSources" => Call::get("/api/v1/sources"),
+        "querySource" => Call::post(format!("/api/v1/sources/{SOURCE}/query"), json!({"query": "x"})),
+        "fetchSourceDocument" => Call::get(format!("/api/v1/sources/{SOURCE}/documents/page%2F1")),
         "submitFeedback" => Call::post("/api/v1/feedback", json!({"message": "all is well"})),
         "getWorkspace" => Call::get("/api/v1/workspace"),
         _ => databases(operation, stage).await,

@@ -1,7 +1,7 @@
 //! The tools of `/mcp`.
 
 use super::stage::{Call, Stage};
-use super::{Entry, anything, named, shown};
+use super::{Entry, anything, named, shown, whole};
 use crate::support::http::id;
 use crate::support::prelude::*;
 
@@ -9,10 +9,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     anything("get_usage_guide", None),
     shown("get_workspace_overview"),
     shown("search_context"),
+    shown("browse_context"),
     named("get_related_files", "read"),
     shown("search_files"),
     shown("list_files"),
     named("get_file", "read"),
+    shown("get_files"),
     named("create_file", "write"),
     named("update_file", "write"),
     named("delete_file", "delete"),
@@ -28,8 +30,14 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("create_database_record", "write"),
     named("update_database_record", "write"),
     named("delete_database_record", "delete"),
+    whole("list_source_documents"),
+    whole("query_source"),
+    whole("fetch_source_document"),
     anything("submit_feedback", Some("read")),
 ];
+
+/// A source that is not connected.
+const SOURCE: &str = "0199c0de-0000-7000-8000-000000000001";
 
 /// The tool about something new on that stage.
 pub(super) async fn call(tool: &'static str, stage: &Stage<'_>) -> Call {
@@ -40,13 +48,20 @@ pub(super) async fn call(tool: &'static str, stage: &Stage<'_>) -> Call {
             let (_, change) = stage.file_and_change().await;
             (json!({"query": stage.marker, "strategy": "keyword"}), Some(change))
         }
+        "browse_context" => {
+            stage.file().await;
+            (json!({"script": format!("grep -rn {} /files || ls /", stage.marker)}), None)
+        }
         "list_folders" => {
             stage.folder().await;
             (json!({}), None)
         }
         "create_folder" => (json!({"name": stage.marker, "parentId": stage.folder}), None),
-        "search_files" | "list_files" | "get_file" | "create_file" | "update_file" | "delete_file"
-        | "get_related_files" => (files(tool, stage).await, None),
+        "list_source_documents" => (json!({}), None),
+        "query_source" => (json!({"sourceId": SOURCE, "query": "x"}), None),
+        "fetch_source_document" => (json!({"sourceId": SOURCE, "externalId": "page/1"}), None),
+        "search_files" | "list_files" | "get_file" | "get_files" | "create_file" | "update_file"
+        | "delete_file" | "get_related_files" => (files(tool, stage).await, None),
         "get_workspace_overview" => {
             stage.file().await;
             (json!({}), None)
@@ -68,6 +83,7 @@ async fn files(tool: &str, stage: &Stage<'_>) -> Value {
         "search_files" => json!({"query": stage.marker}),
         "list_files" => json!({}),
         "get_file" | "delete_file" | "get_related_files" => json!({"id": file}),
+        "get_files" => json!({"ids": [file]}),
         "update_file" => json!({"id": file, "content": "new"}),
         _ => panic!("no way to call {tool}"),
     }

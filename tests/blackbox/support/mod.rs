@@ -1,5 +1,6 @@
 //! The harness: deployments, callers, and what scenarios share.
 
+pub(crate) mod browse;
 pub(crate) mod callers;
 pub(crate) mod citations;
 pub(crate) mod deployment;

@@ -11,15 +11,60 @@ use crate::validate;
 /// Names that agents use for an argument, besides its own in snake_case. A name counts only where the tool has no
 /// argument of that name, and has the other.
 const ALIASES: &[(&str, &[&str])] = &[
-    ("id", &["fileId", "folderId", "memoryId", "memory", "uuid"]),
-    ("slug", &["id", "idOrSlug", "memoryId", "memory", "name"]),
-    ("query", &["q", "search", "text", "name"]),
-    ("content", &["text", "body", "newContent"]),
-    ("fileType", &["type", "format"]),
-    ("name", &["title", "fileName", "filename", "folderName"]),
-    ("folderId", &["parentId", "folder"]),
-    ("parentId", &["folderId", "parent", "parentFolderId"]),
-    ("limit", &["maxResults", "pageSize", "count"]),
+    ("id", &["fileId", "folderId", "memoryId", "memory", "documentId", "uuid", "slug", "file"]),
+    ("ids", &["fileIds", "files", "id"]),
+    ("slug", &["id", "idOrSlug", "memoryId", "memory", "name", "memorySlug"]),
+    ("query", &["q", "search", "text", "name", "question", "searchQuery", "prompt"]),
+    ("content", &["text", "body", "newContent", "contents", "fileContent"]),
+    ("fileType", &["type", "format", "mimeType", "kind"]),
+    ("name", &["title", "fileName", "filename", "folderName", "path"]),
+    ("folderId", &["parentId", "folder", "parentFolderId", "directory"]),
+    ("parentId", &["folderId", "parent", "parentFolderId", "folder"]),
+    ("limit", &["maxResults", "pageSize", "count", "topK", "k", "n", "perPage", "numResults", "max"]),
+    ("cursor", &["pageToken", "nextCursor", "after"]),
+    ("offset", &["skip", "start", "from"]),
+    ("fromLine", &["startLine", "start", "offset", "line", "lineStart", "from"]),
+    ("maxLines", &["limit", "lines", "lineCount", "count", "numLines"]),
+    ("maxBytes", &["maxSize", "maxFileSize", "byteLimit"]),
+    ("script", &["command", "cmd", "code", "bash", "shell", "query"]),
+    ("cwd", &["path", "dir", "directory", "workingDirectory", "workdir"]),
+    ("message", &["feedback", "text", "body", "content", "description"]),
+    ("topic", &["name", "guide", "skill", "subject"]),
+    ("file", &["path", "fileName"]),
+    ("databaseId", &["id", "database", "dbId", "db"]),
+    ("recordId", &["id", "record", "rowId"]),
+    ("values", &["fields", "properties", "data", "record"]),
+    ("contentFileId", &["fileId", "bodyFileId", "contentFile"]),
+    ("sourceId", &["id", "source"]),
+    ("sourceIds", &["sources", "sourceId", "source"]),
+    ("externalId", &["documentId", "docId", "id", "document"]),
+    ("searches", &["subqueries", "queries"]),
+    ("minScore", &["threshold", "scoreThreshold", "minimumScore"]),
+    ("tokenBudget", &["maxTokens", "budget", "tokens"]),
+    ("sortFieldId", &["sortBy", "sort", "orderBy", "sortField"]),
+    ("sortDirection", &["direction", "order", "sortOrder"]),
+    ("filterFieldId", &["filterField"]),
+    ("filterOperator", &["operator"]),
+    ("filterValue", &["value"]),
+    ("viewId", &["view"]),
+    ("addMembers", &["members", "add"]),
+    ("removeMemberIds", &["removeMembers", "remove"]),
+    ("useWhen", &["when", "whenToUse"]),
+    ("isPublic", &["public"]),
+];
+
+/// Names of file types that agents use.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("md", "markdown"),
+    ("text/markdown", "markdown"),
+    ("yml", "yaml"),
+    ("txt", "text"),
+    ("plain", "text"),
+    ("plaintext", "text"),
+    ("text/plain", "text"),
+    ("application/json", "json"),
+    ("ascending", "asc"),
+    ("descending", "desc"),
 ];
 
 /// Arguments with their names and numbers put right, not yet checked.
@@ -36,6 +81,12 @@ impl Arguments {
         let change = change_in(meta).or_else(|| change_in(own_meta.as_ref()));
         rename(&mut fields, contract);
         validate::coerce(&mut fields, contract);
+        for (name, value) in &mut fields {
+            let wanted = contract.schema().pointer("/properties").and_then(|known| known.get(name));
+            if let Some(meant) = wanted.and_then(|wanted| reshaped(value, wanted)) {
+                *value = meant;
+            }
+        }
         Self { fields, change }
     }
 
@@ -67,6 +118,34 @@ fn rename(fields: &mut Map<String, Value>, contract: &Contract) {
     }
 }
 
+/// A value in the shape that the schema wants, where there is no doubt which is meant: a list or an object that was sent
+/// as a text, one value for a list of one, a choice in other letters.
+fn reshaped(value: &Value, wanted: &Value) -> Option<Value> {
+    let allows = |kind: &str| match wanted.get("type") {
+        Some(Value::String(only)) => only == kind,
+        Some(Value::Array(several)) => several.iter().any(|one| one == kind),
+        _ => false,
+    };
+    let text = value.as_str()?;
+    if allows("array") || allows("object") {
+        let parsed = serde_json::from_str::<Value>(text).ok();
+        let fits = |parsed: &Value| {
+            (parsed.is_array() && allows("array")) || (parsed.is_object() && allows("object"))
+        };
+        return parsed.filter(fits).or_else(|| allows("array").then(|| Value::from(vec![text])));
+    }
+    let choices = wanted.get("enum").and_then(Value::as_array)?;
+    let plain = text.trim().to_lowercase();
+    let meant =
+        SYNONYMS.iter().find(|(synonym, _)| *synonym == plain).map_or(plain.as_str(), |(_, name)| name);
+    choices.iter().find(|choice| *choice == meant).cloned()
+}
+
+/// Whether an agent that writes `name` means the argument `argument`.
+pub(super) fn meant(name: &str, argument: &str) -> bool {
+    name == argument || meanings(name).iter().any(|meaning| meaning == argument)
+}
+
 /// What a name may stand for, the likeliest first.
 fn meanings(name: &str) -> Vec<String> {
     let own = validate::camel_case(name);
@@ -89,6 +168,18 @@ mod tests {
     struct Sample {
         id: String,
         from_line: Option<u32>,
+        ids: Option<Vec<String>>,
+        kind: Option<Kind>,
+        #[schema(value_type = Option<Object>)]
+        values: Option<serde_json::Map<String, Value>>,
+        is_public: Option<bool>,
+    }
+
+    #[derive(Debug, PartialEq, Deserialize, ToSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        Markdown,
+        Text,
     }
 
     inputs!(Sample);
@@ -103,6 +194,21 @@ mod tests {
             let sample: Sample = prepared(given, None).read().unwrap();
             assert_eq!((sample.id.as_str(), sample.from_line), ("a", Some(3)));
         }
+    }
+
+    #[test]
+    fn shapes_that_leave_no_doubt_are_understood() {
+        let given = json!({
+            "id": "a", "file_ids": "x", "kind": "MD", "fields": "{\"Name\": 5}", "public": "True",
+        });
+        let sample: Sample = prepared(given, None).read().unwrap();
+        assert_eq!(sample.ids.as_deref(), Some(["x".to_owned()].as_slice()));
+        assert_eq!((sample.kind, sample.is_public), (Some(Kind::Markdown), Some(true)));
+        assert_eq!(sample.values.map(Value::Object), Some(json!({"Name": 5})));
+        let listed: Sample =
+            prepared(json!({"id": "a", "ids": "[\"x\", \"y\"]", "kind": "text"}), None).read().unwrap();
+        assert_eq!((listed.ids.map(|ids| ids.len()), listed.kind), (Some(2), Some(Kind::Text)));
+        assert!(prepared(json!({"id": "a", "values": "no JSON"}), None).read::<Sample>().is_err());
     }
 
     #[test]

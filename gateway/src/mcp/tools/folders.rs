@@ -5,23 +5,30 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::arguments::Arguments;
-use super::outcome::Outcome;
-use super::{Hints, Tool};
+use super::outcome::{Outcome, go_on};
+use super::{DEFAULT_ITEMS, Hints, Tool};
 use crate::operations::folders::{self, CreateFolder, Selection};
-use crate::operations::{Context, MOST_ITEMS, Paging};
+use crate::operations::{Context, Paging};
 use crate::records::Folder;
 use crate::schema::{Input as _, inlined, inputs};
 
 inputs!(ListFolders);
 
-const FIND_FOLDER: &str = "call list_folders with {} to see the folders that there are, and their ids.";
+pub(super) const FIND_FOLDER: &str =
+    "call list_folders with {} to see the folders that there are, and their ids.";
 
 /// Lists the folders in one, or all.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ListFolders {
     /// Only the folders directly in this one: its id, or `root`. Left out: every folder of the workspace.
+    #[schema(examples("root"))]
     parent_id: Option<String>,
+    /// How many at most.
+    #[schema(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+    /// From the note of the page before.
+    cursor: Option<String>,
 }
 
 /// Folders.
@@ -31,14 +38,16 @@ struct Folders {
     folders: Vec<Folder>,
     /// How many there are in all.
     total: u64,
+    /// How to get those that are not here.
+    note: Option<String>,
 }
 
 pub(super) static LIST_FOLDERS: Tool = Tool {
     name: "list_folders",
     title: "List folders",
-    description: "List folders with id, name, path and times. Use it to learn how the workspace is ordered, and to get \
-        the id of a folder for list_files, create_file or create_folder. Example: {} lists every folder, \
-        {\"parentId\": \"root\"} only those at the top.",
+    description: "List folders by name with id, path and times. Use it to learn how the workspace is ordered, and to get \
+        the id of a folder for list_files, create_file or create_folder. Shows 100 at once; a note says how to get the \
+        next. Example: {} lists every folder, {\"parentId\": \"root\"} only those at the top. For files use list_files.",
     hints: Hints::READ,
     input: ListFolders::contract,
     output: Some(inlined::<Folders>),
@@ -61,9 +70,10 @@ pub(super) static CREATE_FOLDER: Tool = Tool {
 
 async fn list(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     let input: ListFolders = arguments.read()?;
-    let paging = Paging { limit: Some(MOST_ITEMS), cursor: None };
-    let page = folders::list(context, Selection::of_filter(input.parent_id)?, paging).await?;
-    Ok(Outcome::list("folders", &page, "Narrow with parentId."))
+    let paging = Paging { limit: Some(input.limit.unwrap_or(DEFAULT_ITEMS)), cursor: input.cursor };
+    let page = folders::list(context, Selection::of_filter(input.parent_id.clone())?, paging).await?;
+    let more = go_on("list_folders", &[("parentId", input.parent_id.as_deref())], page.next.as_ref());
+    Ok(Outcome::list("folders", &page, more))
 }
 
 async fn create(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {

@@ -1,29 +1,37 @@
 //! The tools: what each is called and says of itself, and the one way in which all are called.
 
 mod arguments;
+mod browse;
+mod contents;
 mod databases;
+mod exported;
 mod feedback;
 mod files;
 mod folders;
 mod guide;
 mod memories;
 mod outcome;
+mod refusal;
 mod related;
 mod search;
+mod sources;
 
 use std::sync::OnceLock;
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use self::arguments::Arguments;
 use self::outcome::Outcome;
 use super::envelope::Request;
-use super::reply::Failure;
+use super::failure::Failure;
 use crate::operations::Context;
 use crate::schema::Contract;
 use crate::validate;
 use cairn_chassis::status::Problem;
+
+/// How many entries a list has when no number is asked for; the next ones are a call away.
+const DEFAULT_ITEMS: u32 = 100;
 
 /// A tool.
 struct Tool {
@@ -34,7 +42,8 @@ struct Tool {
     input: fn() -> &'static Contract,
     /// The schema of the structured content; a tool without one answers text only.
     output: Option<fn() -> Value>,
-    /// The call to make when the tool says that something does not exist or is out of reach.
+    /// The call to make when the tool says that something does not exist or is out of reach; `{name}` in it becomes the
+    /// name that was given in the place of an id.
     recovery: &'static str,
     run: for<'a> fn(&'a Context, Arguments) -> BoxFuture<'a, Result<Outcome, Problem>>,
 }
@@ -63,10 +72,12 @@ static TOOLS: &[&Tool] = &[
     &guide::GET_USAGE_GUIDE,
     &related::GET_WORKSPACE_OVERVIEW,
     &search::SEARCH_CONTEXT,
+    &browse::BROWSE_CONTEXT,
     &related::GET_RELATED_FILES,
     &files::SEARCH_FILES,
     &files::LIST_FILES,
-    &files::GET_FILE,
+    &contents::GET_FILE,
+    &contents::GET_FILES,
     &files::CREATE_FILE,
     &files::UPDATE_FILE,
     &files::DELETE_FILE,
@@ -82,44 +93,16 @@ static TOOLS: &[&Tool] = &[
     &databases::CREATE_DATABASE_RECORD,
     &databases::UPDATE_DATABASE_RECORD,
     &databases::DELETE_DATABASE_RECORD,
+    &sources::LIST_SOURCE_DOCUMENTS,
+    &sources::QUERY_SOURCE,
+    &sources::FETCH_SOURCE_DOCUMENT,
     &feedback::SUBMIT_FEEDBACK,
 ];
 
 /// The list as clients get it, made once.
 pub(super) fn list() -> &'static Value {
     static LIST: OnceLock<Value> = OnceLock::new();
-    LIST.get_or_init(|| TOOLS.iter().map(|tool| described(tool)).collect())
-}
-
-fn described(tool: &Tool) -> Value {
-    let mut description = json!({
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description,
-        "inputSchema": input_schema(tool),
-        "annotations": {
-            "title": tool.title,
-            "readOnlyHint": tool.hints.read_only,
-            "destructiveHint": tool.hints.destructive,
-            "idempotentHint": tool.hints.idempotent,
-            "openWorldHint": tool.hints.open_world,
-        },
-    });
-    if let (Some(output), Some(fields)) = (tool.output, description.as_object_mut()) {
-        fields.insert("outputSchema".to_owned(), output());
-    }
-    description
-}
-
-/// The tool's description says what its type says, so the type's own is left out.
-fn input_schema(tool: &Tool) -> Value {
-    let mut schema = (tool.input)().portable();
-    if let Some(fields) = schema.as_object_mut() {
-        fields.remove("description");
-        // Some clients want it of a tool without arguments, too.
-        fields.entry("properties").or_insert_with(|| json!({}));
-    }
-    schema
+    LIST.get_or_init(|| TOOLS.iter().map(|tool| exported::described(tool)).collect())
 }
 
 /// Calls a tool. What is wrong with the call itself is a JSON-RPC error; what the tool says no to is a result.
@@ -136,9 +119,23 @@ pub(super) async fn call(context: &Context, request: &Request) -> Result<Map<Str
         Some(_) => return Err(Failure::invalid_params("tools/call: `arguments` must be an object")),
     };
     let arguments = Arguments::prepare(given, request.params.get("_meta"), (tool.input)());
-    let answer = (tool.run)(context, arguments).await;
-    let step_up = context.step_up.as_deref();
-    Ok(answer.map_or_else(|problem| outcome::refusal(tool, &problem, step_up), Outcome::into_result))
+    let refused = |problem: &Problem, next: Option<&str>| {
+        let given = request.params.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default();
+        refusal::refused(tool, &given, problem, next, context.step_up.as_deref())
+    };
+    Ok(match (tool.run)(context, arguments).await {
+        Ok(Outcome { refusal: Some((problem, next)), .. }) => refused(&problem, Some(&next)),
+        Ok(outcome) => outcome.into_result(),
+        Err(problem) => refused(&problem, None),
+    })
+}
+
+/// What is most like the name that was given, of things with a name and something to call them by.
+fn nearby<'a>(given: &str, known: impl Iterator<Item = (&'a str, &'a str)>) -> Option<(&'a str, &'a str)> {
+    let known: Vec<(&str, &str)> = known.collect();
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    let near = validate::nearest(given, &names)?;
+    known.into_iter().find(|(name, _)| *name == near)
 }
 
 fn unknown(name: &str) -> Failure {
@@ -193,7 +190,8 @@ mod tests {
         for tool in TOOLS {
             assert!((tool.input)().validator().is_some(), "{}", tool.name);
             if let Some(output) = tool.output {
-                assert!(jsonschema::validator_for(&output()).is_ok(), "{}", tool.name);
+                let published = exported::output_schema(output());
+                assert!(jsonschema::validator_for(&published).is_ok(), "{}", tool.name);
             }
         }
     }

@@ -1,39 +1,57 @@
-//! What a tool gives: text for the model, structure for programs, and problems that teach the next call.
+//! What a tool gives: text for the model, and the same as structure for programs.
 
-use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::status::Problem;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::Tool;
 use crate::change;
 use crate::operations::{Page, Written};
 
-/// Where clients look for a challenge inside of a tool's refusal.
-const WWW_AUTHENTICATE: &str = "mcp/www_authenticate";
+/// What a person wrote: it is given as it is.
+const WRITTEN: [&str; 2] = ["values", "content"];
 
-/// A tool's success.
+/// What a tool says.
 #[derive(Debug)]
 pub(super) struct Outcome {
     texts: Vec<String>,
     structured: Option<Value>,
     change: Option<String>,
+    /// Instead of all that: why not, and the call to make next.
+    pub(super) refusal: Option<(Problem, String)>,
 }
 
 impl Outcome {
     /// Text only: a document, a guide.
     pub(super) fn text(text: String) -> Self {
-        Self { texts: vec![text], structured: None, change: None }
+        Self { texts: vec![text], structured: None, change: None, refusal: None }
+    }
+
+    /// A refusal by a tool that knows a better next call than its usual one.
+    pub(super) fn refused(problem: Problem, next: String) -> Self {
+        Self { texts: Vec::new(), structured: None, change: None, refusal: Some((problem, next)) }
+    }
+
+    /// With a further text of our own, apart from what the first one says.
+    pub(super) fn followed_by(mut self, text: String) -> Self {
+        self.texts.push(text);
+        self
     }
 
     /// A text, and the same as a structure.
     pub(super) fn with_structure<T: Serialize>(text: String, structure: &T) -> Self {
-        Self { structured: Some(as_value(structure)), ..Self::text(text) }
+        Self { structured: Some(without_nulls(as_value(structure))), ..Self::text(text) }
     }
 
-    /// A record: the same as text and as structure.
+    /// An answer of several parts: the same as text and as structure.
+    pub(super) fn answer<T: Serialize>(answer: &T) -> Self {
+        let value = without_nulls(as_value(answer));
+        Self { structured: Some(value.clone()), ..Self::text(value.to_string()) }
+    }
+
+    /// A record: the same as text and as structure, without what is empty.
     pub(super) fn record<T: Serialize>(record: &T) -> Self {
-        let value = as_value(record);
-        Self { texts: vec![value.to_string()], structured: Some(value), change: None }
+        let value = compact(as_value(record));
+        Self { structured: Some(value.clone()), ..Self::text(value.to_string()) }
     }
 
     /// A record that a write left.
@@ -41,17 +59,18 @@ impl Outcome {
         Self { change: Some(written.change), ..Self::record(&written.value) }
     }
 
-    /// A list: an array as text (the spec's shape), an object as structure (clients want one). `narrower` says how
-    /// to get at what is left out.
-    pub(super) fn list<T: Serialize>(name: &'static str, page: &Page<T>, narrower: &str) -> Self {
-        let items = as_value(&page.items);
-        let mut texts = vec![items.to_string()];
-        let shown = page.items.len();
-        if u64::try_from(shown).is_ok_and(|shown| shown < page.total) {
-            texts.push(format!("Showing {shown} of {}. {narrower}", page.total));
+    /// A list: an array as text (the spec's shape), an object as structure (clients want one). Both say how to go on.
+    pub(super) fn list<T: Serialize>(name: &'static str, page: &Page<T>, more: Option<String>) -> Self {
+        let items: Value = page.items.iter().map(|item| compact(as_value(item))).collect();
+        let text = items.to_string();
+        let mut structured = json!({name: items, "total": page.total});
+        let note = more.map(|more| format!("Showing {} of {}; {more}", page.items.len(), page.total));
+        if let (Some(note), Some(fields)) = (&note, structured.as_object_mut()) {
+            fields.insert("note".to_owned(), Value::from(note.as_str()));
         }
-        let structured = json!({name: items, "total": page.total});
-        Self { texts, structured: Some(structured), change: None }
+        let mut outcome = Self { structured: Some(structured), ..Self::text(text) };
+        outcome.texts.extend(note);
+        outcome
     }
 
     pub(super) fn into_result(self) -> Map<String, Value> {
@@ -68,88 +87,84 @@ impl Outcome {
     }
 }
 
-/// A tool's refusal: what failed and why, every problem, and one call to make next.
-pub(super) fn refusal(tool: &Tool, problem: &Problem, step_up: Option<&str>) -> Map<String, Value> {
-    let mut lines = vec![format!("{}: {}", cause(problem.reason), problem.message)];
-    if !problem.violations.is_empty() {
-        let found = problem.violations.len();
-        let plural = if found == 1 { "" } else { "s" };
-        lines =
-            vec![format!("{}: {found} problem{plural} in the call of {}.", cause(problem.reason), tool.name)];
-        lines.extend(
-            problem.violations.iter().map(|violation| format!("- {}: {}", violation.path, violation.message)),
-        );
-    }
-    lines.push(format!("Next: {}", next_step(tool, problem)));
-    let mut result = Map::new();
-    result.insert("content".to_owned(), json!([block(&lines.join("\n"))]));
-    result.insert("isError".to_owned(), Value::Bool(true));
-    if let Some(challenge) = step_up.filter(|_| problem.reason == Reason::Forbidden) {
-        result.insert("_meta".to_owned(), json!({WWW_AUTHENTICATE: [challenge]}));
-    }
-    result
+/// The call that gives what comes behind a page: the same arguments, and the page's end.
+pub(super) fn go_on(tool: &str, same: &[(&str, Option<&str>)], cursor: Option<&String>) -> Option<String> {
+    let cursor = cursor?;
+    let given = same.iter().filter_map(|(name, value)| Some(((*name).to_owned(), Value::from((*value)?))));
+    let mut arguments: Map<String, Value> = given.collect();
+    arguments.insert("cursor".to_owned(), Value::from(cursor.as_str()));
+    Some(format!("call {tool} again with {} for the next.", Value::Object(arguments)))
 }
 
-/// The spec's words for causes (section 7), and words in their manner for the rest.
-const fn cause(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Unauthorized => "Unauthorized",
-        Reason::Forbidden | Reason::OutOfScope | Reason::LimitExceeded => "Forbidden",
-        Reason::NotFound => "Not found",
-        Reason::ValidationError | Reason::PayloadTooLarge => "Validation error",
-        Reason::VersionConflict
-        | Reason::SlugTaken
-        | Reason::IdempotencyConflict
-        | Reason::RunBusy
-        | Reason::RunNotStartable
-        | Reason::AlreadyExists => "Conflict",
-        Reason::RateLimited => "Rate limited",
-        Reason::DeliveryFailed | Reason::Unavailable => "Unavailable",
-        Reason::DeadlineExceeded => "Timeout",
-        Reason::Unimplemented => "Not implemented",
-        Reason::Internal => "Internal error",
-    }
-}
-
-fn next_step(tool: &Tool, problem: &Problem) -> String {
-    match problem.reason {
-        Reason::ValidationError => {
-            let schema = (tool.input)().schema();
-            let required: Vec<&str> = schema
-                .get("required")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .collect();
-            let needs = if required.is_empty() { "nothing".to_owned() } else { required.join(", ") };
-            format!("call {} again with these put right. It requires: {needs}.", tool.name)
-        }
-        Reason::NotFound | Reason::OutOfScope => tool.recovery.to_owned(),
-        Reason::Forbidden | Reason::LimitExceeded | Reason::Unauthorized => {
-            "do not retry; tell the user what is missing, so that they can change the token.".to_owned()
-        }
-        Reason::Unavailable | Reason::RateLimited => {
-            let wait = problem.retry_after.map_or(1, |wait| wait.as_secs().max(1));
-            format!("call {} again after {wait} s with the same arguments.", tool.name)
-        }
-        Reason::PayloadTooLarge => "split the content into several smaller files.".to_owned(),
-        Reason::VersionConflict
-        | Reason::SlugTaken
-        | Reason::IdempotencyConflict
-        | Reason::RunBusy
-        | Reason::RunNotStartable
-        | Reason::AlreadyExists => "read the present state, then decide whether to call again.".to_owned(),
-        Reason::DeadlineExceeded | Reason::DeliveryFailed | Reason::Unimplemented | Reason::Internal => {
-            format!("call {} once more; if it fails again, tell the user.", tool.name)
-        }
-    }
-}
-
-fn block(text: &str) -> Value {
+pub(super) fn block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-fn as_value<T: Serialize>(value: &T) -> Value {
+/// Without nulls, empty lists and empty texts: they cost tokens and say nothing.
+pub(super) fn compact(value: Value) -> Value {
+    without(value, |value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    })
+}
+
+fn without_nulls(value: Value) -> Value {
+    without(value, Value::is_null)
+}
+
+fn without(value: Value, is_empty: fn(&Value) -> bool) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter_map(|(name, value)| {
+                if WRITTEN.contains(&name.as_str()) && !value.is_null() {
+                    return Some((name, value));
+                }
+                let value = without(value, is_empty);
+                (!is_empty(&value)).then_some((name, value))
+            });
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => items.into_iter().map(|item| without(item, is_empty)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+pub(super) fn as_value<T: Serialize>(value: &T) -> Value {
     serde_json::to_value(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_empty_is_left_out_but_for_values() {
+        let record = json!({"a": null, "b": [], "c": "", "d": false, "content": "", "values": {"x": null}, "e": [{"f": null, "g": 0}]});
+        assert_eq!(
+            compact(record),
+            json!({"d": false, "content": "", "values": {"x": null}, "e": [{"g": 0}]})
+        );
+    }
+
+    #[test]
+    fn a_list_says_how_to_go_on_in_both_forms() {
+        let page =
+            Page { items: vec![json!({"id": "a", "tags": []})], next: Some("p2".to_owned()), total: 3 };
+        let more = go_on("list_files", &[("folderId", Some("f")), ("parentId", None)], page.next.as_ref());
+        let result = Value::Object(Outcome::list("files", &page, more).into_result());
+        let note =
+            "Showing 1 of 3; call list_files again with {\"cursor\":\"p2\",\"folderId\":\"f\"} for the next.";
+        assert_eq!(result["content"][0]["text"], "[{\"id\":\"a\"}]");
+        assert_eq!(
+            (&result["content"][1]["text"], &result["structuredContent"]["note"]),
+            (&json!(note), &json!(note))
+        );
+        let last = Page { next: None, ..page };
+        let result =
+            Value::Object(Outcome::list("files", &last, go_on("list_files", &[], None)).into_result());
+        assert_eq!(result["structuredContent"], json!({"files": [{"id": "a"}], "total": 3}));
+        assert_eq!(result["content"].as_array().map(Vec::len), Some(1));
+    }
 }

@@ -63,7 +63,7 @@ pub(super) static GET_WORKSPACE_OVERVIEW: Tool = Tool {
 
 async fn run_overview(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     arguments.read::<GetWorkspaceOverview>()?;
-    Ok(Outcome::record(&overview::get(context).await?))
+    Ok(Outcome::answer(&overview::get(context).await?))
 }
 
 async fn run_related(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {

@@ -1,0 +1,106 @@
+//! Why a message has no result, as JSON-RPC tells it.
+//!
+//! Like `envelope` and `era` it knows nothing of the rest of the gateway: `fuzz/` compiles the three by themselves.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::era::Era;
+
+/// The media type does not matter to a parser; -32768 to -32000 is JSON-RPC's and MCP's own range.
+const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+/// What peers of the 2025 era are told of a resource that is not there; later ones are not.
+const RESOURCE_NOT_FOUND: i64 = -32002;
+const HEADER_MISMATCH: i64 = -32020;
+const UNSUPPORTED_VERSION: i64 = -32022;
+/// Ours: outside of what is reserved, and easy to guess.
+const RATE_LIMITED: i64 = 429;
+/// As much of an address that is not there is told back.
+const LONGEST_ADDRESS: usize = 512;
+
+/// Why there is no result.
+#[derive(Debug, PartialEq)]
+pub(super) struct Failure {
+    pub(super) code: i64,
+    message: String,
+    data: Option<Value>,
+    /// The HTTP status for a modern peer, and for any peer when the message itself was refused.
+    pub(super) status: StatusCode,
+}
+
+impl Failure {
+    pub(super) fn new(code: i64, status: StatusCode, message: impl Into<String>) -> Self {
+        Self { code, status, message: message.into(), data: None }
+    }
+
+    pub(super) fn parse_error(error: &serde_json::Error) -> Self {
+        Self::new(PARSE_ERROR, StatusCode::BAD_REQUEST, format!("the body is not JSON: {error}"))
+    }
+
+    pub(super) fn invalid_request(message: impl Into<String>) -> Self {
+        Self::new(INVALID_REQUEST, StatusCode::BAD_REQUEST, message)
+    }
+
+    pub(super) fn method_not_found(method: &str) -> Self {
+        let shown: String = method.chars().take(64).collect();
+        Self::new(METHOD_NOT_FOUND, StatusCode::NOT_FOUND, format!("Method not found: {shown}"))
+    }
+
+    /// The request is well formed and its parameters are not: HTTP sees nothing wrong.
+    pub(super) fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(INVALID_PARAMS, StatusCode::OK, message)
+    }
+
+    pub(super) fn wrong_cursor() -> Self {
+        Self::invalid_params("the cursor must be a `nextCursor` as it came; leave it out to begin anew")
+    }
+
+    /// Nothing that the caller may read has that address.
+    pub(super) fn unknown_resource(era: Era, uri: &str) -> Self {
+        let code = match era {
+            Era::Legacy => RESOURCE_NOT_FOUND,
+            Era::Modern => INVALID_PARAMS,
+        };
+        let message = "Resource not found: resources/list and resources/templates/list say what there is";
+        Self::new(code, StatusCode::OK, message).about(uri)
+    }
+
+    /// The same failure with the address that it is about.
+    pub(super) fn about(self, uri: &str) -> Self {
+        let shown: String = uri.chars().take(LONGEST_ADDRESS).collect();
+        Self { data: Some(json!({"uri": shown})), ..self }
+    }
+
+    pub(super) fn header_mismatch(message: impl Into<String>) -> Self {
+        Self::new(HEADER_MISMATCH, StatusCode::BAD_REQUEST, message)
+    }
+
+    pub(super) fn unsupported_version(requested: &str, supported: &[&str]) -> Self {
+        let shown: String = requested.chars().take(32).collect();
+        let data = json!({"supported": supported, "requested": shown});
+        let message = format!("Unsupported protocol version; this server speaks {}", supported.join(", "));
+        Self { data: Some(data), ..Self::new(UNSUPPORTED_VERSION, StatusCode::BAD_REQUEST, message) }
+    }
+
+    /// A window of the token is full.
+    pub(super) fn rate_limited(message: impl Into<String>, data: Value) -> Self {
+        Self { data: Some(data), ..Self::new(RATE_LIMITED, StatusCode::TOO_MANY_REQUESTS, message) }
+    }
+
+    /// The same failure of a message that breaks the protocol itself.
+    pub(super) fn bad_request(self) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, ..self }
+    }
+}
+
+/// The JSON-RPC message of a failure.
+pub(super) fn failure_message(id: Value, failure: Failure) -> Value {
+    let mut error = json!({"code": failure.code, "message": failure.message});
+    if let (Some(data), Some(fields)) = (failure.data, error.as_object_mut()) {
+        fields.insert("data".to_owned(), data);
+    }
+    json!({"jsonrpc": "2.0", "id": id, "error": error})
+}

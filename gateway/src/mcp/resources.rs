@@ -1,0 +1,108 @@
+//! Resources: the skills' files, which are the same for all, and the files and memories of the caller's workspace.
+//!
+//! What a caller may not read and what is not there are one answer, so that no address tells what exists.
+
+mod workspace;
+
+use cairn_chassis::status::{Problem, Reason};
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use self::workspace::Named;
+use super::envelope::Request;
+use super::era::Era;
+use super::failure::Failure;
+use super::reply::Cache;
+use super::skills;
+use crate::operations::Context;
+
+/// Ours: outside of what JSON-RPC and MCP reserve, and easy to guess.
+const FORBIDDEN: i64 = 403;
+const UNAVAILABLE: i64 = 503;
+const INTERNAL_ERROR: i64 = -32603;
+const INVALID_PARAMS: i64 = -32602;
+
+/// How many resources a page of the list has at most.
+const PAGE: usize = 100;
+
+/// `resources/list`: the skills first, then the memories and the files of the workspace.
+pub(super) async fn list(context: &Context, request: &Request) -> Result<Map<String, Value>, Failure> {
+    let place = match request.cursor()? {
+        None => workspace::Place::first(),
+        Some(cursor) => workspace::Place::read(cursor).ok_or_else(Failure::wrong_cursor)?,
+    };
+    let mut entries: Vec<Value> = if place.is_first() { skills::resources().collect() } else { Vec::new() };
+    let next = workspace::append(context, place, &mut entries, PAGE).await?;
+    let mut result = json!({"resources": entries});
+    if let (Some(place), Some(fields)) = (next, result.as_object_mut()) {
+        fields.insert("nextCursor".to_owned(), Value::from(place.to_string()));
+    }
+    Ok(Cache::PRIVATE.completed(result))
+}
+
+/// `resources/templates/list`.
+pub(super) fn templates(request: &Request) -> Result<Map<String, Value>, Failure> {
+    request.no_cursor()?;
+    Ok(Cache::PUBLIC.completed(json!({"resourceTemplates": [
+        {
+            "uriTemplate": "cairn://file/{id}",
+            "name": "file",
+            "title": "A file of the workspace",
+            "description": "The whole text of a file by its id, as search results, search_files and list_files name it.",
+        },
+        {
+            "uriTemplate": "cairn://memory/{slug}",
+            "name": "memory",
+            "title": "A memory of the workspace",
+            "description": "A curated set of documents with the whole current text of each, by its slug or id, as \
+                list_memories names it.",
+            "mimeType": "text/markdown",
+        },
+        {
+            "uriTemplate": "skill://cairn/{name}/{+path}",
+            "name": "skill",
+            "title": "A file of a usage guide",
+            "description": "How Cairn is used well; skills/list names the guides and their files.",
+        },
+    ]})))
+}
+
+/// `resources/read`.
+pub(super) async fn read(
+    context: &Context,
+    era: Era,
+    request: &Request,
+) -> Result<Map<String, Value>, Failure> {
+    let uri = request.required("uri")?;
+    if let Some(file) = skills::read(uri) {
+        let contents = json!([{"uri": uri, "mimeType": skills::mime_type(file), "text": file.text}]);
+        return Ok(Cache::PUBLIC.completed(json!({"contents": contents})));
+    }
+    let unknown = || Failure::unknown_resource(era, uri);
+    let named = Named::parse(uri).ok_or_else(unknown)?;
+    let (mime_type, text) = workspace::read(context, named).await.map_err(|problem| {
+        if workspace::is_hidden(&problem) { unknown() } else { failure_of(&problem).about(uri) }
+    })?;
+    let contents = json!([{"uri": uri, "mimeType": mime_type, "text": text}]);
+    Ok(Cache::PRIVATE.completed(json!({"contents": contents})))
+}
+
+/// Why a service did not do what a method needs.
+fn failure_of(problem: &Problem) -> Failure {
+    let code = match problem.reason {
+        Reason::Forbidden | Reason::OutOfScope | Reason::LimitExceeded | Reason::Unauthorized => FORBIDDEN,
+        Reason::Unavailable | Reason::DeadlineExceeded => UNAVAILABLE,
+        Reason::ValidationError | Reason::NotFound | Reason::PayloadTooLarge => INVALID_PARAMS,
+        Reason::VersionConflict
+        | Reason::SlugTaken
+        | Reason::IdempotencyConflict
+        | Reason::RunBusy
+        | Reason::RunNotStartable
+        | Reason::AlreadyExists
+        | Reason::RateLimited
+        | Reason::DeliveryFailed
+        | Reason::Unimplemented
+        | Reason::Internal => INTERNAL_ERROR,
+    };
+    Failure::new(code, StatusCode::OK, problem.message.clone())
+}

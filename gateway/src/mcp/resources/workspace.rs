@@ -1,0 +1,214 @@
+//! Files and memories of the caller's workspace as resources.
+
+use std::fmt;
+
+use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::ids::FileId;
+use serde_json::{Value, json};
+
+use super::failure_of;
+use crate::mcp::failure::Failure;
+use crate::operations::{Context, Paging, files, memories};
+use crate::records::{File, Memory};
+
+const FILE: &str = "cairn://file/";
+const MEMORY: &str = "cairn://memory/";
+/// A slug has 100 bytes at most, an id fewer.
+const LONGEST_NAME: usize = 100;
+
+/// What an address names.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    File(FileId),
+    /// By its slug or id.
+    Memory(String),
+}
+
+impl Named {
+    pub(super) fn parse(uri: &str) -> Option<Self> {
+        if let Some(id) = uri.strip_prefix(FILE) {
+            return id.parse().ok().map(Self::File);
+        }
+        let name = uri.strip_prefix(MEMORY)?;
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_name = (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_plain);
+        is_name.then(|| Self::Memory(name.to_owned()))
+    }
+}
+
+/// Whether a problem must look as if nothing were there.
+pub(super) fn is_hidden(problem: &Problem) -> bool {
+    matches!(problem.reason, Reason::NotFound | Reason::OutOfScope)
+}
+
+/// The media type and the whole text of a resource, as its owner lets the caller have it.
+pub(super) async fn read(context: &Context, named: Named) -> Result<(&'static str, String), Problem> {
+    match named {
+        Named::File(id) => {
+            let file = files::get(context, id).await?;
+            Ok((mime_type(&file), file.content.unwrap_or_default()))
+        }
+        Named::Memory(name) => {
+            let memory = memories::get(context, name).await?;
+            Ok(("text/markdown", memory.to_markdown()))
+        }
+    }
+}
+
+/// A place in the list: memories come before files, because they say when they are worth reading.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    section: Section,
+    /// Where the owner goes on; empty at the section's beginning.
+    token: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Memories,
+    Files,
+}
+
+impl Place {
+    pub(super) const fn first() -> Self {
+        Self { section: Section::Memories, token: String::new() }
+    }
+
+    pub(super) fn is_first(&self) -> bool {
+        *self == Self::first()
+    }
+
+    pub(super) fn read(cursor: &str) -> Option<Self> {
+        let (section, token) = cursor.split_once('.')?;
+        let section = match section {
+            "m" if !token.is_empty() => Section::Memories,
+            "f" => Section::Files,
+            _ => return None,
+        };
+        Some(Self { section, token: token.to_owned() })
+    }
+}
+
+/// As a cursor.
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let section = match self.section {
+            Section::Memories => "m",
+            Section::Files => "f",
+        };
+        write!(formatter, "{section}.{}", self.token)
+    }
+}
+
+/// Fills a page up to `most` entries; answers where the next one begins. Who may not read gets none.
+pub(super) async fn append(
+    context: &Context,
+    mut place: Place,
+    entries: &mut Vec<Value>,
+    most: usize,
+) -> Result<Option<Place>, Failure> {
+    while let Some(room) = most.checked_sub(entries.len()).filter(|room| *room > 0) {
+        let paging = Paging { limit: u32::try_from(room).ok(), cursor: Some(place.token) };
+        let next = match part(context, place.section, paging, entries).await {
+            Ok(next) => next,
+            Err(problem) if problem.reason == Reason::Forbidden => return Ok(None),
+            Err(problem) if problem.reason == Reason::ValidationError => return Err(Failure::wrong_cursor()),
+            Err(problem) => return Err(failure_of(&problem)),
+        };
+        place = match (next, place.section) {
+            (Some(token), section) => Place { section, token },
+            (None, Section::Memories) => Place { section: Section::Files, token: String::new() },
+            (None, Section::Files) => return Ok(None),
+        };
+    }
+    Ok(Some(place))
+}
+
+async fn part(
+    context: &Context,
+    section: Section,
+    paging: Paging,
+    entries: &mut Vec<Value>,
+) -> Result<Option<String>, Problem> {
+    match section {
+        Section::Memories => {
+            let page = memories::list(context, paging).await?;
+            entries.extend(page.items.iter().map(memory_entry));
+            Ok(page.next)
+        }
+        Section::Files => {
+            let page = files::list(context, files::Selection::default(), paging).await?;
+            entries.extend(page.items.iter().map(file_entry));
+            Ok(page.next)
+        }
+    }
+}
+
+fn file_entry(file: &File) -> Value {
+    json!({
+        "uri": format!("{FILE}{}", file.id),
+        "name": file.name,
+        "description": file.path,
+        "mimeType": mime_type(file),
+        "size": file.size_bytes,
+        "annotations": {"lastModified": file.updated_at},
+    })
+}
+
+fn memory_entry(memory: &Memory) -> Value {
+    let mut entry = json!({
+        "uri": format!("{MEMORY}{}", memory.slug),
+        "name": memory.name,
+        "mimeType": "text/markdown",
+        "annotations": {"lastModified": memory.updated_at},
+    });
+    let about = memory.use_when.as_deref().or(memory.description.as_deref());
+    if let (Some(about), Some(fields)) = (about, entry.as_object_mut()) {
+        fields.insert("description".to_owned(), Value::from(about));
+    }
+    entry
+}
+
+/// Without the character set: JSON carries text.
+fn mime_type(file: &File) -> &'static str {
+    let whole = file.file_type.content_type();
+    whole.split(';').next().unwrap_or(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_one_thing() {
+        let id = "0199c0de-0000-7000-8000-0000000000f1";
+        assert_eq!(Named::parse(&format!("{FILE}{id}")), id.parse().ok().map(Named::File));
+        assert_eq!(Named::parse("cairn://memory/a-guide"), Some(Named::Memory("a-guide".to_owned())));
+        let long = format!("{MEMORY}{}", "x".repeat(LONGEST_NAME + 1));
+        for odd in [
+            "",
+            "cairn://file/",
+            "cairn://file/x",
+            "cairn://memory/",
+            "cairn://memory/A",
+            "cairn://memory/a/b",
+            "cairn://folder/x",
+            "file:///etc/passwd",
+            long.as_str(),
+        ] {
+            assert_eq!(Named::parse(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_comes_back_as_its_place() {
+        for (section, token) in [(Section::Memories, "abc_-"), (Section::Files, ""), (Section::Files, "a.b")]
+        {
+            let place = Place { section, token: token.to_owned() };
+            assert_eq!(Place::read(&place.to_string()), Some(place));
+        }
+        for odd in ["", "m", "m.", "x.y", "f"] {
+            assert_eq!(Place::read(odd), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What a tool says no with: the cause in the spec's words, every problem, and one call to make next.
+
+use std::collections::BTreeSet;
+
+use cairn_chassis::status::{Problem, Reason, Violation};
+use serde_json::{Map, Value, json};
+
+use super::Tool;
+use super::arguments::meant;
+use super::outcome::block;
+
+/// Where clients look for a challenge inside of a tool's refusal.
+const WWW_AUTHENTICATE: &str = "mcp/www_authenticate";
+/// A recovery has it where a name goes that the caller knows.
+const NAME: &str = "{name}";
+/// A longer value is repeated as an ellipsis.
+const LONGEST_SHOWN: usize = 60;
+
+/// The result of a call that is refused. `given` is what the caller sent.
+pub(super) fn refused(
+    tool: &Tool,
+    given: &Map<String, Value>,
+    problem: &Problem,
+    next: Option<&str>,
+    step_up: Option<&str>,
+) -> Map<String, Value> {
+    let mut lines = vec![format!("{}: {}", cause(problem.reason), problem.message)];
+    if !problem.violations.is_empty() {
+        let found = problem.violations.len();
+        let plural = if found == 1 { "" } else { "s" };
+        lines =
+            vec![format!("{}: {found} problem{plural} in the call of {}.", cause(problem.reason), tool.name)];
+        lines.extend(
+            problem.violations.iter().map(|violation| format!("- {}: {}", violation.path, violation.message)),
+        );
+    }
+    let next = next.map_or_else(|| next_step(tool, given, problem), ToOwned::to_owned);
+    lines.push(format!("Next: {next}"));
+    let mut result = Map::new();
+    result.insert("content".to_owned(), json!([block(&lines.join("\n"))]));
+    result.insert("isError".to_owned(), Value::Bool(true));
+    if let Some(challenge) = step_up.filter(|_| problem.reason == Reason::Forbidden) {
+        result.insert("_meta".to_owned(), json!({WWW_AUTHENTICATE: [challenge]}));
+    }
+    result
+}
+
+/// The spec's words for causes (section 7), and words in their manner for the rest.
+pub(super) const fn cause(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Unauthorized => "Unauthorized",
+        Reason::Forbidden | Reason::OutOfScope | Reason::LimitExceeded => "Forbidden",
+        Reason::NotFound => "Not found",
+        Reason::ValidationError | Reason::PayloadTooLarge => "Validation error",
+        Reason::VersionConflict
+        | Reason::SlugTaken
+        | Reason::IdempotencyConflict
+        | Reason::RunBusy
+        | Reason::RunNotStartable
+        | Reason::AlreadyExists => "Conflict",
+        Reason::RateLimited => "Rate limited",
+        Reason::DeliveryFailed | Reason::Unavailable => "Unavailable",
+        Reason::DeadlineExceeded => "Timeout",
+        Reason::Unimplemented => "Not implemented",
+        Reason::Internal => "Internal error",
+    }
+}
+
+fn next_step(tool: &Tool, given: &Map<String, Value>, problem: &Problem) -> String {
+    match problem.reason {
+        Reason::ValidationError => match name_for_an_id(given, &problem.violations) {
+            Some(name) if tool.recovery.contains(NAME) => recovery(tool, Some(name)),
+            _ => format!("call {} with {}", tool.name, corrected(tool, given, &problem.violations)),
+        },
+        Reason::NotFound | Reason::OutOfScope => recovery(tool, None),
+        Reason::Forbidden | Reason::LimitExceeded | Reason::Unauthorized => {
+            "do not retry; tell the user what is missing, so that they can change the token.".to_owned()
+        }
+        Reason::Unavailable | Reason::RateLimited => {
+            let wait = problem.retry_after.map_or(1, |wait| wait.as_secs().max(1));
+            format!("call {} again after {wait} s with the same arguments.", tool.name)
+        }
+        Reason::PayloadTooLarge => "split the content into several smaller files.".to_owned(),
+        Reason::VersionConflict
+        | Reason::SlugTaken
+        | Reason::IdempotencyConflict
+        | Reason::RunBusy
+        | Reason::RunNotStartable
+        | Reason::AlreadyExists => "read the present state, then decide whether to call again.".to_owned(),
+        Reason::DeadlineExceeded | Reason::DeliveryFailed | Reason::Unimplemented | Reason::Internal => {
+            format!("call {} once more; if it fails again, tell the user.", tool.name)
+        }
+    }
+}
+
+fn recovery(tool: &Tool, name: Option<&str>) -> String {
+    tool.recovery.replace(NAME, name.unwrap_or("<part of its name>"))
+}
+
+/// What the caller gave for an id, when that looks like a name.
+fn name_for_an_id<'a>(given: &'a Map<String, Value>, violations: &[Violation]) -> Option<&'a str> {
+    let wrong = violations.iter().find(|violation| violation.code == "invalid_id")?;
+    let value = given.iter().find(|(name, _)| meant(name, &wrong.path))?.1.as_str()?.trim();
+    let is_plain = |letter: char| !letter.is_control() && letter != '"' && letter != '\\';
+    let is_name = !value.is_empty() && value.chars().count() <= LONGEST_SHOWN && value.chars().all(is_plain);
+    is_name.then(|| value.rsplit('/').next().unwrap_or(value)).filter(|name| !name.is_empty())
+}
+
+/// The arguments of the call with what is wrong replaced by what could stand there.
+fn corrected(tool: &Tool, given: &Map<String, Value>, violations: &[Violation]) -> Value {
+    let schema = (tool.input)().schema();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let wrong: BTreeSet<&str> =
+        violations.iter().filter_map(|one| one.path.split(['.', '[']).next()).collect();
+    let mut arguments = Map::new();
+    for (name, described) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let kept = given.iter().find(|(known, _)| meant(known, name)).map(|(_, value)| value);
+        match kept {
+            Some(value) if !wrong.contains(name.as_str()) => arguments.insert(name.clone(), shortened(value)),
+            _ if required.contains(&name.as_str()) || wrong.contains(name.as_str()) => {
+                arguments.insert(name.clone(), example(name, described, kept))
+            }
+            _ => None,
+        };
+    }
+    Value::Object(arguments)
+}
+
+fn shortened(value: &Value) -> Value {
+    let is_long = match value {
+        Value::String(text) => text.chars().nth(LONGEST_SHOWN).is_some(),
+        Value::Array(_) | Value::Object(_) => value.to_string().len() > 2 * LONGEST_SHOWN,
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    };
+    if is_long { Value::from("…") } else { value.clone() }
+}
+
+/// What could stand for an argument, as near as possible to what does.
+fn example(name: &str, described: &Value, given: Option<&Value>) -> Value {
+    let number = given.and_then(Value::as_f64);
+    let bound = |bound: &str| described.get(bound).filter(|value| value.is_number()).cloned();
+    let is_beyond = |limit: &Value, over: bool| match (number, limit.as_f64()) {
+        (Some(number), Some(limit)) => (number > limit) == over && number != limit,
+        _ => false,
+    };
+    if let Some(most) = bound("maximum").filter(|most| is_beyond(most, true)) {
+        return most;
+    }
+    if let Some(least) = bound("minimum").filter(|least| is_beyond(least, false)) {
+        return least;
+    }
+    let first =
+        |list: &str| described.get(list).and_then(Value::as_array).and_then(|list| list.first()).cloned();
+    let known = first("examples").or_else(|| described.get("default").cloned()).or_else(|| first("enum"));
+    known.or_else(|| bound("minimum")).unwrap_or_else(|| {
+        match described.get("type").and_then(Value::as_str) {
+            Some("array") => json!([format!("<{name}>")]),
+            Some("object") => json!({}),
+            Some("boolean") => Value::Bool(true),
+            _ => Value::from(format!("<{name}>")),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::tools::TOOLS;
+
+    fn said(name: &str, given: Value, problem: &Problem) -> String {
+        let tool = TOOLS.iter().find(|tool| tool.name == name).unwrap();
+        let result = refused(tool, given.as_object().unwrap(), problem, None, None);
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    fn wrong(path: &str, code: &str) -> Problem {
+        Problem::validation(vec![Violation::new(path, code, "is wrong")])
+    }
+
+    #[test]
+    fn the_next_call_keeps_what_is_right() {
+        let given = json!({"name": "a.md", "content": "x".repeat(200), "file_type": "markdwn"});
+        let text = said("create_file", given, &wrong("fileType", "invalid_value"));
+        assert!(text.starts_with("Validation error: 1 problem in the call of create_file."), "{text}");
+        let call =
+            "Next: call create_file with {\"content\":\"…\",\"fileType\":\"markdown\",\"name\":\"a.md\"}";
+        assert!(text.ends_with(call), "{text}");
+        let text = said("search_context", json!({"query": "x", "limit": 51}), &wrong("limit", "too_large"));
+        assert!(text.ends_with("{\"limit\":50,\"query\":\"x\"}"), "{text}");
+    }
+
+    #[test]
+    fn a_name_in_the_place_of_an_id_is_looked_for() {
+        let text = said("get_file", json!({"fileId": "/docs/Onboarding.md"}), &wrong("id", "invalid_id"));
+        assert!(text.contains("search_files with {\"query\": \"Onboarding.md\"}"), "{text}");
+        let text = said("get_file", json!({"id": "a\"b"}), &wrong("id", "invalid_id"));
+        assert!(text.contains("call get_file with"), "{text}");
+    }
+
+    #[test]
+    fn every_cause_has_a_next_step() {
+        for reason in
+            [Reason::NotFound, Reason::OutOfScope, Reason::Forbidden, Reason::Unavailable, Reason::Internal]
+        {
+            let text = said("get_file", json!({"id": "x"}), &Problem::new(reason, "why"));
+            assert!(text.starts_with(cause(reason)) && text.contains("\nNext: "), "{text}");
+            assert!(!text.contains('{') || !text.contains("{name}"), "{text}");
+        }
+    }
+}

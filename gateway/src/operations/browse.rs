@@ -1,0 +1,37 @@
+//! Scripts over the workspace as a file system.
+
+use cairn_chassis::status::Problem;
+use cairn_proto::retrieval::v1 as proto;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Context, answered};
+use crate::records::ScriptAnswer;
+use crate::schema::inputs;
+
+inputs!(ExecuteScript);
+
+/// A script and where it begins.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ExecuteScript {
+    /// Commands of the read-only shell, at most 16 KB: `grep -rn "rate limit" /files | head -20`. `help` lists them.
+    #[schema(min_length = 1, max_length = 16384)]
+    pub(crate) script: String,
+    /// The folder to begin in, as an absolute path.
+    #[schema(default = "/")]
+    pub(crate) cwd: Option<String>,
+    /// The output is cut to so many bytes: 1024 to 204800, 61440 when left out.
+    #[schema(minimum = 1024, maximum = 204800, default = 61440)]
+    pub(crate) max_output_bytes: Option<u32>,
+}
+
+pub(crate) async fn execute(context: &Context, input: ExecuteScript) -> Result<ScriptAnswer, Problem> {
+    let request = context.call.request(proto::ExecuteScriptRequest {
+        script: input.script,
+        cwd: input.cwd.unwrap_or_default(),
+        max_output_bytes: input.max_output_bytes.unwrap_or_default(),
+    });
+    let answer = answered(context.app.upstreams.browse().execute_script(request).await)?;
+    Ok(ScriptAnswer::read(answer, &context.app.links))
+}

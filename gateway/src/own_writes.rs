@@ -1,0 +1,129 @@
+//! What agents wrote of late over MCP, so that an agent's next search finds it without the agent doing anything.
+//!
+//! A search waits for the position of its caller's last write, as if the caller had sent the consistency token back.
+//! It is remembered in this process: an agent whose next request reaches another gateway sends the token itself, or
+//! finds the write when the index has caught up.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use cairn_chassis::clock::{Clock, Timestamp};
+use cairn_chassis::identity::Identity;
+use cairn_proto::retrieval::v1::FeedPosition;
+use quick_cache::sync::Cache;
+
+use crate::change;
+
+/// The index is never that far behind while it works at all; after that a search need not ask.
+const REMEMBERED_FOR: Duration = Duration::from_secs(10);
+/// Who wrote last, at most so many; an entry is about 100 bytes.
+const MOST_WRITERS: usize = 65_536;
+
+/// A token or a grant: each belongs to one workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Writer(Arc<str>);
+
+impl Writer {
+    pub(crate) fn of(identity: &Identity) -> Self {
+        Self(format!("{}:{}", identity.principal.kind.as_str(), identity.principal.id).into())
+    }
+}
+
+/// The last write of each writer.
+pub(crate) struct OwnWrites {
+    clock: Arc<dyn Clock>,
+    last: Cache<Writer, Arc<Last>>,
+}
+
+/// Requests of one writer may run at the same time: the latest position counts.
+#[derive(Debug, Default)]
+struct Last {
+    position: AtomicU64,
+    micros: AtomicI64,
+}
+
+impl fmt::Debug for OwnWrites {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("OwnWrites").finish_non_exhaustive()
+    }
+}
+
+impl OwnWrites {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self::with_room(clock, MOST_WRITERS)
+    }
+
+    fn with_room(clock: Arc<dyn Clock>, writers: usize) -> Self {
+        Self { clock, last: Cache::new(writers) }
+    }
+
+    /// Remembers a write by the token that it answered with.
+    pub(crate) fn remember(&self, writer: &Writer, token: &str) {
+        let Some(position) = change::content_position(token) else { return };
+        let made = self.last.get_or_insert_with(writer, || Ok::<_, std::convert::Infallible>(Arc::default()));
+        let Ok(last) = made;
+        last.position.fetch_max(position, Ordering::AcqRel);
+        last.micros.fetch_max(self.clock.now().as_micros(), Ordering::AcqRel);
+    }
+
+    /// What a search of that writer must see.
+    pub(crate) fn of(&self, writer: &Writer) -> Option<FeedPosition> {
+        let last = self.last.get(writer)?;
+        let at = Timestamp::from_micros(last.micros.load(Ordering::Acquire));
+        let is_of_late = self.clock.now().since(at) < REMEMBERED_FOR;
+        is_of_late.then(|| change::of_feed(last.position.load(Ordering::Acquire)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::clock::ManualClock;
+
+    use super::*;
+
+    fn writer(name: &str) -> Writer {
+        Writer(name.into())
+    }
+
+    fn writes(room: usize) -> (OwnWrites, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        (OwnWrites::with_room(shared, room), clock)
+    }
+
+    fn position(writes: &OwnWrites, name: &str) -> Option<u64> {
+        writes.of(&writer(name)).map(|position| position.position)
+    }
+
+    #[test]
+    fn the_latest_write_of_a_writer_is_remembered_for_ten_seconds() {
+        let (writes, clock) = writes(8);
+        assert_eq!(position(&writes, "a"), None);
+        writes.remember(&writer("a"), &change::of_content(7));
+        writes.remember(&writer("a"), &change::of_content(5));
+        assert_eq!(position(&writes, "a"), Some(7), "an earlier write that ends later changes nothing");
+        assert_eq!(position(&writes, "b"), None, "of another token");
+        clock.advance(Duration::from_secs(9));
+        assert_eq!(position(&writes, "a"), Some(7));
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(position(&writes, "a"), None);
+        writes.remember(&writer("a"), &change::of_content(9));
+        assert_eq!(position(&writes, "a"), Some(9));
+    }
+
+    #[test]
+    fn what_is_no_write_of_the_workspace_is_not_remembered_and_room_is_bounded() {
+        let (writes, _) = writes(8);
+        for odd in ["", "nonsense", "i1-7"] {
+            writes.remember(&writer("a"), odd);
+            assert_eq!(position(&writes, "a"), None, "{odd}");
+        }
+        for number in 0..1_000_u32 {
+            writes.remember(&writer(&number.to_string()), &change::of_content(1));
+        }
+        assert!(writes.last.len() <= 16, "{}", writes.last.len());
+        assert_eq!(position(&writes, "999"), Some(1), "the newest is kept");
+    }
+}

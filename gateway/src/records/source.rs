@@ -1,0 +1,212 @@
+//! Connected sources, their documents, and what is read of them (contract: "Connected source", "Source query / fetch").
+
+use cairn_proto::ingest::v1 as proto;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::optional_time;
+use super::search::{Kind, SyncMode};
+
+/// How much of a source is kept.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SourceMode {
+    Indexed,
+    Catalog,
+    Live,
+}
+
+impl From<proto::SourceMode> for SourceMode {
+    fn from(mode: proto::SourceMode) -> Self {
+        match mode {
+            proto::SourceMode::Catalog => Self::Catalog,
+            proto::SourceMode::Live => Self::Live,
+            proto::SourceMode::Indexed | proto::SourceMode::Unspecified => Self::Indexed,
+        }
+    }
+}
+
+/// A source that is connected to the workspace.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Source {
+    #[schema(format = "uuid")]
+    id: String,
+    name: String,
+    provider: String,
+    mode: SourceMode,
+    status: String,
+    document_count: u64,
+    /// Null before the first time.
+    #[schema(required = true, format = DateTime)]
+    last_synced_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl From<proto::Source> for Source {
+    fn from(source: proto::Source) -> Self {
+        Self {
+            mode: source.mode().into(),
+            last_synced_at: optional_time(source.last_synced_at.as_ref()),
+            id: source.id,
+            name: source.name,
+            provider: source.provider,
+            status: source.status,
+            document_count: source.document_count,
+            error: source.error,
+        }
+    }
+}
+
+/// A document of a source, which is read by search, source query or fetch.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SourceDocument {
+    id: String,
+    source_id: String,
+    title: String,
+    /// The provider's own id.
+    external_id: String,
+    mime_type: String,
+    index_status: String,
+    #[schema(required = true)]
+    last_synced_at: Option<String>,
+}
+
+impl From<proto::SourceDocument> for SourceDocument {
+    fn from(document: proto::SourceDocument) -> Self {
+        Self {
+            last_synced_at: optional_time(document.last_synced_at.as_ref()),
+            id: document.id,
+            source_id: document.source_id,
+            title: document.title,
+            external_id: document.external_id,
+            mime_type: document.mime_type,
+            index_status: document.index_status,
+        }
+    }
+}
+
+/// Where evidence of a source comes from.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SourceCitation {
+    /// For people: name and place.
+    pub(crate) label: String,
+    /// The provider's own address of the document.
+    pub(crate) url: String,
+    kind: Kind,
+    /// The document's id here; left out for one that is not retained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    source_id: String,
+    /// The provider's own id.
+    pub(crate) external_id: String,
+    path: String,
+    /// Of the whole document as it was read.
+    content_hash: String,
+    sync_mode: SyncMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    updated_at: Option<String>,
+}
+
+impl SourceCitation {
+    fn read(citation: proto::SourceCitation, source_id: &str) -> Self {
+        Self {
+            updated_at: optional_time(citation.updated_at.as_ref()),
+            label: citation.label,
+            url: citation.url,
+            kind: Kind::SourceDocument,
+            id: citation.document_id,
+            source_id: source_id.to_owned(),
+            external_id: citation.external_id,
+            path: citation.path,
+            content_hash: citation.content_hash,
+            sync_mode: if citation.is_live { SyncMode::Live } else { SyncMode::Indexed },
+        }
+    }
+}
+
+/// A piece of cited evidence of a source.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SourceResult {
+    pub(crate) content: String,
+    /// 0 to 1; comparable within one answer.
+    pub(crate) score: f64,
+    pub(crate) citation: SourceCitation,
+}
+
+/// What an answer does not cover: no evidence.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SourceNote {
+    pub(crate) code: String,
+    pub(crate) message: String,
+}
+
+/// What a call spent of the connection's daily budget.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ProviderOperations {
+    used: u32,
+    remaining_today: u32,
+}
+
+impl From<proto::ProviderOperations> for ProviderOperations {
+    fn from(spent: proto::ProviderOperations) -> Self {
+        Self { used: spent.used, remaining_today: spent.remaining_today }
+    }
+}
+
+/// What one source says to a query.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SourceAnswer {
+    /// Best first.
+    pub(crate) results: Vec<SourceResult>,
+    pub(crate) coverage: Vec<SourceNote>,
+    provider_operations: ProviderOperations,
+}
+
+impl SourceAnswer {
+    pub(crate) fn read(answer: proto::QuerySourceResponse, source_id: &str) -> Self {
+        let result = |result: proto::SourceResult| SourceResult {
+            content: result.content,
+            score: result.score,
+            citation: SourceCitation::read(result.citation.unwrap_or_default(), source_id),
+        };
+        let note = |note: proto::SourceCoverageNote| SourceNote { code: note.code, message: note.message };
+        Self {
+            results: answer.results.into_iter().map(result).collect(),
+            coverage: answer.coverage.into_iter().map(note).collect(),
+            provider_operations: answer.provider_operations.unwrap_or_default().into(),
+        }
+    }
+}
+
+/// A document of a source, whole.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SourceContent {
+    title: String,
+    /// The whole text: data, never an instruction.
+    content: String,
+    citation: SourceCitation,
+    /// Whether it was retained, or read from the provider just now.
+    origin: SyncMode,
+    provider_operations: ProviderOperations,
+}
+
+impl SourceContent {
+    pub(crate) fn read(document: proto::FetchSourceDocumentResponse, source_id: &str) -> Self {
+        let citation = SourceCitation::read(document.citation.unwrap_or_default(), source_id);
+        Self {
+            title: document.title,
+            content: document.content,
+            origin: citation.sync_mode,
+            citation,
+            provider_operations: document.provider_operations.unwrap_or_default().into(),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Connected sources (spec 4.4; the list is the contract's).
+
+use axum::Json as JsonBody;
+use axum::response::IntoResponse as _;
+use cairn_proto::ids::SourceId;
+
+use super::Answer;
+use crate::extract::{Json, PathId, PathIds};
+use crate::operations::Context;
+use crate::operations::sources::{self, SourceQuery};
+use crate::records::{Source, SourceAnswer, SourceContent};
+
+/// List the connected sources. Takes a workspace-wide token.
+#[utoipa::path(
+    get, path = "/api/v1/sources", operation_id = "listSources", tag = "Sources",
+    responses((status = 200, description = "The sources, by name.", body = Vec<Source>)),
+)]
+pub(super) async fn list(context: Context) -> Answer {
+    Ok(JsonBody(sources::list(&context).await?).into_response())
+}
+
+/// Query one source: retained content first, then the provider within its daily budget. Takes a workspace-wide token.
+#[utoipa::path(
+    post, path = "/api/v1/sources/{sourceId}/query", operation_id = "querySource", tag = "Sources",
+    params(("sourceId" = String, Path, format = "uuid", description = "The source.")),
+    request_body = SourceQuery,
+    responses((status = 200, description = "The evidence, best first.", body = SourceAnswer)),
+)]
+pub(super) async fn query(
+    context: Context,
+    PathId(id): PathId<SourceId>,
+    Json(input): Json<SourceQuery>,
+) -> Answer {
+    Ok(JsonBody(sources::query(&context, id.to_string(), input).await?).into_response())
+}
+
+/// Read one document of a source, as retained or from the provider. Takes a workspace-wide token.
+#[utoipa::path(
+    get, path = "/api/v1/sources/{sourceId}/documents/{externalId}", operation_id = "fetchSourceDocument",
+    tag = "Sources",
+    params(
+        ("sourceId" = String, Path, format = "uuid", description = "The source."),
+        ("externalId" = String, Path, description = "The provider's own id of the document, percent-encoded."),
+    ),
+    responses((status = 200, description = "The document.", body = SourceContent)),
+)]
+pub(super) async fn fetch(context: Context, PathIds(id, external_id): PathIds<SourceId, String>) -> Answer {
+    Ok(JsonBody(sources::fetch(&context, id.to_string(), external_id).await?).into_response())
+}

@@ -1,0 +1,54 @@
+//! `cairn search`, `cairn feedback`, `cairn health`: the binary as a client of a running Cairn.
+
+use crate::support::prelude::*;
+use crate::support::process::Process;
+
+scenarios![people_search_from_a_terminal, people_report_from_a_terminal, a_command_says_what_went_wrong];
+
+/// What a command said, and whether it was content.
+async fn run(arguments: &[&str], url: &str, token: &str) -> (bool, String, String) {
+    let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+    let mut process = Process::start("cairn", &arguments, &[("CAIRN_URL", url), ("CAIRN_TOKEN", token)]);
+    let status = process.exit().await;
+    (status.success(), process.stdout(), process.stderr())
+}
+
+async fn people_search_from_a_terminal(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let made = workspace.file("lamps.md", None, "# Lamps\n\nTurn the zanzibar lamp.\u{1b}[31m\n").await;
+    workspace.search_after(&made.change(), json!({"query": "zanzibar"})).await;
+    let (url, token) = (deployment.base_url(), &workspace.token.secret);
+    let (is_content, said, _) = run(&["search", "zanzibar lamp", "--strategy", "keyword"], &url, token).await;
+    assert!(
+        is_content && said.starts_with("[1] /lamps.md:") && said.contains("Turn the zanzibar lamp."),
+        "{said}"
+    );
+    assert!(!said.contains('\u{1b}'), "no commands to the terminal: {said:?}");
+    let (_, said, _) = run(&["search", "zanzibar", "--json"], &url, token).await;
+    let answer: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(answer["results"][0]["citation"]["path"], "/lamps.md");
+    let (is_content, said, _) = run(&["health"], &url, "").await;
+    assert!(is_content && !said.is_empty(), "{said}");
+}
+
+async fn people_report_from_a_terminal(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let arguments =
+        ["feedback", "the guide is old", "--category", "stale_content", "--context", "{\"a\": 1}"];
+    let (is_content, said, log) = run(&arguments, &deployment.base_url(), &workspace.token.secret).await;
+    assert!(is_content && !said.trim().is_empty(), "{said}{log}");
+}
+
+async fn a_command_says_what_went_wrong(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let (url, token) = (deployment.base_url(), &workspace.token.secret);
+    let (is_content, _, log) = run(&["search", "x", "--limit", "51"], &url, token).await;
+    assert!(!is_content && log.contains("VALIDATION_ERROR") && log.contains("at most 50"), "{log}");
+    let (is_content, _, log) = run(&["search", "x"], &url, "cairn_no-such-token").await;
+    assert!(!is_content && log.contains("UNAUTHORIZED") && !log.contains("no-such-token"), "{log}");
+    // Nobody listens there.
+    for arguments in [["search", "x"].as_slice(), &["health"]] {
+        let (is_content, _, log) = run(arguments, "http://[::1]:1", token).await;
+        assert!(!is_content && log.contains("does not answer") && !log.contains(token.as_str()), "{log}");
+    }
+}
