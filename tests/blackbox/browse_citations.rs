@@ -101,9 +101,12 @@ async fn the_tool_appends_citations(deployment: &Deployment) {
         mcp::call(&workspace.token, "browse_context", json!({"script": "cd /files; head -2 one.md"})).await;
     assert!(answer.get("structuredContent").is_none(), "{answer}");
     let parts = items(&answer["content"]);
-    assert_eq!(text(&parts[0], "text"), "line 1\nline 2\n");
-    let about = text(&parts[1], "text");
-    assert!(about.contains("Citations:") && about.contains(&file) && about.contains("lines 1-2"), "{about}");
+    assert_eq!(parts.len(), 1, "{answer}");
+    let said = text(&parts[0], "text");
+    let (output, about) = said.split_once("\n\n").unwrap_or_default();
+    assert_eq!(output, "line 1\nline 2");
+    assert!(about.starts_with("[exit: ok]\nCitations:\n- /one.md, lines 1-2 (file "), "{about}");
+    assert!(about.contains(&file), "{about}");
     let begun = json!({"script": "pwd", "cwd": "/files"});
     assert!(
         mcp::text_of(&mcp::call(&workspace.token, "browse_context", begun).await).starts_with("/files\n")

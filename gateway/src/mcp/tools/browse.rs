@@ -50,9 +50,16 @@ async fn run(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
     let input: BrowseContext = arguments.read()?;
     let input = ExecuteScript { script: input.script, cwd: input.cwd, max_output_bytes: None };
     let answer = browse::execute(context, input).await?;
-    let about = about(&answer);
-    // In a part of its own: nothing that a file says can pass for it.
-    Ok(Outcome::text(answer.output).followed_by(about))
+    Ok(Outcome::text(said(&answer)))
+}
+
+/// The output, and behind it, as the last block of the text, what is said about it.
+fn said(answer: &ScriptAnswer) -> String {
+    let about = about(answer);
+    match answer.output.trim_end_matches('\n') {
+        "" => about,
+        output => format!("{output}\n\n{about}"),
+    }
 }
 
 /// What is said about the output: how the script ended, and whose content it is.
@@ -77,7 +84,8 @@ fn about(answer: &ScriptAnswer) -> String {
 /// A file once, with all its ranges.
 fn of_one_file(ranges: &[Citation]) -> String {
     let Some(first) = ranges.first() else { return String::new() };
-    let mut line = format!("- {}, lines", one_line(&first.path));
+    let is_one_line = matches!(ranges, [only] if only.start_line == only.end_line);
+    let mut line = format!("- {}, {}", one_line(&first.path), if is_one_line { "line" } else { "lines" });
     for (place, range) in ranges.iter().enumerate() {
         let (start, end) = (range.start_line.unwrap_or_default(), range.end_line.unwrap_or_default());
         let comma = if place == 0 { "" } else { "," };
@@ -111,7 +119,7 @@ mod tests {
     }
 
     fn said(answer: proto::ExecuteScriptResponse) -> String {
-        about(&ScriptAnswer::read(answer, &Links::new(Some("https://c.example"))))
+        super::said(&ScriptAnswer::read(answer, &Links::new(Some("https://c.example"))))
     }
 
     #[test]
@@ -123,9 +131,9 @@ mod tests {
             ..Default::default()
         });
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[..2], ["[exit: ok]", "Citations:"]);
-        assert!(lines[2].starts_with("- /a b, lines 1-3, 7 (file a"), "{text}");
-        assert!(text.contains("\n- /c, lines 2 (file c) https://c.example/file//c\n- and 4 more"), "{text}");
+        assert_eq!(lines[..4], ["x", "", "[exit: ok]", "Citations:"]);
+        assert!(lines[4].starts_with("- /a b, lines 1-3, 7 (file a"), "{text}");
+        assert!(text.contains("\n- /c, line 2 (file c) https://c.example/file//c\n- and 4 more"), "{text}");
     }
 
     #[test]
