@@ -183,13 +183,8 @@ pub(crate) async fn databases_after(
     after: DocumentId,
     limit: i64,
 ) -> Result<Vec<DatabaseId>, Error> {
-    let rows: Vec<(Text<DatabaseId>,)> = on_db!(tx, |c| sqlx::query_as(DATABASES_AFTER)
-        .bind(Text(workspace))
-        .bind(Text(after))
-        .bind(limit)
-        .fetch_all(c)
-        .await)?;
-    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+    let ids = ids_after(tx, DATABASES_AFTER, workspace, after, limit).await?;
+    Ok(ids.into_iter().map(|id| DatabaseId(id.0)).collect())
 }
 
 /// The ids of memories after one.
@@ -199,7 +194,17 @@ pub(crate) async fn memories_after(
     after: DocumentId,
     limit: i64,
 ) -> Result<Vec<DocumentId>, Error> {
-    let rows: Vec<(Text<DocumentId>,)> = on_db!(tx, |c| sqlx::query_as(MEMORIES_AFTER)
+    ids_after(tx, MEMORIES_AFTER, workspace, after, limit).await
+}
+
+async fn ids_after(
+    tx: &mut Tx,
+    sql: &'static str,
+    workspace: WorkspaceId,
+    after: DocumentId,
+    limit: i64,
+) -> Result<Vec<DocumentId>, Error> {
+    let rows: Vec<(Text<DocumentId>,)> = on_db!(tx, |c| sqlx::query_as(sql)
         .bind(Text(workspace))
         .bind(Text(after))
         .bind(limit)

@@ -23,7 +23,7 @@ pub(super) const RECENT_WRITER_MEMORY: usize = 1_000_000;
 /// more than the search.
 pub(super) const COUNTED_ROWS: u32 = 1_024;
 
-/// Words whose frequencies a state of the index keeps: those of a few thousand questions, in less than a MiB.
+/// Words whose frequencies a state of the index keeps, at about a hundred bytes each.
 pub(super) const FREQUENCIES_KEPT: usize = 8_192;
 
 /// A workspace that has at least one in so many rows of a segment is searched through the best of the whole segment.
