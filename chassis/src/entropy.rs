@@ -1,5 +1,6 @@
 //! Randomness as a parameter: secrets and ids come from an [`Entropy`], so that tests can repeat them.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,16 +10,52 @@ pub trait Entropy: fmt::Debug + Send + Sync {
     fn fill(&self, buffer: &mut [u8]);
 }
 
-/// The operating system's cryptographic source.
+/// The operating system's cryptographic source. Each request takes an id from it, so small amounts come from a block that
+/// the thread has asked for at once: a system call costs more than all else that makes an id.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsEntropy;
 
 impl Entropy for OsEntropy {
     fn fill(&self, buffer: &mut [u8]) {
-        // A process that goes on without randomness would hand out guessable secrets.
-        if getrandom::fill(buffer).is_err() {
-            std::process::abort();
+        if buffer.len() > SMALL_BYTES {
+            return fill_from_system(buffer);
         }
+        BLOCK.with_borrow_mut(|block| {
+            buffer.iter_mut().for_each(|byte| *byte = block.next());
+        });
+    }
+}
+
+const BLOCK_BYTES: usize = 512;
+/// Enough for an id; secrets are larger, and never lie in memory before they are asked for.
+const SMALL_BYTES: usize = 16;
+
+thread_local! {
+    static BLOCK: RefCell<Block> = const { RefCell::new(Block { bytes: [0; BLOCK_BYTES], taken: BLOCK_BYTES }) };
+}
+
+/// Random bytes, each of which is handed out once.
+struct Block {
+    bytes: [u8; BLOCK_BYTES],
+    taken: usize,
+}
+
+impl Block {
+    fn next(&mut self) -> u8 {
+        if self.taken >= BLOCK_BYTES {
+            fill_from_system(&mut self.bytes);
+            self.taken = 0;
+        }
+        let next = self.bytes.get_mut(self.taken).map(std::mem::take).unwrap_or_default();
+        self.taken += 1;
+        next
+    }
+}
+
+fn fill_from_system(buffer: &mut [u8]) {
+    // A process that goes on without randomness would hand out guessable secrets.
+    if getrandom::fill(buffer).is_err() {
+        std::process::abort();
     }
 }
 
@@ -42,5 +79,26 @@ impl Entropy for SeededEntropy {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.seed.to_le_bytes()).update(&block.to_le_bytes());
         hasher.finalize_xof().fill(buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_handed_out_twice_and_nothing_is_empty() {
+        let mut seen = HashSet::new();
+        for length in [10, SMALL_BYTES, SMALL_BYTES + 1, 32] {
+            for _ in 0..BLOCK_BYTES {
+                let mut bytes = vec![0; length];
+                OsEntropy.fill(&mut bytes);
+                // Ten zeros in a row come once in 2 to the 80th.
+                assert!(bytes.iter().any(|byte| *byte != 0));
+                assert!(seen.insert(bytes), "{length} bytes came twice");
+            }
+        }
     }
 }

@@ -15,6 +15,7 @@ mod db;
 mod dialect;
 mod error;
 mod migrate;
+mod sqlite;
 mod types;
 
 pub use self::config::Config;
@@ -22,6 +23,7 @@ pub use self::db::{Db, Engine, SqlitePools, Tx, Writer};
 pub use self::dialect::{Dialect, Statement, json_list, prepare_all};
 pub use self::error::{Error, Kind};
 pub use self::migrate::Migration;
+pub use self::sqlite::{Lease, Pool as SqlitePool, Transaction as SqliteTransaction};
 pub use self::types::Text;
 
 #[cfg(test)]

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteSynchronous};
-use sqlx::{Connection as _, PgConnection, Postgres, Sqlite, SqliteConnection, Transaction};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
 
 use super::config::Target;
+use super::sqlite::{self, Keep};
 use super::{Config, Dialect, Error, Kind, Migration, migrate};
 
-/// How long a caller waits for SQLite's connection, and SQLite for another process's lock.
-const WAIT_LIMIT: Duration = Duration::from_secs(10);
 /// sqlx goes on knocking at a server that is down until this has passed.
 const POSTGRES_WAIT_LIMIT: Duration = Duration::from_secs(3);
+/// How long SQLite waits for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two tries of what SQLite does not wait for by itself.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
@@ -82,8 +82,8 @@ pub enum Db {
 /// SQLite takes one writer at a time: writers wait in a fair queue for the one connection instead of polling a lock.
 #[derive(Debug, Clone)]
 pub struct SqlitePools {
-    writer: SqlitePool,
-    readers: SqlitePool,
+    writer: sqlite::Pool,
+    readers: sqlite::Pool,
 }
 
 impl Db {
@@ -135,7 +135,7 @@ impl Db {
     }
 
     /// For [`on_db!`](crate::on_db): where to read.
-    pub const fn engine(&self) -> Engine<&SqlitePool, &PgPool> {
+    pub const fn engine(&self) -> Engine<&sqlite::Pool, &PgPool> {
         match self {
             Self::Sqlite(pools) => Engine::Sqlite(&pools.readers),
             Self::Postgres(pool) => Engine::Postgres(pool),
@@ -153,7 +153,7 @@ impl Db {
     /// When no connection can be had.
     pub async fn begin_write(&self) -> Result<Tx, Error> {
         Ok(match self {
-            Self::Sqlite(pools) => Tx::Sqlite(pools.writer.begin_with(BEGIN_WRITE.sqlite).await?),
+            Self::Sqlite(pools) => Tx::Sqlite(pools.writer.begin(BEGIN_WRITE.sqlite).await?),
             Self::Postgres(pool) => Tx::Postgres(pool.begin_with(BEGIN_WRITE.postgres).await?),
         })
     }
@@ -164,7 +164,7 @@ impl Db {
     /// When no connection can be had.
     pub async fn begin_read(&self) -> Result<Tx, Error> {
         Ok(match self {
-            Self::Sqlite(pools) => Tx::Sqlite(pools.readers.begin_with(BEGIN_READ.sqlite).await?),
+            Self::Sqlite(pools) => Tx::Sqlite(pools.readers.begin(BEGIN_READ.sqlite).await?),
             Self::Postgres(pool) => Tx::Postgres(pool.begin_with(BEGIN_READ.postgres).await?),
         })
     }
@@ -201,7 +201,7 @@ pub struct Writer<'a>(&'a Db);
 
 impl<'a> Writer<'a> {
     /// For [`on_db!`](crate::on_db).
-    pub const fn engine(self) -> Engine<&'a SqlitePool, &'a PgPool> {
+    pub const fn engine(self) -> Engine<&'a sqlite::Pool, &'a PgPool> {
         match self.0 {
             Db::Sqlite(pools) => Engine::Sqlite(&pools.writer),
             Db::Postgres(pool) => Engine::Postgres(pool),
@@ -213,16 +213,16 @@ impl<'a> Writer<'a> {
 #[derive(Debug)]
 pub enum Tx {
     /// On SQLite.
-    Sqlite(Transaction<'static, Sqlite>),
+    Sqlite(sqlite::Transaction),
     /// On PostgreSQL.
     Postgres(Transaction<'static, Postgres>),
 }
 
 impl Tx {
     /// For [`on_db!`](crate::on_db).
-    pub fn engine(&mut self) -> Engine<&mut SqliteConnection, &mut PgConnection> {
+    pub fn engine(&mut self) -> Engine<&mut sqlite::Lease, &mut PgConnection> {
         match self {
-            Self::Sqlite(transaction) => Engine::Sqlite(&mut *transaction),
+            Self::Sqlite(transaction) => Engine::Sqlite(transaction.lease()),
             Self::Postgres(transaction) => Engine::Postgres(&mut *transaction),
         }
     }
@@ -283,32 +283,24 @@ fn open_sqlite(path: &Path, readers: u32) -> SqlitePools {
         .pragma("journal_size_limit", SQLITE_LOG_LIMIT);
     let reading = common.pragma("query_only", "ON");
     SqlitePools {
-        writer: sqlite_pool(1).max_lifetime(None).idle_timeout(None).connect_lazy_with(writing),
-        readers: sqlite_pool(readers).max_lifetime(None).connect_lazy_with(reading),
+        writer: sqlite::Pool::new(writing, 1, Keep::Always),
+        readers: sqlite::Pool::new(reading, readers, Keep::WhileWanted),
     }
 }
 
 /// Makes the writing connection, and with it the file when it is missing. Of several that turn a new file to write-ahead
 /// logging at once, SQLite refuses all but one whatever the busy timeout, since waiting could deadlock; so the refused
 /// ones come again.
-async fn make_file(writer: &SqlitePool) -> Result<(), Error> {
+async fn make_file(writer: &sqlite::Pool) -> Result<(), Error> {
     let started = tokio::time::Instant::now();
     loop {
         match writer.acquire().await.map_err(Error::from) {
             Err(error) if error.kind() == Kind::Conflict && started.elapsed() < BUSY_TIMEOUT => {
                 tokio::time::sleep(BUSY_PAUSE).await;
             }
-            made => return made.map(drop),
+            made => return made.map(sqlite::Lease::done),
         }
     }
-}
-
-fn sqlite_pool(connections: u32) -> PoolOptions<Sqlite> {
-    PoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(WAIT_LIMIT)
-        .idle_timeout(IDLE_LIMIT)
-        .test_before_acquire(false)
 }
 
 fn open_postgres(url: &str, service: &'static str, connections: u32) -> Result<PgPool, Error> {

@@ -1,0 +1,426 @@
+//! Connections to one SQLite file, lent one at a time.
+//!
+//! sqlx's own pool asks each connection that comes back whether it still lives. For SQLite that is a message to the
+//! connection's thread and one back, as much as a small read itself, and the next borrower waits for it. Here a
+//! connection whose last statement ended well goes straight back, and only one whose end nobody saw is cleaned first
+//! (docs/adr/0023).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use std::{fmt, future};
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt as _, StreamExt as _, TryFutureExt as _, TryStreamExt as _, stream};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteQueryResult, SqliteRow, SqliteStatement, SqliteTypeInfo};
+use sqlx::{Connection as _, Either, Error, Execute, Executor, SqlStr, Sqlite, SqliteConnection};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, MissedTickBehavior};
+
+/// A step of a statement that runs: a row, or how many rows were changed.
+type Step = Either<SqliteQueryResult, SqliteRow>;
+
+/// SQLITE_ERROR, with which a ROLLBACK is answered outside of a transaction.
+const NO_TRANSACTION: &str = "1";
+/// How long a caller waits for a connection.
+const WAIT_LIMIT: Duration = Duration::from_secs(10);
+/// A connection that nobody wanted for this long is closed, which gives its memory back.
+const IDLE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Lends at most so many connections at once, in the order in which they were asked for; cheap to clone. A statement
+/// runs on any of them: `sqlx::query(…).execute(&pool)`.
+#[derive(Clone)]
+pub struct Pool(Arc<Inner>);
+
+struct Inner {
+    options: SqliteConnectOptions,
+    most: u32,
+    turns: Arc<Semaphore>,
+    /// The one used last is on top, so that a quiet time needs few of them.
+    idle: Mutex<Vec<Idle>>,
+}
+
+struct Idle {
+    connection: SqliteConnection,
+    since: Instant,
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Pool").field("most", &self.0.most).finish_non_exhaustive()
+    }
+}
+
+/// Whether connections that nobody wants stay open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// They do: the one writer is always wanted soon, and closing it folds the log into the file.
+    Always,
+    /// They are closed after a while.
+    WhileWanted,
+}
+
+impl Pool {
+    /// A pool of at most that many connections. None is made before it is wanted.
+    pub(super) fn new(options: SqliteConnectOptions, most: u32, keep: Keep) -> Self {
+        let permits = usize::try_from(most).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
+        let turns = Arc::new(Semaphore::new(permits));
+        let pool = Self(Arc::new(Inner { options, most: most.max(1), turns, idle: Mutex::default() }));
+        if keep == Keep::WhileWanted {
+            tokio::spawn(close_unwanted(Arc::downgrade(&pool.0)));
+        }
+        pool
+    }
+
+    /// Waits for a connection.
+    pub(super) async fn acquire(&self) -> Result<Lease, Error> {
+        let turn = tokio::time::timeout(WAIT_LIMIT, Arc::clone(&self.0.turns).acquire_owned());
+        let turn = turn.await.map_err(|_elapsed| Error::PoolTimedOut)?.map_err(|_| Error::PoolClosed)?;
+        let idle = self.0.idle().pop();
+        let connection = match idle {
+            Some(Idle { connection, .. }) => connection,
+            None => SqliteConnection::connect_with(&self.0.options).await?,
+        };
+        let pool = Arc::clone(&self.0);
+        Ok(Lease { borrowed: Some(Borrowed { connection, pool, _turn: turn }) })
+    }
+
+    /// Begins a transaction with that statement.
+    pub(super) async fn begin(&self, statement: &'static str) -> Result<Transaction, Error> {
+        let mut lease = self.acquire().await?;
+        sqlx::query(statement).execute(&mut lease).await?;
+        Ok(Transaction(lease))
+    }
+
+    /// Closes every connection once it is back; nobody gets one any more.
+    pub(super) async fn close(&self) {
+        let all = self.0.turns.acquire_many(self.0.most).await;
+        self.0.turns.close();
+        drop(all);
+        let idle = std::mem::take(&mut *self.0.idle());
+        for Idle { connection, .. } in idle {
+            if let Err(error) = connection.close().await {
+                tracing::debug!(%error, "a connection to SQLite did not close well");
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes out what has been idle since before a moment: those at the bottom.
+    fn unwanted(&self, since: Instant) -> Vec<Idle> {
+        let mut idle = self.idle();
+        let count = idle.iter().take_while(|one| one.since <= since).count();
+        idle.drain(..count).collect()
+    }
+}
+
+/// Closes connections that nobody has wanted for a while, for as long as there is a pool.
+async fn close_unwanted(pool: Weak<Inner>) {
+    let mut looks = tokio::time::interval(IDLE_LIMIT / 2);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let now = looks.tick().await;
+        let Some(pool) = pool.upgrade() else { return };
+        let unwanted = now.checked_sub(IDLE_LIMIT).map(|since| pool.unwanted(since)).unwrap_or_default();
+        for Idle { connection, .. } in unwanted {
+            connection.close().await.ok();
+        }
+    }
+}
+
+/// A connection that is lent, to run statements on. It goes back with [`Lease::done`]; dropped without it, a transaction
+/// that may be open on it is rolled back first.
+pub struct Lease {
+    /// None once it went back.
+    borrowed: Option<Borrowed>,
+}
+
+struct Borrowed {
+    connection: SqliteConnection,
+    pool: Arc<Inner>,
+    /// Free again when the connection is back.
+    _turn: OwnedSemaphorePermit,
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Lease").finish_non_exhaustive()
+    }
+}
+
+impl Lease {
+    /// Gives the connection back, on which nothing is open any more.
+    pub(super) fn done(mut self) {
+        if let Some(borrowed) = self.borrowed.take() {
+            borrowed.give_back();
+        }
+    }
+
+    /// Gives the connection back after a statement outside of a transaction, unless its thread is gone.
+    fn settle<T>(self, ended: Result<T, Error>) -> Result<T, Error> {
+        if !matches!(ended, Err(Error::WorkerCrashed)) {
+            self.done();
+        }
+        ended
+    }
+
+    fn connection(&mut self) -> Result<&mut SqliteConnection, Error> {
+        self.borrowed.as_mut().map(|borrowed| &mut borrowed.connection).ok_or(Error::PoolClosed)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(borrowed) = self.borrowed.take() else { return };
+        // Without a runtime the connection is closed, which rolls back as well.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(borrowed.clean());
+        }
+    }
+}
+
+impl Borrowed {
+    fn give_back(self) {
+        let Self { connection, pool, .. } = self;
+        pool.idle().push(Idle { connection, since: Instant::now() });
+    }
+
+    /// Rolls back and gives back. What cannot be rolled back is closed.
+    async fn clean(mut self) {
+        match sqlx::query("ROLLBACK").execute(&mut self.connection).await {
+            Ok(_) => self.give_back(),
+            Err(Error::Database(error)) if error.code().as_deref() == Some(NO_TRANSACTION) => {
+                self.give_back()
+            }
+            Err(error) => tracing::warn!(%error, "a connection to SQLite is given up"),
+        }
+    }
+}
+
+impl<'c> Executor<'c> for &'c mut Lease {
+    type Database = Sqlite;
+
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Sqlite>,
+    {
+        match self.connection() {
+            Ok(connection) => connection.fetch_many(query),
+            Err(error) => stream::once(future::ready(Err(error))).boxed(),
+        }
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<SqliteRow>, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Sqlite>,
+    {
+        match self.connection() {
+            Ok(connection) => connection.fetch_optional(query),
+            Err(error) => future::ready(Err(error)).boxed(),
+        }
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [SqliteTypeInfo],
+    ) -> BoxFuture<'e, Result<SqliteStatement, Error>>
+    where
+        'c: 'e,
+    {
+        match self.connection() {
+            Ok(connection) => connection.prepare_with(sql, parameters),
+            Err(error) => future::ready(Err(error)).boxed(),
+        }
+    }
+}
+
+impl<'c> Executor<'c> for &'c Pool {
+    type Database = Sqlite;
+
+    /// All rows are read before the first is handed out, so that a slow reader holds no connection.
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Sqlite>,
+    {
+        let steps = async move {
+            let mut lease = self.acquire().await?;
+            let steps: Result<Vec<Step>, Error> = (&mut lease).fetch_many(query).try_collect().await;
+            Ok(stream::iter(lease.settle(steps)?.into_iter().map(Ok)))
+        };
+        steps.try_flatten_stream().boxed()
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<SqliteRow>, Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Sqlite>,
+    {
+        Box::pin(async move {
+            let mut lease = self.acquire().await?;
+            let row = (&mut lease).fetch_optional(query).await;
+            lease.settle(row)
+        })
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [SqliteTypeInfo],
+    ) -> BoxFuture<'e, Result<SqliteStatement, Error>>
+    where
+        'c: 'e,
+    {
+        Box::pin(async move {
+            let mut lease = self.acquire().await?;
+            let statement = (&mut lease).prepare_with(sql, parameters).await;
+            lease.settle(statement)
+        })
+    }
+}
+
+/// A transaction; dropped without [`commit`](Self::commit) it rolls back.
+#[derive(Debug)]
+pub struct Transaction(Lease);
+
+impl Transaction {
+    /// Where its statements run.
+    pub(super) fn lease(&mut self) -> &mut Lease {
+        &mut self.0
+    }
+
+    pub(super) async fn commit(self) -> Result<(), Error> {
+        self.end("COMMIT").await
+    }
+
+    pub(super) async fn rollback(self) -> Result<(), Error> {
+        self.end("ROLLBACK").await
+    }
+
+    async fn end(mut self, statement: &'static str) -> Result<(), Error> {
+        sqlx::query(statement).execute(&mut self.0).await?;
+        self.0.done();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::join_all;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn pool(folder: &TempDir, most: u32, keep: Keep) -> Pool {
+        let options =
+            SqliteConnectOptions::new().filename(folder.path().join("t.db")).create_if_missing(true);
+        Pool::new(options, most, keep)
+    }
+
+    async fn one(pool: &Pool) -> i64 {
+        sqlx::query_scalar("SELECT 1").fetch_one(pool).await.unwrap()
+    }
+
+    async fn count(pool: &Pool) -> i64 {
+        sqlx::query_scalar("SELECT count(*) FROM t").fetch_one(pool).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn connections_are_made_when_they_are_wanted_and_used_again() {
+        let folder = TempDir::new().unwrap();
+        let pool = pool(&folder, 3, Keep::WhileWanted);
+        for _ in 0..5 {
+            sqlx::query("SELECT 1").execute(&pool).await.unwrap();
+        }
+        assert_eq!(pool.0.idle().len(), 1);
+        let leases = join_all((0..3).map(|_| pool.acquire())).await;
+        assert!(pool.acquire().now_or_never().is_none(), "all are lent");
+        leases.into_iter().for_each(|lease| lease.unwrap().done());
+        assert_eq!(pool.0.idle().len(), 3);
+
+        let later = Instant::now();
+        pool.acquire().await.unwrap().done();
+        assert_eq!(pool.0.unwanted(later).len(), 2, "the one on top was used since");
+        assert_eq!(one(&pool).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_statement_that_fails_keeps_its_connection() {
+        let folder = TempDir::new().unwrap();
+        let pool = pool(&folder, 1, Keep::Always);
+        assert!(sqlx::query("SELECT nothing FROM nowhere").execute(&pool).await.is_err());
+        assert_eq!(pool.0.idle().len(), 1);
+        assert_eq!(one(&pool).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_is_dropped_is_rolled_back_before_the_next() {
+        let folder = TempDir::new().unwrap();
+        let pool = pool(&folder, 1, Keep::Always);
+        sqlx::query("CREATE TABLE t (n INTEGER)").execute(&pool).await.unwrap();
+        for committed in 0..20 {
+            let mut dropped = pool.begin("BEGIN IMMEDIATE").await.unwrap();
+            sqlx::query("INSERT INTO t VALUES (0)").execute(dropped.lease()).await.unwrap();
+            drop(dropped);
+            let mut kept = pool.begin("BEGIN IMMEDIATE").await.unwrap();
+            sqlx::query("INSERT INTO t VALUES (1)").execute(kept.lease()).await.unwrap();
+            kept.commit().await.unwrap();
+            assert_eq!(count(&pool).await, committed + 1);
+        }
+        assert_eq!(pool.0.idle().len(), 1, "it is still the same connection");
+    }
+
+    /// Wherever a caller goes away, in a queue, in the middle of a statement or of a commit.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn callers_that_go_away_leave_every_connection_usable() {
+        let folder = TempDir::new().unwrap();
+        let pool = pool(&folder, 2, Keep::Always);
+        sqlx::query("PRAGMA journal_mode = WAL").execute(&pool).await.unwrap();
+        sqlx::query("CREATE TABLE t (n INTEGER)").execute(&pool).await.unwrap();
+        let mut acknowledged = 0;
+        for round in 0..200_u32 {
+            let writing = async {
+                let mut transaction = pool.begin("BEGIN IMMEDIATE").await?;
+                for n in 0..3 {
+                    sqlx::query("INSERT INTO t VALUES ($1)").bind(n).execute(transaction.lease()).await?;
+                }
+                transaction.commit().await
+            };
+            let patience = Duration::from_micros(u64::from(round) * 5);
+            match tokio::time::timeout(patience, writing).await {
+                Ok(written) => acknowledged += written.map(|()| 1).unwrap(),
+                Err(_gone) => {}
+            }
+            let rows = count(&pool).await;
+            assert!(rows % 3 == 0 && rows >= acknowledged * 3, "{rows} rows of {acknowledged} writes");
+        }
+        for lease in join_all((0..2).map(|_| pool.acquire())).await {
+            let mut lease = lease.unwrap();
+            sqlx::query("BEGIN IMMEDIATE").execute(&mut lease).await.unwrap();
+            sqlx::query("ROLLBACK").execute(&mut lease).await.unwrap();
+            lease.done();
+        }
+    }
+
+    #[tokio::test]
+    async fn closing_waits_for_what_is_lent() {
+        let folder = TempDir::new().unwrap();
+        let pool = pool(&folder, 2, Keep::WhileWanted);
+        let lent = pool.acquire().await.unwrap();
+        let mut closing = Box::pin(pool.close());
+        assert!((&mut closing).now_or_never().is_none());
+        drop(lent);
+        closing.await;
+        assert!(pool.0.idle().is_empty());
+        assert!(matches!(pool.acquire().await, Err(Error::PoolClosed)));
+    }
+}
