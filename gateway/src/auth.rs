@@ -249,7 +249,7 @@ impl Exchanges {
 
     /// The signed identity of an API token.
     pub(crate) async fn token(&self, token: &str, call: &Call) -> Verdict {
-        self.remembered(self.key("token", token), async {
+        self.remembered(self.key("token", token), || async {
             let request = call.request(ExchangeRequest { api_token: token.to_owned() });
             let response = self.upstreams.tokens().exchange(request).await;
             let identity = response?.into_inner().identity;
@@ -261,7 +261,7 @@ impl Exchanges {
 
     /// The signed identity of an access token, at the address that it is presented under.
     pub(crate) async fn access_token(&self, token: &str, base_url: String, call: &Call) -> Verdict {
-        self.remembered(self.key(&base_url, token), async {
+        self.remembered(self.key(&base_url, token), || async {
             let message =
                 ExchangeAccessTokenRequest { access_token: token.to_owned(), base_url: base_url.clone() };
             let response = self.upstreams.oauth().exchange_access_token(call.request(message)).await;
@@ -274,7 +274,7 @@ impl Exchanges {
 
     /// The signed identity of a web session.
     pub(crate) async fn session(&self, secret: &str, call: &Call) -> Verdict {
-        self.remembered(self.key("session", secret), async {
+        self.remembered(self.key("session", secret), || async {
             let message = ExchangeSessionRequest {
                 session_secret: secret.to_owned(),
                 ..ExchangeSessionRequest::default()
@@ -310,12 +310,19 @@ impl Exchanges {
         (hash(kind, secret), self.ambient.clock.now().as_seconds())
     }
 
-    async fn remembered(
-        &self,
-        key: Key,
-        ask: impl Future<Output = Result<String, tonic::Status>>,
-    ) -> Verdict {
-        let asked = self.verdicts.get_or_insert_async(&key, async {
+    async fn remembered<A>(&self, key: Key, ask: impl FnOnce() -> A) -> Verdict
+    where
+        A: Future<Output = Result<String, tonic::Status>>,
+    {
+        match self.verdicts.get(&key) {
+            Some(verdict) => verdict,
+            // Once a second, and large: in its place it would make every request's future eight times as large.
+            None => Box::pin(self.asked(&key, ask())).await,
+        }
+    }
+
+    async fn asked(&self, key: &Key, ask: impl Future<Output = Result<String, tonic::Status>>) -> Verdict {
+        let asked = self.verdicts.get_or_insert_async(key, async {
             match ask.await {
                 Ok(signed) => Ok(Ok(Arc::new(self.checked(signed).await?))),
                 Err(status) => refusal(error::from_upstream(&status)).map(Err),

@@ -5,10 +5,10 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use axum::{Json, Router};
 use cairn_chassis::call::{Call, Channel};
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::telemetry;
@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::error::Error;
+use crate::json_body::JsonBody;
 use crate::rate_limit::layer;
 use crate::{security_headers, unread_body};
 
@@ -34,7 +35,6 @@ pub(crate) fn around(routes: Router<App>, app: App) -> Router {
     routes
         .fallback(async || Error::unknown_route())
         .method_not_allowed_fallback(async || Error::method_not_allowed())
-        .layer(middleware::from_fn_with_state(app.clone(), layer::serve))
         .layer(middleware::from_fn_with_state(app.clone(), serve))
         .with_state(app)
 }
@@ -51,7 +51,7 @@ async fn serve(State(app): State<App>, request: Request, next: Next) -> Response
 
     let span = tracing::info_span!("http", method, route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
-    let answered = answer(next.run(request), budget).instrument(span.clone()).await;
+    let answered = answer(layer::serve(&app, request, next), budget).instrument(span.clone()).await;
     let mut response = with_body(answered, &id);
     unread.mark(&mut response);
     security_headers::complete(response.headers_mut(), app.origins.is_https());
@@ -76,7 +76,7 @@ fn with_body(mut response: Response, id: &str) -> Response {
     if let Some(error) = response.extensions_mut().remove::<Error>() {
         let (mut head, _) = response.into_parts();
         head.headers.remove(header::CONTENT_LENGTH);
-        let mut written = Json(error.body(id)).into_response();
+        let mut written = JsonBody(error.body(id)).into_response();
         *written.status_mut() = head.status;
         written.headers_mut().extend(head.headers);
         response = written;

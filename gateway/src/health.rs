@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use axum::{Json, Router};
 use cairn_chassis::channel::ServiceChannel;
 use futures::future::join_all;
 use http::StatusCode;
@@ -15,6 +15,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::app::App;
+use crate::json_body::JsonBody;
 
 /// A probe must answer sooner than those who probe give up.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -30,8 +31,8 @@ struct Health {
     down: Vec<&'static str>,
 }
 
-async fn alive() -> Json<Health> {
-    Json(Health { status: "ok", down: Vec::new() })
+async fn alive() -> JsonBody<Health> {
+    JsonBody(Health { status: "ok", down: Vec::new() })
 }
 
 async fn ready(State(app): State<App>) -> Response {
@@ -41,10 +42,10 @@ async fn ready(State(app): State<App>) -> Response {
         .map(|(name, channel)| async move { (!serves(channel.clone()).await).then_some(name) });
     let down: Vec<_> = join_all(asked).await.into_iter().flatten().collect();
     if down.is_empty() {
-        return Json(Health { status: "ok", down }).into_response();
+        return JsonBody(Health { status: "ok", down }).into_response();
     }
     tracing::warn!(?down, "not ready");
-    (StatusCode::SERVICE_UNAVAILABLE, Json(Health { status: "unavailable", down })).into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, JsonBody(Health { status: "unavailable", down })).into_response()
 }
 
 async fn serves(channel: ServiceChannel) -> bool {

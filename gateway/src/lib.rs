@@ -15,6 +15,7 @@ mod extract;
 mod guide_pages;
 mod guides;
 mod health;
+mod json_body;
 mod mcp;
 mod oauth;
 mod openapi;

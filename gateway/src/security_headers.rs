@@ -26,6 +26,7 @@ const TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Adds what is missing.
 pub(crate) fn complete(headers: &mut HeaderMap, is_https: bool) {
+    headers.reserve(EVERYWHERE.len());
     for (name, value) in EVERYWHERE {
         headers.entry(name).or_insert(value);
     }

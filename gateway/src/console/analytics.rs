@@ -1,6 +1,5 @@
 //! How a workspace's knowledge is retrieved (spec 4.11): for its owners and admins, which svc-retrieval checks.
 
-use axum::Json as JsonBody;
 use axum::extract::{FromRequestParts, State};
 use axum::response::IntoResponse as _;
 use cairn_chassis::call::Call;
@@ -15,6 +14,7 @@ use crate::app::App;
 use crate::auth::{self, SignedIn};
 use crate::error::Error;
 use crate::extract::Query;
+use crate::json_body::JsonBody;
 use crate::records::RetrievalAnalytics;
 use crate::schema::inputs;
 

@@ -1,6 +1,5 @@
 //! What people allowed agents in a workspace.
 
-use axum::Json as JsonBody;
 use axum::extract::State;
 use axum::response::IntoResponse as _;
 use cairn_proto::auth::v1 as proto;
@@ -11,6 +10,7 @@ use super::{Answer, answered};
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{PathId, PathIds};
+use crate::json_body::JsonBody;
 use crate::records::Grant;
 
 pub(super) async fn list(

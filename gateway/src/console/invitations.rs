@@ -1,7 +1,6 @@
 //! Invitations: those of a workspace, and what the holder of a link may do with it. The secret of a link travels in
 //! bodies only.
 
-use axum::Json as JsonBody;
 use axum::extract::{FromRequest as _, FromRequestParts as _, Request, State};
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::{Problem, Violation};
@@ -15,6 +14,7 @@ use super::{Answer, answered, session};
 use crate::app::App;
 use crate::auth::{self, SignedIn};
 use crate::extract::{Json, PathId, PathIds};
+use crate::json_body::JsonBody;
 use crate::records::{Invitation, InvitationOffer, Session};
 use crate::schema::inputs;
 

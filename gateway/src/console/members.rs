@@ -1,6 +1,5 @@
 //! The members of a workspace.
 
-use axum::Json as JsonBody;
 use axum::extract::State;
 use axum::response::IntoResponse as _;
 use cairn_proto::auth::v1 as proto;
@@ -14,6 +13,7 @@ use super::{Answer, answered, present};
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{Json, PathId, PathIds};
+use crate::json_body::JsonBody;
 use crate::records::{AddedMember, Invitation, Role, WorkspaceMember};
 use crate::schema::inputs;
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::Json as JsonBody;
 use axum::extract::{FromRequest as _, Request, State};
 use axum::response::IntoResponse as _;
 use cairn_chassis::clock::Timestamp;
@@ -19,6 +18,7 @@ use crate::app::App;
 use crate::auth::{self, SESSION_COOKIE, SignedIn};
 use crate::error::{self, Error};
 use crate::extract::Json;
+use crate::json_body::JsonBody;
 use crate::records::Session;
 use crate::schema::inputs;
 

@@ -1,6 +1,5 @@
 //! The API tokens of a workspace.
 
-use axum::Json as JsonBody;
 use axum::extract::State;
 use axum::response::IntoResponse as _;
 use cairn_chassis::clock::Timestamp;
@@ -15,6 +14,7 @@ use super::{Answer, answered, present};
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{Json, PathId, PathIds};
+use crate::json_body::JsonBody;
 use crate::records::{Permission, ScopeType, Token};
 use crate::schema::inputs;
 

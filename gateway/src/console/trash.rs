@@ -1,6 +1,5 @@
 //! The trash of a workspace: what it holds, bringing it back, removing it for good. The person's role there decides.
 
-use axum::Json as JsonBody;
 use axum::extract::{self, FromRequestParts, OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::Problem;
@@ -16,6 +15,7 @@ use crate::auth::Member;
 use crate::change;
 use crate::error::Error;
 use crate::extract::Query;
+use crate::json_body::JsonBody;
 use crate::operations::Page;
 use crate::records::{RestoredItem, TrashItem, TrashKind};
 use crate::rest::{change_header, paging};

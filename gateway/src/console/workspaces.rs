@@ -1,6 +1,5 @@
 //! Workspaces of the signed-in person.
 
-use axum::Json as JsonBody;
 use axum::extract::State;
 use axum::response::IntoResponse as _;
 use cairn_proto::auth::v1 as proto;
@@ -13,6 +12,7 @@ use super::{Answer, answered, present};
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{Json, PathId};
+use crate::json_body::JsonBody;
 use crate::records::Workspace;
 use crate::schema::inputs;
 

@@ -27,9 +27,10 @@ pub(super) async fn answer(
         ("server/discover", Era::Modern) => Ok(discover()),
         ("tools/list", _) => list_tools(request),
         ("tools/call", _) => call_tool(context, request).await,
-        ("resources/list", _) => resources::list(context, request).await,
+        // Seldom asked for, and large: every request would carry their room around.
+        ("resources/list", _) => Box::pin(resources::list(context, request)).await,
         ("resources/templates/list", _) => resources::templates(request),
-        ("resources/read", _) => resources::read(context, era, request).await,
+        ("resources/read", _) => Box::pin(resources::read(context, era, request)).await,
         ("resources/directory/read", _) => skills::read_folder(request),
         ("skills/list", _) => skills::list(request),
         ("skills/get", _) => skills::get(request),

@@ -1,12 +1,12 @@
 //! Answers: JSON-RPC messages and the HTTP status of each, by era.
 
-use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::era::Era;
 use super::failure::{Failure, failure_message};
+use crate::json_body::JsonBody;
 
 /// What is the same for all callers changes with the release and never within it; after a deployment it may be this
 /// old.
@@ -74,7 +74,7 @@ impl Reply {
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         match self.body {
-            Some(body) => (self.status, Json(body)).into_response(),
+            Some(body) => (self.status, JsonBody(body)).into_response(),
             None => self.status.into_response(),
         }
     }
@@ -82,8 +82,11 @@ impl IntoResponse for Reply {
 
 /// The JSON-RPC message of an answer.
 pub(super) fn message(era: Era, id: Value, answer: Result<Map<String, Value>, Failure>) -> Value {
-    match answer {
-        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": era.stamped(result)}),
-        Err(failure) => failure_message(id, failure),
-    }
+    let result = match answer {
+        Ok(result) => era.stamped(result),
+        Err(failure) => return failure_message(id, failure),
+    };
+    // `json!` would copy the result, which may be a whole document.
+    let fields = [("jsonrpc", Value::from("2.0")), ("id", id), ("result", result)];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

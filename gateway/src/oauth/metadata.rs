@@ -1,6 +1,5 @@
 //! What clients read before anything else: RFC 9728 and RFC 8414.
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::identity::Permission;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 use super::refusal::Refusal;
 use super::{ENDPOINT, base_url};
 use crate::app::App;
+use crate::json_body::JsonBody;
 
 /// Short, so that a moved deployment is found again.
 const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
@@ -56,5 +56,5 @@ fn scopes() -> [&'static str; 3] {
 /// The issuer may follow the `Host`.
 fn document(value: Value) -> Response {
     let vary = HeaderValue::from_static("Host");
-    ([(header::CACHE_CONTROL, KEPT), (header::VARY, vary)], Json(value)).into_response()
+    ([(header::CACHE_CONTROL, KEPT), (header::VARY, vary)], JsonBody(value)).into_response()
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::response::{IntoResponse, Response};
 use cairn_chassis::status::{Problem, Reason};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
+
+use crate::json_body::JsonBody;
 
 const INVALID_CLIENT: &str = "invalid_client";
 
@@ -83,7 +84,7 @@ fn is_error_code(code: &str) -> bool {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let body = Json(json!({"error": self.error, "error_description": self.description}));
+        let body = JsonBody(json!({"error": self.error, "error_description": self.description}));
         let mut response = (self.status, body).into_response();
         not_kept(response.headers_mut());
         if let Some(wait) = self.retry_after {

@@ -1,6 +1,5 @@
 //! Dynamic client registration (RFC 7591).
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::clock::Timestamp;
@@ -15,6 +14,7 @@ use crate::app::App;
 use crate::auth::call_of;
 use crate::error;
 use crate::extract::whole_body;
+use crate::json_body::JsonBody;
 
 /// What matters here of a client's metadata; the rest is passed over, as the RFC has it.
 #[derive(Debug, Deserialize)]
@@ -37,7 +37,7 @@ pub(super) async fn register(State(app): State<App>, request: Request) -> Result
     let message = call.request(read(&bytes)?);
     let registered = app.upstreams.oauth().register_client(message).await;
     let client = registered.map_err(|status| error::from_upstream(&status))?.into_inner();
-    let mut response = (StatusCode::CREATED, Json(record(client))).into_response();
+    let mut response = (StatusCode::CREATED, JsonBody(record(client))).into_response();
     not_kept(response.headers_mut());
     Ok(response)
 }

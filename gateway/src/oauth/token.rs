@@ -1,6 +1,5 @@
 //! The token and the revocation endpoint.
 
-use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::clock::Timestamp;
@@ -15,6 +14,7 @@ use super::refusal::{Refusal, not_kept};
 use crate::app::App;
 use crate::auth::call_of;
 use crate::error;
+use crate::json_body::JsonBody;
 
 /// Tokens for a code or a refresh token.
 pub(super) async fn redeem(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
@@ -87,7 +87,7 @@ fn required(fields: &Fields, name: &str) -> Result<String, Refusal> {
 /// The scope is what was granted, which may be less than what was asked for.
 fn given(tokens: &proto::TokenSet, now: Timestamp) -> Response {
     let end = tokens.expires_at.as_ref().map_or(now, Timestamp::from_proto);
-    let mut response = Json(json!({
+    let mut response = JsonBody(json!({
         "access_token": tokens.access_token,
         "token_type": "Bearer",
         "expires_in": end.since(now).as_secs(),

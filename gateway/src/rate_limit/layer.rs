@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::request::Parts;
@@ -68,13 +68,13 @@ impl Surface {
 }
 
 /// The layer, inside the one that gives errors their body.
-pub(crate) async fn serve(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn serve(app: &App, request: Request, next: Next) -> Response {
     let Some(surface) = Surface::of(request.uri().path()) else { return next.run(request).await };
     let told = Told::default();
     let (mut parts, body) = request.into_parts();
     parts.extensions.insert(told.clone());
     let source = app.limits.source(&parts);
-    let entered = if surface == Surface::Rest { enter(&mut parts, &app).await } else { Ok(()) };
+    let entered = if surface == Surface::Rest { enter(&mut parts, app).await } else { Ok(()) };
     let mut response = match entered {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(error) => error.into_response(),

@@ -1,6 +1,5 @@
 //! Records of structured databases (spec 4.9), and the records that name a file (spec 4.1).
 
-use axum::Json as JsonBody;
 use axum::extract::{FromRequestParts, OriginalUri, Path, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::status::Problem;
@@ -14,6 +13,7 @@ use super::{Answer, conditional, done, paging, written};
 use crate::app::App;
 use crate::error::Error;
 use crate::extract::{Json, PathId, PathIds, Query};
+use crate::json_body::JsonBody;
 use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
 use crate::operations::{Context, Paging, Written};
 use crate::records::{Backlink, Record, RecordPage, RecordVersion};

@@ -1,6 +1,5 @@
 //! Structured databases, their properties and views (spec 4.9).
 
-use axum::Json as JsonBody;
 use axum::extract::{OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::{DatabaseId, PropertyId, ViewId};
@@ -11,6 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{Answer, done, paging, written};
 use crate::app::App;
 use crate::extract::{Json, PathId, PathIds, Query};
+use crate::json_body::JsonBody;
 use crate::operations::databases::{
     self, CreateDatabase, CreateField, CreateView, UpdateDatabase, UpdateField, UpdateView,
 };

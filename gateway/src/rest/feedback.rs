@@ -1,11 +1,11 @@
 //! Feedback (spec 4.8).
 
-use axum::Json as JsonBody;
 use axum::response::IntoResponse as _;
 
 use super::Answer;
 use crate::error::ErrorBody;
 use crate::extract::Json;
+use crate::json_body::JsonBody;
 use crate::operations::Context;
 use crate::operations::feedback::{self, FeedbackSent, SubmitFeedback};
 

@@ -1,6 +1,5 @@
 //! Versions of files (beyond the spec).
 
-use axum::Json as JsonBody;
 use axum::extract::{OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::FileId;
@@ -11,6 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{Answer, conditional, paging, written};
 use crate::app::App;
 use crate::extract::{PathId, PathIds, Query};
+use crate::json_body::JsonBody;
 use crate::operations::{Context, Paging, file_versions};
 use crate::records::{File, FileVersion};
 use crate::schema::inputs;

@@ -1,6 +1,5 @@
 //! Files (spec 4.1).
 
-use axum::Json as JsonBody;
 use axum::extract::{OriginalUri, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_proto::ids::FileId;
@@ -11,6 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{Answer, conditional, done, paging, written};
 use crate::app::App;
 use crate::extract::{Json, PathId, Query};
+use crate::json_body::JsonBody;
 use crate::operations::files::{self, CreateFile, Selection, UpdateFile};
 use crate::operations::{Context, Paging};
 use crate::records::{File, FileType};

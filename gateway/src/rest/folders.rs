@@ -1,6 +1,5 @@
 //! Folders (spec 4.2).
 
-use axum::Json as JsonBody;
 use axum::extract::{OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::FolderId;
@@ -11,6 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{Answer, done, paging, written};
 use crate::app::App;
 use crate::extract::{Json, PathId, Query};
+use crate::json_body::JsonBody;
 use crate::operations::folders::{self, CreateFolder, Selection, UpdateFolder};
 use crate::operations::{Context, Paging, files as file_operations};
 use crate::records::{File, Folder};

@@ -1,6 +1,5 @@
 //! Memories (spec 4.3).
 
-use axum::Json as JsonBody;
 use axum::extract::{FromRequestParts, OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_chassis::call::Call;
@@ -16,6 +15,7 @@ use crate::app::App;
 use crate::auth::{self, Caller};
 use crate::error::Error;
 use crate::extract::{Json, PathId, PathIds, Query};
+use crate::json_body::JsonBody;
 use crate::operations::memories::{self, AddMembers, CreateMemory, Membership, UpdateMemory};
 use crate::operations::{Context, Paging};
 use crate::records::{Member, Memory, ResolvedMemory};

@@ -15,7 +15,6 @@ mod sources;
 mod vfs;
 mod workspace;
 
-use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Serialize;
@@ -25,6 +24,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::change;
 use crate::error::Error;
+use crate::json_body::JsonBody;
 use crate::operations::Written;
 
 /// The routes together with their documentation.
@@ -73,7 +73,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 
 /// The answer of a write: its record, and where it stands in the change feed.
 fn written<T: Serialize>(status: StatusCode, written: Written<T>) -> Response {
-    (status, change_header(&written.change), Json(written.value)).into_response()
+    (status, change_header(&written.change), JsonBody(written.value)).into_response()
 }
 
 /// The answer of a write that leaves nothing to show.

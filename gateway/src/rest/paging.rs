@@ -1,11 +1,11 @@
 //! Lists: an array as the spec says, and where it goes on in the headers (RFC 8288).
 
-use axum::Json;
 use axum::extract::Query;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, HeaderValue, Uri, header};
 use serde::Serialize;
 
+use crate::json_body::JsonBody;
 use crate::operations::Page;
 use crate::records::Links;
 
@@ -14,7 +14,7 @@ const CURSOR: &str = "cursor";
 
 /// A page as a response; `uri` is the request's.
 pub(crate) fn respond<T: Serialize>(page: Page<T>, uri: &Uri, links: &Links) -> Response {
-    let mut response = Json(page.items).into_response();
+    let mut response = JsonBody(page.items).into_response();
     let headers = response.headers_mut();
     headers.insert(TOTAL, HeaderValue::from(page.total));
     let link = page.next.and_then(|cursor| HeaderValue::from_str(&next_link(uri, &cursor, links)).ok());

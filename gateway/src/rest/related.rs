@@ -1,6 +1,5 @@
 //! Files that are near a known one (beyond the spec, which has it as a tool).
 
-use axum::Json as JsonBody;
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::FileId;
 use http::HeaderMap;
@@ -9,6 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, search};
 use crate::extract::{PathId, Query};
+use crate::json_body::JsonBody;
 use crate::operations::{Context, related};
 use crate::records::RelatedFiles;
 use crate::schema::inputs;

@@ -1,6 +1,5 @@
 //! Retrieval (spec 4.4).
 
-use axum::Json as JsonBody;
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::Problem;
 use http::HeaderMap;
@@ -8,6 +7,7 @@ use http::HeaderMap;
 use super::{Answer, text_of};
 use crate::change;
 use crate::extract::Json;
+use crate::json_body::JsonBody;
 use crate::operations::Context;
 use crate::operations::search::{self, Freshness, SearchContext};
 use crate::records::SearchAnswer;

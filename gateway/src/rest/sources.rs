@@ -1,11 +1,11 @@
 //! Connected sources (spec 4.4; the list is the contract's).
 
-use axum::Json as JsonBody;
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::SourceId;
 
 use super::Answer;
 use crate::extract::{Json, PathId, PathIds};
+use crate::json_body::JsonBody;
 use crate::operations::Context;
 use crate::operations::sources::{self, SourceQuery};
 use crate::records::{Source, SourceAnswer, SourceContent};

@@ -1,10 +1,10 @@
 //! The workspace as a file system that scripts walk and read (spec 4.5).
 
-use axum::Json as JsonBody;
 use axum::response::IntoResponse as _;
 
 use super::Answer;
 use crate::extract::Json;
+use crate::json_body::JsonBody;
 use crate::operations::Context;
 use crate::operations::browse::{self, ExecuteScript};
 use crate::records::ScriptAnswer;

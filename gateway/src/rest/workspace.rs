@@ -1,9 +1,9 @@
 //! The token's own workspace (contract, "Other paths").
 
-use axum::Json as JsonBody;
 use axum::response::IntoResponse as _;
 
 use super::Answer;
+use crate::json_body::JsonBody;
 use crate::operations::{Context, workspace};
 use crate::records::TokenWorkspace;
 

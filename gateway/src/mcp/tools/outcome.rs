@@ -45,13 +45,15 @@ impl Outcome {
     /// An answer of several parts: the same as text and as structure.
     pub(super) fn answer<T: Serialize>(answer: &T) -> Self {
         let value = without_nulls(as_value(answer));
-        Self { structured: Some(value.clone()), ..Self::text(value.to_string()) }
+        let text = value.to_string();
+        Self { structured: Some(value), ..Self::text(text) }
     }
 
     /// A record: the same as text and as structure, without what is empty.
     pub(super) fn record<T: Serialize>(record: &T) -> Self {
         let value = compact(as_value(record));
-        Self { structured: Some(value.clone()), ..Self::text(value.to_string()) }
+        let text = value.to_string();
+        Self { structured: Some(value), ..Self::text(text) }
     }
 
     /// A record that a write left.
@@ -63,19 +65,19 @@ impl Outcome {
     pub(super) fn list<T: Serialize>(name: &'static str, page: &Page<T>, more: Option<String>) -> Self {
         let items: Value = page.items.iter().map(|item| compact(as_value(item))).collect();
         let text = items.to_string();
-        let mut structured = json!({name: items, "total": page.total});
         let note = more.map(|more| format!("Showing {} of {}; {more}", page.items.len(), page.total));
-        if let (Some(note), Some(fields)) = (&note, structured.as_object_mut()) {
+        let mut fields = Map::from_iter([(name.to_owned(), items), ("total".to_owned(), page.total.into())]);
+        if let Some(note) = &note {
             fields.insert("note".to_owned(), Value::from(note.as_str()));
         }
-        let mut outcome = Self { structured: Some(structured), ..Self::text(text) };
+        let mut outcome = Self { structured: Some(Value::Object(fields)), ..Self::text(text) };
         outcome.texts.extend(note);
         outcome
     }
 
     pub(super) fn into_result(self) -> Map<String, Value> {
         let mut result = Map::new();
-        result.insert("content".to_owned(), self.texts.iter().map(|text| block(text)).collect());
+        result.insert("content".to_owned(), self.texts.into_iter().map(block).collect());
         if let Some(structured) = self.structured {
             result.insert("structuredContent".to_owned(), structured);
         }
@@ -96,8 +98,10 @@ pub(super) fn go_on(tool: &str, same: &[(&str, Option<&str>)], cursor: Option<&S
     Some(format!("call {tool} again with {} for the next.", Value::Object(arguments)))
 }
 
-pub(super) fn block(text: &str) -> Value {
-    json!({"type": "text", "text": text})
+/// A text in the content of a result.
+pub(super) fn block(text: impl Into<String>) -> Value {
+    let fields = [("type", Value::from("text")), ("text", Value::String(text.into()))];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Without nulls, empty lists and empty texts: they cost tokens and say nothing.

@@ -37,7 +37,7 @@ pub(super) fn refused(
     let next = next.map_or_else(|| next_step(tool, given, problem), ToOwned::to_owned);
     lines.push(format!("Next: {next}"));
     let mut result = Map::new();
-    result.insert("content".to_owned(), json!([block(&lines.join("\n"))]));
+    result.insert("content".to_owned(), Value::from(vec![block(lines.join("\n"))]));
     result.insert("isError".to_owned(), Value::Bool(true));
     if let Some(challenge) = step_up.filter(|_| problem.reason == Reason::Forbidden) {
         result.insert("_meta".to_owned(), json!({WWW_AUTHENTICATE: [challenge]}));
