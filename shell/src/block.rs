@@ -138,6 +138,11 @@ impl<'a> Chunk<'a> {
         Self { bytes, origin, counted: Cell::new((0, 1)) }
     }
 
+    /// Whether it is the whole of an input.
+    pub(crate) const fn is_whole(&self) -> bool {
+        matches!(self.origin, Origin::File(_))
+    }
+
     /// The line of a place in it, counted from 1 at its start. Cheap when places are asked for in ascending order.
     pub(crate) fn line_at(&self, place: usize) -> u64 {
         let (mut offset, mut line) = self.counted.get();

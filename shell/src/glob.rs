@@ -1,9 +1,18 @@
 //! Globs: `*`, `?`, `[…]` and a backslash before what stands for itself.
 
+mod plain;
+
+use plain::Plain;
+
+/// Names are no longer, and few other texts are as short.
+const SHORT: usize = 256;
+
 /// A glob, ready to be matched.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Glob {
     parts: Vec<Part>,
+    /// The same, where it is as plain as that.
+    plain: Option<Plain>,
     /// Folds the case of letters.
     folds: bool,
 }
@@ -65,18 +74,30 @@ impl Glob {
                 other => Part::Char(other),
             });
         }
-        Self { parts, folds }
+        let plain = Plain::of(&parts);
+        Self { parts, plain, folds }
     }
 
     /// Whether the whole text is what the glob says. A star also takes slashes and leading dots.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        if self.folds && !text.is_ascii() {
-            return self.matches_folded(&folded(text).collect::<String>());
+        if !self.folds {
+            return self.fits(text);
         }
-        self.matches_folded(text)
+        let mut room = [0; SHORT];
+        if let Some(room) = room.get_mut(..text.len()).filter(|_| text.is_ascii()) {
+            room.copy_from_slice(text.as_bytes());
+            room.make_ascii_lowercase();
+            return std::str::from_utf8(room).is_ok_and(|text| self.fits(text));
+        }
+        self.fits(&folded(text).collect::<String>())
     }
 
-    fn matches_folded(&self, text: &str) -> bool {
+    /// Whether a text that is folded, where that is asked for, is what the glob says.
+    fn fits(&self, text: &str) -> bool {
+        self.plain.as_ref().map_or_else(|| self.fits_step_by_step(text), |plain| plain.matches(text))
+    }
+
+    fn fits_step_by_step(&self, text: &str) -> bool {
         let mut rest = text.chars();
         let mut part = 0;
         // Where to go on after a star that took one character more.
@@ -93,7 +114,7 @@ impl Glob {
                     rest = before;
                     continue;
                 }
-                (Some(wanted), Some(c)) => wanted.fits(if self.folds { c.to_ascii_lowercase() } else { c }),
+                (Some(wanted), Some(c)) => wanted.fits(c),
                 (None, None) => return true,
                 (Some(_), None) => return false,
                 (None, Some(_)) => false,
@@ -217,6 +238,8 @@ fn named(chars: &[char], at: usize) -> Option<(Named, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -246,12 +269,29 @@ mod tests {
         }
         assert!(Glob::new("READ*", true).matches("readme.MD"));
         assert!(Glob::new("É*", true).matches("école"));
+        assert!(Glob::new(&format!("*{}", "A".repeat(300)), true).matches(&"a".repeat(400)));
     }
 
     #[test]
     fn many_stars_take_no_time() {
-        let glob = Glob::new(&"*a".repeat(200), false);
-        assert!(!glob.matches(&"a".repeat(199)));
-        assert!(!glob.matches(&format!("{}b", "a".repeat(4000))));
+        for piece in ["*a", "*[a]"] {
+            let glob = Glob::new(&piece.repeat(200), false);
+            assert!(!glob.matches(&"a".repeat(199)));
+            assert!(!glob.matches(&format!("{}b", "a".repeat(4000))));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn plain_globs_match_what_others_do(
+            pattern in "[abé]{0,2}([*][aAbé\\\\]{0,2}){0,4}",
+            text in "[aAbBé*]{0,12}",
+            folds in any::<bool>(),
+        ) {
+            let glob = Glob::new(&pattern, folds);
+            prop_assert!(glob.plain.is_some());
+            let slow = Glob { plain: None, ..glob.clone() };
+            prop_assert_eq!(glob.matches(&text), slow.matches(&text), "{} on {}", pattern, text);
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 mod args;
 mod block;
+mod brief;
 mod commands;
 mod context;
 mod dates;
@@ -28,6 +29,7 @@ mod tests;
 pub mod tree;
 mod walk;
 
+pub use brief::is_brief;
 use context::{Context, DONE, Halt, Status, Stop};
 pub use outcome::{Outcome, Read, Stats};
 use parse::{Joint, Script};

@@ -27,10 +27,14 @@ const CACHE_BYTES: usize = 4 << 20;
 const MOST_STEPS: usize = 1 << 29;
 /// After so much text it pays to make an automaton for the rest.
 const SCANNED_BEFORE: usize = 128 << 10;
-/// After a scan that came to a match as soon as this, so many searches go without one: there may be a match in every
-/// few lines.
-const CLOSE: usize = 512;
-const UNSCANNED: u32 = 8;
+/// In so much of the text, the literals are counted that a match has in it.
+const SAMPLED: usize = 16 << 10;
+/// Where there is one in fewer bytes than this, looking for them takes longer than a scan.
+const FREQUENT: usize = 256;
+/// A scan goes no further at once.
+const FURTHEST: usize = 64 << 10;
+/// A scan over less is not worth it.
+const NEAREST: usize = 512;
 
 const TOO_LARGE: &str =
     "the pattern is too large when compiled: use smaller repetitions, or several patterns with -e";
@@ -61,7 +65,10 @@ pub(crate) struct Pattern {
     /// None where no scan is faster than the search, or none could be made.
     scan: OnceCell<Option<Scan>>,
     searched: Cell<usize>,
-    unscanned: Cell<u32>,
+    /// How many literals a sample has that the search looks for within a match, if it does.
+    literals: Option<Cell<usize>>,
+    /// How far the next match is supposed to be: as far as the last one was, or further when it is not found there.
+    reach: Cell<usize>,
 }
 
 impl Pattern {
@@ -92,8 +99,10 @@ impl Pattern {
         // Looking for some literals is faster than any automaton, looking for very many is slower.
         let start = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, &hir);
         let slow_start = start.as_ref().is_some_and(|start| !start.is_fast());
-        let scans = slow_start || (start.is_none() && required.is_none());
+        let scans = slow_start || start.is_none();
         let rough = Engine::new(&hir, !slow_start)?;
+        let seeks_within = start.is_none() && required.is_some() && rough.regex.is_accelerated();
+        let literals = seeks_within.then(Cell::default);
         let config = thompson::Config::new().utf8(false).which_captures(WhichCaptures::None);
         let config = config.nfa_size_limit(Some(COMPILED_BYTES));
         let compiled = thompson::Compiler::new().configure(config).build_from_hir(&hir);
@@ -102,7 +111,8 @@ impl Pattern {
         if !scans {
             let _: Result<(), Option<Scan>> = scan.set(None);
         }
-        Ok(Self { rough, exact, required, hir, nfa, scan, searched: Cell::new(0), unscanned: Cell::new(0) })
+        let (searched, reach) = (Cell::new(0), Cell::new(FURTHEST));
+        Ok(Self { rough, exact, required, hir, nfa, scan, searched, literals, reach })
     }
 
     /// Texts of which a line that matches has one, whatever the case of their ASCII letters.
@@ -114,8 +124,7 @@ impl Pattern {
     pub(crate) fn hit(&self, text: &[u8], within: Range<usize>) -> Option<usize> {
         let mut from = within.start;
         loop {
-            let start = self.scan(text, from..within.end)?;
-            let place = self.rough.hit(text, start..within.end)?;
+            let place = self.rough_hit(text, from..within.end)?;
             let Some(exact) = &self.exact else { return Some(place) };
             let line = line_around(text, place);
             // Of a line that is too long for a close look, the rough one is believed.
@@ -144,24 +153,52 @@ impl Pattern {
         self.nfa.states().len().saturating_mul(length) <= MOST_STEPS
     }
 
-    /// Where to search from: the start of a line before which nothing matches. None if nothing matches at all.
-    fn scan(&self, text: &[u8], within: Range<usize>) -> Option<usize> {
-        let start = within.start;
+    /// A place in the first line that matches roughly.
+    fn rough_hit(&self, text: &[u8], within: Range<usize>) -> Option<usize> {
+        let hit = match self.scan(text.get(within.clone()).unwrap_or_default()) {
+            Some(scan) => self
+                .scanned(scan, text, within.clone())
+                .and_then(|from| self.rough.hit(text, from..within.end)),
+            None => self.rough.hit(text, within.clone()),
+        };
+        let reach = hit.map_or(self.reach.get().max(within.len()), |place| place - within.start);
+        self.reach.set(reach.min(FURTHEST));
+        hit
+    }
+
+    /// What scans a text, where that pays.
+    fn scan(&self, text: &[u8]) -> Option<&Scan> {
         let searched = self.searched.get();
         if searched < SCANNED_BEFORE {
-            self.searched.set(searched + within.len());
-            return Some(start);
+            self.searched.set(searched + text.len());
+            if let Some(count) = self.literals.as_ref().filter(|_| searched < SAMPLED) {
+                let sample = text.get(..SAMPLED).unwrap_or(text);
+                count.set(count.get() + literals::count(self.required().unwrap_or_default(), sample));
+            }
+            return None;
         }
-        let Some(scan) = self.scan.get_or_init(|| Scan::new(&self.hir)) else { return Some(start) };
-        if let Some(left) = self.unscanned.get().checked_sub(1) {
-            self.unscanned.set(left);
-            return Some(start);
+        if self.literals.as_ref().is_some_and(|count| count.get() < SAMPLED / FREQUENT) {
+            return None;
         }
-        let first = scan.first_line(text.get(within).unwrap_or_default());
-        if first.is_some_and(|first| first < CLOSE) {
-            self.unscanned.set(UNSCANNED);
+        let scan = self.scan.get_or_init(|| Scan::new(&self.hir)).as_ref();
+        scan.filter(|_| self.reach.get().min(text.len()) >= NEAREST)
+    }
+
+    /// Where to search from: a place before which nothing matches. None if nothing matches at all.
+    fn scanned(&self, scan: &Scan, text: &[u8], within: Range<usize>) -> Option<usize> {
+        let mut from = within.start;
+        let mut reach = self.reach.get();
+        while from < within.end {
+            let near = text.get(from..within.end).unwrap_or_default();
+            let next = memchr::memchr(b'\n', near.get(reach..).unwrap_or_default());
+            let near = next.and_then(|line| near.get(..=reach + line)).unwrap_or(near);
+            if let Some(first) = scan.first(near) {
+                return Some(from + first);
+            }
+            from += near.len();
+            reach = (reach * 2).min(FURTHEST);
         }
-        first.map(|first| start + first)
+        None
     }
 
     /// The first match in a part of a line.

@@ -15,6 +15,15 @@ pub enum Kind {
     File,
 }
 
+/// What a walk sees of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The last segment of its path.
+    pub name: &'a str,
+    /// What it is.
+    pub kind: Kind,
+}
+
 /// A body that could not be read: its holder failed, or it went away since the tree was drawn up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
@@ -40,6 +49,11 @@ pub trait Tree: Sync {
 
     /// The last segment of its path; empty of the root. It holds no `/` and no NUL, and is unique in its folder.
     fn name(&self, node: Node) -> &str;
+
+    /// Name and kind at one look, since a walk asks for both of thousands of nodes.
+    fn entry(&self, node: Node) -> Entry<'_> {
+        Entry { name: self.name(node), kind: self.kind(node) }
+    }
 
     /// What is in a folder, in byte order of the names; empty of a file.
     fn children(&self, folder: Node) -> &[Node];

@@ -5,6 +5,7 @@
 
 mod bodies;
 mod cite;
+mod in_passing;
 mod request;
 mod run;
 mod sieve;
@@ -94,6 +95,9 @@ impl Browser {
         let mounted = Mounted::new(Arc::clone(&view), reader, self.indexed(workspace));
         let budget = call.remaining().saturating_sub(MARGIN);
         let watched = Watched::begin(Arc::clone(&self.clock), budget, cancelled);
+        if let Some(answer) = in_passing::run(&script, &mounted, &watched, answer) {
+            return Ok(answer);
+        }
         run::run(script, mounted, watched, turn, answer).await
     }
 

@@ -13,6 +13,7 @@ scenarios![
     memories_are_folders,
     records_are_files,
     every_write_is_seen_by_the_next_script,
+    a_script_answers_the_same_however_it_is_run,
     names_that_clash_or_are_odd_are_reached,
     what_stat_tells,
     workspaces_are_apart,
@@ -185,6 +186,42 @@ async fn every_write_is_seen_by_the_next_script(deployment: &Deployment) {
     let memory = json!({"name": "Fresh", "useWhen": "now"});
     token.post("/api/v1/memories").json(memory).await.expect(201);
     assert!(output(token, "cat /memories/fresh/README.md").await.contains("now"));
+}
+
+/// What is in memory is answered on the spot, what is not, or is much, on another thread: nobody can tell by the answer.
+async fn a_script_answers_the_same_however_it_is_run(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let line = "one of very many lines\n";
+    let (small, large) = (line.repeat(3), line.repeat(6_000));
+    workspace.file("small.md", None, &small).await;
+    workspace.file("large.md", None, &large).await;
+    let told = |answer: &Value| {
+        let mut told = answer.clone();
+        told["stats"]["elapsedMs"] = Value::Null;
+        told
+    };
+    let scripts = [
+        "cat /files/small.md",
+        "head -n 2 /files/small.md | wc -l; pwd",
+        "tail -n 1 /files/large.md",
+        "wc /files/*.md",
+        "cd /files && ls -l",
+        "cat /files/small.md /files/none.md",
+    ];
+    for script in scripts {
+        let first = exec(token, script).await;
+        for _ in 0..3 {
+            assert_eq!(told(&exec(token, script).await), told(&first), "{script}");
+        }
+        // `true | sort` does nothing but keep it from being run on the spot.
+        let elsewhere = exec(token, &format!("true | sort; {script}")).await;
+        for field in ["output", "citations", "failed", "cwd"] {
+            assert_eq!(elsewhere[field], first[field], "{script}");
+        }
+    }
+    assert_eq!(output(token, "cat /files/small.md").await, small);
+    assert_eq!(output(token, "wc -l /files/large.md").await, "6000 /files/large.md\n");
 }
 
 async fn names_that_clash_or_are_odd_are_reached(deployment: &Deployment) {

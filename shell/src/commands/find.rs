@@ -62,8 +62,9 @@ impl Program for Find {
             ctx.visit(node)?;
             let trimmed = path.trim_end_matches('/');
             let name = if trimmed.is_empty() { "/" } else { trimmed.rsplit('/').next().unwrap_or(trimmed) };
-            let pruned = self.judge(&Seen { ctx, node, path, name }, 0, out)?;
-            if ctx.tree.kind(node) == Kind::Folder && !pruned && self.most > 0 {
+            let kind = ctx.tree.kind(node);
+            let pruned = self.judge(&Seen { ctx, node, kind, path: ["", path], name }, 0, out)?;
+            if kind == Kind::Folder && !pruned && self.most > 0 {
                 self.walk(ctx, Walk::below(ctx, node, path), out)?;
             }
         }
@@ -74,10 +75,11 @@ impl Program for Find {
 impl Find {
     fn walk(&self, ctx: &Context<'_>, mut walk: Walk<'_>, out: &mut Out<'_>) -> Result<(), Halt> {
         while let Some(step) = walk.next()? {
-            let seen = Seen { ctx, node: step.node, path: walk.path(), name: ctx.tree.name(step.node) };
+            let path = [walk.folder(), step.name];
+            let seen = Seen { ctx, node: step.node, kind: step.kind, path, name: step.name };
             let pruned = self.judge(&seen, step.depth, out)?;
             if step.kind == Kind::Folder && !pruned && step.depth < self.most {
-                walk.enter(step.node);
+                walk.enter(step.node, step.name);
             }
         }
         Ok(())
@@ -91,10 +93,10 @@ impl Find {
         let mut verdict = Verdict::default();
         self.expression.holds(seen, &mut verdict);
         for _ in 0..verdict.prints {
-            out.text(seen.path);
+            seen.path.iter().for_each(|part| out.text(part));
             out.text("\n");
+            out.flow()?;
         }
-        out.flow()?;
         Ok(verdict.prunes)
     }
 }

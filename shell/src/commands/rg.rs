@@ -120,17 +120,16 @@ fn list(options: Options, operands: Vec<String>) -> Started {
             };
             let mut walk = Walk::below(ctx, root, operand);
             while let Some(step) = walk.next()? {
-                let name = ctx.tree.name(step.node);
-                let seen = options.hidden || !name.starts_with('.');
+                let seen = options.hidden || !step.name.starts_with('.');
                 if step.kind == Kind::Folder {
-                    if seen && options.chosen.takes_folder(walk.path(), name) {
-                        walk.enter(step.node);
+                    if seen && options.chosen.takes_folder(walk.folder(), step.name) {
+                        walk.enter(step.node, step.name);
                     }
-                } else if seen && options.chosen.takes_file(walk.path(), name) {
+                } else if seen && options.chosen.takes_file(walk.folder(), step.name) {
                     if status == 1 {
                         status = DONE;
                     }
-                    out.text(format!("{}\n", walk.path()));
+                    out.text(format!("{}{}\n", walk.folder(), step.name));
                     out.flow()?;
                 }
             }

@@ -124,7 +124,9 @@ impl Drawing {
             };
             let last = folder.children.len() == 0;
             let name = ctx.tree.name(node);
-            path = paths::joined(&path, name);
+            if self.whole_paths {
+                path = paths::joined(&path, name);
+            }
             if !self.plain {
                 out.text(&margin);
                 out.text(if last { "└── " } else { "├── " });

@@ -23,6 +23,12 @@ pub(super) fn required(hir: &Hir) -> Option<Texts> {
     Some(texts)
 }
 
+/// How many of such texts are in another one.
+pub(super) fn count(texts: &[Vec<u8>], within: &[u8]) -> usize {
+    let within = within.to_ascii_lowercase();
+    texts.iter().map(|text| memchr::memmem::find_iter(&within, text).count()).sum()
+}
+
 /// What is known of the matches of a part of a pattern.
 struct Facts {
     /// All that it can match, if that is little.

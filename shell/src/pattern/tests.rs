@@ -97,6 +97,20 @@ fn a_match_never_leaves_its_line() {
     assert!(pattern(r"\Atwo\z").find(body.as_bytes(), 0..body.len()).is_some());
 }
 
+#[test]
+fn literals_that_are_everywhere_are_not_looked_for() {
+    let (rare, frequent) =
+        ("of the words that stand here\n".repeat(4_000), "worked his words\n".repeat(8_000));
+    for (body, scans) in [(rare, false), (frequent, true)] {
+        let pattern = pattern("[a-z]+ed [0-9]+");
+        assert!(pattern.scan(body.as_bytes()).is_none(), "it is not known yet");
+        while pattern.searched.get() < SCANNED_BEFORE {
+            pattern.hit(body.as_bytes(), 0..body.len());
+        }
+        assert_eq!(pattern.scan(body.as_bytes()).is_some(), scans);
+    }
+}
+
 /// The first line that matches, by a plain look at one line after the other.
 fn first_plainly(pattern: &Pattern, body: &str) -> Option<usize> {
     let mut start = 0;
@@ -133,23 +147,31 @@ fn a_scan_passes_over_no_match() {
         "\\B",
         "a\\B",
         "[a-c]{7,}",
+        "[b ]c.{60}c",
+        "[a-c]+ ab [bc]+",
     ];
-    let line = prop_oneof![8 => "[abc ]{0,40}", 1 => "[abcé]{0,9}", 1 => Just(String::new())];
+    let line = prop_oneof![
+        8 => "[abc ]{0,40}",
+        1 => "[abcé]{0,9}",
+        1 => "[a ]{200,900}[abc]{0,9}",
+        1 => Just(String::new())
+    ];
     let body = (prop::collection::vec(line, 0..200), any::<bool>());
-    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config { cases: 80, failure_persistence: None, ..Config::default() });
     runner
         .run(&(0..patterns.len(), body), |(which, (lines, ended))| {
             let body = lines.join("\n") + if ended { "\n" } else { "" };
             let pattern = pattern(patterns[which]);
             pattern.searched.set(SCANNED_BEFORE);
+            pattern.literals.iter().for_each(|count| count.set(SAMPLED));
             let expected = first_plainly(&pattern, &body);
-            for _ in 0..3 {
+            for reach in [FURTHEST, NEAREST, NEAREST * 3] {
+                pattern.reach.set(reach);
                 let hit = pattern
                     .hit(body.as_bytes(), 0..body.len())
                     .map(|hit| line_around(body.as_bytes(), hit).start);
                 // After the last end of line there is no line, whatever matches there.
                 prop_assert_eq!(hit.filter(|start| *start < body.len()), expected, "{}", patterns[which]);
-                pattern.unscanned.set(0);
             }
             if pattern.exact.is_none() {
                 let mut start = 0;

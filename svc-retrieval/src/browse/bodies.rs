@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -29,6 +30,8 @@ const SHARDS: usize = 8;
 /// a script keeps in hand.
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_BODIES: usize = 256;
+/// A body that is read, printed and hashed within microseconds.
+const IN_PASSING_BYTES: usize = 64 * 1024;
 
 /// Names a body: what has the same key has the same bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -199,12 +202,16 @@ impl Bodies {
     }
 }
 
-/// Reads bodies for one script, from a thread that may block.
+/// Reads bodies for one script, from a thread that may block, or at first from one that may not.
 #[derive(Debug)]
 pub(crate) struct Reader {
     bodies: Bodies,
     source: Source,
     ahead: Mutex<Ahead>,
+    /// While it is on, only small bodies that are kept are read.
+    in_passing: AtomicBool,
+    /// Whether another body was wanted while it was on.
+    lacked: AtomicBool,
 }
 
 /// Where a reader gets what is not kept.
@@ -239,7 +246,19 @@ impl Reader {
         runtime: Handle,
     ) -> Self {
         let source = Source { holder, call, cancelled, runtime };
-        Self { bodies, source, ahead: Mutex::default() }
+        let (in_passing, lacked) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { bodies, source, ahead: Mutex::default(), in_passing, lacked }
+    }
+
+    /// From now on reads nothing that takes time, or everything. Nothing is lacked yet.
+    pub(super) fn read_in_passing(&self, only: bool) {
+        self.in_passing.store(only, Ordering::Relaxed);
+        self.lacked.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a body was wanted and not read, since it would have taken time.
+    pub(super) fn lacked(&self) -> bool {
+        self.lacked.load(Ordering::Relaxed)
     }
 
     /// Tells in which order bodies are about to be read; what was announced before is forgotten.
@@ -253,9 +272,14 @@ impl Reader {
     /// # Errors
     /// When it is gone, or its holder does not answer.
     pub(crate) fn read(&self, wanted: &Held) -> Result<Bytes, Unreadable> {
+        let in_passing = self.in_passing.load(Ordering::Relaxed);
         match self.bodies.get(&wanted.key) {
-            Some(body) => Ok(body),
-            None => self.fetched(wanted),
+            Some(body) if !in_passing || body.len() <= IN_PASSING_BYTES => Ok(body),
+            _ if in_passing => {
+                self.lacked.store(true, Ordering::Relaxed);
+                Err(Unreadable::Unavailable)
+            }
+            _ => self.fetched(wanted),
         }
     }
 

@@ -62,7 +62,8 @@ impl Watched {
         Self { started: clock.now(), clock, budget, cancelled }
     }
 
-    fn session<'a>(&'a self, script: &'a Script) -> Session<'a> {
+    /// What the script is run with.
+    pub(super) fn session<'a>(&'a self, script: &'a Script) -> Session<'a> {
         let limits = Limits::default();
         let wall_clock = limits.wall_clock.min(self.budget);
         let limits = Limits { output_bytes: script.output_bytes, wall_clock, ..limits };

@@ -4,126 +4,59 @@
 //! opens only what may hold it. A filter may let a body through that does not hold the text, and never holds one back
 //! that does.
 
+mod block;
+mod filter;
+
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use self::block::Block;
+use self::filter::{Filter, hashes};
 use super::bodies::{Key, KeyHash};
 
 /// What an entry takes beside its bits.
 const ENTRY_BYTES: u64 = 136;
 /// Filters wait until the next search, and at most for one part in so many of all.
 const WAITING_SHARE: u64 = 8;
-/// A filter's bits are halved while fewer than one in so many is set. So one in eight to one in four ends up set, and a
-/// text of eight letters, which has six trigrams, passes a body that does not hold it once in four thousand times or
-/// more rarely.
-const SPARSE: u64 = 8;
-/// Of the largest bodies: a filter of 1 MiB holds every trigram that 5 MB of text have.
-const MOST_BITS: usize = 1 << 23;
-const WORD_BITS: usize = 64;
-
-/// The trigrams of one body.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Filter {
-    /// A power of two of bits, or none when the body is shorter than a trigram.
-    words: Arc<[u64]>,
-}
-
-impl Filter {
-    /// The filter of a body.
-    pub(crate) fn of(body: &[u8]) -> Self {
-        if body.len() < 3 {
-            return Self { words: Arc::default() };
-        }
-        let bits = body.len().saturating_mul(8).next_power_of_two().clamp(WORD_BITS, MOST_BITS);
-        let mut words = vec![0u64; bits / WORD_BITS];
-        let mask = mask(&words);
-        for hash in hashes(body) {
-            let (word, bit) = place(hash, mask);
-            if let Some(word) = words.get_mut(word) {
-                *word |= bit;
-            }
-        }
-        Self { words: folded(words).into() }
-    }
-
-    /// Whether it may hold all of these trigrams.
-    fn may_hold(&self, trigrams: &[u32]) -> bool {
-        let mask = mask(&self.words);
-        trigrams.iter().all(|hash| {
-            let (word, bit) = place(*hash, mask);
-            self.words.get(word).is_some_and(|word| word & bit != 0)
-        })
-    }
-
-    /// What it takes, with its place among the others.
-    fn bytes(&self) -> u64 {
-        ENTRY_BYTES + u64::try_from(size_of_val(&*self.words)).unwrap_or(u64::MAX)
-    }
-}
-
-/// Lays the upper half over the lower one while that leaves it sparse enough: a place is the hash modulo a power of
-/// two, so each bit falls on its own place in the half.
-fn folded(mut words: Vec<u64>) -> Vec<u64> {
-    let mut set: u64 = words.iter().map(|word| u64::from(word.count_ones())).sum();
-    while words.len() > 1 && set.saturating_mul(SPARSE) < u64::try_from(words.len() * WORD_BITS).unwrap_or(0)
-    {
-        let upper = words.split_off(words.len() / 2);
-        for (lower, upper) in words.iter_mut().zip(upper) {
-            *lower |= upper;
-        }
-        set = words.iter().map(|word| u64::from(word.count_ones())).sum();
-    }
-    words
-}
-
-fn mask(words: &[u64]) -> usize {
-    (words.len() * WORD_BITS).wrapping_sub(1)
-}
-
-fn place(hash: u32, mask: usize) -> (usize, u64) {
-    let at = usize::try_from(hash).unwrap_or_default() & mask;
-    (at / WORD_BITS, 1 << (at % WORD_BITS))
-}
-
-/// The hashes of a text's trigrams.
-fn hashes(text: &[u8]) -> impl Iterator<Item = u32> + '_ {
-    text.windows(3).map(|window| {
-        let trigram = window.iter().fold(0, |sum, byte| sum << 8 | u32::from(byte.to_ascii_lowercase()));
-        mixed(trigram)
-    })
-}
-
-/// Spreads neighbouring trigrams over all bits (the finalizer of MurmurHash3).
-const fn mixed(trigram: u32) -> u32 {
-    let mut hash = trigram;
-    hash ^= hash >> 16;
-    hash = hash.wrapping_mul(0x85eb_ca6b);
-    hash ^= hash >> 13;
-    hash = hash.wrapping_mul(0xc2b2_ae35);
-    hash ^ hash >> 16
-}
 
 /// The filters of this process, bounded in bytes.
 ///
-/// A search asks thousands of them, so it asks a map that nobody changes, and without a lock for each. What is noted
-/// meanwhile waits and is brought in when the next search begins.
+/// A search asks thousands of them, so it asks what nobody changes, and without a lock for each. What is noted meanwhile
+/// waits and is brought in when the next search begins.
 #[derive(Debug)]
 pub(crate) struct Filters {
     most_bytes: u64,
     state: Mutex<State>,
 }
 
-type Map = HashMap<Key, Filter, KeyHash>;
-
 #[derive(Debug, Default)]
 struct State {
-    kept: Arc<Map>,
-    /// The keys of what is kept, the oldest first.
-    order: VecDeque<Key>,
-    kept_bytes: u64,
+    kept: Arc<Kept>,
     /// Noted and not brought in yet.
     waiting: Vec<(Key, Filter)>,
     waiting_bytes: u64,
+}
+
+/// Filters in blocks. A copy shares the blocks.
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    places: HashMap<Key, Place, KeyHash>,
+    /// None where the number is free.
+    blocks: Vec<Option<Arc<Block>>>,
+    free: Vec<u32>,
+    /// The block with room for one more filter of so many bits.
+    open: HashMap<usize, u32>,
+    /// The oldest block first.
+    order: VecDeque<u32>,
+    bytes: u64,
+}
+
+/// Where a filter is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    block: u32,
+    column: u8,
 }
 
 impl Filters {
@@ -134,13 +67,14 @@ impl Filters {
 
     /// Makes the filter of a body, unless there is one.
     pub(crate) fn note(&self, key: Key, body: &[u8]) {
-        let is_kept = self.state.lock().unwrap_or_else(PoisonError::into_inner).kept.contains_key(&key);
+        let is_kept =
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).kept.places.contains_key(&key);
         if is_kept {
             return;
         }
         let filter = Filter::of(body);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.waiting_bytes += filter.bytes();
+        state.waiting_bytes += ENTRY_BYTES + u64::try_from(filter.bits() / 8).unwrap_or(u64::MAX);
         state.waiting.push((key, filter));
         if state.waiting_bytes >= self.most_bytes / WAITING_SHARE {
             state.bring_in(self.most_bytes);
@@ -154,45 +88,95 @@ impl Filters {
             if holds_all { Vec::new() } else { texts.iter().map(|text| hashes(text).collect()).collect() };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.bring_in(self.most_bytes);
-        TextSieve { filters: Arc::clone(&state.kept), trigrams }
+        let kept = Arc::clone(&state.kept);
+        TextSieve { trigrams, found: vec![Cell::default(); kept.blocks.len()], kept }
     }
 
     #[cfg(test)]
     fn bytes(&self) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.kept_bytes + state.waiting_bytes
+        state.kept.bytes + state.waiting_bytes
     }
 }
 
 impl State {
-    /// Keeps what waits, and lets go of the oldest while it is too much. The map is copied when a search uses it.
+    /// Keeps what waits, and lets go of the oldest while it is too much. What a search uses is copied.
     fn bring_in(&mut self, most_bytes: u64) {
         if self.waiting.is_empty() {
             return;
         }
         let kept = Arc::make_mut(&mut self.kept);
         for (key, filter) in self.waiting.drain(..) {
-            let bytes = filter.bytes();
-            if kept.insert(key, filter).is_none() {
-                self.order.push_back(key);
-                self.kept_bytes += bytes;
+            // Two scripts may have read the body at the same time.
+            if !kept.places.contains_key(&key) {
+                kept.add(key, &filter);
             }
         }
         self.waiting_bytes = 0;
         // The next ones wait beside what is kept.
-        while self.kept_bytes > most_bytes - most_bytes / WAITING_SHARE {
-            let Some(oldest) = self.order.pop_front() else { return };
-            self.kept_bytes -= kept.remove(&oldest).map_or(0, |filter| filter.bytes());
-        }
+        while kept.bytes > most_bytes - most_bytes / WAITING_SHARE && kept.let_go() {}
     }
+}
+
+impl Kept {
+    fn block(&self, number: u32) -> Option<&Arc<Block>> {
+        self.blocks.get(slot(number))?.as_ref()
+    }
+
+    fn add(&mut self, key: Key, filter: &Filter) {
+        let bits = filter.bits();
+        let open = self.open.get(&bits).copied();
+        let with_room = open.filter(|number| self.block(*number).is_some_and(|block| !block.is_full()));
+        let number = with_room.unwrap_or_else(|| self.open(bits));
+        let Some(block) = self.blocks.get_mut(slot(number)).and_then(Option::as_mut) else { return };
+        let column = Arc::make_mut(block).add(key, filter);
+        self.places.insert(key, Place { block: number, column });
+        self.bytes += ENTRY_BYTES;
+    }
+
+    /// Begins a block for filters of so many bits.
+    fn open(&mut self, bits: usize) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.blocks.push(None);
+            u32::try_from(self.blocks.len() - 1).unwrap_or(u32::MAX)
+        });
+        let block = Block::of(bits);
+        self.bytes += block.bytes();
+        if let Some(place) = self.blocks.get_mut(slot(number)) {
+            *place = Some(Arc::new(block));
+        }
+        self.open.insert(bits, number);
+        self.order.push_back(number);
+        number
+    }
+
+    /// Lets go of the oldest block, and tells whether there was one.
+    fn let_go(&mut self) -> bool {
+        let Some(number) = self.order.pop_front() else { return false };
+        let Some(block) = self.blocks.get_mut(slot(number)).and_then(Option::take) else { return true };
+        self.open.retain(|_, open| *open != number);
+        self.free.push(number);
+        self.bytes -= block.bytes();
+        for key in block.keys() {
+            self.places.remove(key);
+            self.bytes -= ENTRY_BYTES;
+        }
+        true
+    }
+}
+
+fn slot(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Holds back bodies that are known to have none of some texts.
 #[derive(Debug)]
 pub(crate) struct TextSieve {
-    filters: Arc<Map>,
+    kept: Arc<Kept>,
     /// Of each text; none when a text is too short to tell.
     trigrams: Vec<Vec<u32>>,
+    /// Which filters of each block hold one of the texts, when one of them has been asked.
+    found: Vec<Cell<Option<u64>>>,
 }
 
 impl TextSieve {
@@ -201,10 +185,15 @@ impl TextSieve {
         if self.trigrams.is_empty() {
             return true;
         }
-        let Some(filter) = self.filters.get(key) else {
-            return true;
-        };
-        self.trigrams.iter().any(|trigrams| filter.may_hold(trigrams))
+        let Some(place) = self.kept.places.get(key) else { return true };
+        let Some(found) = self.found.get(slot(place.block)) else { return true };
+        let filters = found.get().unwrap_or_else(|| {
+            let block = self.kept.block(place.block);
+            let filters = block.map_or(u64::MAX, |block| block.holding(&self.trigrams));
+            found.set(Some(filters));
+            filters
+        });
+        filters >> place.column & 1 == 1
     }
 }
 
@@ -269,20 +258,66 @@ mod tests {
         let mut text = |words: usize| (0..words).map(|_| word()).collect::<Vec<_>>().join(" ");
         let body = text(800);
         let filter = Filter::of(body.as_bytes());
-        assert!(
-            filter.bytes() * 2 <= u64::try_from(body.len()).unwrap(),
-            "{} of {}",
-            filter.bytes(),
-            body.len()
-        );
+        assert!(filter.bits() * 2 <= body.len() * 8, "{} bits of {}", filter.bits(), body.len());
+        let filters = Filters::new(1 << 20);
+        filters.note(key(1), body.as_bytes());
         let absent: Vec<String> = (0..4_000u32)
             .map(|number| format!("q{:08x}", number.wrapping_mul(2_654_435_761)))
             .filter(|text| !body.contains(text.as_str()))
             .collect();
-        let passed =
-            absent.iter().filter(|text| filter.may_hold(&hashes(text.as_bytes()).collect::<Vec<_>>()));
-        let (passed, all) = (passed.count(), absent.len());
+        let passes = |text: &&String| filters.sieve(&[text.as_bytes().to_vec()]).lets_through(&key(1));
+        let (passed, all) = (absent.iter().filter(passes).count(), absent.len());
         assert!(passed * 1_000 <= all, "{passed} of {all} texts pass that are not there");
+    }
+
+    #[test]
+    fn the_oldest_go_and_the_latest_stay() {
+        let filters = Filters::new(256 << 10);
+        let body =
+            |number: u64| format!("body {number} has text{number} in it ").repeat(1 + number as usize % 60);
+        for number in 0..3_000 {
+            filters.note(key(number), body(number).as_bytes());
+        }
+        let sieve = filters.sieve(&[b"never there".to_vec()]);
+        let passes = |number: &u64| sieve.lets_through(&key(*number));
+        assert!(filters.bytes() <= 256 << 10, "{}", filters.bytes());
+        assert!((0..100).all(|number| passes(&number)), "nothing is known of them any more");
+        assert!((2_900..3_000).filter(passes).count() < 5, "they are known");
+        let there = filters.sieve(&[b"text2950 ".to_vec()]);
+        assert!(there.lets_through(&key(2_950)) && !there.lets_through(&key(2_951)));
+        filters.note(key(9_999), b"text2950 ");
+        assert!(there.lets_through(&key(9_999)), "a search that has begun knows what it knew then");
+        assert!(filters.sieve(&[b"another".to_vec()]).lets_through(&key(5)), "it went");
+        assert!(!filters.sieve(&[b"another".to_vec()]).lets_through(&key(9_999)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn each_of_many_answers_as_if_it_were_alone(
+            bodies in proptest::collection::vec("[abc ]{0,12}( [a-z]{3,9}){0,80}", 1..150),
+            looked_for in proptest::collection::vec(("[a-c]{3,4}", any::<prop::sample::Index>()), 1..4),
+            searches in any::<prop::sample::Index>(),
+        ) {
+            let filters = Filters::new(8 << 20);
+            let mut earlier = Vec::new();
+            for (number, body) in (0..).zip(&bodies) {
+                filters.note(key(number), body.as_bytes());
+                if number as usize == searches.index(bodies.len()) {
+                    earlier.push(filters.sieve(&[b"abc".to_vec()]));
+                }
+            }
+            let from_body = |index: &prop::sample::Index| bodies[index.index(bodies.len())].bytes().take(9).collect();
+            let texts: Vec<Vec<u8>> =
+                looked_for.iter().flat_map(|(text, index)| [text.clone().into_bytes(), from_body(index)]).collect();
+            let texts: Vec<Vec<u8>> = texts.into_iter().filter(|text| text.len() >= 3).collect();
+            let slices: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+            let sieve = filters.sieve(&texts);
+            for (number, body) in (0..).zip(&bodies) {
+                prop_assert_eq!(sieve.lets_through(&key(number)), lets_through(body.as_bytes(), &slices));
+            }
+        }
     }
 
     proptest! {

@@ -18,7 +18,9 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 pub(super) struct Seen<'a> {
     pub(super) ctx: &'a Context<'a>,
     pub(super) node: Node,
-    pub(super) path: &'a str,
+    pub(super) kind: Kind,
+    /// In two parts, since few paths are looked at.
+    pub(super) path: [&'a str; 2],
     pub(super) name: &'a str,
 }
 
@@ -69,6 +71,17 @@ pub(super) enum Test {
 }
 
 impl Expression {
+    /// Several parts together; a single one stands for itself.
+    fn of(mut parts: Vec<Self>, together: fn(Vec<Self>) -> Self) -> Self {
+        match parts.pop() {
+            Some(part) if parts.is_empty() => part,
+            last => {
+                parts.extend(last);
+                together(parts)
+            }
+        }
+    }
+
     pub(super) fn holds(&self, seen: &Seen<'_>, verdict: &mut Verdict) -> bool {
         match self {
             Self::All(parts) => parts.iter().all(|part| part.holds(seen, verdict)),
@@ -84,8 +97,8 @@ impl Test {
         let tree = seen.ctx.tree;
         match self {
             Self::Name(glob) => glob.matches(seen.name),
-            Self::Path(glob) => glob.matches(seen.path),
-            Self::Kinds(kinds) => kinds.contains(&tree.kind(seen.node)),
+            Self::Path(glob) => glob.matches(&seen.path.concat()),
+            Self::Kinds(kinds) => kinds.contains(&seen.kind),
             Self::Size { ordering, count, unit } => {
                 tree.size(seen.node).div_ceil(*unit).cmp(count) == *ordering
             }
@@ -94,7 +107,7 @@ impl Test {
                 let age = seen.ctx.now.saturating_sub(tree.modified(seen.node)).div_euclid(*unit);
                 age.cmp(count) == *ordering
             }
-            Self::Empty => match tree.kind(seen.node) {
+            Self::Empty => match seen.kind {
                 Kind::Folder => tree.children(seen.node).is_empty(),
                 Kind::File => tree.size(seen.node) == 0,
             },
@@ -142,7 +155,7 @@ impl<'a> Parser<'a> {
         while self.words.next_if(|word| matches!(word.as_str(), "-o" | "-or")).is_some() {
             parts.push(self.all()?);
         }
-        Ok(Expression::Any(parts))
+        Ok(Expression::of(parts, Expression::Any))
     }
 
     fn all(&mut self) -> Result<Expression, String> {
@@ -157,7 +170,7 @@ impl<'a> Parser<'a> {
                 _ => parts.push(self.part()?),
             }
         }
-        Ok(Expression::All(parts))
+        Ok(Expression::of(parts, Expression::All))
     }
 
     fn part(&mut self) -> Result<Expression, String> {

@@ -183,8 +183,9 @@ impl Rule {
         Self { glob: Glob::new(&glob.replace("/**/", "/*"), false), whole }
     }
 
-    fn matches(&self, path: &str, name: &str) -> bool {
+    fn matches(&self, folder: &str, name: &str) -> bool {
         if self.whole {
+            let path = [folder, name].concat();
             return self.glob.matches(path.trim_start_matches("./").trim_start_matches('/'));
         }
         self.glob.matches(name)
@@ -204,12 +205,14 @@ impl Chosen {
         self.folder_excludes.push(Rule::new(glob.trim_end_matches('/')));
     }
 
-    pub(in crate::commands) fn takes_file(&self, path: &str, name: &str) -> bool {
-        let fits = |rule: &Rule| rule.matches(path, name);
+    /// Whether a file is searched whose path is spelt like this, in two parts of which the last one is the name.
+    pub(in crate::commands) fn takes_file(&self, folder: &str, name: &str) -> bool {
+        let fits = |rule: &Rule| rule.matches(folder, name);
         (self.includes.is_empty() || self.includes.iter().any(fits)) && !self.excludes.iter().any(fits)
     }
 
-    pub(in crate::commands) fn takes_folder(&self, path: &str, name: &str) -> bool {
-        !self.folder_excludes.iter().any(|rule| rule.matches(path, name))
+    /// The same of a folder.
+    pub(in crate::commands) fn takes_folder(&self, folder: &str, name: &str) -> bool {
+        !self.folder_excludes.iter().any(|rule| rule.matches(folder, name))
     }
 }

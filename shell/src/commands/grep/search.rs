@@ -91,8 +91,10 @@ impl Search {
             self.select(pattern, options, chunk, line, out)?;
         }
         self.show_trailing(options, chunk, chunk.bytes.len(), out)?;
-        let rest = chunk.bytes.get(self.counted..).unwrap_or_default();
-        self.lines_before += newlines(rest);
+        if options.numbers && !chunk.is_whole() {
+            let rest = chunk.bytes.get(self.counted..).unwrap_or_default();
+            self.lines_before += newlines(rest);
+        }
         Ok(())
     }
 

@@ -85,7 +85,7 @@ impl<'a> Targets<'a> {
     fn next_target(&mut self) -> Result<Option<Target>, Halt> {
         loop {
             if let Some(walk) = &mut self.walk {
-                let target = next_of(self.ctx, walk, &self.options, self.sieve.as_deref())?;
+                let target = next_of(walk, &self.options, self.sieve.as_deref())?;
                 if target.is_some() {
                     return Ok(target);
                 }
@@ -119,16 +119,18 @@ impl<'a> Targets<'a> {
         if ctx.tree.kind(node) == Kind::File {
             ctx.visit(node)?;
             let name = ctx.tree.name(node);
-            if self.options.dialect == Dialect::Grep && !self.options.chosen.takes_file(&operand, name) {
+            let folder = operand.strip_suffix(name).unwrap_or_default();
+            if self.options.dialect == Dialect::Grep && !self.options.chosen.takes_file(folder, name) {
                 return Ok(None);
             }
-            return Ok(target_of(&self.options, self.sieve.as_deref(), node, &operand, self.named));
+            return Ok(target_of(&self.options, self.sieve.as_deref(), node, [folder, name], self.named));
         }
         if !self.options.recursive {
             return Ok(Some(Target::Folder { path: operand, named: self.named }));
         }
-        let name = operand.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        if !name.is_empty() && !self.options.chosen.takes_folder(&operand, name) {
+        let path = operand.trim_end_matches('/');
+        let (folder, name) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));
+        if !name.is_empty() && !self.options.chosen.takes_folder(folder, name) {
             return Ok(None);
         }
         self.walk = Some(Walk::below(ctx, node, &operand));
@@ -138,47 +140,47 @@ impl<'a> Targets<'a> {
 
 /// The next file of a walk.
 fn next_of(
-    ctx: &Context<'_>,
     walk: &mut Walk<'_>,
     options: &Options,
     sieve: Option<&dyn Sieve>,
 ) -> Result<Option<Target>, Halt> {
+    let named = options.names != super::Names::Never;
     while let Some(step) = walk.next()? {
-        let name = ctx.tree.name(step.node);
-        if !options.hidden && name.starts_with('.') {
+        if !options.hidden && step.name.starts_with('.') {
             continue;
         }
         if step.kind == Kind::Folder {
-            if options.chosen.takes_folder(walk.path(), name) {
-                walk.enter(step.node);
+            if options.chosen.takes_folder(walk.folder(), step.name) {
+                walk.enter(step.node, step.name);
             }
             continue;
         }
-        if !options.chosen.takes_file(walk.path(), name) {
+        if !options.chosen.takes_file(walk.folder(), step.name) {
             continue;
         }
-        let named = options.names != super::Names::Never;
-        if let Some(target) = target_of(options, sieve, step.node, walk.path(), named) {
-            return Ok(Some(target));
+        let target = target_of(options, sieve, step.node, [walk.folder(), step.name], named);
+        if target.is_some() {
+            return Ok(target);
         }
     }
     Ok(None)
 }
 
+/// What a file whose path is spelt in two parts is to a search, if it is anything.
 fn target_of(
     options: &Options,
     sieve: Option<&dyn Sieve>,
     node: Node,
-    path: &str,
+    path: [&str; 2],
     named: bool,
 ) -> Option<Target> {
     if sieve.is_none_or(|sieve| sieve.lets_through(node)) {
-        return Some(Target::File { node, path: path.to_owned(), named });
+        return Some(Target::File { node, path: path.concat(), named });
     }
     let shown = match options.show {
         Show::Counts => options.dialect == Dialect::Grep,
         Show::Files { matching } => !matching,
         Show::Lines | Show::Matches | Show::Nothing => false,
     };
-    shown.then(|| Target::HeldBack { path: path.to_owned(), named })
+    shown.then(|| Target::HeldBack { path: path.concat(), named })
 }

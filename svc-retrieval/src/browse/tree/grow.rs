@@ -51,6 +51,8 @@ impl Base {
                 None => dead.extend(self.node(*id)),
             }
         }
+        // In the order of walks: a walk waits for memory, unless what it comes to next is next to it there.
+        live.sort_unstable_by(|one, other| (one.place, &one.segment).cmp(&(other.place, &other.segment)));
         for row in &live {
             if self.node(row.id).is_none() {
                 self.add(row);

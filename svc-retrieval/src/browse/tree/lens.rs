@@ -92,10 +92,19 @@ impl Lens {
 
     /// How a node of the tree is spelled.
     pub(super) fn name<'a>(&'a self, base: &'a Base, node: Node) -> &'a str {
-        match self.narrow.as_ref().and_then(|narrow| narrow.names.get(&node)) {
-            Some(name) => name,
-            None => base.name(node),
-        }
+        self.own_name(node).unwrap_or_else(|| base.name(node))
+    }
+
+    /// How a node of the tree is spelled, and whether it is a folder.
+    pub(super) fn entry<'a>(&'a self, base: &'a Base, node: Node) -> (&'a str, bool) {
+        let Some(slot) = base.slot(node) else { return ("", false) };
+        (self.own_name(node).unwrap_or(&slot.name), slot.is_folder())
+    }
+
+    /// Its spelling where that is not the one of the tree.
+    fn own_name(&self, node: Node) -> Option<&str> {
+        let name = self.narrow.as_ref()?.names.get(&node)?;
+        Some(name)
     }
 
     /// The path of a node of the tree.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cairn_shell::tree::{Kind, Node, Sieve, Tree, Unreadable};
+use cairn_shell::tree::{Entry, Kind, Node, Sieve, Tree, Unreadable};
 
 use super::base::Fixed;
 use super::view::View;
@@ -28,6 +28,11 @@ impl Mounted {
     pub(crate) const fn view(&self) -> &Arc<View> {
         &self.view
     }
+
+    /// Who reads the bodies.
+    pub(crate) const fn reader(&self) -> &Reader {
+        &self.reader
+    }
 }
 
 impl Tree for Mounted {
@@ -36,7 +41,7 @@ impl Tree for Mounted {
     }
 
     fn kind(&self, node: Node) -> Kind {
-        if self.view.is_folder(node) { Kind::Folder } else { Kind::File }
+        kind(self.view.is_folder(node))
     }
 
     fn parent(&self, node: Node) -> Option<Node> {
@@ -45,6 +50,11 @@ impl Tree for Mounted {
 
     fn name(&self, node: Node) -> &str {
         self.view.name(node)
+    }
+
+    fn entry(&self, node: Node) -> Entry<'_> {
+        let (name, is_folder) = self.view.entry(node);
+        Entry { name, kind: kind(is_folder) }
     }
 
     fn children(&self, folder: Node) -> &[Node] {
@@ -77,6 +87,10 @@ impl Tree for Mounted {
     fn details(&self, node: Node) -> Vec<(&'static str, String)> {
         self.view.details(node, self.indexed)
     }
+}
+
+const fn kind(is_folder: bool) -> Kind {
+    if is_folder { Kind::Folder } else { Kind::File }
 }
 
 /// Sifts what has a key.

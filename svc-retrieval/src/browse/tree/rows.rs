@@ -20,7 +20,7 @@ pub(super) struct Text {
 }
 
 /// Where something stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     /// In a folder; none for the root of the files.
     Folder(Option<Uuid>),

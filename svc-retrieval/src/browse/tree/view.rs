@@ -112,6 +112,12 @@ impl View {
         }
     }
 
+    /// Its name, and whether it is a folder.
+    pub(super) fn entry(&self, node: Node) -> (&str, bool) {
+        let Some(member) = self.member(node) else { return self.lens.entry(&self.base, node) };
+        (&member.name, self.base.slot(member.target).is_some_and(Slot::is_folder))
+    }
+
     pub(super) fn children(&self, node: Node) -> &[Node] {
         if let Some(member) = self.member(node) {
             return &member.children;

@@ -1,0 +1,65 @@
+//! Which scripts may run where their caller stands.
+
+use crate::parse::{self, Word};
+
+/// Commands that take time for what they read and print, and for nothing else: none compiles a pattern, sorts, or is there
+/// to walk far.
+const BRIEF: &[&str] = &[
+    "basename", "cat", "cd", "cut", "dirname", "echo", "false", "head", "help", "ls", "pwd", "stat", "tail",
+    "true", "uniq", "wc",
+];
+const MOST_BYTES: usize = 512;
+const MOST_COMMANDS: usize = 4;
+
+/// Whether a script is likely done within microseconds, and in any case looks at its [`Watch`](crate::Watch) before
+/// every body and again after every few hundred nodes: a caller on a thread that may not block can try it there, with a
+/// watch that soon loses its patience, and run it elsewhere when it did. A script writes nothing, so that does no harm.
+pub fn is_brief(script: &str) -> bool {
+    if script.len() > MOST_BYTES {
+        return false;
+    }
+    let Ok(parsed) = parse::parse(script) else { return true };
+    let commands: Vec<_> = parsed.steps.iter().flat_map(|step| &step.stages).collect();
+    // A glob may be compared with many names before the next look.
+    let has_no_glob = |word: &Word| word.glob.is_none();
+    commands.len() <= MOST_COMMANDS
+        && commands.iter().all(|command| {
+            let name = command.words.first();
+            command.words.iter().all(has_no_glob)
+                && name.is_none_or(|name| BRIEF.contains(&name.text.as_str()))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::COMMANDS;
+
+    #[test]
+    fn brief_commands_are_commands() {
+        for name in BRIEF {
+            assert!(COMMANDS.iter().any(|command| command.name == *name), "{name}");
+        }
+    }
+
+    #[test]
+    fn looking_is_brief_and_searching_is_not() {
+        for script in ["cat /README.md", "cd /files && ls -l | head -5", "help grep", "", "c'a't x", "a ) b"]
+        {
+            assert!(is_brief(script), "{script}");
+        }
+        let long = format!("echo {}", "x".repeat(MOST_BYTES));
+        for script in [
+            "grep x /files/a",
+            "cat a | sort",
+            "find /",
+            "ls *.md",
+            "g* x",
+            "nosuch",
+            "pwd;pwd;pwd;pwd;pwd",
+            &long,
+        ] {
+            assert!(!is_brief(script), "{script}");
+        }
+    }
+}
