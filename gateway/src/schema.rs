@@ -57,6 +57,11 @@ impl Contract {
         &self.schema
     }
 
+    /// The schema of one field.
+    pub(crate) fn field(&self, name: &str) -> Option<&Value> {
+        self.schema.get("properties")?.get(name)
+    }
+
     /// `None` when the schema is itself wrong: a fault of ours, which a test of every input finds.
     pub(crate) fn validator(&self) -> Option<&Validator> {
         let compile = || jsonschema::options().should_validate_formats(true).build(&self.schema).ok();

@@ -53,9 +53,7 @@ fn drop_required_nulls(value: &mut Value, contract: &Contract) {
 /// send `"5"` for 5.
 pub(crate) fn coerce(fields: &mut Map<String, Value>, contract: &Contract) {
     for (name, value) in fields.iter_mut() {
-        let Some(wanted) = contract.schema().pointer("/properties").and_then(|known| known.get(name)) else {
-            continue;
-        };
+        let Some(wanted) = contract.field(name) else { continue };
         if let Some(read) = coerced(value, wanted) {
             *value = read;
         }

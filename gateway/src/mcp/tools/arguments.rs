@@ -82,8 +82,7 @@ impl Arguments {
         rename(&mut fields, contract);
         validate::coerce(&mut fields, contract);
         for (name, value) in &mut fields {
-            let wanted = contract.schema().pointer("/properties").and_then(|known| known.get(name));
-            if let Some(meant) = wanted.and_then(|wanted| reshaped(value, wanted)) {
+            if let Some(meant) = contract.field(name).and_then(|wanted| reshaped(value, wanted)) {
                 *value = meant;
             }
         }
