@@ -27,8 +27,8 @@ impl Entropy for OsEntropy {
 }
 
 const BLOCK_BYTES: usize = 512;
-/// Enough for an id; secrets are larger, and never lie in memory before they are asked for.
-const SMALL_BYTES: usize = 16;
+/// What an id takes. Passwords, keys, nonces and tokens are larger, and never lie in memory before they are asked for.
+const SMALL_BYTES: usize = 10;
 
 thread_local! {
     static BLOCK: RefCell<Block> = const { RefCell::new(Block { bytes: [0; BLOCK_BYTES], taken: BLOCK_BYTES }) };

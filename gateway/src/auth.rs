@@ -316,7 +316,7 @@ impl Exchanges {
     {
         match self.verdicts.get(&key) {
             Some(verdict) => verdict,
-            // Once a second, and large: in its place it would make every request's future eight times as large.
+            // Once a second, and large: every request's future would have room for it.
             None => Box::pin(self.asked(&key, ask())).await,
         }
     }

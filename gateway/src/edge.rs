@@ -1,5 +1,5 @@
 //! What surrounds every request: its id, its deadline, a span, metrics, and the one error body, also for panics; inside
-//! of it, the layer of rate limits.
+//! of it, rate limits.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;

@@ -67,7 +67,7 @@ impl Surface {
     }
 }
 
-/// The layer, inside the one that gives errors their body.
+/// Serves a request within its limits, inside of what gives errors their body.
 pub(crate) async fn serve(app: &App, request: Request, next: Next) -> Response {
     let Some(surface) = Surface::of(request.uri().path()) else { return next.run(request).await };
     let told = Told::default();
