@@ -205,6 +205,8 @@ pub struct Identity {
     pub role: Option<Role>,
     /// What it may do: already the intersection with the owner's role.
     pub permissions: PermissionSet,
+    /// Whether it may make memories of its workspace public: the workspace says which roles may.
+    pub may_publish: bool,
     /// Where it may do it.
     pub scope: Scope,
     /// The workspace's plan; absent without a workspace.

@@ -179,6 +179,7 @@ impl ServiceIdentities {
             workspace: None,
             role: None,
             permissions: PermissionSet::all(),
+            may_publish: false,
             scope: Scope::All,
             plan: None,
             expires_at: now,

@@ -19,6 +19,7 @@ mod names;
 mod oauth;
 mod oidc;
 mod passwords;
+mod publishers;
 mod rpc;
 mod secrets;
 mod sessions;

@@ -117,6 +117,9 @@ impl Sessions {
             Some(id) => Some(self.membership(session.user.id, id).await?),
             None => None,
         };
+        let permissions = membership
+            .as_ref()
+            .map_or_else(PermissionSet::default, |membership| membership.role.permissions());
         let identity = Identity {
             principal: Principal {
                 kind: PrincipalKind::User,
@@ -125,9 +128,10 @@ impl Sessions {
             },
             workspace,
             role: membership.as_ref().map(|membership| membership.role),
-            permissions: membership
+            permissions,
+            may_publish: membership
                 .as_ref()
-                .map_or_else(PermissionSet::default, |membership| membership.role.permissions()),
+                .is_some_and(|held| held.workspace.publishers.allow(held.role, permissions)),
             scope: Scope::All,
             plan: membership.map(|membership| membership.workspace.plan),
             expires_at: now,

@@ -160,6 +160,7 @@ impl World {
             workspace: None,
             role: None,
             permissions: PermissionSet::default(),
+            may_publish: false,
             scope: Scope::All,
             plan: None,
             expires_at: now,

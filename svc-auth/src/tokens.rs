@@ -24,6 +24,7 @@ pub(crate) use self::last_use::Uses;
 use crate::error::Error;
 use crate::folders::Folders;
 use crate::keys::{Issued, Keys};
+use crate::publishers::Publishers;
 use crate::secrets::{self, Digest};
 use crate::store;
 use crate::workspaces::require_member;
@@ -77,6 +78,7 @@ pub(crate) struct Presented {
     pub(crate) active: bool,
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) plan: String,
+    pub(crate) publishers: Publishers,
     pub(crate) owner_role: Role,
 }
 
@@ -108,12 +110,14 @@ impl Tokens {
         let token = found.filter(is_open).ok_or(Error::TokenRefused)?;
 
         self.last_use.note(token.workspace, token.id, now);
+        // May be empty, after a change of role: the caller is known then, and may do nothing.
+        let permissions = token.granted.intersection(token.owner_role.permissions());
         let identity = Identity {
             principal: Principal { kind: PrincipalKind::Token, id: token.id.to_string(), name: token.name },
             workspace: Some(token.workspace),
             role: None,
-            // May be empty, after a change of role: the caller is known then, and may do nothing.
-            permissions: token.granted.intersection(token.owner_role.permissions()),
+            permissions,
+            may_publish: token.publishers.allow(token.owner_role, permissions),
             scope: token.scope,
             plan: Some(token.plan),
             expires_at: now,
@@ -238,6 +242,7 @@ impl Tokens {
             workspace: Some(workspace),
             role: None,
             permissions: [Permission::Read].into_iter().collect(),
+            may_publish: false,
             scope: checked.scope.clone(),
             plan: None,
             expires_at: now,

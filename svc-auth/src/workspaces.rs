@@ -8,10 +8,14 @@ use cairn_chassis::status::Violation;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use crate::error::Error;
+use crate::publishers::Publishers;
 use crate::{names, store};
 
 /// The plans of the contract's limit table.
 pub const PLANS: [&str; 7] = ["free", "starter", "studio", "team", "pro", "business", "selfhosted"];
+
+/// What an update may name.
+const CHANGEABLE: &str = "name, plan, publishers";
 
 /// The unit that tokens, content and limits belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +26,11 @@ pub(crate) struct Workspace {
     pub(crate) name: String,
     /// One of [`PLANS`].
     pub(crate) plan: String,
+    /// Who may make memories public.
+    pub(crate) publishers: Publishers,
     /// When it was made.
     pub(crate) created_at: Timestamp,
-    /// When its name or plan last changed.
+    /// When its settings last changed.
     pub(crate) updated_at: Timestamp,
 }
 
@@ -42,6 +48,9 @@ pub(crate) struct Membership {
 pub(crate) struct Changes {
     pub(crate) name: Option<String>,
     pub(crate) plan: Option<String>,
+    pub(crate) publishers: Option<Publishers>,
+    /// Values that say nothing known, by their fields.
+    pub(crate) invalid: Vec<Violation>,
     /// Fields that were named and cannot be changed.
     pub(crate) unknown: Vec<String>,
 }
@@ -92,6 +101,7 @@ impl Workspaces {
             id: self.ambient.ids.next(),
             name,
             plan: self.default_plan.clone(),
+            publishers: Publishers::default(),
             created_at: now,
             updated_at: now,
         };
@@ -117,7 +127,7 @@ impl Workspaces {
         store::workspaces::find(&self.db, id).await?.ok_or_else(not_found)
     }
 
-    /// Renames a workspace (owner, admin) or changes its plan (owner).
+    /// Renames a workspace or says who may publish (owner, admin), or changes its plan (owner).
     pub(crate) async fn update(
         &self,
         user: UserId,
@@ -128,6 +138,9 @@ impl Workspaces {
         let membership = require_member(&mut tx, user, id).await?;
         if changes.name.is_some() {
             require_manager(membership.role, "renaming a workspace")?;
+        }
+        if changes.publishers.is_some() || !changes.invalid.is_empty() {
+            require_manager(membership.role, "deciding who may publish")?;
         }
         if changes.plan.is_some() {
             require_owner(membership.role, "changing the plan")?;
@@ -174,13 +187,15 @@ fn require_owner(held: Role, action: &'static str) -> Result<(), Error> {
 }
 
 fn check(changes: &mut Changes) -> Result<(), Error> {
-    let mut violations = Vec::new();
+    let mut violations = std::mem::take(&mut changes.invalid);
     for field in &changes.unknown {
-        let message = format!("'{field}' cannot be changed; these can: name, plan");
+        let message = format!("'{field}' cannot be changed; these can: {CHANGEABLE}");
         violations.push(Violation::new("updateMask", "unknown_field", message));
     }
-    if changes.unknown.is_empty() && changes.name.is_none() && changes.plan.is_none() {
-        violations.push(Violation::new("updateMask", "required", "must name what to change: name, plan"));
+    let names_nothing = changes.name.is_none() && changes.plan.is_none() && changes.publishers.is_none();
+    if violations.is_empty() && names_nothing {
+        let message = format!("must name what to change: {CHANGEABLE}");
+        violations.push(Violation::new("updateMask", "required", message));
     }
     if let Some(name) = changes.name.take() {
         changes.name = Some(names::check("name", &name, &mut violations));

@@ -26,6 +26,13 @@ pub enum Error {
     /// The item exists outside the folders of the caller's token.
     #[error("{0}")]
     OutOfScope(String),
+    /// Everybody could read it then, and the workspace does not leave that to the caller.
+    #[error(
+        "{0} is for those whom the workspace lets publish, and this caller is none of them: leave the memory private \
+         and ask an owner or admin to publish it, or to let more roles publish (PATCH /api/workspaces/{{id}} with \
+         'publishers')"
+    )]
+    MayNotPublish(&'static str),
     /// The file is not what the caller thought it was.
     #[error("the file {id} has the content hash {actual} now")]
     VersionConflict {
@@ -122,6 +129,7 @@ impl From<Error> for Problem {
             }
             Error::NotFound { .. } => Self::not_found(error.to_string()),
             Error::OutOfScope(message) => Self::out_of_scope(message),
+            Error::MayNotPublish(_) => Self::forbidden(error.to_string()),
             Error::VersionConflict { .. } | Error::RecordConflict { .. } => {
                 Self::version_conflict(format!("{error}; read it again and decide anew"))
             }

@@ -90,6 +90,9 @@ impl Memories {
     /// Makes a memory.
     pub(crate) async fn create(&self, caller: &Caller, draft: Draft) -> Result<Written<Memory>, Error> {
         let checked = input::check_draft(draft)?;
+        if checked.is_public {
+            caller.require_publisher("making a public memory")?;
+        }
         let wanted = self.targets(caller, checked.members).await?;
         let mut tx = self.context.db.begin_write().await?;
         store::memories::lock_slugs(&mut tx, caller.workspace).await?;
@@ -158,6 +161,9 @@ impl Memories {
         memory.use_when = checked.use_when.unwrap_or(memory.use_when);
         memory.is_public = checked.is_public.unwrap_or(memory.is_public);
         let removed = input::removed(&before, &checked.remove)?;
+        if memory.is_public && !wanted.is_empty() {
+            caller.require_publisher("adding to a public memory")?;
+        }
         if memory == before && removed.is_empty() && wanted.is_empty() {
             let position = feed::head(&mut tx, caller.workspace).await?;
             tx.rollback().await?;
@@ -167,6 +173,7 @@ impl Memories {
         let now = self.context.clock.now();
         self.append(&mut tx, &mut memory, wanted, now).await?;
         if memory.is_public && !before.is_public {
+            caller.require_publisher("making a memory public")?;
             require_all(caller, &memory.members, "make public")?;
         }
         self.store(tx, memory, now).await
@@ -195,6 +202,9 @@ impl Memories {
         let wanted = self.targets(caller, input::check_added(members)?).await?;
         let mut tx = self.context.db.begin_write().await?;
         let mut memory = locked(&mut tx, caller, &named).await?;
+        if memory.is_public {
+            caller.require_publisher("adding to a public memory")?;
+        }
         let before = memory.members.len();
         let now = self.context.clock.now();
         self.append(&mut tx, &mut memory, wanted, now).await?;

@@ -18,6 +18,8 @@ pub(crate) struct Caller {
     pub(crate) principal: Principal,
     /// The workspace's plan; absent for callers without an identity of the workspace.
     pub(crate) plan: Option<String>,
+    /// Whether it may make memories public.
+    pub(crate) may_publish: bool,
 }
 
 impl TryFrom<Identity> for Caller {
@@ -29,6 +31,7 @@ impl TryFrom<Identity> for Caller {
             scope: identity.scope,
             principal: identity.principal,
             plan: identity.plan,
+            may_publish: identity.may_publish,
         })
     }
 }
@@ -38,7 +41,7 @@ impl Caller {
     /// gives out.
     pub(crate) const fn anybody(workspace: WorkspaceId) -> Self {
         let principal = Principal { kind: PrincipalKind::Service, id: String::new(), name: String::new() };
-        Self { workspace, scope: Scope::All, principal, plan: None }
+        Self { workspace, scope: Scope::All, principal, plan: None, may_publish: false }
     }
 
     /// Whether the scope covers what stands in the last of these folders, which lead there from the root.
@@ -73,6 +76,12 @@ impl Caller {
                 "the root is outside the folders of this token: name one of its folders".into(),
             )),
         }
+    }
+
+    /// Checks that something may become readable for everybody; `deed` begins the refusal, such as "making a memory
+    /// public".
+    pub(crate) fn require_publisher(&self, deed: &'static str) -> Result<(), Error> {
+        if self.may_publish { Ok(()) } else { Err(Error::MayNotPublish(deed)) }
     }
 
     /// Checks that a folder may be renamed, moved or deleted: its entry belongs to the folder that holds it, so that one

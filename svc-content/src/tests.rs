@@ -89,7 +89,7 @@ fn config(test: &TestDb) -> Config {
 }
 
 fn caller(workspace: u128) -> Caller {
-    Caller::anybody(WorkspaceId(Uuid::from_u128(workspace)))
+    Caller { may_publish: true, ..Caller::anybody(WorkspaceId(Uuid::from_u128(workspace))) }
 }
 
 impl Bench {

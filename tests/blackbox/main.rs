@@ -54,6 +54,7 @@ mod oidc;
 mod openapi;
 mod outage;
 mod overview;
+mod publishing;
 mod related;
 mod scope;
 mod search;

@@ -32,6 +32,9 @@ pub(super) struct Claims {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     role: Option<String>,
     permissions: Vec<String>,
+    /// Absent: not allowed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    may_publish: bool,
     /// Absent: the whole workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     folders: Option<Vec<FolderId>>,
@@ -60,6 +63,7 @@ impl Claims {
                 .iter()
                 .map(|permission| permission.as_str().to_owned())
                 .collect(),
+            may_publish: identity.may_publish,
             folders,
             plan: identity.plan.clone(),
         }
@@ -77,6 +81,7 @@ impl Claims {
             workspace: self.workspace,
             role,
             permissions,
+            may_publish: self.may_publish,
             scope: self.folders.map_or(Scope::All, |folders| Scope::Folders(folders.into())),
             plan: self.plan,
             expires_at: Timestamp::from_seconds(self.exp),

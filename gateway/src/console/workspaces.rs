@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{Json, PathId};
 use crate::json_body::JsonBody;
-use crate::records::Workspace;
+use crate::records::{Publishers, Workspace};
 use crate::schema::inputs;
 
 inputs!(CreateWorkspace, UpdateWorkspace);
@@ -38,6 +38,11 @@ pub(super) struct UpdateWorkspace {
     #[serde(default)]
     #[schema(value_type = String, required = false, min_length = 1, max_length = 64)]
     plan: Option<String>,
+    /// Who may make memories public: `admins` (owners and admins, as long as nothing else is said), `editors` (these and
+    /// editors) or `writers` (everybody who may write). What is public already stays so.
+    #[serde(default)]
+    #[schema(value_type = Publishers, required = false)]
+    publishers: Option<Publishers>,
 }
 
 pub(super) async fn list(State(app): State<App>, person: SignedIn) -> Answer {
@@ -69,13 +74,18 @@ pub(super) async fn update(
     PathId(id): PathId<WorkspaceId>,
     Json(input): Json<UpdateWorkspace>,
 ) -> Answer {
-    let given = [("name", input.name.is_some()), ("plan", input.plan.is_some())];
+    let given = [
+        ("name", input.name.is_some()),
+        ("plan", input.plan.is_some()),
+        ("publishers", input.publishers.is_some()),
+    ];
     let paths =
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(field, _)| field.to_owned()).collect();
     let message = person.call.request(proto::UpdateWorkspaceRequest {
         workspace_id: id.to_string(),
         name: input.name.unwrap_or_default(),
         plan: input.plan.unwrap_or_default(),
+        publishers: input.publishers.map_or(proto::Publishers::Unspecified, Into::into).into(),
         update_mask: Some(prost_types::FieldMask { paths }),
     });
     let updated = answered(app.upstreams.workspaces().update_workspace(message).await)?;

@@ -71,7 +71,8 @@ pub(crate) struct CreateMemory {
     /// When an agent should load it.
     #[schema(max_length = 10000)]
     use_when: Option<String>,
-    /// Whether anybody may export it without a token; false when left out.
+    /// Whether anybody may export it without a token; false when left out. Publishing takes a role that the workspace
+    /// allows it to: by default owners and admins.
     is_public: Option<bool>,
     /// What it holds first, in this order: each a kind with its id, such as `{"kind": "file", "fileId": "…"}`, `folder`
     /// with `folderId` (all files in it and below, 50 at most), `database` with `databaseId` and, if wished,
@@ -101,7 +102,8 @@ pub(crate) struct UpdateMemory {
     #[serde(default, deserialize_with = "null_or_value")]
     #[schema(value_type = Option<String>, max_length = 10000)]
     pub(crate) use_when: Option<Option<String>>,
-    /// Whether anybody may export it without a token.
+    /// Whether anybody may export it without a token. Publishing takes a role that the workspace allows it to: by default
+    /// owners and admins.
     #[serde(default)]
     #[schema(value_type = bool, required = false)]
     pub(crate) is_public: Option<bool>,

@@ -36,7 +36,9 @@ pub(crate) use self::search::{
 };
 pub(crate) use self::source::{Source, SourceAnswer, SourceContent, SourceDocument};
 pub(crate) use self::trash::{RestoredItem, TrashItem, TrashKind};
-pub(crate) use self::workspace::{Permission, Role, ScopeType, Session, Token, TokenWorkspace, Workspace};
+pub(crate) use self::workspace::{
+    Permission, Publishers, Role, ScopeType, Session, Token, TokenWorkspace, Workspace,
+};
 
 /// Makes addresses of what a service gives as a path.
 #[derive(Debug, Clone)]

@@ -83,6 +83,39 @@ impl Role {
     }
 }
 
+/// Which roles of a workspace may make its memories public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Publishers {
+    /// Owners and admins.
+    Admins,
+    /// Owners, admins and editors.
+    Editors,
+    /// Everybody who may write.
+    Writers,
+}
+
+impl Publishers {
+    const fn read(publishers: proto::Publishers) -> Option<Self> {
+        match publishers {
+            proto::Publishers::Admins => Some(Self::Admins),
+            proto::Publishers::Editors => Some(Self::Editors),
+            proto::Publishers::Writers => Some(Self::Writers),
+            proto::Publishers::Unspecified => None,
+        }
+    }
+}
+
+impl From<Publishers> for proto::Publishers {
+    fn from(publishers: Publishers) -> Self {
+        match publishers {
+            Publishers::Admins => Self::Admins,
+            Publishers::Editors => Self::Editors,
+            Publishers::Writers => Self::Writers,
+        }
+    }
+}
+
 /// Whether a token sees the whole workspace or some folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -119,6 +152,8 @@ pub(crate) struct TokenWorkspace {
     plan: String,
     /// What the token may do now: what it was given, cut to its owner's present role.
     permissions: Vec<Permission>,
+    /// Whether the token may make memories public: the workspace says which roles may.
+    may_publish: bool,
     scope: TokenScope,
     #[schema(format = DateTime)]
     created_at: String,
@@ -139,6 +174,7 @@ impl TokenWorkspace {
             name: workspace.name,
             plan: workspace.plan,
             permissions: identity.permissions.iter().map(Permission::from).collect(),
+            may_publish: identity.may_publish,
             scope: TokenScope::of(folder_ids),
         }
     }
@@ -151,6 +187,9 @@ pub(crate) struct Workspace {
     id: String,
     name: String,
     plan: String,
+    /// Who may make memories public.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    publishers: Option<Publishers>,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
     created_at: String,
@@ -163,6 +202,7 @@ impl From<proto::Membership> for Workspace {
         let workspace = membership.workspace.unwrap_or_default();
         Self {
             role,
+            publishers: Publishers::read(workspace.publishers()),
             created_at: time(workspace.created_at.as_ref()),
             updated_at: time(workspace.updated_at.as_ref()),
             id: workspace.id,

@@ -17,6 +17,7 @@ use super::successor::Salt;
 use super::{pkce, resource, scope, successor};
 use crate::error::Error;
 use crate::keys::{Issued, Keys};
+use crate::publishers::Publishers;
 use crate::secrets::{self, Digest};
 use crate::store;
 
@@ -87,6 +88,7 @@ pub(crate) struct PresentedAccess {
     pub(crate) resource: String,
     pub(crate) expires_at: Timestamp,
     pub(crate) plan: String,
+    pub(crate) publishers: Publishers,
     pub(crate) role: Role,
 }
 
@@ -271,6 +273,8 @@ impl Tokens {
             !crate::tokens::has_ended(token.expires_at, now) && here.as_ref() == Some(&token.resource)
         };
         let token = found.filter(is_open).ok_or(Error::AccessTokenRefused)?;
+        // May be empty, after a change of role: the caller is known then, and may do nothing.
+        let permissions = token.permissions.intersection(token.role.permissions());
         let identity = Identity {
             principal: Principal {
                 kind: PrincipalKind::Grant,
@@ -279,8 +283,8 @@ impl Tokens {
             },
             workspace: Some(token.workspace),
             role: None,
-            // May be empty, after a change of role: the caller is known then, and may do nothing.
-            permissions: token.permissions.intersection(token.role.permissions()),
+            permissions,
+            may_publish: token.publishers.allow(token.role, permissions),
             scope: Scope::All,
             plan: Some(token.plan),
             expires_at: now,

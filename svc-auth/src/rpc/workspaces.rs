@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cairn_chassis::identity::{PrincipalKind, Role, Verifier};
+use cairn_chassis::status::Violation;
 use cairn_proto::auth::v1::workspace_service_server::WorkspaceService;
 use cairn_proto::auth::v1::{
     self as proto, CreateWorkspaceRequest, CreateWorkspaceResponse, DeleteWorkspaceRequest,
@@ -12,6 +13,7 @@ use cairn_proto::auth::v1::{
 use tonic::{Request, Response, Status};
 
 use super::{user, workspace_id};
+use crate::publishers::Publishers;
 use crate::workspaces::{self as rules, Changes, Membership, Workspace};
 
 #[derive(Debug)]
@@ -84,6 +86,10 @@ fn decode(message: UpdateWorkspaceRequest) -> Changes {
         match field.as_str() {
             "name" => changes.name = Some(message.name.clone()),
             "plan" => changes.plan = Some(message.plan.clone()),
+            "publishers" => match decode_publishers(message.publishers) {
+                Some(publishers) => changes.publishers = Some(publishers),
+                None => changes.invalid.push(unknown_publishers()),
+            },
             _ => changes.unknown.push(field),
         }
     }
@@ -109,9 +115,32 @@ fn encode(workspace: Workspace) -> proto::Workspace {
         id: workspace.id.to_string(),
         name: workspace.name,
         plan: workspace.plan,
+        publishers: encode_publishers(workspace.publishers).into(),
         created_at: Some(workspace.created_at.to_proto()),
         updated_at: Some(workspace.updated_at.to_proto()),
     }
+}
+
+fn decode_publishers(number: i32) -> Option<Publishers> {
+    match proto::Publishers::try_from(number).ok()? {
+        proto::Publishers::Unspecified => None,
+        proto::Publishers::Admins => Some(Publishers::Admins),
+        proto::Publishers::Editors => Some(Publishers::Editors),
+        proto::Publishers::Writers => Some(Publishers::Writers),
+    }
+}
+
+const fn encode_publishers(publishers: Publishers) -> proto::Publishers {
+    match publishers {
+        Publishers::Admins => proto::Publishers::Admins,
+        Publishers::Editors => proto::Publishers::Editors,
+        Publishers::Writers => proto::Publishers::Writers,
+    }
+}
+
+fn unknown_publishers() -> Violation {
+    let known = Publishers::ALL.map(Publishers::as_str).join(", ");
+    Violation::new("publishers", "invalid", format!("must be one of: {known}"))
 }
 
 /// From the raw number: the generated accessor would leave out what it does not know.

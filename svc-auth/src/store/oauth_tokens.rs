@@ -12,7 +12,7 @@ use crate::secrets::Digest;
 
 /// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
 const FIND_ACCESS: &str = "SELECT a.workspace_id, a.grant_id, g.client_name, a.permissions, g.resource, a.expires_at, \
-     w.plan, m.role FROM oauth_access_tokens a \
+     w.plan, w.publishers, m.role FROM oauth_access_tokens a \
      JOIN oauth_grants g ON g.workspace_id = a.workspace_id AND g.id = a.grant_id \
      JOIN workspaces w ON w.id = a.workspace_id \
      JOIN members m ON m.workspace_id = a.workspace_id AND m.user_id = g.user_id \
@@ -49,6 +49,7 @@ struct PresentedRow {
     resource: String,
     expires_at: Timestamp,
     plan: String,
+    publishers: String,
     role: String,
 }
 
@@ -64,6 +65,7 @@ impl TryFrom<PresentedRow> for PresentedAccess {
             resource: row.resource,
             expires_at: row.expires_at,
             plan: row.plan,
+            publishers: word("workspaces.publishers", &row.publishers)?,
             role: word("members.role", &row.role)?,
         })
     }

@@ -11,8 +11,8 @@ use crate::secrets::Digest;
 use crate::tokens::{Presented, Token, Uses};
 
 /// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
-const FIND_BY_DIGEST: &str = "SELECT t.workspace_id, t.id, t.name, t.permissions, t.folders, t.active, t.expires_at, w.plan, m.role \
-     FROM tokens t \
+const FIND_BY_DIGEST: &str = "SELECT t.workspace_id, t.id, t.name, t.permissions, t.folders, t.active, t.expires_at, w.plan, \
+     w.publishers, m.role FROM tokens t \
      JOIN workspaces w ON w.id = t.workspace_id \
      JOIN members m ON m.workspace_id = t.workspace_id AND m.user_id = t.owner_id \
      WHERE t.digest = $1 AND w.deleted_at IS NULL";
@@ -42,6 +42,7 @@ struct PresentedRow {
     active: bool,
     expires_at: Option<Timestamp>,
     plan: String,
+    publishers: String,
     role: String,
 }
 
@@ -73,6 +74,7 @@ impl TryFrom<PresentedRow> for Presented {
             active: row.active,
             expires_at: row.expires_at,
             plan: row.plan,
+            publishers: word("workspaces.publishers", &row.publishers)?,
             owner_role: word("members.role", &row.role)?,
         })
     }

@@ -6,20 +6,21 @@ use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use super::word;
+use crate::publishers::Publishers;
 use crate::workspaces::{Changes, Membership, Workspace};
 
-const LIST: &str = "SELECT w.id, w.name, w.plan, w.created_at, w.updated_at, m.role \
+const LIST: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, m.role \
      FROM members m JOIN workspaces w ON w.id = m.workspace_id \
      WHERE m.user_id = $1 AND w.deleted_at IS NULL ORDER BY w.name, w.id";
-const FIND_MEMBERSHIP: &str = "SELECT w.id, w.name, w.plan, w.created_at, w.updated_at, m.role \
+const FIND_MEMBERSHIP: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, m.role \
      FROM members m JOIN workspaces w ON w.id = m.workspace_id \
      WHERE m.user_id = $1 AND m.workspace_id = $2 AND w.deleted_at IS NULL";
-const FIND: &str =
-    "SELECT id, name, plan, created_at, updated_at FROM workspaces WHERE id = $1 AND deleted_at IS NULL";
-const INSERT: &str =
-    "INSERT INTO workspaces (id, name, plan, created_at, updated_at) VALUES ($1, $2, $3, $4, $5)";
-const UPDATE: &str = "UPDATE workspaces SET name = COALESCE($2, name), plan = COALESCE($3, plan), updated_at = $4 \
-     WHERE id = $1 AND deleted_at IS NULL RETURNING id, name, plan, created_at, updated_at";
+const FIND: &str = "SELECT id, name, plan, publishers, created_at, updated_at FROM workspaces WHERE id = $1 AND deleted_at IS NULL";
+const INSERT: &str = "INSERT INTO workspaces (id, name, plan, publishers, created_at, updated_at) \
+     VALUES ($1, $2, $3, $4, $5, $6)";
+const UPDATE: &str = "UPDATE workspaces SET name = COALESCE($2, name), plan = COALESCE($3, plan), \
+     publishers = COALESCE($4, publishers), updated_at = $5 \
+     WHERE id = $1 AND deleted_at IS NULL RETURNING id, name, plan, publishers, created_at, updated_at";
 const MARK_DELETED: &str = "UPDATE workspaces SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL";
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ struct Row {
     id: Text<WorkspaceId>,
     name: String,
     plan: String,
+    publishers: String,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
@@ -41,10 +43,13 @@ struct MembershipRow {
     role: String,
 }
 
-impl From<Row> for Workspace {
-    fn from(row: Row) -> Self {
-        let Row { id: Text(id), name, plan, created_at, updated_at } = row;
-        Self { id, name, plan, created_at, updated_at }
+impl TryFrom<Row> for Workspace {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let Row { id: Text(id), name, plan, publishers, created_at, updated_at } = row;
+        let publishers = word("workspaces.publishers", &publishers)?;
+        Ok(Self { id, name, plan, publishers, created_at, updated_at })
     }
 }
 
@@ -52,7 +57,7 @@ impl TryFrom<MembershipRow> for Membership {
     type Error = Error;
 
     fn try_from(row: MembershipRow) -> Result<Self, Error> {
-        Ok(Self { workspace: row.workspace.into(), role: word("members.role", &row.role)? })
+        Ok(Self { workspace: row.workspace.try_into()?, role: word("members.role", &row.role)? })
     }
 }
 
@@ -77,7 +82,7 @@ pub(crate) async fn find_membership(
 
 pub(crate) async fn find(db: &Db, id: WorkspaceId) -> Result<Option<Workspace>, Error> {
     let row: Option<Row> = on_db!(db, |c| sqlx::query_as(FIND).bind(Text(id)).fetch_optional(c).await)?;
-    Ok(row.map(Into::into))
+    row.map(TryInto::try_into).transpose()
 }
 
 pub(crate) async fn insert(tx: &mut Tx, workspace: &Workspace) -> Result<(), Error> {
@@ -85,6 +90,7 @@ pub(crate) async fn insert(tx: &mut Tx, workspace: &Workspace) -> Result<(), Err
         .bind(Text(workspace.id))
         .bind(&workspace.name)
         .bind(&workspace.plan)
+        .bind(workspace.publishers.as_str())
         .bind(workspace.created_at)
         .bind(workspace.updated_at)
         .execute(c)
@@ -102,10 +108,11 @@ pub(crate) async fn update(
         .bind(Text(id))
         .bind(changes.name.as_deref())
         .bind(changes.plan.as_deref())
+        .bind(changes.publishers.map(Publishers::as_str))
         .bind(now)
         .fetch_optional(c)
         .await)?;
-    Ok(row.map(Into::into))
+    row.map(TryInto::try_into).transpose()
 }
 
 pub(crate) async fn mark_deleted(tx: &mut Tx, id: WorkspaceId, now: Timestamp) -> Result<(), Error> {

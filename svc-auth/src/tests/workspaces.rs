@@ -1,6 +1,6 @@
 use cairn_proto::auth::v1::{
     CreateWorkspaceRequest, DeleteWorkspaceRequest, GetWorkspaceRequest, ListWorkspacesRequest, Membership,
-    Role as ProtoRole, UpdateWorkspaceRequest,
+    Publishers as ProtoPublishers, Role as ProtoRole, UpdateWorkspaceRequest,
 };
 use prost_types::FieldMask;
 
@@ -34,6 +34,7 @@ impl World {
             workspace_id: self.workspace(),
             name: name.to_owned(),
             plan: plan.to_owned(),
+            publishers: ProtoPublishers::Editors.into(),
             update_mask: Some(FieldMask { paths: mask.iter().map(|path| (*path).to_owned()).collect() }),
         };
         let response = self.workspaces().update_workspace(person.request(message)).await?;
@@ -123,5 +124,32 @@ async fn a_bad_change_is_told_everything_at_once() {
         assert_eq!(found, expected.map(|(path, code)| (path.to_owned(), code.to_owned())));
         assert_eq!(broken(world.update(&owner, "x", "free", &[]).await)[0].1, "required");
         assert_eq!(world.get(&owner, &world.workspace()).await.unwrap().workspace.unwrap().name, "Home");
+    }
+}
+
+#[tokio::test]
+async fn who_may_publish_follows_the_setting_and_the_role() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let editor = world.member("editor@example.com", Role::Editor).await;
+        let (_, of_owner) = world.token(&owner, &super::tokens::EVERYTHING).await;
+        let (_, reads) = world.token(&owner, &[Permission::Read]).await;
+        let (_, of_editor) = world.token(&editor, &super::tokens::EVERYTHING).await;
+        let may = async |secret: &str| world.exchange(secret).await.unwrap().may_publish;
+        assert!(may(&of_owner).await && !may(&reads).await && !may(&of_editor).await, "{}", world.engine);
+
+        assert_eq!(reason(world.update(&editor, "", "", &["publishers"]).await), Reason::Forbidden);
+        let changed = world.update(&owner, "", "", &["publishers"]).await.unwrap().workspace.unwrap();
+        assert_eq!(changed.publishers(), ProtoPublishers::Editors);
+        assert!(may(&of_owner).await && !may(&reads).await && may(&of_editor).await, "{}", world.engine);
+        let lower = "UPDATE members SET role = 'contributor' WHERE user_id = $1";
+        let id = editor.id.to_string();
+        cairn_chassis::on_db!(world.service.db.writer(), |c| sqlx::query(lower)
+            .bind(&id)
+            .execute(c)
+            .await
+            .map(|_| ()))
+        .unwrap();
+        assert!(!may(&of_editor).await, "{}: the role of now counts", world.engine);
     }
 }

@@ -16,6 +16,7 @@ fn identity(expires_at: Timestamp) -> Identity {
         workspace: Some("0199c0de-0000-7000-8000-000000000001".parse().unwrap()),
         role: Some(Role::Admin),
         permissions: [Permission::Read].into_iter().collect(),
+        may_publish: true,
         scope: Scope::Folders(["0199c0de-0000-7000-8000-000000000002".parse().unwrap()].into()),
         plan: Some("free".into()),
         expires_at,
