@@ -61,6 +61,7 @@ mod search;
 mod search_freshness;
 mod search_input;
 mod search_results;
+mod search_scores;
 mod search_words;
 mod secrets;
 mod session;

@@ -18,13 +18,17 @@ use super::tuning::TESTED_SHARE;
 use super::view::{Address, Part, View};
 
 /// The best rows for a search with their scores, in no order.
-pub(super) fn best(view: &View, found: &Found, limit: usize) -> tantivy::Result<Vec<(Score, Address)>> {
+pub(super) fn best(
+    view: &View,
+    statistics: &Living<'_>,
+    found: &Found,
+    limit: usize,
+) -> tantivy::Result<Vec<(Score, Address)>> {
     let mut top = Top::new(limit);
-    if limit == 0 {
+    if limit == 0 || statistics.is_empty() {
         return Ok(top.into_rows());
     }
-    let statistics = Living::new(view)?;
-    let scoring = EnableScoring::enabled_from_statistics_provider(&statistics, view.searcher());
+    let scoring = EnableScoring::enabled_from_statistics_provider(statistics, view.searcher());
     let mut search = Search { found, scoring, scored: found.scored.weight(scoring)?, tested: None };
     for (place, part) in view.largest_first() {
         search.visit(part, place, &mut top)?;

@@ -28,6 +28,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("replaces a document whole", replaces_a_document_whole),
     ("deletes before it adds", deletes_before_it_adds),
     ("keeps workspaces apart", keeps_workspaces_apart),
+    ("scores by what is searched alone", scores_by_what_is_searched_alone),
     ("filters by container", filters_by_container),
     ("returns stored chunks in order", returns_stored_chunks_in_order),
     ("keeps cursors", keeps_cursors),
@@ -239,6 +240,35 @@ fn keeps_workspaces_apart(index: &dyn LexicalIndex) {
     index.apply(Batch { deletions, ..Batch::default() }).unwrap();
     assert_eq!(index.counts(OTHER_WORKSPACE).unwrap(), Counts { documents: 1, chunks: 1 });
     assert_eq!(index.counts(Uuid::from_u128(3)).unwrap(), Counts::default());
+}
+
+fn scores_by_what_is_searched_alone(index: &dyn LexicalIndex) {
+    let scores = |containers: Option<&HashSet<Uuid>>| -> Vec<f32> {
+        let words = ParsedQuery::parse("cache eviction");
+        let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers, limit: 10 };
+        index.search(&query).unwrap().into_iter().map(|hit| hit.score).collect()
+    };
+    let [visible, hidden] = [11, 12].map(Uuid::from_u128);
+    let scope = HashSet::from([visible]);
+    let within = |container, number, text: &str| IndexedDocument {
+        container: Some(container),
+        ..document(number, &[text])
+    };
+    add(index, vec![within(visible, 1, "cache eviction of pages"), within(visible, 2, "nothing of the kind")]);
+    let (before, before_scoped) = (scores(None), scores(Some(&scope)));
+    assert_eq!(before, before_scoped);
+
+    // Neither what another workspace holds, nor what it held,
+    let foreign = |number, text: &str| IndexedDocument { workspace: OTHER_WORKSPACE, ..document(number, &[text]) };
+    add(index, vec![foreign(3, "eviction"), foreign(4, "cache cache cache and many other words"), foreign(5, "x")]);
+    assert_eq!(scores(None), before);
+    add(index, vec![foreign(3, "something else"), document(6, &[])]);
+    assert_eq!((scores(None), scores(Some(&scope))), (before.clone(), before_scoped.clone()));
+
+    // nor what the caller cannot see of the own one.
+    add(index, vec![within(hidden, 7, "eviction and eviction again"), document(8, &["cache"])]);
+    assert_eq!(scores(Some(&scope)), before_scoped);
+    assert_ne!(scores(None), before);
 }
 
 fn filters_by_container(index: &dyn LexicalIndex) {

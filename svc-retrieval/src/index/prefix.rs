@@ -8,7 +8,8 @@ use tantivy::{DocSet as _, TERMINATED, Term};
 
 use super::lookup::Lookup;
 use super::model::LexicalQuery;
-use super::tuning::{MOST_BEGUN, MOST_BEGUN_SEEN};
+use super::statistics::Living;
+use super::tuning::{MOST_BEGUN, MOST_BEGUN_PASSED, MOST_BEGUN_SEEN};
 use super::view::{Part, View};
 
 /// Letters that may be missing at the end of what is indexed, since stems are: `universi` begins `university`, which is
@@ -20,7 +21,12 @@ const FEWEST_LEFT: usize = 5;
 
 /// The indexed words that the last word of the search begins; none where it is no beginning, or where a chunk of what is
 /// searched holds it as a whole.
-pub(super) fn begun(view: &View, lookup: Lookup<'_>, query: &LexicalQuery<'_>) -> tantivy::Result<Vec<Term>> {
+pub(super) fn begun(
+    view: &View,
+    statistics: &Living<'_>,
+    lookup: Lookup<'_>,
+    query: &LexicalQuery<'_>,
+) -> tantivy::Result<Vec<Term>> {
     let (Some(prefix), Some(ended)) = (&lookup.sought.prefix, lookup.ended(query)) else {
         return Ok(Vec::new());
     };
@@ -45,7 +51,8 @@ pub(super) fn begun(view: &View, lookup: Lookup<'_>, query: &LexicalQuery<'_>) -
             break;
         }
         let end = letters.get(left).copied().unwrap_or(prefix.text.len());
-        let words = beginning_with(view, lookup.fields.words, prefix.text.get(..end).unwrap_or_default())?;
+        let beginning = prefix.text.get(..end).unwrap_or_default();
+        let words = beginning_with(view, statistics, lookup.fields.words, beginning)?;
         if !words.is_empty() {
             return Ok(words);
         }
@@ -63,16 +70,30 @@ fn holds_any(part: &Part, words: &[Term]) -> tantivy::Result<bool> {
     Ok(false)
 }
 
-/// The most frequent words with a beginning.
-fn beginning_with(view: &View, field: Field, beginning: &str) -> tantivy::Result<Vec<Term>> {
+/// The words with a beginning that most of what is searched holds.
+fn beginning_with(
+    view: &View,
+    statistics: &Living<'_>,
+    field: Field,
+    beginning: &str,
+) -> tantivy::Result<Vec<Term>> {
     let mut found: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
-    for part in view.parts() {
+    for (place, part) in view.parts().iter().enumerate() {
         let lists = part.segment.inverted_index(field)?;
         let mut words = lists.terms().range().ge(beginning.as_bytes()).into_stream()?;
-        let mut seen = 0;
-        while seen < MOST_BEGUN_SEEN && words.advance() && words.key().starts_with(beginning.as_bytes()) {
-            *found.entry(words.key().to_vec()).or_default() += u64::from(words.value().doc_freq);
-            seen += 1;
+        let (mut passed, mut seen) = (0, 0);
+        while seen < MOST_BEGUN_SEEN
+            && passed < MOST_BEGUN_PASSED
+            && words.advance()
+            && words.key().starts_with(beginning.as_bytes())
+        {
+            passed += 1;
+            let Ok(word) = std::str::from_utf8(words.key()) else { continue };
+            let holding = statistics.holding_in(place, &Term::from_field_text(field, word))?;
+            if holding > 0 {
+                *found.entry(words.key().to_vec()).or_default() += holding;
+                seen += 1;
+            }
         }
     }
     let mut found: Vec<(Vec<u8>, u64)> = found.into_iter().collect();
@@ -113,5 +134,17 @@ mod tests {
         foreign.workspace = uuid::Uuid::from_u128(99);
         add(&index, vec![foreign, document(2, &["kubernetes"])]);
         assert_eq!(found(&index, "kube"), [id(2, 0)]);
+    }
+
+    #[test]
+    fn only_what_is_searched_completes_a_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path(), "test", 2).unwrap();
+        let mut foreign = document(1, &["universe"]);
+        foreign.workspace = uuid::Uuid::from_u128(99);
+        add(&index, vec![foreign, document(2, &["union"])]);
+        // The whole beginning is a foreign word's only, so a shorter one is looked for, as without that word.
+        assert_eq!(found(&index, "unionize"), [id(2, 0)]);
+        assert_eq!(found(&index, "univers"), []);
     }
 }

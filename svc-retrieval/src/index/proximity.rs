@@ -22,6 +22,7 @@ const B: f32 = 0.75;
 /// Adds to the scores of hits what they get for pairs of words that stand near each other.
 pub(super) fn add(
     view: &View,
+    statistics: &Living<'_>,
     fields: &Fields,
     pairs: &[[String; 2]],
     hits: &mut [(Score, Address)],
@@ -29,7 +30,7 @@ pub(super) fn add(
     if pairs.is_empty() || hits.len() < 2 {
         return Ok(());
     }
-    let scoring = Scoring::new(view, fields, pairs)?;
+    let scoring = Scoring::new(statistics, fields, pairs)?;
     hits.sort_unstable_by_key(|(_, address)| (address.part, address.row));
     for of_part in hits.chunk_by_mut(|(_, a), (_, b)| a.part == b.part) {
         let part = of_part.first().and_then(|(_, address)| view.parts().get(address.part));
@@ -49,8 +50,11 @@ struct Scoring<'a> {
 }
 
 impl<'a> Scoring<'a> {
-    fn new(view: &View, fields: &'a Fields, pairs: &'a [[String; 2]]) -> tantivy::Result<Self> {
-        let statistics = Living::new(view)?;
+    fn new(
+        statistics: &Living<'_>,
+        fields: &'a Fields,
+        pairs: &'a [[String; 2]],
+    ) -> tantivy::Result<Self> {
         let rows = statistics.total_num_docs()? as f32;
         let usual_length = statistics.total_num_tokens(fields.words)? as f32 / rows.max(1.0);
         let mut rarity = HashMap::new();

@@ -14,6 +14,7 @@ use super::prefix;
 use super::proximity;
 use super::query::ParsedQuery;
 use super::schema::Fields;
+use super::statistics::{Corpus, Living};
 use super::view::{Address, View, Views};
 use crate::vectors::{self, UnitVector, VectorSource};
 use crate::words::Sought;
@@ -32,12 +33,13 @@ impl Snapshot<'_> {
     pub(super) fn search(&self, query: &LexicalQuery<'_>) -> tantivy::Result<Vec<Hit>> {
         let sought = self.sought(query.workspace, query.words)?;
         let lookup = Lookup { fields: self.fields, sought: &sought };
-        let begun = prefix::begun(&self.view, lookup, query)?;
+        let statistics = Living::new(&self.view, self.fields, &Corpus::of(query))?;
+        let begun = prefix::begun(&self.view, &statistics, lookup, query)?;
         let Some(found) = lookup.found(query, &begun) else {
             return Ok(Vec::new());
         };
-        let mut best = collect::best(&self.view, &found, query.limit)?;
-        proximity::add(&self.view, self.fields, &sought.pairs, &mut best)?;
+        let mut best = collect::best(&self.view, &statistics, &found, query.limit)?;
+        proximity::add(&self.view, &statistics, self.fields, &sought.pairs, &mut best)?;
         let mut hits = Vec::with_capacity(best.len());
         for (score, address) in best {
             hits.push(Hit { chunk: self.view.chunk_id(address)?, score });

@@ -19,11 +19,17 @@ pub(super) const RECENT_ROWS: usize = 256;
 /// Bytes of the buffer that makes a segment in memory; it decides the size of a hash table that is cleared for each.
 pub(super) const RECENT_WRITER_MEMORY: usize = 1_000_000;
 
-/// Rows up to which a segment's dead rows are counted for BM25; above, a share is taken off, since counting would cost
-/// more than the search.
-pub(super) const COUNTED_ROWS: u32 = 1_024;
+/// Rows of a segment that are gone since the last commit, up to which it is looked up for BM25 which words they hold;
+/// above, a share is taken off, since looking would cost more than the search.
+pub(super) const COUNTED_ROWS: usize = 1_024;
 
-/// Words whose frequencies a state of the index keeps, at about a hundred bytes each.
+/// Corpora whose statistics a segment and a state of the index keep: workspaces, and scopes of tokens.
+pub(super) const CORPORA_KEPT: usize = 32;
+
+/// Words whose frequencies in one corpus a segment keeps that several corpora share.
+pub(super) const FREQUENCIES_KEPT_IN_SEGMENT: usize = 512;
+
+/// Words whose frequencies in one corpus a state of the index keeps, at about a hundred bytes each.
 pub(super) const FREQUENCIES_KEPT: usize = 8_192;
 
 /// A workspace that has at least one in so many rows of a segment is searched through the best of the whole segment.
@@ -69,8 +75,11 @@ pub(super) const NEAR_WEIGHT: f32 = 0.3;
 /// Words that the last word of a search may stand for where it is only begun: the most frequent ones.
 pub(super) const MOST_BEGUN: usize = 32;
 
-/// Words of a segment with that beginning that are looked at; two letters may begin thousands.
+/// Words of what is searched with that beginning, in one segment, that are looked at; two letters may begin thousands.
 pub(super) const MOST_BEGUN_SEEN: usize = 2_000;
+
+/// Words of a segment with that beginning that are looked at at all: of many tenants' words few may be one's own.
+pub(super) const MOST_BEGUN_PASSED: usize = 50_000;
 
 /// Plain words beside which a quoted phrase is still a demand. Requiring the quotes of sentences cost .05 to
 /// .08 nDCG@10 on cacm, whose queries quote in passing; people who demand a phrase add few words to it.

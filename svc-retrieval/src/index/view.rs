@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::model::ChunkId;
 use super::schema::{DOCUMENT_HIGH, DOCUMENT_LOW, ORDINAL, parse_language_key};
-use super::statistics::{Frequencies, Totals};
+use super::statistics::{Counted, Kept, Members};
 use crate::words::Languages;
 
 /// The state that searches see now.
@@ -40,8 +40,7 @@ pub(super) struct View {
     parts: Vec<Part>,
     /// The places of the parts, that with most rows first.
     largest_first: Vec<usize>,
-    totals: OnceLock<Totals>,
-    frequencies: Frequencies,
+    counted: Kept<Counted>,
 }
 
 /// A row of a view: the place of its part, and its place there.
@@ -72,8 +71,7 @@ impl View {
     fn of(committed: Searcher, parts: Vec<Part>) -> Self {
         let mut largest_first: Vec<usize> = (0..parts.len()).collect();
         largest_first.sort_by_key(|place| Reverse(parts.get(*place).map_or(0, Part::rows)));
-        let frequencies = Frequencies::default();
-        Self { committed, parts, largest_first, totals: OnceLock::new(), frequencies }
+        Self { committed, parts, largest_first, counted: Kept::default() }
     }
 
     pub(super) fn searcher(&self) -> &Searcher {
@@ -90,16 +88,9 @@ impl View {
         self.largest_first.iter().filter_map(|place| Some((*place, self.parts.get(*place)?)))
     }
 
-    pub(super) fn totals(&self) -> tantivy::Result<&Totals> {
-        if let Some(totals) = self.totals.get() {
-            return Ok(totals);
-        }
-        let counted = Totals::count(self)?;
-        Ok(self.totals.get_or_init(|| counted))
-    }
-
-    pub(super) fn frequencies(&self) -> &Frequencies {
-        &self.frequencies
+    /// What was counted of it for corpora.
+    pub(super) fn counted(&self) -> &Kept<Counted> {
+        &self.counted
     }
 
     /// The languages of a workspace's chunks, perhaps with some of chunks that are gone.
@@ -152,6 +143,7 @@ pub(super) struct Part {
     pub(super) segment: SegmentReader,
     columns: Arc<OnceLock<IdColumns>>,
     languages: Arc<OnceLock<HashMap<Uuid, Languages>>>,
+    members: Arc<Kept<Members>>,
     /// Of a recent segment; the searcher reads the committed ones.
     store: Option<Arc<StoreReader>>,
     /// Rows that were replaced or deleted since the last commit.
@@ -164,6 +156,7 @@ impl Part {
             segment,
             columns: Arc::default(),
             languages: Arc::default(),
+            members: Arc::default(),
             store: store.map(Arc::new),
             gone: None,
         }
@@ -173,10 +166,14 @@ impl Part {
         !self.segment.is_deleted(row) && self.gone.as_ref().is_none_or(|gone| !gone.contains(&row))
     }
 
-    /// How many rows live.
-    pub(super) fn living(&self) -> u32 {
-        let gone = self.gone.as_ref().map_or(0, |gone| gone.len());
-        self.segment.num_docs().saturating_sub(u32::try_from(gone).unwrap_or(u32::MAX))
+    /// Rows that were replaced or deleted since the last commit.
+    pub(super) fn gone(&self) -> impl Iterator<Item = DocId> {
+        self.gone.iter().flat_map(|gone| gone.iter().copied())
+    }
+
+    /// Which of the segment's rows belong to corpora.
+    pub(super) fn members(&self) -> &Kept<Members> {
+        &self.members
     }
 
     /// Rows, dead ones too.
@@ -207,13 +204,6 @@ impl Part {
             row = rows.advance();
         }
         Ok(())
-    }
-
-    /// Occurrences of words in a field of the rows that are dead.
-    pub(super) fn dead_tokens(&self, field: Field) -> tantivy::Result<u64> {
-        let lengths = self.segment.get_fieldnorms_reader(field)?;
-        let dead = (0..self.rows()).filter(|row| !self.is_living(*row));
-        Ok(dead.map(|row| u64::from(lengths.fieldnorm(row))).sum())
     }
 
     /// The languages of each workspace that has chunks here.

@@ -17,7 +17,7 @@ use super::client::Client;
 use super::points::{
     CONTAINER, DOCUMENT, LANGUAGE, MEANING, ORDINAL, POSITION, REVISION, ROLE, TOKENS, WORDS, WORKSPACE,
 };
-use super::tuning::{GRAPH_CANDIDATES, GRAPH_EDGES, LAYOUT};
+use super::tuning::{GRAPH_CANDIDATES, GRAPH_EDGES, LAYOUT, OLDEST_SERVER};
 
 /// The name of a generation's collection. A slug has one `_`, before its last eight characters.
 pub(super) fn name(prefix: &str, slug: &str) -> String {
@@ -45,6 +45,7 @@ pub(super) fn is_generation(prefix: &str, name: &str) -> bool {
 
 /// Makes the collection where there is none, and whatever index it lacks.
 pub(super) async fn ensure(client: &Client, name: &str, dimensions: usize) -> Result<(), Error> {
+    check_version(&client.api.health_check().await?.version)?;
     if !client.api.collection_exists(name).await? {
         create(client, name, dimensions).await?;
     }
@@ -57,6 +58,17 @@ pub(super) async fn ensure(client: &Client, name: &str, dimensions: usize) -> Re
         }
     }
     Ok(())
+}
+
+/// An older server ignores over which points a search counts how rare a word is ([`super::read`]), and would count those
+/// of other tenants without a word.
+fn check_version(version: &str) -> Result<(), Error> {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) if (major, minor) >= OLDEST_SERVER => Ok(()),
+        (Some(_), Some(_)) => Err(Error::Config("the server is older than 1.19: replace it with a newer one")),
+        _ => Err(Error::Answer("the server does not tell its version")),
+    }
 }
 
 async fn create(client: &Client, name: &str, dimensions: usize) -> Result<(), Error> {
@@ -85,7 +97,7 @@ fn check(info: &CollectionInfo, name: &str, dimensions: usize) -> Result<(), Err
 /// numbers of the best ([`super::tuning::OVERSAMPLING`]).
 #[expect(
     deprecated,
-    reason = "a server of 1.18 knows on_disk and always_ram, and not yet what replaces them"
+    reason = "a server of 1.19 knows on_disk and always_ram; what replaces them is newer"
 )]
 fn settings(name: &str, dimensions: usize) -> CreateCollection {
     let quantization = ScalarQuantization {
@@ -127,7 +139,7 @@ fn settings(name: &str, dimensions: usize) -> CreateCollection {
 }
 
 /// The fields that filters look at. Only the workspace gets edges in the graph: others would be built for nothing.
-#[expect(deprecated, reason = "a server of 1.18 knows on_disk, and not yet what replaces it")]
+#[expect(deprecated, reason = "a server of 1.19 knows on_disk; what replaces it is newer")]
 fn indexes() -> [(&'static str, FieldType, IndexParams); 9] {
     let keyword = |is_tenant: bool| {
         IndexParams::KeywordIndexParams(KeywordIndexParams {
@@ -185,7 +197,17 @@ fn index(collection: &str, field: &str, kind: FieldType, params: IndexParams) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{alias, is_generation, name};
+    use super::{alias, check_version, is_generation, name};
+
+    #[test]
+    fn a_server_must_count_by_tenant() {
+        for version in ["1.19.0", "1.20.3-dev", "2.0.0"] {
+            assert!(check_version(version).is_ok(), "{version}");
+        }
+        for version in ["1.18.2", "0.99.0", "", "latest"] {
+            assert!(check_version(version).is_err(), "{version}");
+        }
+    }
 
     #[test]
     fn a_deployment_knows_its_own_collections() {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use qdrant_client::qdrant::query::Variant;
 use qdrant_client::qdrant::vector_input::Variant as Input;
 use qdrant_client::qdrant::{
-    CountPoints, DenseVector, FacetCounts, Filter, GetPoints, PayloadIncludeSelector, PointId,
+    CountPoints, DenseVector, FacetCounts, Filter, GetPoints, IdfParams, PayloadIncludeSelector, PointId,
     QuantizationSearchParams, Query, QueryPoints, RetrievedPoint, ScoredPoint, ScrollPoints, SearchParams,
     SparseVector, VectorInput, VectorsSelector, WithPayloadSelector, WithVectorsSelector, facet_value,
     with_payload_selector, with_vectors_selector,
@@ -58,7 +58,12 @@ impl Inner {
         let containers = query.containers.as_ref();
         let filter = filters::searched(query.workspace, containers, &sought.phrases, &sought.excluded);
         let vector = Input::Sparse(SparseVector { values, indices });
-        Some(Search { request: self.nearest(WORDS, vector, filter), limit: query.limit })
+        // How rare a word is, is counted in what may be found: no other tenant's words move a score.
+        let mut corpus = filters::searched(query.workspace, containers, &[], &[]);
+        corpus.must.push(filters::role(Role::Chunk));
+        let params = SearchParams { idf: Some(IdfParams { corpus: Some(corpus) }), ..SearchParams::default() };
+        let request = QueryPoints { params: Some(params), ..self.nearest(WORDS, vector, filter) };
+        Some(Search { request, limit: query.limit })
     }
 
     /// The best chunks for words.

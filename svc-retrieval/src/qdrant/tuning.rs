@@ -6,6 +6,9 @@ use std::time::Duration;
 /// two versions of Cairn never share one.
 pub(super) const LAYOUT: u32 = 1;
 
+/// The first server that counts over given points how rare a word is: major and minor version.
+pub(super) const OLDEST_SERVER: (u32, u32) = (1, 19);
+
 /// How long one call may take, and how long a connection. A search waits for both at most.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);

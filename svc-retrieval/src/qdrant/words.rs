@@ -1,8 +1,8 @@
 //! The words of a chunk and of a search in Qdrant's form: sparse vectors for BM25, and text for phrases.
 //!
 //! A dimension is a word. What it weighs in a chunk is computed here, from how often it stands there and how long the
-//! chunk is; how rare it is comes from Qdrant, which knows (`modifier: idf`, ln((N − n + 0.5)/(n + 0.5) + 1) over the
-//! collection, as over one tantivy index). The product of both, summed over a search's words, is BM25.
+//! chunk is; how rare it is comes from Qdrant, which knows (`modifier: idf`, ln((N − n + 0.5)/(n + 0.5) + 1) over
+//! what the search may find, as the embedded index counts it). The product of both, summed over a search's words, is BM25.
 //!
 //! Two things differ from the embedded index. A chunk's usual length is a constant ([`USUAL_LENGTH`]) instead of the
 //! average of what is indexed: a weight that is stored cannot follow an average, and chunks are cut to a size. And a
