@@ -3,6 +3,7 @@
 //! Properties and views stand in the database's own row: they are read with it, and a writer of records that holds the
 //! row knows that they stay as it read them.
 
+pub(crate) mod former;
 pub(crate) mod properties;
 pub(crate) mod schema;
 mod trash;

@@ -17,6 +17,12 @@ pub enum Error {
         /// As the caller gave it.
         id: String,
     },
+    /// The record is there, and the filters, the search or the view of the request leave it out.
+    #[error(
+        "the record {0} is in this database, and what you ask for leaves it out: ask for it without filter, search and \
+         viewId, or read it by itself"
+    )]
+    LeftOut(String),
     /// References of the request name nothing in the caller's workspace: all of them at once.
     #[error("{} references name nothing in this workspace", .0.len())]
     NoTargets(Vec<Violation>),
@@ -127,7 +133,7 @@ impl From<Error> for Problem {
             Error::SlugTaken(_) => {
                 Self::new(Reason::SlugTaken, format!("{error}; choose another, or leave it out"))
             }
-            Error::NotFound { .. } => Self::not_found(error.to_string()),
+            Error::NotFound { .. } | Error::LeftOut(_) => Self::not_found(error.to_string()),
             Error::OutOfScope(message) => Self::out_of_scope(message),
             Error::MayNotPublish(_) => Self::forbidden(error.to_string()),
             Error::VersionConflict { .. } | Error::RecordConflict { .. } => {

@@ -49,7 +49,7 @@ impl Target {
 pub(crate) struct Member {
     pub(crate) id: MemberId,
     pub(crate) target: Target,
-    /// Of a database member: which records.
+    /// Of a database member: which records, when the caller's scope covers the database.
     pub(crate) query: Option<DatabaseQuery>,
     /// From 0, without gaps.
     pub(crate) position: u32,

@@ -5,10 +5,13 @@
 
 mod documents;
 pub(crate) mod filter;
+mod hidden;
 mod list;
 mod references;
 mod trash;
 pub(crate) mod values;
+
+use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind};
@@ -22,7 +25,7 @@ pub(crate) use self::trash::{require_database, revive};
 use self::values::{Changes, Values};
 use crate::Error;
 use crate::checks::Checks;
-use crate::databases::Database;
+use crate::databases::{Database, former};
 use crate::files::Written;
 use crate::paging::{Ask, Page};
 use crate::scope::Caller;
@@ -44,11 +47,16 @@ pub(crate) struct Record {
     pub(crate) updated_at: Timestamp,
 }
 
+/// Names of properties by their ids.
+pub(crate) type PropertyNames = HashMap<String, String>;
+
 /// A record as a caller sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shown {
     pub(crate) record: Record,
     pub(crate) title: String,
+    /// Of the properties that the values are of; empty for a record of a page, which names them once.
+    pub(crate) property_names: PropertyNames,
 }
 
 /// Who made a version.
@@ -57,6 +65,17 @@ pub(crate) struct Author {
     pub(crate) kind: String,
     pub(crate) id: String,
     pub(crate) name: String,
+}
+
+impl From<&Caller> for Author {
+    fn from(caller: &Caller) -> Self {
+        let principal = &caller.principal;
+        Self {
+            kind: principal.kind.as_str().to_owned(),
+            id: principal.id.clone(),
+            name: principal.name.clone(),
+        }
+    }
 }
 
 /// What a record was at one time.
@@ -196,7 +215,8 @@ impl Records {
             let text = serde_json::Value::Object(values).to_string();
             let changes = Changes::read(&mut checks, &database, &text, false);
             let body = former.content_file_id;
-            self.check_references(&mut checks, caller, &database, &changes, body).await?;
+            let checked = self.check_references(&mut checks, caller, &database, &changes, body).await;
+            checked.map_err(without_ids)?;
             checks.finish()?;
             let mut tx = self.context.db.begin_write().await?;
             if !hold(&mut tx, &database).await? {
@@ -211,7 +231,8 @@ impl Records {
         Err(schema_in_flux())
     }
 
-    /// The versions of a live record, the newest first.
+    /// The versions of a live record, the newest first. Values of properties that are no more stand under the names
+    /// that these had.
     pub(crate) async fn versions(
         &self,
         caller: &Caller,
@@ -228,7 +249,11 @@ impl Records {
         let before = ask.after.as_ref().and_then(|after| after.id.parse().ok()).unwrap_or(i64::MAX);
         let mut versions =
             store::records::versions(db, caller.workspace, record_id, before, ask.fetch()).await?;
-        self.redact_versions(caller, &database, &mut versions).await?;
+        let known = former::recall(&self.context, &database, &versions).await?;
+        self.redact_versions(caller, &known, &mut versions).await?;
+        for version in &mut versions {
+            former::name_former(&database, &known, &mut version.values);
+        }
         Ok(ask.page(versions, total, |version| (String::new(), version.version.to_string())))
     }
 
@@ -281,12 +306,7 @@ impl Records {
         record: &Record,
         at: Timestamp,
     ) -> Result<(), Error> {
-        let principal = &caller.principal;
-        let author = Author {
-            kind: principal.kind.as_str().to_owned(),
-            id: principal.id.clone(),
-            name: principal.name.clone(),
-        };
+        let author = Author::from(caller);
         Ok(store::records::insert_version(tx, caller.workspace, record, &author, at).await?)
     }
 
@@ -317,6 +337,16 @@ async fn locked(tx: &mut Tx, caller: &Caller, database: &Database, id: RecordId)
     store::records::lock(tx, caller.workspace, id).await?;
     let found = store::records::get(tx.engine(), caller.workspace, database.id, id).await?;
     found.ok_or_else(|| Error::no_record(id))
+}
+
+/// A version names what its reader did not: an error about that has no ids.
+fn without_ids(error: Error) -> Error {
+    if !matches!(error, Error::OutOfScope(_)) {
+        return error;
+    }
+    let message = "this version names things outside the folders of this token: a token that reaches them can bring \
+                   it back";
+    Error::OutOfScope(message.to_owned())
 }
 
 fn schema_in_flux() -> Error {

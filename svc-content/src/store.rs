@@ -7,6 +7,7 @@ pub(crate) mod databases;
 pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod folders;
+pub(crate) mod former;
 pub(crate) mod memories;
 pub(crate) mod overview;
 pub(crate) mod page;
@@ -32,6 +33,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0008_record_counts_by_creation"),
     migration!("0009_trash_of_databases"),
     migration!("0010_files_to_trash"),
+    migration!("0012_former_properties"),
 ];
 
 /// The schema of this service's tables on PostgreSQL.
@@ -50,6 +52,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(records::statements());
     all.extend(files::statements());
     all.extend(folders::statements());
+    all.extend(former::statements());
     all.extend(memories::statements());
     all.extend(overview::statements());
     all.extend(trash::statements());

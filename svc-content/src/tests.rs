@@ -21,6 +21,7 @@ mod races;
 mod record_model;
 mod record_races;
 mod record_rules;
+mod record_schema;
 mod record_trash;
 mod scale;
 mod trash_over_grpc;

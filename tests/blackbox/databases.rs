@@ -11,6 +11,10 @@ scenarios![
     records_are_found_and_cited,
     a_scoped_token_uses_databases_of_its_folders,
     tools_name_properties,
+    one_record_is_read,
+    a_view_goes_and_one_stays,
+    a_record_that_is_left_out_says_so,
+    a_tool_leaves_or_takes_a_body,
 ];
 
 async fn database(workspace: &Workspace, folder: Option<&str>) -> Value {
@@ -194,11 +198,16 @@ async fn tools_name_properties(deployment: &Deployment) {
     let new = json!({"databaseId": id(&table), "values": {"Name": "one", "Points": 3, "Status": "open"}});
     let made = call_json(token, "create_database_record", new).await;
     assert_eq!(made["values"][field(&table, "Status")], json!("Open"));
+    let names = json!({field(&table, "Name"): "Name", field(&table, "Points"): "Points",
+        field(&table, "Status"): "Status"});
+    assert_eq!(made["propertyNames"], names, "{made}");
     let change = json!({"databaseId": id(&table), "recordId": id(&made), "values": {"Points": 4}});
     assert_eq!(call_json(token, "update_database_record", change).await["version"], json!(2));
     let query = json!({"databaseId": id(&table), "filter": {"fieldId": "Points", "operator": "gt", "value": 3},
         "sortFieldId": "Name"});
-    assert_eq!(call_json(token, "query_database", query).await["total"], json!(1));
+    let page = call_json(token, "query_database", query).await;
+    assert_eq!(page["total"], json!(1));
+    assert_eq!(page["propertyNames"][field(&table, "File")], json!("File"), "{page}");
     let said = call_error(
         token,
         "create_database_record",
@@ -209,4 +218,76 @@ async fn tools_name_properties(deployment: &Deployment) {
     assert_eq!(call_json(token, "delete_database_record", gone).await["success"], json!(true));
     let schema = call_json(token, "get_database", json!({"databaseId": id(&table)})).await;
     assert_eq!(schema["recordCount"], json!(0));
+}
+
+async fn one_record_is_read(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let inside = workspace.folder("inside", None).await;
+    let table = database(&workspace, None).await;
+    let made = record(&workspace, &table, json!({field(&table, "Name"): "one"})).await;
+    let path = format!("{}/{}", records_of(&table), id(&made));
+    let read = workspace.token.get(&path).await.expect(200);
+    assert_eq!((read.json(), read.header("etag")), (made.clone(), Some("\"1\"")));
+    let other = database(&workspace, None).await;
+    let stranger = deployment.workspace().await;
+    let elsewhere = format!("{}/{}", records_of(&other), id(&made));
+    workspace.token.get(&elsewhere).await.expect_error(404, "NOT_FOUND");
+    stranger.token.get(&path).await.expect_error(404, "NOT_FOUND");
+    let scoped = workspace.token_for(&[&inside]).await;
+    scoped.get(&path).await.expect_error(403, "OUT_OF_SCOPE");
+    workspace.token.delete(&path).await.expect(204);
+    workspace.token.get(&path).await.expect_error(404, "NOT_FOUND");
+}
+
+async fn a_view_goes_and_one_stays(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let table = database(&workspace, None).await;
+    let token = &workspace.token;
+    let path = format!("/api/v1/databases/{}", id(&table));
+    let first = format!("{path}/views/{}", id(&table["views"][0]));
+    let refused = token.delete(&first).await.expect_error(400, "VALIDATION_ERROR");
+    assert!(refused["errors"][0]["message"].as_str().unwrap().contains("make another one"), "{refused}");
+    let body = json!({"name": "Other"});
+    token.post(&format!("{path}/views")).json(body).await.expect(201);
+    assert!(!token.delete(&first).await.expect(204).change().is_empty());
+    token.delete(&first).await.expect_error(404, "NOT_FOUND");
+    let left = token.get(&path).await.expect(200).json();
+    assert_eq!((each(&left["views"], "name"), &left["views"][0]["isDefault"]), (vec!["Other"], &json!(true)));
+    assert_eq!(left["views"][0]["position"], json!(0));
+}
+
+async fn a_record_that_is_left_out_says_so(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let table = database(&workspace, None).await;
+    let made = record(&workspace, &table, json!({field(&table, "Name"): "one"})).await;
+    let ask = async |query: String| workspace.token.get(&format!("{}?{query}", records_of(&table))).await;
+    let record = format!("recordId={}", id(&made));
+    assert_eq!(each(&ask(record.clone()).await.expect(200).json()["records"], "id"), [id(&made)]);
+    let said = |error: Value| error["message"].as_str().unwrap().to_owned();
+    let hidden = said(ask(format!("{record}&search=two")).await.expect_error(404, "NOT_FOUND"));
+    assert!(hidden.contains("is in this database") && hidden.contains("without filter"), "{hidden}");
+    let none = "recordId=0199c0de-0000-7000-8000-000000000001&search=two".to_owned();
+    let none = said(ask(none).await.expect_error(404, "NOT_FOUND"));
+    assert!(!none.contains("is in this database"), "{none}");
+}
+
+async fn a_tool_leaves_or_takes_a_body(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let table = database(&workspace, None).await;
+    let token = &workspace.token;
+    let body = workspace.file_id("body.md", None, "x").await;
+    let new = json!({"values": {field(&table, "Name"): "one"}, "contentFileId": body});
+    let made = token.post(&records_of(&table)).json(new).await.expect(201).json();
+    let update = async |change: Value| {
+        let mut arguments = json!({"databaseId": id(&table), "recordId": id(&made)});
+        arguments.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        call_json(token, "update_database_record", arguments).await
+    };
+    let left = update(json!({"values": {"Points": 1}})).await;
+    assert_eq!(left["contentFileId"], json!(body), "{left}");
+    let taken = update(json!({"contentFileId": null})).await;
+    assert_eq!(taken.get("contentFileId"), None, "{taken}");
+    assert_eq!(taken["values"][field(&table, "Points")], json!(1));
+    let read = token.get(&format!("{}/{}", records_of(&table), id(&made))).await.expect(200).json();
+    assert_eq!(read["contentFileId"], Value::Null);
 }

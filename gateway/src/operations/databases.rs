@@ -52,10 +52,11 @@ pub(crate) struct UpdateDatabase {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OptionInput {
-    /// Left out for a new option.
+    /// Left out for a new option, and for one that is known by its name.
     id: Option<String>,
     #[schema(min_length = 1, max_length = 255)]
     name: String,
+    /// Left out: what the option has now. Empty: none.
     color: Option<String>,
 }
 
@@ -63,7 +64,8 @@ pub(crate) struct OptionInput {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ConfigInput {
-    /// Of select and multi_select: all of them, in their order.
+    /// Of select and multi_select: all of them, in their order. Each is known by its id, and without one by its name,
+    /// upper and lower case alike.
     options: Option<Vec<OptionInput>>,
     /// Of references: whether a value may be an array of ids.
     multiple: Option<bool>,
@@ -77,7 +79,7 @@ impl From<ConfigInput> for proto::PropertyConfig {
         let option = |option: OptionInput| proto::PropertyOption {
             id: option.id.unwrap_or_default(),
             name: option.name,
-            color: option.color.unwrap_or_default(),
+            color: option.color,
         };
         Self {
             options: config.options.unwrap_or_default().into_iter().map(option).collect(),
@@ -97,16 +99,23 @@ pub(crate) struct CreateField {
     config: Option<ConfigInput>,
 }
 
-/// Changes of a property: fields that are left out stay. The type is fixed.
+/// Changes of a property: fields that are left out stay.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct UpdateField {
     #[schema(min_length = 1, max_length = 255)]
     name: Option<String>,
-    /// All of it from now on. Options that are left out are taken from the records.
-    config: Option<ConfigInput>,
+    /// What of it is left out or null stays. Options that are left out of a list are taken from the records; each record
+    /// that loses one gets a version, and the versions before keep it.
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<ConfigInput>)]
+    config: Option<Option<ConfigInput>>,
     /// Its place among the properties, from 0.
     position: Option<u32>,
+    /// Fixed: a request that names it is refused. Add a property of the other type instead.
+    #[serde(default)]
+    #[schema(value_type = Value, required = false)]
+    r#type: Option<Value>,
 }
 
 /// A condition.
@@ -293,10 +302,18 @@ pub(crate) async fn update_field(
     field: PropertyId,
     input: UpdateField,
 ) -> Result<Written<Property>, Problem> {
+    let has_config = input.config.is_some();
+    let config = input.config.flatten();
+    let given = |has: fn(&ConfigInput) -> bool| config.as_ref().is_some_and(has);
     let mask = mask_of(&[
         ("name", input.name.is_some()),
-        ("config", input.config.is_some()),
+        ("config", has_config),
+        ("config.options", given(|config| config.options.is_some())),
+        ("config.multiple", given(|config| config.multiple.is_some())),
+        ("config.relation_database_id", given(|config| config.relation_database_id.is_some())),
         ("position", input.position.is_some()),
+        // The owner of the rule refuses it.
+        ("type", input.r#type.is_some()),
     ]);
     at_least_one(&mask, "name, config, position")?;
     let request = context.call.request(proto::UpdatePropertyRequest {
@@ -304,7 +321,7 @@ pub(crate) async fn update_field(
         property_id: field.to_string(),
         update_mask: Some(field_mask(&mask)),
         name: input.name.unwrap_or_default(),
-        config: input.config.map(Into::into),
+        config: config.map(Into::into),
         position: input.position.unwrap_or_default(),
     });
     let updated = answered(context.app.upstreams.databases().update_property(request).await)?;
@@ -367,6 +384,18 @@ pub(crate) async fn update_view(
     });
     let updated = answered(context.app.upstreams.databases().update_view(request).await)?;
     Ok(Written { value: present(updated.view)?.into(), change: change::of_content(updated.change_position) })
+}
+
+pub(crate) async fn delete_view(
+    context: &Context,
+    id: DatabaseId,
+    view: ViewId,
+) -> Result<Written<()>, Problem> {
+    let request = context
+        .call
+        .request(proto::DeleteViewRequest { database_id: id.to_string(), view_id: view.to_string() });
+    let deleted = answered(context.app.upstreams.databases().delete_view(request).await)?;
+    Ok(Written { value: (), change: change::of_content(deleted.change_position) })
 }
 
 fn written(database: Option<proto::Database>, position: u64) -> Result<Written<Database>, Problem> {

@@ -82,6 +82,16 @@ impl<T> Page<T> {
         let next = Some(next).filter(|token| !token.is_empty());
         Self { items: items.into_iter().map(Into::into).collect(), next, total }
     }
+
+    /// The same for items that may turn out not to be what was promised.
+    pub(crate) fn try_read<P: TryInto<T, Error = Problem>>(
+        items: Vec<P>,
+        next: String,
+        total: u64,
+    ) -> Result<Self, Problem> {
+        let next = Some(next).filter(|token| !token.is_empty());
+        Ok(Self { items: items.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?, next, total })
+    }
 }
 
 /// Which part of a list is asked for.

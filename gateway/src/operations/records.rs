@@ -1,5 +1,7 @@
 //! Records of databases: make, list, change, trash, versions; and who names a file.
 
+use std::collections::HashMap;
+
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::content::v1 as proto;
 use cairn_proto::ids::{DatabaseId, FileId, RecordId};
@@ -121,7 +123,20 @@ pub(crate) async fn list(
         offset: selection.offset.unwrap_or_default(),
         allow_names: selection.allow_names,
     });
-    answered(context.app.upstreams.records().list_records(request).await).map(RecordPage::from)
+    answered(context.app.upstreams.records().list_records(request).await)?.try_into()
+}
+
+pub(crate) async fn get(
+    context: &Context,
+    database: DatabaseId,
+    record: RecordId,
+) -> Result<Record, Problem> {
+    let request = context.call.request(proto::GetRecordRequest {
+        database_id: database.to_string(),
+        record_id: record.to_string(),
+    });
+    let found = answered(context.app.upstreams.records().get_record(request).await)?;
+    present(found.record)?.try_into()
 }
 
 pub(crate) async fn create(
@@ -137,7 +152,7 @@ pub(crate) async fn create(
         allow_names,
     });
     let made = answered(context.app.upstreams.records().create_record(request).await)?;
-    written(made.record, made.change_position)
+    Ok(named(written(made.record, made.change_position)?, made.property_names))
 }
 
 /// Merges values, unless versions are given and none of them is the record's.
@@ -162,7 +177,7 @@ pub(crate) async fn update(
         allow_names,
     });
     let updated = answered(context.app.upstreams.records().update_record(request).await)?;
-    written(updated.record, updated.change_position)
+    Ok(named(written(updated.record, updated.change_position)?, updated.property_names))
 }
 
 /// Moves a record to trash.
@@ -219,7 +234,7 @@ pub(crate) async fn versions(
         page_token: paging.cursor.unwrap_or_default(),
     });
     let listed = answered(context.app.upstreams.records().list_record_versions(request).await)?;
-    Ok(Page::read(listed.versions, listed.next_page_token, listed.total_size))
+    Page::try_read(listed.versions, listed.next_page_token, listed.total_size)
 }
 
 pub(crate) async fn restore_version(
@@ -244,5 +259,11 @@ pub(crate) async fn backlinks(context: &Context, file: FileId) -> Result<Vec<Bac
 }
 
 fn written(record: Option<proto::Record>, position: u64) -> Result<Written<Record>, Problem> {
-    Ok(Written { value: present(record)?.into(), change: change::of_content(position) })
+    Ok(Written { value: present(record)?.try_into()?, change: change::of_content(position) })
+}
+
+/// With the names of its properties, where the service was asked for them.
+fn named(mut written: Written<Record>, names: HashMap<String, String>) -> Written<Record> {
+    written.value.property_names = names.into_iter().collect();
+    written
 }

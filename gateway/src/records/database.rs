@@ -105,7 +105,7 @@ impl From<proto::Property> for Property {
         let option = |option: proto::PropertyOption| PropertyOption {
             id: option.id,
             name: option.name,
-            color: Some(option.color).filter(|color| !color.is_empty()),
+            color: option.color.filter(|color| !color.is_empty()),
         };
         Self {
             id: property.id,

@@ -1,5 +1,9 @@
 //! The record of a database, its versions, and who names a file.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -18,6 +22,10 @@ pub(crate) struct Record {
     /// By property id; options stand by their names.
     #[schema(value_type = Object)]
     values: Map<String, Value>,
+    /// To tools: the names of the properties that the values are of, by their ids.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = Object, required = false)]
+    pub(crate) property_names: BTreeMap<String, String>,
     /// The file that is its body.
     #[schema(required = true)]
     content_file_id: Option<String>,
@@ -31,18 +39,27 @@ pub(crate) struct Record {
     updated_at: String,
 }
 
-impl From<proto::Record> for Record {
-    fn from(record: proto::Record) -> Self {
-        Self {
+/// What a service answers as values. An answer that cannot be read is no empty record: the log says which it is.
+fn values(text: &str, of: impl Display) -> Result<Map<String, Value>, Problem> {
+    serde_json::from_str(text)
+        .map_err(|error| Problem::internal(format!("the values of {of} cannot be read: {error}")))
+}
+
+impl TryFrom<proto::Record> for Record {
+    type Error = Problem;
+
+    fn try_from(record: proto::Record) -> Result<Self, Problem> {
+        Ok(Self {
+            values: values(&record.values_json, format_args!("record {}", record.id))?,
+            property_names: BTreeMap::new(),
             id: record.id,
             database_id: record.database_id,
-            values: serde_json::from_str(&record.values_json).unwrap_or_default(),
             content_file_id: record.content_file_id,
             title: record.title,
             version: record.version,
             created_at: time(record.created_at.as_ref()),
             updated_at: time(record.updated_at.as_ref()),
-        }
+        })
     }
 }
 
@@ -54,16 +71,23 @@ pub(crate) struct RecordPage {
     pub(crate) total: u64,
     pub(crate) limit: u32,
     pub(crate) offset: u64,
+    /// To tools: the names of the database's properties by their ids.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) property_names: BTreeMap<String, String>,
 }
 
-impl From<proto::ListRecordsResponse> for RecordPage {
-    fn from(listed: proto::ListRecordsResponse) -> Self {
-        Self {
-            records: listed.records.into_iter().map(Record::from).collect(),
+impl TryFrom<proto::ListRecordsResponse> for RecordPage {
+    type Error = Problem;
+
+    fn try_from(listed: proto::ListRecordsResponse) -> Result<Self, Problem> {
+        Ok(Self {
+            records: listed.records.into_iter().map(Record::try_from).collect::<Result<_, _>>()?,
             total: listed.total,
             limit: listed.limit,
             offset: listed.offset,
-        }
+            property_names: listed.property_names.into_iter().collect(),
+        })
     }
 }
 
@@ -81,6 +105,7 @@ pub(crate) struct Author {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RecordVersion {
     version: u64,
+    /// By property id; of properties that are no more, by the names that these had.
     #[schema(value_type = Object)]
     values: Map<String, Value>,
     #[schema(required = true)]
@@ -90,16 +115,18 @@ pub(crate) struct RecordVersion {
     created_by: Author,
 }
 
-impl From<proto::RecordVersion> for RecordVersion {
-    fn from(version: proto::RecordVersion) -> Self {
+impl TryFrom<proto::RecordVersion> for RecordVersion {
+    type Error = Problem;
+
+    fn try_from(version: proto::RecordVersion) -> Result<Self, Problem> {
         let author = version.created_by.unwrap_or_default();
-        Self {
+        Ok(Self {
             version: version.version,
-            values: serde_json::from_str(&version.values_json).unwrap_or_default(),
+            values: values(&version.values_json, format_args!("version {}", version.version))?,
             content_file_id: version.content_file_id,
             created_at: time(version.created_at.as_ref()),
             created_by: Author { kind: author.kind, id: author.id, name: author.name },
-        }
+        })
     }
 }
 
@@ -131,5 +158,24 @@ impl From<proto::Backlink> for Backlink {
             property_id: backlink.property_id,
             property_name: backlink.property_name,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::status::Reason;
+
+    use super::*;
+
+    #[test]
+    fn values_that_cannot_be_read_are_no_empty_record() {
+        let whole = proto::Record { values_json: "{\"a\":1}".into(), ..proto::Record::default() };
+        assert_eq!(Record::try_from(whole.clone()).unwrap().values.len(), 1);
+        let broken = proto::Record { values_json: "{\"a\":".into(), ..whole };
+        assert_eq!(Record::try_from(broken.clone()).unwrap_err().reason, Reason::Internal);
+        let page = proto::ListRecordsResponse { records: vec![broken], ..Default::default() };
+        assert_eq!(RecordPage::try_from(page).unwrap_err().reason, Reason::Internal);
+        let version = proto::RecordVersion { values_json: "[]".into(), ..Default::default() };
+        assert_eq!(RecordVersion::try_from(version).unwrap_err().reason, Reason::Internal);
     }
 }

@@ -26,7 +26,7 @@ inputs!(ListRecords, ListVersions);
 #[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListRecords {
-    /// Answers the page that contains this record.
+    /// Answers the page that contains this record. Where the filters, the search or the view leave it out, the 404 says so.
     #[schema(format = "uuid")]
     record_id: Option<String>,
     /// Words that must all stand in a record's values; upper and lower case are the same.
@@ -152,6 +152,24 @@ pub(super) async fn create(
     Json(input): Json<CreateRecord>,
 ) -> Answer {
     Ok(tagged(StatusCode::CREATED, records::create(&context, id, input, false).await?))
+}
+
+/// Read one record.
+#[utoipa::path(
+    get, path = "/api/v1/databases/{databaseId}/records/{recordId}", operation_id = "getRecord", tag = "Records",
+    params(
+        ("databaseId" = String, Path, format = "uuid", description = "The database."),
+        ("recordId" = String, Path, format = "uuid", description = "The record."),
+    ),
+    responses((status = 200, description = "The record.", body = Record,
+        headers(("ETag" = String, description = "The version, for `If-Match`.")))),
+)]
+pub(super) async fn get(context: Context, PathIds(id, record): PathIds<DatabaseId, RecordId>) -> Answer {
+    let record = records::get(&context, id, record).await?;
+    let tag = etag(&record);
+    let mut response = JsonBody(record).into_response();
+    response.headers_mut().extend(tag);
+    Ok(response)
 }
 
 /// Change a record: values are merged, and a version is saved.
@@ -281,8 +299,12 @@ pub(super) async fn backlinks(context: Context, PathId(id): PathId<FileId>) -> A
 }
 
 fn tagged(status: StatusCode, record: Written<Record>) -> Response {
-    let tag = HeaderValue::from_str(&format!("\"{}\"", record.value.version)).ok();
+    let tag = etag(&record.value);
     let mut response = written(status, record);
-    response.headers_mut().extend(tag.map(|tag| (header::ETAG, tag)));
+    response.headers_mut().extend(tag);
     response
+}
+
+fn etag(record: &Record) -> Option<(header::HeaderName, HeaderValue)> {
+    HeaderValue::from_str(&format!("\"{}\"", record.version)).ok().map(|tag| (header::ETAG, tag))
 }

@@ -209,3 +209,16 @@ pub(super) async fn update_view(
 ) -> Answer {
     Ok(written(StatusCode::OK, databases::update_view(&context, id, view, input).await?))
 }
+
+/// Delete a view that is not the last one. Where it was the default, the first of the others is.
+#[utoipa::path(
+    delete, path = "/api/v1/databases/{databaseId}/views/{viewId}", operation_id = "deleteView", tag = "Databases",
+    params(
+        ("databaseId" = String, Path, format = "uuid", description = "The database."),
+        ("viewId" = String, Path, format = "uuid", description = "The view."),
+    ),
+    responses((status = 204, description = "The view is gone.")),
+)]
+pub(super) async fn delete_view(context: Context, PathIds(id, view): PathIds<DatabaseId, ViewId>) -> Answer {
+    Ok(done(&databases::delete_view(&context, id, view).await?))
+}

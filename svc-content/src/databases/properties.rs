@@ -121,17 +121,19 @@ impl Property {
 /// An option as a caller gives it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OptionDraft {
-    /// Empty for a new one.
+    /// Empty for a new one, and for one that is known by its name.
     pub(crate) id: String,
     pub(crate) name: String,
-    pub(crate) color: String,
+    /// Absent leaves it as it is.
+    pub(crate) color: Option<String>,
 }
 
-/// Settings as a caller gives them.
+/// Settings as a caller gives them: what is absent stays.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SettingsDraft {
-    pub(crate) options: Vec<OptionDraft>,
-    pub(crate) multiple: bool,
+    /// All of them from now on.
+    pub(crate) options: Option<Vec<OptionDraft>>,
+    pub(crate) multiple: Option<bool>,
     pub(crate) relation_database_id: Option<String>,
 }
 
@@ -173,25 +175,27 @@ pub(super) fn check_settings(
     before: Option<&Settings>,
     mut new_id: impl FnMut() -> String,
 ) -> Settings {
-    if !kind.has_options() && !draft.options.is_empty() {
+    if !kind.has_options() && draft.options.as_ref().is_some_and(|options| !options.is_empty()) {
         let message = format!("only select and multi_select have options, not {}", kind.as_str());
         checks.violation("config.options", "invalid", message);
     }
-    if !kind.is_reference() && draft.multiple {
+    let was_multiple = before.is_some_and(|settings| settings.multiple);
+    let multiple = draft.multiple.unwrap_or(was_multiple);
+    if !kind.is_reference() && multiple {
         let message = format!("only references and relations may be multiple, not {}", kind.as_str());
         checks.violation("config.multiple", "invalid", message);
     }
-    let options = if kind.has_options() {
-        check_options(checks, draft.options, before, &mut new_id)
-    } else {
-        Vec::new()
+    let known: &[PropertyOption] = before.map_or(&[], |settings| &settings.options);
+    let options = match draft.options {
+        Some(drafts) if kind.has_options() => check_options(checks, drafts, known, &mut new_id),
+        _ => known.to_vec(),
     };
-    if before.is_some_and(|settings| settings.multiple && !draft.multiple) {
+    if was_multiple && !multiple {
         let message = "records may hold several ids by now: it stays multiple";
         checks.violation("config.multiple", "invalid", message);
     }
     let relation_database_id = check_relation(checks, kind, draft.relation_database_id.as_deref(), before);
-    Settings { options, multiple: draft.multiple && kind.is_reference(), relation_database_id }
+    Settings { options, multiple: multiple && kind.is_reference(), relation_database_id }
 }
 
 fn check_relation(
@@ -222,14 +226,14 @@ fn check_relation(
 fn check_options(
     checks: &mut Checks,
     drafts: Vec<OptionDraft>,
-    before: Option<&Settings>,
+    known: &[PropertyOption],
     new_id: &mut impl FnMut() -> String,
 ) -> Vec<PropertyOption> {
     if drafts.len() > MAX_OPTIONS {
         checks.violation("config.options", "too_many", format!("at most {MAX_OPTIONS} options"));
         return Vec::new();
     }
-    let known: &[PropertyOption] = before.map_or(&[], |settings| &settings.options);
+    let named_by_id: HashSet<String> = drafts.iter().map(|draft| draft.id.clone()).collect();
     let mut names = HashSet::new();
     let mut ids = HashSet::new();
     let mut options = Vec::with_capacity(drafts.len());
@@ -239,13 +243,15 @@ fn check_options(
         if !names.insert(fold(&draft.name)) {
             checks.violation(&format!("{at}.name"), "duplicate", "another option has that name");
         }
-        if draft.color.chars().count() > MAX_COLOR_CHARS || draft.color.contains(char::is_control) {
+        let color = draft.color.as_deref().unwrap_or_default();
+        if color.chars().count() > MAX_COLOR_CHARS || color.contains(char::is_control) {
             let message = format!("a color is a word of at most {MAX_COLOR_CHARS} characters");
             checks.violation(&format!("{at}.color"), "invalid", message);
         }
         // An option without an id that has the name of one that there is means that one: agents know names.
+        let folded = fold(&draft.name);
         let found = match draft.id.as_str() {
-            "" => known.iter().find(|option| option.name == draft.name),
+            "" => known.iter().find(|one| !named_by_id.contains(&one.id) && fold(&one.name) == folded),
             id => known.iter().find(|option| option.id == id),
         };
         if found.is_none() && !draft.id.is_empty() {
@@ -256,7 +262,8 @@ fn check_options(
         if !ids.insert(id.clone()) {
             checks.violation(&format!("{at}.id"), "duplicate", "the option is there twice");
         }
-        options.push(PropertyOption { id, name: draft.name, color: draft.color });
+        let color = draft.color.or_else(|| found.map(|option| option.color.clone())).unwrap_or_default();
+        options.push(PropertyOption { id, name: draft.name, color });
     }
     options
 }
@@ -285,33 +292,57 @@ mod tests {
     }
 
     fn option(id: &str, name: &str) -> OptionDraft {
-        OptionDraft { id: id.into(), name: name.into(), color: String::new() }
+        OptionDraft { id: id.into(), name: name.into(), color: None }
     }
 
     #[test]
     fn options_keep_their_ids() {
         let draft = SettingsDraft {
-            options: vec![option("", "Open"), option("", "Done")],
+            options: Some(vec![option("", "Open"), option("", "Done")]),
             ..SettingsDraft::default()
         };
         let (before, paths) = checked(PropertyType::Select, draft, None);
         assert!(paths.is_empty(), "{paths:?}");
         let draft = SettingsDraft {
-            options: vec![option("option-2", "Finished"), option("", "Open")],
+            options: Some(vec![option("option-2", "Finished"), option("", "OPEN")]),
             ..SettingsDraft::default()
         };
         let (after, paths) = checked(PropertyType::Select, draft, Some(&before));
         assert!(paths.is_empty(), "{paths:?}");
         let (first, second) = (&after.options[0], &after.options[1]);
         assert_eq!((first.id.as_str(), first.name.as_str()), ("option-2", "Finished"));
-        assert_eq!((second.id.as_str(), second.name.as_str()), ("option-1", "Open"));
+        assert_eq!((second.id.as_str(), second.name.as_str()), ("option-1", "OPEN"));
+        let (unchanged, paths) = checked(PropertyType::Select, SettingsDraft::default(), Some(&after));
+        assert_eq!((unchanged, paths), (after, vec![]));
+    }
+
+    #[test]
+    fn a_name_means_no_option_that_an_id_names() {
+        let before = Settings {
+            options: ["a", "b"]
+                .map(|id| PropertyOption { id: id.into(), name: id.into(), color: "red".into() })
+                .into(),
+            ..Settings::default()
+        };
+        let swapped = SettingsDraft {
+            options: Some(vec![option("a", "b"), option("", "a")]),
+            ..SettingsDraft::default()
+        };
+        let (after, paths) = checked(PropertyType::Select, swapped, Some(&before));
+        assert!(paths.is_empty(), "{paths:?}");
+        let found: Vec<_> = after
+            .options
+            .iter()
+            .map(|one| (one.id.as_str(), one.name.as_str(), one.color.as_str()))
+            .collect();
+        assert_eq!(found, [("a", "b", "red"), ("option-1", "a", "")]);
     }
 
     #[test]
     fn settings_fit_their_type() {
         let everything = || SettingsDraft {
-            options: vec![option("", "a"), option("", "A"), option("x", "")],
-            multiple: true,
+            options: Some(vec![option("", "a"), option("", "A"), option("x", "")]),
+            multiple: Some(true),
             relation_database_id: Some("no id".into()),
         };
         let (_, paths) = checked(PropertyType::Select, everything(), None);
@@ -323,7 +354,8 @@ mod tests {
         let (_, paths) = checked(PropertyType::Relation, SettingsDraft::default(), None);
         assert_eq!(paths, ["config.relationDatabaseId"]);
         let before = Settings { multiple: true, ..Settings::default() };
-        let (_, paths) = checked(PropertyType::FileReference, SettingsDraft::default(), Some(&before));
+        let single = SettingsDraft { multiple: Some(false), ..SettingsDraft::default() };
+        let (_, paths) = checked(PropertyType::FileReference, single, Some(&before));
         assert_eq!(paths, ["config.multiple"]);
     }
 }

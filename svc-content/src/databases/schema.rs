@@ -1,5 +1,6 @@
 //! Changes of a database's properties and views.
 
+use cairn_chassis::feed;
 use cairn_proto::ids::{PropertyId, ViewId};
 
 use super::properties::{
@@ -7,10 +8,11 @@ use super::properties::{
     check_settings,
 };
 use super::views::{MAX_VIEWS, View, ViewDraft, ViewPatch};
-use super::{Database, Databases, Records, locked, parse};
+use super::{Database, Databases, Records, former, locked, parse};
 use crate::Error;
 use crate::checks::Checks;
 use crate::files::Written;
+use crate::records::Author;
 use crate::scope::Caller;
 use crate::store;
 
@@ -58,7 +60,8 @@ impl Databases {
         Ok(placed_property(written, property))
     }
 
-    /// Changes a property. Options that are gone are taken from the records that hold them.
+    /// Changes a property. Options that are gone are taken from the records that hold them, each with a version. A
+    /// change that changes nothing leaves the feed alone and answers its head.
     pub(crate) async fn update_property(
         &self,
         caller: &Caller,
@@ -72,8 +75,7 @@ impl Databases {
         let mut property = before.clone();
         let mut checks = Checks::default();
         for field in &patch.unknown_fields {
-            let message = format!("'{field}' cannot be updated; name, config and position can");
-            checks.violation("updateMask", "invalid", message);
+            check_fixed(&mut checks, field);
         }
         if let Some(name) = patch.name {
             check_label(&mut checks, "name", &name);
@@ -89,11 +91,20 @@ impl Databases {
         database.properties.remove(place);
         let last = database.properties.len();
         let position = patch.position.map_or(place, |wanted| wanted as usize).min(last);
+        if property == before && position == place {
+            let head = feed::head(&mut tx, caller.workspace).await?;
+            tx.rollback().await?;
+            return Ok(Written { item: Placed { item: property, position }, position: head });
+        }
         database.properties.insert(position, property.clone());
         let now = self.context.clock.now();
         database.updated_at = now;
         store::databases::update(&mut tx, &database).await?;
         if property.config.options != before.config.options {
+            let gone = before.config.options.iter().filter(|option| property.option(&option.id).is_none());
+            let gone = gone.cloned().collect();
+            let author = Author::from(caller);
+            former::let_options_go(&mut tx, &database, property.id, gone, &author, now).await?;
             store::cells::follow_options(&mut tx, &database, &property).await?;
         }
         // The fields of a record are shown in the order of the properties.
@@ -105,7 +116,8 @@ impl Databases {
         Ok(placed_property(written, property))
     }
 
-    /// Removes a property with its values. Versions keep what they hold.
+    /// Removes a property with its values: each record that has one gets a version without it. The versions before
+    /// stay readable under the property's name.
     pub(crate) async fn delete_property(
         &self,
         caller: &Caller,
@@ -126,6 +138,7 @@ impl Databases {
         let now = self.context.clock.now();
         database.updated_at = now;
         store::databases::update(&mut tx, &database).await?;
+        former::let_property_go(&mut tx, &database, &property, &Author::from(caller), now).await?;
         store::cells::forget_property(&mut tx, &database, property.id).await?;
         Ok(self.announce(tx, database, Records::Changed, now).await?.position)
     }
@@ -194,6 +207,27 @@ impl Databases {
         Ok(Written { item: Placed { item: view, position }, position: written.position })
     }
 
+    /// Removes a view. One stays, and one of those that stay is the default.
+    pub(crate) async fn delete_view(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        view_id: &str,
+    ) -> Result<u64, Error> {
+        let mut tx = self.context.db.begin_write().await?;
+        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let gone = database.views.remove(view_of(&database, view_id)?);
+        let Some(first) = database.views.first_mut() else {
+            let message = "a database keeps at least one view: make another one before you delete this one";
+            return Err(Error::invalid("viewId", "last", message));
+        };
+        first.is_default |= gone.is_default;
+        let now = self.context.clock.now();
+        database.updated_at = now;
+        store::databases::update(&mut tx, &database).await?;
+        Ok(self.announce(tx, database, Records::Untouched, now).await?.position)
+    }
+
     fn new_option_id(&self) -> String {
         let id: PropertyId = self.context.ids.next();
         id.to_string()
@@ -217,6 +251,17 @@ impl Databases {
             Some(database) => caller.require("database", id, &database.folders),
         }
     }
+}
+
+/// Says why a field of a property stays as it is, and what to do instead.
+fn check_fixed(checks: &mut Checks, field: &str) {
+    if field == "type" {
+        let message = "the type of a property is fixed: add a property of the other type, write the values there, \
+                       and delete this one; leave the type out to change the rest";
+        return checks.violation("type", "fixed", message);
+    }
+    let message = format!("'{field}' cannot be updated; name, config and position can");
+    checks.violation("updateMask", "invalid", message);
 }
 
 fn placed_property(written: Written<Database>, property: Property) -> Written<Placed<Property>> {

@@ -83,6 +83,11 @@ impl Memories {
             let message = "databases are shown to callers with a token only".to_owned();
             resolved.coverage.push(note(&member, "database_excluded", message));
         }
+        let is_database = |member: &&mut Member| matches!(member.target, Target::Database(_));
+        for member in resolved.memory.members.iter_mut().filter(is_database) {
+            member.title = None;
+            member.query = None;
+        }
         Ok(resolved)
     }
 

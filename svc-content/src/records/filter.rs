@@ -1,6 +1,6 @@
 //! Filters: trees of conditions on typed values.
 
-use cairn_proto::ids::PropertyId;
+use cairn_proto::ids::{FolderId, PropertyId};
 use serde_json::Value;
 
 use super::values::{Day, micros_key, text_key};
@@ -41,6 +41,9 @@ pub(crate) enum Test {
     TextIs(Vec<(String, Option<String>)>),
     /// It holds this folded text.
     TextHas(String),
+    /// It names something that lives in these folders or below them; the type says what. Asked for callers whose scope
+    /// hides the rest.
+    Visible { kind: PropertyType, folders: Vec<FolderId> },
     /// Its text key is one of these.
     KeyIs(Vec<String>),
     /// One of these numbers.

@@ -3,7 +3,7 @@
 use cairn_proto::ids::RecordId;
 
 use super::filter::{self, Filter, sorts_by_number};
-use super::{Records, Shown, parse};
+use super::{PropertyNames, Records, Shown, parse};
 use crate::Error;
 use crate::checks::Checks;
 use crate::databases::Database;
@@ -51,6 +51,8 @@ pub(crate) struct Listed {
     pub(crate) total: u64,
     pub(crate) limit: u32,
     pub(crate) offset: u64,
+    /// Of the whole database, for a caller who names properties by their names.
+    pub(crate) property_names: PropertyNames,
 }
 
 impl Records {
@@ -62,7 +64,8 @@ impl Records {
         ask: ListAsk,
     ) -> Result<Listed, Error> {
         let database = self.context.readable_database(caller, database_id).await?;
-        let selection = select(&database, &ask)?;
+        let mut selection = select(&database, &ask)?;
+        self.narrow(caller, &database, &mut selection).await?;
         let limit = if ask.limit == 0 { DEFAULT_LIMIT } else { ask.limit };
         let db = &self.context.db;
         let total = match selection.is_everything() {
@@ -74,14 +77,30 @@ impl Records {
             Some(text) => {
                 let id: RecordId = parse(text)?;
                 let place = store::query::place_of(db, &selection, total, id).await?;
-                let place = place.ok_or_else(|| Error::no_record(text))?;
+                let Some(place) = place else { return Err(self.not_among(&database, text, id).await) };
                 place - place % u64::from(limit)
             }
         };
         let ids = store::query::page(db, &selection, total, limit, offset).await?;
         let records = store::records::get_in_order(db, caller.workspace, &ids).await?;
         let records = self.show(caller, &database, records).await?;
-        Ok(Listed { records, total, limit, offset })
+        let property_names = match ask.allow_names {
+            true => database.properties.iter().map(|one| (one.id.to_string(), one.name.clone())).collect(),
+            false => PropertyNames::new(),
+        };
+        Ok(Listed { records, total, limit, offset, property_names })
+    }
+}
+
+impl Records {
+    /// Why a record stands on no page: there is none, or what was asked leaves it out.
+    async fn not_among(&self, database: &Database, text: &str, id: RecordId) -> Error {
+        let db = self.context.db.engine();
+        match store::records::get(db, database.workspace_id, database.id, id).await {
+            Ok(Some(_)) => Error::LeftOut(text.to_owned()),
+            Ok(None) => Error::no_record(text),
+            Err(error) => error.into(),
+        }
     }
 }
 

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use cairn_proto::ids::{AssetId, FileId, RecordId};
 use serde_json::Value;
 
+use super::hidden::Named;
 use super::values::{self, Changes, Values};
-use super::{Record, Records, Shown, Version};
+use super::{PropertyNames, Record, Records, Shown, Version};
 use crate::Error;
 use crate::checks::Checks;
 use crate::databases::Database;
@@ -169,7 +170,11 @@ impl Records {
         record: Record,
     ) -> Result<Shown, Error> {
         let shown = self.show(caller, database, vec![record]).await?;
-        shown.into_iter().next().ok_or_else(|| Error::no_record(""))
+        let mut shown = shown.into_iter().next().ok_or_else(|| Error::no_record(""))?;
+        let is_held = |id: &String| shown.record.values.contains_key(id);
+        let names = database.properties.iter().map(|one| (one.id.to_string(), one.name.clone()));
+        shown.property_names = names.filter(|(id, _)| is_held(id)).collect();
+        Ok(shown)
     }
 
     /// Records as the caller sees them: without references that a folder scope hides.
@@ -183,7 +188,7 @@ impl Records {
         let show = |mut record: Record| {
             let title = values::title(database, &record.values);
             redact(database, visible.as_ref(), &mut record.values, &mut record.content_file_id);
-            Shown { record, title }
+            Shown { record, title, property_names: PropertyNames::new() }
         };
         Ok(records.into_iter().map(show).collect())
     }
@@ -212,27 +217,23 @@ impl Records {
         if caller.listed().is_none() {
             return Ok(None);
         }
-        let (mut files, mut records, mut assets) = (Vec::new(), Vec::new(), Vec::new());
+        let mut named = Named::default();
         for (values, body) in contents {
-            files.extend(body.map(|id| id.to_string()));
+            named.files.extend(body.map(|id| id.to_string()));
             for property in database.properties.iter().filter(|property| property.kind.is_reference()) {
-                let named = values.get(&property.id.to_string()).map(ids_in).unwrap_or_default();
-                if property.kind == PropertyType::Relation {
-                    records.extend(named);
-                } else if property.kind == PropertyType::AssetReference {
-                    assets.extend(named);
-                } else {
-                    files.extend(named);
-                }
+                let ids = values.get(&property.id.to_string()).map(ids_in).unwrap_or_default();
+                named.extend(property.kind, ids);
             }
         }
-        let files: Vec<&str> = files.iter().map(String::as_str).collect();
-        let records: Vec<&str> = records.iter().map(String::as_str).collect();
-        let assets: Vec<&str> = assets.iter().map(String::as_str).collect();
-        let mut visible = self.files(caller, &files).await?.covered;
-        visible.extend(self.related(caller, &records, None).await?.covered);
-        visible.extend(self.assets(caller, &assets).await?.covered);
-        Ok(Some(visible))
+        self.covered(caller, &named).await.map(Some)
+    }
+
+    /// Those of these things that live and that the caller's scope covers.
+    pub(super) async fn covered(&self, caller: &Caller, named: &Named) -> Result<HashSet<String>, Error> {
+        let mut covered = self.files(caller, &texts(&named.files)).await?.covered;
+        covered.extend(self.related(caller, &texts(&named.records), None).await?.covered);
+        covered.extend(self.assets(caller, &texts(&named.assets)).await?.covered);
+        Ok(covered)
     }
 }
 
@@ -259,6 +260,10 @@ fn judge(
             *outside = Some(format!("{path}: the {kind} {id} is outside the folders of this token"));
         }
     }
+}
+
+fn texts(ids: &[String]) -> Vec<&str> {
+    ids.iter().map(String::as_str).collect()
 }
 
 fn contents(record: &Record) -> (&Values, Option<FileId>) {

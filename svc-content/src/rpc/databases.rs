@@ -17,7 +17,8 @@ use crate::databases::{Database, Databases, Draft, Patch};
 use crate::paging::Ask;
 
 const MASK: [&str; 4] = ["name", "description", "icon", "folder_id"];
-const PROPERTY_MASK: [&str; 3] = ["name", "config", "position"];
+const PROPERTY_MASK: [&str; 6] =
+    ["name", "config", "config.options", "config.multiple", "config.relation_database_id", "position"];
 const VIEW_MASK: [&str; 5] = ["name", "filters", "sorts", "hidden_field_ids", "position"];
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -191,6 +192,16 @@ impl DatabaseService for Rpc {
         let view = Some(encode_view(written.item));
         Ok(Response::new(proto::UpdateViewResponse { view, change_position: written.position }))
     }
+
+    async fn delete_view(
+        &self,
+        request: Request<proto::DeleteViewRequest>,
+    ) -> Answer<proto::DeleteViewResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let change_position = self.databases.delete_view(&caller, &asked.database_id, &asked.view_id).await?;
+        Ok(Response::new(proto::DeleteViewResponse { change_position }))
+    }
 }
 
 fn decode_patch(request: proto::UpdateDatabaseRequest) -> (String, Patch) {
@@ -209,9 +220,21 @@ fn decode_patch(request: proto::UpdateDatabaseRequest) -> (String, Patch) {
 fn decode_property_patch(request: proto::UpdatePropertyRequest) -> PropertyPatch {
     let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &PROPERTY_MASK);
     let has = |field| fields.contains(&field);
+    let given = request.config.unwrap_or_default();
+    // What is empty was not given, unless the mask names it.
+    let has_config = |field, is_given: bool| has(field) || (has("config") && is_given);
+    let (has_options, has_multiple) = (!given.options.is_empty(), given.multiple);
+    let config = SettingsDraft {
+        options: has_config("config.options", has_options)
+            .then(|| given.options.into_iter().map(decode_option).collect()),
+        multiple: has_config("config.multiple", has_multiple).then_some(given.multiple),
+        relation_database_id: given
+            .relation_database_id
+            .filter(|_| has_config("config.relation_database_id", true)),
+    };
     PropertyPatch {
         name: has("name").then_some(request.name),
-        config: has("config").then(|| request.config.map(decode_settings).unwrap_or_default()),
+        config: fields.iter().any(|field| field.starts_with("config")).then_some(config),
         position: has("position").then_some(request.position),
         unknown_fields,
     }
@@ -230,12 +253,14 @@ fn decode_view_patch(request: proto::UpdateViewRequest) -> ViewPatch {
     }
 }
 
+fn decode_option(option: proto::PropertyOption) -> OptionDraft {
+    OptionDraft { id: option.id, name: option.name, color: option.color }
+}
+
 fn decode_settings(config: proto::PropertyConfig) -> SettingsDraft {
-    let option =
-        |option: proto::PropertyOption| OptionDraft { id: option.id, name: option.name, color: option.color };
     SettingsDraft {
-        options: config.options.into_iter().map(option).collect(),
-        multiple: config.multiple,
+        options: Some(config.options.into_iter().map(decode_option).collect()),
+        multiple: Some(config.multiple),
         relation_database_id: config.relation_database_id,
     }
 }
@@ -285,7 +310,7 @@ fn encode_settings(config: Settings) -> proto::PropertyConfig {
     let options = config.options.into_iter().map(|option| proto::PropertyOption {
         id: option.id,
         name: option.name,
-        color: option.color,
+        color: Some(option.color),
     });
     proto::PropertyConfig {
         options: options.collect(),

@@ -10,7 +10,7 @@ use tonic::{Request, Response, Status};
 use super::{authorize, split_mask};
 use crate::databases::views::SortDraft;
 use crate::paging::Ask;
-use crate::records::{Backlink, Draft, FieldFilter, ListAsk, Records, Shown, Version};
+use crate::records::{Backlink, Draft, FieldFilter, ListAsk, PropertyNames, Records, Shown, Version};
 
 const MASK: [&str; 2] = ["values", "content_file_id"];
 
@@ -42,9 +42,10 @@ impl RecordService for Rpc {
             allow_names: asked.allow_names,
             ..Draft::default()
         };
-        let written = self.records.create(&caller, &asked.database_id, draft).await?;
-        let record = Some(encode(written.item));
-        Ok(Response::new(proto::CreateRecordResponse { record, change_position: written.position }))
+        let mut written = self.records.create(&caller, &asked.database_id, draft).await?;
+        let property_names = names(&mut written.item, asked.allow_names);
+        let (record, change_position) = (Some(encode(written.item)), written.position);
+        Ok(Response::new(proto::CreateRecordResponse { record, change_position, property_names }))
     }
 
     async fn get_record(
@@ -69,6 +70,7 @@ impl RecordService for Rpc {
             total: listed.total,
             limit: listed.limit,
             offset: listed.offset,
+            property_names: listed.property_names,
         }))
     }
 
@@ -79,9 +81,11 @@ impl RecordService for Rpc {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
         let asked = request.into_inner();
         let (database, record) = (asked.database_id.clone(), asked.record_id.clone());
-        let written = self.records.update(&caller, &database, &record, decode_update(asked)).await?;
-        let record = Some(encode(written.item));
-        Ok(Response::new(proto::UpdateRecordResponse { record, change_position: written.position }))
+        let allow_names = asked.allow_names;
+        let mut written = self.records.update(&caller, &database, &record, decode_update(asked)).await?;
+        let property_names = names(&mut written.item, allow_names);
+        let (record, change_position) = (Some(encode(written.item)), written.position);
+        Ok(Response::new(proto::UpdateRecordResponse { record, change_position, property_names }))
     }
 
     async fn delete_record(
@@ -153,6 +157,11 @@ impl RecordService for Rpc {
         let backlinks = found.into_iter().map(encode_backlink).collect();
         Ok(Response::new(proto::ListBacklinksResponse { backlinks }))
     }
+}
+
+/// For a caller who names properties by their names.
+fn names(shown: &mut Shown, allow_names: bool) -> PropertyNames {
+    if allow_names { std::mem::take(&mut shown.property_names) } else { PropertyNames::new() }
 }
 
 fn decode_list(request: proto::ListRecordsRequest) -> (String, ListAsk) {

@@ -96,7 +96,7 @@ const RESTORE: &str = "UPDATE databases SET deleted_at = NULL, deletion_id = NUL
 
 /// In the order in which rows refer to each other. A record that was deleted by itself before has nowhere to come back
 /// to.
-const PURGE: [&str; 6] = [
+const PURGE: [&str; 8] = [
     "DELETE FROM trash WHERE workspace_id = $1 AND kind = 5 AND item_id IN \
      (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2 AND deletion_id IS NOT NULL)",
     "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id IN \
@@ -105,6 +105,8 @@ const PURGE: [&str; 6] = [
      (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2)",
     "DELETE FROM records WHERE workspace_id = $1 AND database_id = $2",
     "DELETE FROM record_counts WHERE workspace_id = $1 AND database_id = $2",
+    "DELETE FROM former_options WHERE workspace_id = $1 AND database_id = $2",
+    "DELETE FROM former_properties WHERE workspace_id = $1 AND database_id = $2",
     "DELETE FROM databases WHERE workspace_id = $1 AND id = $2",
 ];
 

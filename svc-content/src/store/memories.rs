@@ -179,7 +179,9 @@ impl MemberRow {
         let target = target_of(kind, target.0)?;
         let position =
             u32::try_from(position).map_err(|_| Error::corrupt("a member's position is out of range"))?;
-        let query = self.query.as_deref().map(serde_json::from_str).transpose();
+        // What is asked of a database is hidden with it.
+        let query = self.query.filter(|_| self.covered == 1);
+        let query = query.as_deref().map(serde_json::from_str).transpose();
         let query = query.map_err(|_| Error::corrupt("a member's query is not JSON"))?;
         let is_live = self.title.is_some();
         let is_covered = is_live && self.covered == 1;

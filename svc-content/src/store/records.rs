@@ -134,7 +134,7 @@ impl VersionRow {
     }
 }
 
-fn values_of(column: &str) -> Result<Values, Error> {
+pub(super) fn values_of(column: &str) -> Result<Values, Error> {
     serde_json::from_str(column).map_err(|_| Error::corrupt("a record's values are not a JSON object"))
 }
 

@@ -115,6 +115,18 @@ macro_rules! let_go {
     };
 }
 
+/// What belongs to databases.
+macro_rules! of_taken_databases {
+    ($table:literal) => {
+        concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE workspace_id = $1 \
+             AND database_id IN (SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2)"
+        )
+    };
+}
+
 /// What belongs to the records of databases.
 macro_rules! of_databases {
     ($table:literal, $record:literal) => {
@@ -156,8 +168,9 @@ const PARTS: &[Part] = &[
             of_databases!("record_cells", "record_id"),
             of_databases!("record_versions", "record_id"),
             of_databases!("records", "id"),
-            "DELETE FROM record_counts WHERE workspace_id = $1 \
-             AND database_id IN (SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2)"
+            of_taken_databases!("record_counts"),
+            of_taken_databases!("former_options"),
+            of_taken_databases!("former_properties")
         ]
     ),
     part!(

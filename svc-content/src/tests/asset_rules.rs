@@ -234,7 +234,7 @@ async fn shelf(bench: &Bench, folder: Option<FolderId>) -> Shelf {
     let databases = Databases::new(bench.context.clone());
     let database = databases.create(&bench.caller, named("Shelf", folder)).await.unwrap().item;
     let mut table = Table::on(bench, database);
-    let several = SettingsDraft { multiple: true, ..SettingsDraft::default() };
+    let several = SettingsDraft { multiple: Some(true), ..SettingsDraft::default() };
     table.add("Scans", PropertyType::AssetReference, several).await;
     Shelf { field: table.field("Scans"), database: table.database }
 }

@@ -129,6 +129,7 @@ async fn every_permission_is_checked_by_databases_and_records() {
             databases.delete_property(proto::DeletePropertyRequest::default()),
             databases.create_view(proto::CreateViewRequest::default()),
             databases.update_view(proto::UpdateViewRequest::default()),
+            databases.delete_view(proto::DeleteViewRequest::default()),
             records.create_record(proto::CreateRecordRequest::default()),
             records.update_record(proto::UpdateRecordRequest::default()),
             records.restore_record(proto::RestoreRecordRequest::default()),

@@ -224,6 +224,16 @@ impl Model {
         self.trash.retain(|_, item| *item != (Kind::Database, number));
     }
 
+    /// Every record that loses a value with the schema, live or in trash, has one more version.
+    fn lose(&mut self, table: usize, take: impl Fn(&mut Values) -> bool) {
+        for record in self.records.values_mut().filter(|record| record.table == table) {
+            let mut after = record.versions.last().unwrap().clone();
+            if take(&mut after) {
+                record.versions.push(after);
+            }
+        }
+    }
+
     fn drop_table(&mut self, number: usize) {
         self.tables.remove(&number);
         self.records.retain(|_, record| record.table != number);

@@ -43,7 +43,7 @@ impl Table {
             let options = ["Todo", "Doing", "Finished"]
                 .map(|name| OptionDraft { name: name.to_owned(), ..OptionDraft::default() });
             table
-                .add(name, kind, SettingsDraft { options: options.into(), ..SettingsDraft::default() })
+                .add(name, kind, SettingsDraft { options: Some(options.into()), ..SettingsDraft::default() })
                 .await;
         }
         table
@@ -370,11 +370,10 @@ async fn schemas_change_under_records() {
         let mut table = Table::new(&bench, None).await;
         table.fill().await;
         let status = table.field("Status");
-        let keep =
-            |id: &str, name: &str| OptionDraft { id: id.into(), name: name.into(), color: String::new() };
+        let keep = |id: &str, name: &str| OptionDraft { id: id.into(), name: name.into(), color: None };
         let options = table.database.property(status.parse().unwrap()).unwrap().config.options.clone();
         let config = SettingsDraft {
-            options: vec![keep(&options[2].id, "Complete"), keep(&options[0].id, "Todo")],
+            options: Some(vec![keep(&options[2].id, "Complete"), keep(&options[0].id, "Todo")]),
             ..SettingsDraft::default()
         };
         let patch = PropertyPatch { config: Some(config), position: Some(1), ..PropertyPatch::default() };

@@ -47,8 +47,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("deleteField", "write"),
     named("createView", "write"),
     named("updateView", "write"),
+    named("deleteView", "write"),
     named("queryRecords", "read"),
     named("createRecord", "write"),
+    named("getRecord", "read"),
     named("updateRecord", "write"),
     named("deleteRecord", "delete"),
     named("restoreRecord", "write"),
@@ -89,6 +91,7 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         | "deleteMember" | "exportMemory" => memories(operation, stage).await,
         "queryRecords"
         | "createRecord"
+        | "getRecord"
         | "updateRecord"
         | "deleteRecord"
         | "restoreRecord"
@@ -210,6 +213,11 @@ async fn databases(operation: &str, stage: &Stage<'_>) -> Call {
         "deleteField" => Call::delete(format!("{path}/fields/{}", database.field)),
         "createView" => Call::post(format!("{path}/views"), json!({"name": "more"})),
         "updateView" => Call::patch(format!("{path}/views/{}", database.view), json!({"name": "other"})),
+        "deleteView" => {
+            let views = format!("{path}/views");
+            stage.workspace.token.post(&views).json(json!({"name": "more"})).await.expect(201);
+            Call::delete(format!("{views}/{}", database.view))
+        }
         _ => panic!("no way to call {operation}"),
     }
 }
@@ -231,6 +239,7 @@ async fn records(operation: &str, stage: &Stage<'_>) -> Call {
     let other = json!({"values": {database.field.clone(): "other"}});
     match operation {
         "queryRecords" => Call::get(all),
+        "getRecord" => Call::get(path),
         "updateRecord" => Call::patch(path, other),
         "deleteRecord" => Call::delete(path),
         "listRecordVersions" => Call::get(format!("{path}/versions")),

@@ -1,5 +1,7 @@
 //! Tools for structured databases and their records.
 
+use std::collections::BTreeMap;
+
 use cairn_chassis::status::Problem;
 use cairn_proto::ids::{DatabaseId, RecordId};
 use serde::{Deserialize, Serialize};
@@ -12,7 +14,7 @@ use super::outcome::{Outcome, go_on};
 use super::search::one_line;
 use super::{DEFAULT_ITEMS, Hints, Tool, nearby};
 use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
-use crate::operations::{Context, MOST_ITEMS, Page, Paging, Written, databases};
+use crate::operations::{Context, MOST_ITEMS, Page, Paging, Written, databases, null_or_value};
 use crate::records::{Database, Property, Record, RecordPage, SortOrder, View, spelled};
 use crate::schema::{Input as _, inlined, inputs};
 
@@ -131,9 +133,10 @@ struct UpdateDatabaseRecord {
     #[serde(default)]
     #[schema(value_type = Object, required = false, examples(json!({"Status": "Done"})))]
     values: Option<Map<String, Value>>,
-    /// The id of a file that is its body from now on.
-    #[schema(format = "uuid")]
-    content_file_id: Option<String>,
+    /// The id of a file that is its body from now on: left out, the body stays; null, there is none.
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<String>, format = "uuid")]
+    content_file_id: Option<Option<String>>,
 }
 
 /// Names a record.
@@ -202,6 +205,10 @@ struct Databases {
 #[derive(Serialize, ToSchema)]
 struct Records {
     records: Vec<Record>,
+    /// The names of the properties by the ids under which the values stand.
+    #[serde(rename = "propertyNames")]
+    #[schema(value_type = Object)]
+    property_names: BTreeMap<String, String>,
     /// How many there are in all.
     total: u64,
     limit: u32,
@@ -222,7 +229,14 @@ impl Records {
                 page.total
             )
         });
-        Self { records: page.records, total: page.total, limit: page.limit, offset: page.offset, note }
+        Self {
+            records: page.records,
+            property_names: page.property_names,
+            total: page.total,
+            limit: page.limit,
+            offset: page.offset,
+            note,
+        }
     }
 }
 
@@ -283,7 +297,7 @@ pub(super) static UPDATE_DATABASE_RECORD: Tool = Tool {
     name: "update_database_record",
     title: "Change a record",
     description: "Change values of a record: what you leave out stays as it is, null clears a value. Each change saves \
-        a version, so nothing is lost. Example: {\"databaseId\": \"…\", \"recordId\": \"…\", \"values\": {\"Status\": \
+        a version, so nothing is lost. contentFileId null takes the body away. Example: {\"databaseId\": \"…\", \"recordId\": \"…\", \"values\": {\"Status\": \
         \"Done\"}}. Needs the permission write.",
     hints: Hints::OVERWRITE,
     input: UpdateDatabaseRecord::contract,
@@ -364,8 +378,7 @@ async fn update(context: &Context, arguments: Arguments) -> Result<Outcome, Prob
         return unknown_database(context, "update_database_record", &input.database_id).await;
     };
     let record = record(&input.record_id)?;
-    let content_file_id = input.content_file_id.map(Some);
-    let draft = UpdateRecord { values: input.values, content_file_id, version: None };
+    let draft = UpdateRecord { values: input.values, content_file_id: input.content_file_id, version: None };
     Ok(Outcome::written(records::update(context, id, record, draft, Vec::new(), true).await?))
 }
 
@@ -409,12 +422,16 @@ mod tests {
 
     fn note(records: usize, offset: u64, total: u64) -> Option<String> {
         let listed = cairn_proto::content::v1::ListRecordsResponse {
-            records: vec![cairn_proto::content::v1::Record::default(); records],
+            records: vec![
+                cairn_proto::content::v1::Record { values_json: "{}".into(), ..Default::default() };
+                records
+            ],
             total,
             limit: 50,
             offset,
+            ..Default::default()
         };
-        Records::of(RecordPage::from(listed)).note
+        Records::of(RecordPage::try_from(listed).unwrap()).note
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The text of one request's statement, as it is written.
 
 use cairn_chassis::sql::{Db, Engine, json_list};
-use cairn_proto::ids::RecordId;
+use cairn_proto::ids::{FolderId, RecordId};
 
 use super::{Order, Selection, Word};
+use crate::databases::properties::PropertyType;
 use crate::records::filter::{Condition, Filter, Test};
+use crate::store::page::below;
 
 #[derive(Debug, Clone)]
 pub(super) enum Bind {
@@ -199,11 +201,15 @@ impl Sql {
     }
 
     fn listed(&mut self, id: &str, ids: &[RecordId]) -> &mut Self {
-        self.push(&format!(" AND {id} IN (SELECT "));
+        self.push(&format!(" AND {id} IN ")).json_list(ids)
+    }
+
+    /// A subquery of these ids, however many, in one parameter.
+    fn json_list<T: std::fmt::Display>(&mut self, ids: &[T]) -> &mut Self {
         if self.is_sqlite {
-            self.push("value FROM json_each(").bind_text(json_list(ids)).push("))")
+            self.push("(SELECT value FROM json_each(").bind_text(json_list(ids)).push("))")
         } else {
-            self.push("jsonb_array_elements_text(CAST(CAST(");
+            self.push("(SELECT jsonb_array_elements_text(CAST(CAST(");
             self.bind_text(json_list(ids)).push(" AS TEXT) AS JSONB)))")
         }
     }
@@ -252,6 +258,7 @@ impl Sql {
         match test {
             Test::Present { by_number: true } => self.push(&format!("{cell}.number_key IS NOT NULL")),
             Test::Present { by_number: false } => self.push(&format!("{cell}.text_key IS NOT NULL")),
+            Test::Visible { kind, folders } => self.visible(*kind, folders, cell),
             Test::TextIs(texts) => self.texts(texts, cell),
             Test::TextHas(text) => {
                 self.push(&format!(
@@ -282,6 +289,40 @@ impl Sql {
                 self
             }
         }
+    }
+
+    /// Whether what a cell names lives in some folders or below them. An asset that a record names is seen by whoever sees
+    /// the record.
+    fn visible(&mut self, kind: PropertyType, folders: &[FolderId], cell: &str) -> &mut Self {
+        self.push(&format!("{cell}.text_key IS NOT NULL AND EXISTS (SELECT 1 FROM "));
+        let folder = match kind {
+            PropertyType::AssetReference => {
+                return self
+                    .push(&format!("assets v WHERE v.workspace_id = $1 AND v.id = {cell}.target_id)"));
+            }
+            PropertyType::Relation => {
+                self.push("records v JOIN databases h ON h.workspace_id = $1 AND h.id = v.database_id ");
+                self.push("AND h.deleted_at IS NULL ");
+                "h.folder_id"
+            }
+            PropertyType::FileReference
+            | PropertyType::Text
+            | PropertyType::Number
+            | PropertyType::Boolean
+            | PropertyType::Date
+            | PropertyType::Select
+            | PropertyType::MultiSelect
+            | PropertyType::Url => {
+                self.push("files v ");
+                "v.folder_id"
+            }
+        };
+        self.push(&format!(
+            "WHERE v.workspace_id = $1 AND v.id = {cell}.target_id AND v.deleted_at IS NULL AND {folder} IN "
+        ));
+        self.push("(WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 ");
+        self.push("AND deleted_at IS NULL AND id IN ").json_list(folders);
+        self.push(concat!(below!(), " SELECT id FROM below))"))
     }
 
     fn texts(&mut self, texts: &[(String, Option<String>)], cell: &str) -> &mut Self {

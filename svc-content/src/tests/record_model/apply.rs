@@ -126,7 +126,7 @@ impl On<'_> {
                 let options = options
                     .into_iter()
                     .map(|name| OptionDraft { name: name.into(), ..OptionDraft::default() });
-                let config = SettingsDraft { options: options.collect(), ..SettingsDraft::default() };
+                let config = SettingsDraft { options: Some(options.collect()), ..SettingsDraft::default() };
                 let name = model.number().to_string();
                 let draft = PropertyDraft { name, kind: Some(of), config: Some(config) };
                 let id = model.item(Kind::Database, table);
@@ -145,6 +145,7 @@ impl On<'_> {
                 } else {
                     result.unwrap();
                     model.tables.get_mut(&table).unwrap().fields.remove(field);
+                    model.lose(table, |values| values.remove(&found.id.to_string()).is_some());
                 }
             }
             Step::KeepOptions { table, field, kept, is_reversed } => {
@@ -162,13 +163,25 @@ impl On<'_> {
                 let drafts = options.iter().map(|(id, name)| OptionDraft {
                     id: id.clone(),
                     name: name.clone(),
-                    color: String::new(),
+                    color: None,
                 });
-                let config = SettingsDraft { options: drafts.collect(), ..SettingsDraft::default() };
+                let config = SettingsDraft { options: Some(drafts.collect()), ..SettingsDraft::default() };
                 let patch = PropertyPatch { config: Some(config), ..PropertyPatch::default() };
                 let (id, property) = (model.item(Kind::Database, table), found.id.to_string());
                 databases.update_property(caller, &id, &property, patch).await.unwrap();
-                model.tables.get_mut(&table).unwrap().fields[field].options = options;
+                let kept = Field { options, ..found };
+                model.lose(table, |values| {
+                    let key = kept.id.to_string();
+                    let Some(before) = values.get(&key).cloned() else { return false };
+                    let after = compare::kept_of(&kept, &before);
+                    if after.as_array().is_some_and(Vec::is_empty) {
+                        values.remove(&key);
+                    } else {
+                        values.insert(key, after.clone());
+                    }
+                    after != before
+                });
+                model.tables.get_mut(&table).unwrap().fields[field] = kept;
             }
             _ => unreachable!(),
         }

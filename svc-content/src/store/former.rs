@@ -1,0 +1,230 @@
+//! Properties and options that are no more, and the records that lose their values with them.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
+use serde_json::json;
+
+use super::page::to_count;
+use super::records::values_of;
+use crate::databases::Database;
+use crate::databases::properties::{Property, PropertyOption, PropertyType, Settings};
+use crate::records::Author;
+use crate::records::values::Values;
+
+const INSERT_PROPERTY: &str = "INSERT INTO former_properties (workspace_id, database_id, id, name, kind, deleted_at) \
+     VALUES ($1, $2, $3, $4, $5, $6)";
+
+/// $4 is a JSON array of `[id, name]`, $5 the time.
+const INSERT_OPTIONS: Dialect = Dialect {
+    sqlite: "INSERT INTO former_options (workspace_id, database_id, property_id, id, name, deleted_at) \
+         SELECT $1, $2, $3, value ->> 0, value ->> 1, $5 FROM json_each($4)",
+    postgres: "INSERT INTO former_options (workspace_id, database_id, property_id, id, name, deleted_at) \
+         SELECT $1, $2, $3, entry ->> 0, entry ->> 1, $5 \
+         FROM jsonb_array_elements(CAST(CAST($4 AS TEXT) AS JSONB)) AS list (entry)",
+};
+
+const PROPERTIES: Dialect = list_statement!(
+    "SELECT id, name, kind FROM former_properties WHERE workspace_id = $1 AND database_id = $2 AND id IN ",
+    "$3",
+    " ORDER BY deleted_at, id"
+);
+
+const OPTIONS: Dialect = list_statement!(
+    "SELECT property_id, id, name FROM former_options WHERE workspace_id = $1 AND database_id = $2 AND id IN ",
+    "$3",
+    ""
+);
+
+/// $3 is the record after which to begin, $4 a pattern of the property's key.
+const HOLDERS: &str = "SELECT id, CAST(LENGTH(field_values) AS BIGINT) FROM records \
+     WHERE workspace_id = $1 AND database_id = $2 AND id > $3 AND field_values LIKE $4 ORDER BY id LIMIT $5";
+
+const VALUES: Dialect =
+    list_statement!("SELECT id, field_values FROM records WHERE workspace_id = $1 AND id IN ", "$2", "");
+
+/// $2 is a JSON array of `[record, values]`. The values are what the next version holds.
+const KEEP: Dialect = Dialect {
+    sqlite: "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+         author_kind, author_id, author_name) \
+         SELECT $1, r.id, r.version + 1, list.value ->> 1, r.content_file_id, $3, $4, $5, $6 FROM json_each($2) AS list \
+         JOIN records r ON r.workspace_id = $1 AND r.id = list.value ->> 0",
+    postgres: "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+         author_kind, author_id, author_name) \
+         SELECT $1, r.id, r.version + 1, list.entry ->> 1, r.content_file_id, $3, $4, $5, $6 \
+         FROM jsonb_array_elements(CAST(CAST($2 AS TEXT) AS JSONB)) AS list (entry) \
+         JOIN records r ON r.workspace_id = $1 AND r.id = list.entry ->> 0",
+};
+
+/// The same list.
+const REWRITE: Dialect = Dialect {
+    sqlite: "UPDATE records SET field_values = list.kept, version = version + 1, updated_at = $3 \
+         FROM (SELECT value ->> 0 AS record_id, value ->> 1 AS kept FROM json_each($2)) AS list \
+         WHERE records.workspace_id = $1 AND records.id = list.record_id",
+    postgres: "UPDATE records SET field_values = list.kept, version = version + 1, updated_at = $3 \
+         FROM (SELECT entry ->> 0 AS record_id, entry ->> 1 AS kept \
+         FROM jsonb_array_elements(CAST(CAST($2 AS TEXT) AS JSONB)) AS entries (entry)) AS list \
+         WHERE records.workspace_id = $1 AND records.id = list.record_id",
+};
+
+/// In memory at once, whatever the records are like: so many, and so many characters of values.
+const MAX_BATCH: i64 = 500;
+const MAX_BATCH_CHARS: u64 = 4 * 1024 * 1024;
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all: Vec<Statement> = vec![INSERT_PROPERTY.into(), HOLDERS.into()];
+    all.extend([INSERT_OPTIONS, PROPERTIES, OPTIONS, VALUES, KEEP, REWRITE].map(Statement::from));
+    all
+}
+
+/// Keeps the name of a property that goes, and the names of its options.
+pub(crate) async fn insert_property(
+    tx: &mut Tx,
+    database: &Database,
+    property: &Property,
+    at: Timestamp,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT_PROPERTY)
+        .bind(Text(database.workspace_id))
+        .bind(Text(database.id))
+        .bind(Text(property.id))
+        .bind(&property.name)
+        .bind(property.kind.as_str())
+        .bind(at)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    insert_options(tx, database, property.id, &property.config.options, at).await
+}
+
+/// Keeps the names of options that go.
+pub(crate) async fn insert_options(
+    tx: &mut Tx,
+    database: &Database,
+    property: PropertyId,
+    options: &[PropertyOption],
+    at: Timestamp,
+) -> Result<(), Error> {
+    if options.is_empty() {
+        return Ok(());
+    }
+    let list = json!(options.iter().map(|option| [&option.id, &option.name]).collect::<Vec<_>>()).to_string();
+    let sql = INSERT_OPTIONS.of(tx.engine());
+    on_db!(tx, |c| sqlx::query(sql)
+        .bind(Text(database.workspace_id))
+        .bind(Text(database.id))
+        .bind(Text(property))
+        .bind(&list)
+        .bind(at)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Those of these properties that are no more, with the type that their values have and without options, in the order
+/// in which they went.
+pub(crate) async fn properties(
+    db: &Db,
+    database: &Database,
+    ids: &[PropertyId],
+) -> Result<Vec<Property>, Error> {
+    let (sql, list) = (PROPERTIES.of(db.engine()), json_list(ids));
+    let rows: Vec<(Text<PropertyId>, String, String)> = on_db!(db, |c| sqlx::query_as(sql)
+        .bind(Text(database.workspace_id))
+        .bind(Text(database.id))
+        .bind(&list)
+        .fetch_all(c)
+        .await)?;
+    let read = |(id, name, kind): (Text<PropertyId>, String, String)| {
+        let kind: PropertyType = serde_json::from_value(kind.into())
+            .map_err(|_| Error::corrupt("a former property is of an unknown type"))?;
+        Ok(Property { id: id.0, name, kind, is_primary: false, config: Settings::default() })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// Those of these options that are no more, each with its property.
+pub(crate) async fn options(
+    db: &Db,
+    database: &Database,
+    ids: &[String],
+) -> Result<Vec<(PropertyId, PropertyOption)>, Error> {
+    let (sql, list) = (OPTIONS.of(db.engine()), json_list(ids));
+    let rows: Vec<(Text<PropertyId>, String, String)> = on_db!(db, |c| sqlx::query_as(sql)
+        .bind(Text(database.workspace_id))
+        .bind(Text(database.id))
+        .bind(&list)
+        .fetch_all(c)
+        .await)?;
+    let read = |(property, id, name): (Text<PropertyId>, String, String)| {
+        (property.0, PropertyOption { id, name, color: String::new() })
+    };
+    Ok(rows.into_iter().map(read).collect())
+}
+
+/// The next records of a database, live or in trash, whose values may hold a property, in the order of their ids; none
+/// when there are no more.
+pub(crate) async fn holders(
+    tx: &mut Tx,
+    database: &Database,
+    property: PropertyId,
+    after: Option<RecordId>,
+) -> Result<Vec<(RecordId, Values)>, Error> {
+    let (after, pattern) = (after.map(|id| id.to_string()).unwrap_or_default(), format!("%\"{property}\"%"));
+    let rows: Vec<(Text<RecordId>, i64)> = on_db!(tx, |c| sqlx::query_as(HOLDERS)
+        .bind(Text(database.workspace_id))
+        .bind(Text(database.id))
+        .bind(&after)
+        .bind(&pattern)
+        .bind(MAX_BATCH)
+        .fetch_all(c)
+        .await)?;
+    let mut chars = 0_u64;
+    // The first one always, so that the walk gets on.
+    let fitting = rows.iter().take_while(|(_, length)| {
+        let fits = chars < MAX_BATCH_CHARS;
+        chars = chars.saturating_add(to_count(*length));
+        fits
+    });
+    let list = json_list(fitting.map(|(id, _)| id.0));
+    let sql = VALUES.of(tx.engine());
+    let rows: Vec<(Text<RecordId>, String)> =
+        on_db!(tx, |c| sqlx::query_as(sql).bind(Text(database.workspace_id)).bind(&list).fetch_all(c).await)?;
+    let mut held: Vec<(RecordId, Values)> =
+        rows.into_iter().map(|(id, values)| Ok((id.0, values_of(&values)?))).collect::<Result<_, Error>>()?;
+    held.sort_by_key(|(id, _)| *id);
+    Ok(held)
+}
+
+/// Gives records other values, as a new version of each.
+pub(crate) async fn rewrite(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    records: &[(RecordId, Values)],
+    author: &Author,
+    at: Timestamp,
+) -> Result<(), Error> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let pair = |(id, values): &(RecordId, Values)| {
+        let text = serde_json::to_string(values)
+            .map_err(|_| Error::corrupt("a record's values cannot be written as JSON"))?;
+        Ok([id.to_string(), text])
+    };
+    let list = json!(records.iter().map(pair).collect::<Result<Vec<_>, Error>>()?).to_string();
+    let sql = KEEP.of(tx.engine());
+    on_db!(tx, |c| sqlx::query(sql)
+        .bind(Text(workspace))
+        .bind(&list)
+        .bind(at)
+        .bind(&author.kind)
+        .bind(&author.id)
+        .bind(&author.name)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    let sql = REWRITE.of(tx.engine());
+    on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(&list).bind(at).execute(c).await.map(|_| ()))
+}
