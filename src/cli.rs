@@ -7,6 +7,7 @@ mod place;
 mod protection;
 mod qdrant;
 mod reranker;
+mod workspaces;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub(crate) use self::protection::{
 };
 pub(crate) use self::qdrant::QdrantOptions;
 pub(crate) use self::reranker::RerankerOptions;
+pub(crate) use self::workspaces::{PlanCommand, SetPlanOptions, WorkspaceOptions};
 
 use crate::client::ClientCommand;
 use crate::eval::{self, EvalOptions};
@@ -64,6 +66,11 @@ pub(crate) enum Command {
     Keys {
         #[command(subcommand)]
         command: KeysCommand,
+    },
+    /// The plans of workspaces, for whoever operates this deployment.
+    Plan {
+        #[command(subcommand)]
+        command: PlanCommand,
     },
     #[command(flatten)]
     Client(ClientCommand),
@@ -245,6 +252,8 @@ pub(crate) struct UpOptions {
     #[command(flatten)]
     pub(crate) bootstrap: BootstrapOptions,
     #[command(flatten)]
+    pub(crate) workspaces: WorkspaceOptions,
+    #[command(flatten)]
     pub(crate) outbound: OutboundOptions,
     #[command(flatten)]
     pub(crate) qdrant: QdrantOptions,
@@ -364,6 +373,8 @@ pub(crate) struct ServeOptions {
     pub(crate) public: PublicOptions,
     #[command(flatten)]
     pub(crate) bootstrap: BootstrapOptions,
+    #[command(flatten)]
+    pub(crate) workspaces: WorkspaceOptions,
     #[command(flatten)]
     pub(crate) outbound: OutboundOptions,
     #[command(flatten)]

@@ -7,6 +7,7 @@ mod client;
 mod data_folder;
 mod doctor;
 mod eval;
+mod plans;
 mod public;
 mod secret_keys;
 mod secrets;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
             Command::Eval(options) => eval::run(options).await,
             Command::Secrets { command } => secrets::run(command).await,
             Command::Keys { command } => secrets::run_keys(command).await,
+            Command::Plan { command } => plans::run(command).await,
             Command::Client(command) => client::run(command).await,
         }
     });

@@ -68,6 +68,12 @@ pub(crate) struct Settings {
     pub(crate) mesh_secret: String,
     /// The plan of new workspaces.
     pub(crate) default_plan: String,
+    /// Who may change the plan of a workspace.
+    pub(crate) plan_changes: cairn_auth::PlanChanges,
+    /// How many workspaces one person may own.
+    pub(crate) workspaces_per_person: u32,
+    /// The address of the deployment, for links that are mailed; absent: none is.
+    pub(crate) base_url: Option<String>,
     /// Networks that are not public and may yet be asked on somebody's behalf.
     pub(crate) outbound_allowed: Vec<cairn_chassis::outbound::Network>,
     /// How long what was deleted stays in trash; for ever when absent.
@@ -76,7 +82,7 @@ pub(crate) struct Settings {
     pub(crate) assets: cairn_content::AssetLocation,
     /// How much each plan may upload.
     pub(crate) asset_limits: cairn_content::AssetLimits,
-    /// Where feedback is mailed; absent: nowhere.
+    /// Where feedback and invitations are mailed; absent: nowhere.
     pub(crate) mail: Option<cairn_auth::MailConfig>,
     /// What stored secrets are sealed with; absent: they stand as they are.
     pub(crate) sealing: Option<Arc<Keyring>>,
@@ -280,6 +286,9 @@ async fn open_auth(
         storage: (settings.database)(Role::Auth)?,
         mesh_secret: settings.mesh_secret.clone(),
         default_plan: settings.default_plan.clone(),
+        plan_changes: settings.plan_changes,
+        workspaces_per_person: settings.workspaces_per_person,
+        base_url: settings.base_url.clone(),
         outbound_allowed: settings.outbound_allowed.clone(),
         mail: settings.mail.clone(),
         oidc: settings.oidc.clone(),

@@ -58,7 +58,7 @@ async fn serve(
     let (tls, grpc_tls) = (options.tls.public()?, options.tls.mutual(tls::Protocols::Grpc)?);
     let base_url = options.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
     let gateway = public::config(&options.public, Some(base_url.clone()))?;
-    let mut mesh = Mesh::open(&Places::all_here(), &settings(options, &data)?).await?;
+    let mut mesh = Mesh::open(&Places::all_here(), &settings(options, &data, &base_url)?).await?;
     let made =
         bootstrap(&mesh, &options.bootstrap, |made| file_of(made, &base_url).write(data.path())).await?;
     if let Some(made) = &made {
@@ -112,7 +112,7 @@ async fn bind_admin(options: &UpOptions, public: SocketAddr) -> anyhow::Result<O
     }
 }
 
-fn settings(options: &UpOptions, data: &DataFolder) -> anyhow::Result<Settings> {
+fn settings(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::Result<Settings> {
     let folder = data.path().to_owned();
     let mut secret = [0_u8; 32];
     OsEntropy.fill(&mut secret);
@@ -124,6 +124,9 @@ fn settings(options: &UpOptions, data: &DataFolder) -> anyhow::Result<Settings> 
         // Nobody outside this process needs it.
         mesh_secret: secret.iter().map(|byte| format!("{byte:02x}")).collect(),
         default_plan: options.bootstrap.default_plan.clone(),
+        plan_changes: options.workspaces.plan_changes(),
+        workspaces_per_person: options.workspaces.workspaces_per_person,
+        base_url: Some(base_url.to_owned()),
         outbound_allowed: options.outbound.outbound_allow.clone(),
         reranker: options.reranker.open(&options.outbound.outbound_allow)?,
         browse: options.browse.config(),

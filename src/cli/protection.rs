@@ -124,7 +124,7 @@ impl SigningKeyOptions {
 /// Where mail goes out.
 #[derive(Clone, Args)]
 pub(crate) struct MailOptions {
-    /// The mail server for feedback: smtps://user:password@host:465, or smtp://user:password@host:587?tls=required;
+    /// The mail server for feedback and invitations: smtps://user:password@host:465, or smtp://user:password@host:587?tls=required;
     /// better set by the environment. Default: nothing is mailed.
     #[arg(long, env = "CAIRN_SMTP_URL", hide_env_values = true, value_name = "URL", requires = "mail_from")]
     pub(crate) smtp_url: Option<String>,

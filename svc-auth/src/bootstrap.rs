@@ -109,8 +109,13 @@ impl Bootstrapper<'_> {
             return Ok(None);
         }
         let owner: UserId = self.ambient.ids.next();
-        let account =
-            NewUser { id: owner, email: &plan.email, name: OWNER_NAME, password_hash: Some(&password_hash) };
+        let account = NewUser {
+            id: owner,
+            email: &plan.email,
+            name: OWNER_NAME,
+            password_hash: Some(&password_hash),
+            email_verified: false,
+        };
         store::users::insert(&mut tx, &account, self.ambient.clock.now()).await?;
         let workspace = self.workspaces.create_in(&mut tx, owner, plan.workspace_name).await?.workspace.id;
         self.tokens.create_first(&mut tx, owner, workspace, TOKEN_NAME, plan.token.clone()).await?;

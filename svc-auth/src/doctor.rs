@@ -45,12 +45,18 @@ pub(crate) const CHECKS: &[Check] = &[
         sql: "SELECT 'invitation ' || i.id FROM invitations i \
               LEFT JOIN users u ON u.id = i.inviter_id LEFT JOIN workspaces w ON w.id = i.workspace_id \
               WHERE u.id IS NULL OR w.id IS NULL OR length(i.digest) <> 32 \
+              OR length(i.mail_digest) <> 32 \
               OR i.role NOT IN ('owner', 'admin', 'editor', 'contributor', 'viewer')",
     },
     Check {
         rule: "every link to an OpenID Connect identity is of a known person",
         sql: "SELECT 'user ' || l.user_id FROM oidc_links l LEFT JOIN users u ON u.id = l.user_id \
               WHERE u.id IS NULL",
+    },
+    Check {
+        rule: "whoever has a link to an OpenID Connect identity has proved the email",
+        sql: "SELECT 'user ' || u.id FROM oidc_links l JOIN users u ON u.id = l.user_id \
+              WHERE CAST(u.email_verified AS INTEGER) <> 1",
     },
     Check {
         rule: "every OAuth grant is of a known person in a known workspace",

@@ -51,18 +51,27 @@ pub enum Error {
     /// A workspace would be left without an owner.
     #[error("the last owner of a workspace stays its owner: make somebody else an owner first")]
     LastOwner,
-    /// The person is a member.
-    #[error("this person is a member of the workspace already: change the role instead")]
-    AlreadyMember,
     /// A secret that opens no invitation. Why is not told.
     #[error("this invitation is not valid: it was used, taken back or has expired; ask for a new one")]
     InvitationRefused,
-    /// The email that was invited has an account by now.
-    #[error("the invited email has an account: sign in with it, then accept the invitation")]
-    HasAccount,
     /// Somebody else was invited.
     #[error("the invitation is for another email than yours: sign in with the account that was invited")]
     InvitedAnother,
+    /// As much as there may be is there.
+    #[error("there are {used} of at most {limit} {what}: {remedy}")]
+    LimitExceeded {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        used: i64,
+        /// How many there may be.
+        limit: i64,
+        /// What helps.
+        remedy: &'static str,
+    },
+    /// The operator keeps plans to themselves.
+    #[error("plans are changed by the operator of this server: ask them for another one")]
+    PlanIsOperators,
     /// Fields break rules: all of them at once.
     #[error("{}", describe(.0))]
     Invalid(Vec<Violation>),
@@ -101,10 +110,10 @@ impl From<Error> for Problem {
             | Error::SignInRefused
             | Error::MeshSecretRefused => Self::unauthorized(error.to_string()),
             Error::NotFound(_) | Error::InvitationRefused => Self::not_found(error.to_string()),
-            Error::RoleTooLow { .. } | Error::LastOwner | Error::HasAccount | Error::InvitedAnother => {
+            Error::RoleTooLow { .. } | Error::LastOwner | Error::InvitedAnother | Error::PlanIsOperators => {
                 Self::forbidden(error.to_string())
             }
-            Error::AlreadyMember => Self::new(Reason::AlreadyExists, error.to_string()),
+            Error::LimitExceeded { .. } => Self::new(Reason::LimitExceeded, error.to_string()),
             Error::Invalid(violations) => Self::validation(violations),
             Error::Oauth(Refusal { code, parameter, description }) => {
                 Self::validation(vec![Violation::new(parameter, code.as_str(), description)])

@@ -1,5 +1,8 @@
-//! Invitations of people without an account: a secret, in a link that somebody hands over, makes the account and the
-//! membership, once.
+//! Invitations: nobody belongs to a workspace before they accept.
+//!
+//! An invitation has a secret in the link that is shown to whoever made it, and another one in the link that is mailed to
+//! the email that was invited. Both open it, once. Only the mailed one proves the email. A person whose email is verified
+//! needs neither: they see what waits for them, and accept or decline it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +15,11 @@ use cairn_proto::ids::{InvitationId, UserId, WorkspaceId};
 
 use crate::error::Error;
 use crate::passwords::{self, Passwords};
+use crate::secrets::Digest;
 use crate::sessions::{Sessions, SignedIn};
 use crate::users::{NewUser, User};
 use crate::workspaces::{Membership, require_manager, require_member};
-use crate::{names, secrets, store};
+use crate::{mailed_invitations, names, proof, secrets, store};
 
 /// An invitation that nobody accepts ends after this time.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -39,13 +43,28 @@ pub(crate) struct Invitation {
     pub(crate) expires_at: Timestamp,
 }
 
-/// An invitation as its holder may see it.
+/// An invitation to store.
+pub(crate) struct NewInvitation<'a> {
+    pub(crate) id: InvitationId,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) email: &'a str,
+    pub(crate) role: Role,
+    pub(crate) inviter: UserId,
+    /// Of the secret that is shown.
+    pub(crate) digest: Digest,
+    /// Of the secret that is mailed, when one is.
+    pub(crate) mail_digest: Option<Digest>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// An invitation as whoever it is for may see it.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) invitation: Invitation,
     pub(crate) workspace_name: String,
-    /// Whether somebody has an account with the email by now.
-    pub(crate) has_account: bool,
+    /// Whether the secret at hand is the one that was mailed.
+    pub(crate) by_mail: bool,
 }
 
 /// What is left of an invitation that was used up.
@@ -54,6 +73,18 @@ pub(crate) struct Taken {
     pub(crate) workspace: WorkspaceId,
     pub(crate) email: String,
     pub(crate) role: Role,
+    /// Whether the secret was the one that was mailed.
+    pub(crate) by_mail: bool,
+}
+
+/// Whose account an invitation is accepted with.
+enum Account {
+    /// One that there is: the password was right, and had this hash.
+    Known(User, String),
+    /// One that somebody made without a proof: the secret that was mailed proves whose it is, and it gets this password.
+    TakenOver(User, String),
+    /// A new one with this password.
+    New(String),
 }
 
 /// The rules of invitations; [`crate::members`] makes them.
@@ -92,41 +123,37 @@ impl Invitations {
         Ok(tx.commit().await?)
     }
 
-    /// What the holder of a secret is invited to.
+    /// What the holder of a secret is invited to. Whether the email has an account is not told.
     pub(crate) async fn look_up(&self, secret: &str) -> Result<Found, Error> {
         let now = self.ambient.clock.now();
         let found = store::invitations::find(&self.db, &secrets::digest(secret), now).await?;
         found.ok_or(Error::InvitationRefused)
     }
 
-    /// Makes the account and the membership, and signs the new person in.
+    /// Makes the membership and signs the person in: with the account of the email that was invited, when the password is
+    /// that account's, else with a new one.
     pub(crate) async fn accept(&self, secret: &str, name: &str, password: &str) -> Result<SignedIn, Error> {
         // First: a secret that opens nothing must not cost a password hash.
-        if self.look_up(secret).await?.has_account {
-            return Err(Error::HasAccount);
-        }
+        let found = self.look_up(secret).await?;
         let mut violations = Vec::new();
         let name = names::check("name", name, &mut violations);
         passwords::check("password", password, &mut violations);
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));
         }
-        let password_hash = self.passwords.hash(password, &*self.ambient.entropy).await?;
+        let account = self.account(&found, password).await?;
 
         let mut tx = self.db.begin_write().await?;
         let taken = self.take(&mut tx, secret).await?;
-        let user = User { id: self.ambient.ids.next(), email: taken.email.clone(), name };
-        let account = NewUser {
-            id: user.id,
-            email: &user.email,
-            name: &user.name,
-            password_hash: Some(&password_hash),
+        let user = match account {
+            Account::Known(user, hash) => self.known(&mut tx, &taken, user, &hash).await?,
+            Account::TakenOver(user, hash) => self.taken_over(&mut tx, &taken, &user, name, &hash).await?,
+            Account::New(hash) => self.made(&mut tx, &taken, name, &hash).await?,
         };
-        let made = store::users::insert(&mut tx, &account, self.ambient.clock.now()).await;
-        made.map_err(|error| if error.is_unique_violation() { Error::HasAccount } else { error.into() })?;
         self.join_in(&mut tx, &taken, user.id).await?;
+        let opened = self.sessions.open_in(&mut tx, user.id).await?;
         tx.commit().await?;
-        self.sessions.open(user).await
+        self.sessions.signed_in(user, opened).await
     }
 
     /// Makes a signed-in person a member, if it was that person who was invited.
@@ -137,14 +164,92 @@ impl Invitations {
         if taken.email != user.email {
             return Err(Error::InvitedAnother);
         }
+        if taken.by_mail {
+            store::users::set_verified(&mut tx, user.id).await?;
+        }
         let membership = self.join_in(&mut tx, &taken, user.id).await?;
         tx.commit().await?;
         Ok(membership)
     }
 
+    /// Makes a person a member whose email is verified and invited.
+    pub(crate) async fn accept_pending(&self, user: UserId, id: InvitationId) -> Result<Membership, Error> {
+        let mut tx = self.db.begin_write().await?;
+        let taken = self.take_pending(&mut tx, user, id).await?;
+        let membership = self.join_in(&mut tx, &taken, user).await?;
+        tx.commit().await?;
+        Ok(membership)
+    }
+
+    /// Ends an invitation to a person's verified email.
+    pub(crate) async fn decline_pending(&self, user: UserId, id: InvitationId) -> Result<(), Error> {
+        let mut tx = self.db.begin_write().await?;
+        self.take_pending(&mut tx, user, id).await?;
+        Ok(tx.commit().await?)
+    }
+
     /// Forgets the invitations that have ended.
     pub(crate) async fn purge(&self) -> Result<u64, Error> {
-        Ok(store::invitations::delete_ended(&self.db, self.ambient.clock.now()).await?)
+        let now = self.ambient.clock.now();
+        mailed_invitations::purge(&self.db, now).await?;
+        Ok(store::invitations::delete_ended(&self.db, now).await?)
+    }
+
+    /// Whose account it is, for the work of one password whether there is an account or not.
+    async fn account(&self, found: &Found, password: &str) -> Result<Account, Error> {
+        let hash = async || self.passwords.hash(password, &*self.ambient.entropy).await;
+        let Some((user, known)) = store::users::find_account(&self.db, &found.invitation.email).await? else {
+            return Ok(Account::New(hash().await?));
+        };
+        let is_right = self.passwords.verify(password, known.clone()).await?;
+        match known.filter(|_| is_right) {
+            Some(known) => Ok(Account::Known(user, known)),
+            None if found.by_mail && !user.email_verified => Ok(Account::TakenOver(user, hash().await?)),
+            None => Err(Error::SignInRefused),
+        }
+    }
+
+    async fn known(&self, tx: &mut Tx, taken: &Taken, user: User, hash: &str) -> Result<User, Error> {
+        self.sessions.hold(tx, user.id, hash).await?;
+        if taken.by_mail {
+            store::users::set_verified(tx, user.id).await?;
+        }
+        Ok(User { email_verified: user.email_verified || taken.by_mail, ..user })
+    }
+
+    async fn taken_over(
+        &self,
+        tx: &mut Tx,
+        taken: &Taken,
+        user: &User,
+        name: String,
+        hash: &str,
+    ) -> Result<User, Error> {
+        // Read again: of two who came with the proof, one is the owner by now.
+        let user = store::users::find(tx, user.id).await?.ok_or(Error::SignInRefused)?;
+        if user.email_verified || !taken.by_mail {
+            return Err(Error::SignInRefused);
+        }
+        let owned = proof::take_over(tx, &self.ambient, &user).await?;
+        store::users::set_password(tx, owned.id, Some(hash)).await?;
+        store::users::set_name(tx, owned.id, &name).await?;
+        Ok(User { name, ..owned })
+    }
+
+    async fn made(&self, tx: &mut Tx, taken: &Taken, name: String, hash: &str) -> Result<User, Error> {
+        let email_verified = taken.by_mail;
+        let user = User { id: self.ambient.ids.next(), email: taken.email.clone(), name, email_verified };
+        let account = NewUser {
+            id: user.id,
+            email: &user.email,
+            name: &user.name,
+            password_hash: Some(hash),
+            email_verified,
+        };
+        let made = store::users::insert(tx, &account, self.ambient.clock.now()).await;
+        // Somebody was faster: as if the account had been there before.
+        made.map_err(|error| if error.is_unique_violation() { Error::SignInRefused } else { error.into() })?;
+        Ok(user)
     }
 
     async fn take(&self, tx: &mut Tx, secret: &str) -> Result<Taken, Error> {
@@ -153,8 +258,20 @@ impl Invitations {
         taken.ok_or(Error::InvitationRefused)
     }
 
+    async fn take_pending(&self, tx: &mut Tx, user: UserId, id: InvitationId) -> Result<Taken, Error> {
+        let user = store::users::find(tx, user).await?.ok_or(Error::SessionRefused)?;
+        if !user.email_verified {
+            return Err(Error::NotFound("invitation"));
+        }
+        let now = self.ambient.clock.now();
+        let taken = store::invitations::take_pending(tx, &user.email, id, now).await?;
+        taken.ok_or(Error::NotFound("invitation"))
+    }
+
     /// Somebody who is a member already stays what they are.
     async fn join_in(&self, tx: &mut Tx, taken: &Taken, user: UserId) -> Result<Membership, Error> {
+        // When an account passed to its owner on the way, what it had is offered again: here it is taken.
+        store::invitations::delete_of_email(tx, taken.workspace, &taken.email).await?;
         store::members::insert(tx, taken.workspace, user, taken.role, self.ambient.clock.now()).await?;
         // None when the workspace was deleted meanwhile.
         let joined = store::workspaces::find_membership(tx, user, taken.workspace).await?;

@@ -13,12 +13,14 @@ mod folders;
 mod invitations;
 mod keys;
 mod mail;
+mod mailed_invitations;
 mod maintenance;
 mod members;
 mod names;
 mod oauth;
 mod oidc;
 mod passwords;
+mod proof;
 mod publishers;
 mod rpc;
 mod secrets;
@@ -58,7 +60,10 @@ pub use self::keys::Rotation;
 use self::keys::{Keys, ServiceIdentities};
 pub use self::mail::Config as MailConfig;
 use self::mail::Mailer;
-pub use self::maintenance::{SigningKey, ask_for_rotation, reseal, signing_keys};
+use self::mailed_invitations::Post;
+pub use self::maintenance::{
+    PlannedWorkspace, SigningKey, ask_for_rotation, reseal, set_plan, signing_keys, workspace_plans,
+};
 use self::members::Members;
 pub use self::oauth::{Code, Refusal};
 use self::oidc::Oidc;
@@ -66,8 +71,8 @@ pub use self::oidc::{Config as OidcConfig, Refusal as OidcRefusal};
 use self::passwords::Passwords;
 use self::sessions::Sessions;
 use self::tokens::Tokens;
-pub use self::workspaces::PLANS;
-use self::workspaces::Workspaces;
+pub use self::workspaces::{PLANS, PlanChanges};
+use self::workspaces::{Policy, Workspaces};
 
 /// The full names of the gRPC services, for health and reflection.
 pub const SERVICE_NAMES: &[&str] = &[
@@ -100,7 +105,13 @@ pub struct Config {
     pub mesh_secret: String,
     /// The plan of new workspaces, one of [`PLANS`].
     pub default_plan: String,
-    /// Where feedback is mailed; absent: nowhere.
+    /// Who may change the plan of a workspace.
+    pub plan_changes: PlanChanges,
+    /// How many workspaces one person may own.
+    pub workspaces_per_person: u32,
+    /// The address of the deployment, which mailed links lead to; absent: no invitation is mailed.
+    pub base_url: Option<String>,
+    /// Where feedback and invitations are mailed; absent: nowhere.
     pub mail: Option<MailConfig>,
     /// What secrets are sealed with in the storage; absent: they stand as they are.
     pub sealing: Option<Arc<Keyring>>,
@@ -161,6 +172,12 @@ impl Service {
     ) -> Result<Self, Error> {
         check(&config)?;
         let mailer = config.mail.as_ref().map(Mailer::new).transpose()?;
+        let post = Post::new(mailer.clone(), config.base_url.as_deref());
+        let policy = Policy {
+            default_plan: config.default_plan,
+            plan_changes: config.plan_changes,
+            per_person: config.workspaces_per_person,
+        };
         let db = Db::open(&config.storage, store::SERVICE, store::MIGRATIONS).await?;
         let keys = Keys::open(db.clone(), config.sealing, config.key_rotation, &*clock, &*entropy).await?;
         let keys = Arc::new(keys);
@@ -182,8 +199,8 @@ impl Service {
                 config.mesh_secret,
             )),
             tokens: Arc::new(Tokens::new(db.clone(), ambient.clone(), Arc::clone(&keys), folders.clone())),
-            workspaces: Arc::new(Workspaces::new(db.clone(), ambient.clone(), config.default_plan)),
-            members: Arc::new(Members::new(db.clone(), ambient.clone())),
+            workspaces: Arc::new(Workspaces::new(db.clone(), ambient.clone(), policy)),
+            members: Arc::new(Members::new(db.clone(), ambient.clone(), post)),
             invitations: Arc::new(Invitations {
                 db: db.clone(),
                 ambient: ambient.clone(),

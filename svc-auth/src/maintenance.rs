@@ -6,8 +6,10 @@ use cairn_chassis::entropy::Entropy;
 use cairn_chassis::sealing::Keyring;
 use cairn_chassis::sealing::columns::{self, Resealed, SealedColumn};
 use cairn_chassis::sql::{self, Db};
+use cairn_proto::ids::WorkspaceId;
 
 use crate::error::Error;
+use crate::workspaces::{self, Changes, Workspace};
 use crate::{keys, store};
 
 /// Every column that holds sealed secrets.
@@ -72,6 +74,59 @@ pub async fn ask_for_rotation(storage: &sql::Config, now: Timestamp) -> Result<b
     let asked = store::keys::ask_for_rotation(&db, now).await;
     db.close().await;
     Ok(asked?)
+}
+
+/// A workspace with its plan, for an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedWorkspace {
+    /// The workspace.
+    pub id: WorkspaceId,
+    /// For people to read.
+    pub name: String,
+    /// One of [`crate::PLANS`].
+    pub plan: String,
+}
+
+/// The live workspaces in a storage with their plans, by name; `None` when it holds no accounts.
+///
+/// # Errors
+/// When the storage fails.
+pub async fn workspace_plans(storage: &sql::Config) -> Result<Option<Vec<PlannedWorkspace>>, Error> {
+    let Some(db) = existing(storage).await? else { return Ok(None) };
+    let listed = store::workspaces::list_all(&db).await;
+    db.close().await;
+    let shown = |one: Workspace| PlannedWorkspace { id: one.id, name: one.name, plan: one.plan };
+    Ok(Some(listed?.into_iter().map(shown).collect()))
+}
+
+/// Changes the plan of a live workspace; a running service knows it at once. `None` when the storage has no such workspace.
+///
+/// # Errors
+/// When there is no such plan, or the storage fails.
+pub async fn set_plan(
+    storage: &sql::Config,
+    workspace: WorkspaceId,
+    plan: &str,
+    now: Timestamp,
+) -> Result<Option<PlannedWorkspace>, Error> {
+    let mut changes = Changes { plan: Some(plan.to_owned()), ..Changes::default() };
+    workspaces::check(&mut changes)?;
+    let Some(db) = existing(storage).await? else { return Ok(None) };
+    let changed = change(&db, workspace, &changes, now).await;
+    db.close().await;
+    Ok(changed?.map(|one| PlannedWorkspace { id: one.id, name: one.name, plan: one.plan }))
+}
+
+async fn change(
+    db: &Db,
+    workspace: WorkspaceId,
+    changes: &Changes,
+    now: Timestamp,
+) -> Result<Option<Workspace>, Error> {
+    let mut tx = db.begin_write().await?;
+    let changed = store::workspaces::update(&mut tx, workspace, changes, now).await?;
+    tx.commit().await?;
+    Ok(changed)
 }
 
 async fn existing(storage: &sql::Config) -> Result<Option<Db>, Error> {

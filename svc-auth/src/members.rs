@@ -13,13 +13,16 @@ use cairn_chassis::status::Violation;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use crate::error::Error;
-use crate::invitations::{self, Invitation};
+use crate::invitations::{self, Invitation, NewInvitation};
+use crate::mailed_invitations::Post;
 use crate::secrets;
 use crate::store;
 use crate::users::{self, User};
-use crate::workspaces::{require_manager, require_member};
+use crate::workspaces::{Membership, require_manager, require_member};
 
 const SECRET_BYTES: usize = 32;
+/// Open invitations of one workspace.
+const MOST_INVITATIONS: i64 = 500;
 
 /// A person who belongs to a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,19 +35,12 @@ pub(crate) struct Member {
     pub(crate) created_at: Timestamp,
 }
 
-/// What came of adding somebody.
-#[derive(Debug)]
-pub(crate) enum Added {
-    /// The person had an account and belongs to the workspace now.
-    Member(Member),
-    /// Nobody has an account with that email: the secret lets somebody make it.
-    Invited(Invited),
-}
-
-/// A new invitation with its secret, this once.
+/// A new invitation with the secret of the link that is handed over, this once.
 pub(crate) struct Invited {
     pub(crate) invitation: Invitation,
     pub(crate) secret: String,
+    /// Whether a link with another secret was mailed to the email that was invited.
+    pub(crate) mailed: bool,
 }
 
 impl fmt::Debug for Invited {
@@ -58,11 +54,12 @@ impl fmt::Debug for Invited {
 pub(crate) struct Members {
     db: Db,
     ambient: Ambient,
+    post: Option<Post>,
 }
 
 impl Members {
-    pub(crate) const fn new(db: Db, ambient: Ambient) -> Self {
-        Self { db, ambient }
+    pub(crate) const fn new(db: Db, ambient: Ambient, post: Option<Post>) -> Self {
+        Self { db, ambient, post }
     }
 
     /// The members of a workspace, the longest-standing first; every member may see them.
@@ -74,26 +71,71 @@ impl Members {
         Ok(members)
     }
 
-    /// Adds the person with that email, or invites whoever will make an account with it. An invitation replaces an
-    /// earlier one of the same email, whose link may be lost.
-    pub(crate) async fn add(
+    /// Invites an email. Whether it has an account makes no difference, neither here nor in the answer. An invitation
+    /// replaces an earlier one of the same email, whose link may be lost.
+    pub(crate) async fn invite(
         &self,
         user: UserId,
         workspace: WorkspaceId,
         email: &str,
         role: Option<Role>,
-    ) -> Result<Added, Error> {
+    ) -> Result<Invited, Error> {
         let (mut tx, held) = self.begin(user, workspace).await?;
-        require_manager(held, "adding members")?;
+        require_manager(held.role, "adding members")?;
         let (email, role) = check(email, role)?;
-        require_over(held, role)?;
+        require_over(held.role, role)?;
+        let inviter = store::users::find(&mut tx, user).await?.ok_or(Error::SessionRefused)?;
+        let now = self.ambient.clock.now();
         store::invitations::delete_of_email(&mut tx, workspace, &email).await?;
-        let added = match store::users::find_by_email(&mut tx, &email).await? {
-            Some(person) => Added::Member(self.insert(&mut tx, workspace, person, role).await?),
-            None => Added::Invited(self.invite(&mut tx, user, workspace, email, role).await?),
+        let open = store::invitations::count(&mut tx, workspace, now).await?;
+        if open >= MOST_INVITATIONS {
+            return Err(Error::LimitExceeded {
+                what: "open invitations of the workspace",
+                used: open,
+                limit: MOST_INVITATIONS,
+                remedy: "take some back, or wait until they are accepted",
+            });
+        }
+        let invitation = Invitation {
+            id: self.ambient.ids.next(),
+            workspace,
+            email,
+            role,
+            inviter,
+            created_at: now,
+            expires_at: now.plus(invitations::LIFETIME),
         };
+        let secret = secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy);
+        let mail = self.mail(&mut tx, &invitation).await?;
+        let new = NewInvitation {
+            id: invitation.id,
+            workspace,
+            email: &invitation.email,
+            role,
+            inviter: user,
+            digest: secrets::digest(&secret),
+            mail_digest: mail.as_ref().map(|(_, secret)| secrets::digest(secret)),
+            created_at: invitation.created_at,
+            expires_at: invitation.expires_at,
+        };
+        store::invitations::insert(&mut tx, &new).await?;
         tx.commit().await?;
-        Ok(added)
+        let mailed = match mail {
+            Some((post, secret)) => post.send(&invitation, &held.workspace.name, &secret).await,
+            None => false,
+        };
+        Ok(Invited { invitation, secret, mailed })
+    }
+
+    /// Who mails an invitation, and the secret in the mail; none when nothing is to be mailed.
+    async fn mail(&self, tx: &mut Tx, invitation: &Invitation) -> Result<Option<(&Post, String)>, Error> {
+        let Some(post) = &self.post else { return Ok(None) };
+        let Invitation { id, email, inviter, created_at: now, .. } = invitation;
+        if !post.may_send(tx, inviter.id, email, *now).await? {
+            return Ok(None);
+        }
+        store::invitations::insert_mail(tx, *id, inviter.id, email, *now).await?;
+        Ok(Some((post, secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy))))
     }
 
     /// Changes a member's role.
@@ -104,7 +146,7 @@ impl Members {
         member: UserId,
         role: Option<Role>,
     ) -> Result<Member, Error> {
-        let (mut tx, held) = self.begin(user, workspace).await?;
+        let (mut tx, Membership { role: held, .. }) = self.begin(user, workspace).await?;
         require_manager(held, "changing roles")?;
         let target = require_target(&mut tx, workspace, member).await?;
         let role = role.ok_or_else(|| Error::Invalid(vec![unknown_role()]))?;
@@ -127,7 +169,7 @@ impl Members {
         workspace: WorkspaceId,
         member: UserId,
     ) -> Result<(), Error> {
-        let (mut tx, held) = self.begin(user, workspace).await?;
+        let (mut tx, Membership { role: held, .. }) = self.begin(user, workspace).await?;
         if user != member {
             require_manager(held, "removing members")?;
         }
@@ -143,50 +185,12 @@ impl Members {
         Ok(tx.commit().await?)
     }
 
-    /// A change by a member, alone among the changes of that workspace's members, and the role of who makes it.
-    async fn begin(&self, user: UserId, workspace: WorkspaceId) -> Result<(Tx, Role), Error> {
+    /// A change by a member, alone among the changes of that workspace's members, and what who makes it is there.
+    async fn begin(&self, user: UserId, workspace: WorkspaceId) -> Result<(Tx, Membership), Error> {
         let mut tx = self.db.begin_write().await?;
         store::members::lock(&mut tx, workspace).await?;
-        let held = require_member(&mut tx, user, workspace).await?.role;
+        let held = require_member(&mut tx, user, workspace).await?;
         Ok((tx, held))
-    }
-
-    async fn insert(
-        &self,
-        tx: &mut Tx,
-        workspace: WorkspaceId,
-        person: User,
-        role: Role,
-    ) -> Result<Member, Error> {
-        let created_at = self.ambient.clock.now();
-        if !store::members::insert(tx, workspace, person.id, role, created_at).await? {
-            return Err(Error::AlreadyMember);
-        }
-        Ok(Member { user: person, role, created_at })
-    }
-
-    async fn invite(
-        &self,
-        tx: &mut Tx,
-        inviter: UserId,
-        workspace: WorkspaceId,
-        email: String,
-        role: Role,
-    ) -> Result<Invited, Error> {
-        let inviter = store::users::find(tx, inviter).await?.ok_or(Error::SessionRefused)?;
-        let secret = secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy);
-        let now = self.ambient.clock.now();
-        let invitation = Invitation {
-            id: self.ambient.ids.next(),
-            workspace,
-            email,
-            role,
-            inviter,
-            created_at: now,
-            expires_at: now.plus(invitations::LIFETIME),
-        };
-        store::invitations::insert(tx, &invitation, &secrets::digest(&secret)).await?;
-        Ok(Invited { invitation, secret })
     }
 }
 

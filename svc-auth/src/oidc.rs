@@ -3,7 +3,8 @@
 //! The `openidconnect` crate speaks the protocol and judges ID tokens ([`provider`]). What a sign-in that is under way
 //! needs stands in the browser that began it ([`ticket`]), so that any replica can finish it and nothing secret is
 //! stored. Who somebody is says the pair of issuer and subject; an email that the provider has verified only counts
-//! once, at the first sign-in.
+//! once, at the first sign-in. An account with that email which nobody had proved is the person's then, without what
+//! somebody else may hold of it ([`crate::proof`]).
 
 mod provider;
 mod refusal;
@@ -26,7 +27,7 @@ use self::ticket::Ticket;
 use crate::error::Error;
 use crate::sessions::{Sessions, SignedIn};
 use crate::users::{self, NewUser, User};
-use crate::{secrets, store};
+use crate::{proof, secrets, store};
 
 const LONGEST_NAME: usize = 100;
 
@@ -160,7 +161,8 @@ impl Oidc {
         }
         let email = person.verified_email.as_deref().and_then(fold).ok_or(Refusal::EmailUnproved)?;
         let user = match store::users::find_by_email(&mut tx, &email).await? {
-            Some(user) => user,
+            Some(user) if user.email_verified => user,
+            Some(user) => proof::take_over(&mut tx, &self.ambient, &user).await?,
             None => self.sign_up(&mut tx, provider, email, person).await?,
         };
         store::oidc::insert_link(&mut tx, issuer, &person.subject, user.id, now).await?;
@@ -169,8 +171,8 @@ impl Oidc {
         Ok(user)
     }
 
-    /// Makes an account for somebody who was invited, or for anybody where that is allowed. The proven email is the one
-    /// that was invited, so its invitations are accepted with it.
+    /// Makes an account for somebody who was invited, or for anybody where that is allowed. The invitations wait until the
+    /// person accepts them.
     async fn sign_up(
         &self,
         tx: &mut Tx,
@@ -179,17 +181,19 @@ impl Oidc {
         person: &Person,
     ) -> Result<User, Error> {
         let now = self.ambient.clock.now();
-        let invitations = store::oidc::take_invitations(tx, &email, now).await?;
-        if invitations.is_empty() && !provider.config.sign_up {
+        if !provider.config.sign_up && !store::invitations::any_of_email(tx, &email, now).await? {
             return Err(Refusal::Unknown.into());
         }
         let name = person_name(person, &email);
-        let user = User { id: self.ambient.ids.next(), email, name };
-        let account = NewUser { id: user.id, email: &user.email, name: &user.name, password_hash: None };
+        let user = User { id: self.ambient.ids.next(), email, name, email_verified: true };
+        let account = NewUser {
+            id: user.id,
+            email: &user.email,
+            name: &user.name,
+            password_hash: None,
+            email_verified: true,
+        };
         store::users::insert(tx, &account, now).await?;
-        for invitation in invitations {
-            store::members::insert(tx, invitation.workspace, user.id, invitation.role, now).await?;
-        }
         Ok(user)
     }
 }

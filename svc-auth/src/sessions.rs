@@ -7,11 +7,12 @@ use std::time::Duration;
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Scope};
-use cairn_chassis::sql::Db;
+use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::status::Violation;
 use cairn_proto::ids::{SessionId, UserId, WorkspaceId};
 
 use crate::error::Error;
+use crate::invitations::Found;
 use crate::keys::{Issued, Keys};
 use crate::passwords::{self, Passwords};
 use crate::secrets::{self, Digest};
@@ -42,6 +43,14 @@ impl fmt::Debug for SignedIn {
 pub(crate) struct Profile {
     pub(crate) user: User,
     pub(crate) memberships: Vec<Membership>,
+    /// What the person may accept or decline; none for an email that is not verified.
+    pub(crate) pending: Vec<Found>,
+}
+
+/// A session that is being opened.
+pub(crate) struct Opened {
+    secret: String,
+    expires_at: Timestamp,
 }
 
 /// A session to store.
@@ -81,25 +90,61 @@ impl Sessions {
             None => None,
         };
         let (user, hash) = account.map_or((None, None), |(user, hash)| (Some(user), hash));
-        let right = self.passwords.verify(password, hash).await?;
-        let user = user.filter(|_| right).ok_or(Error::SignInRefused)?;
-        self.open(user).await
+        let is_right = self.passwords.verify(password, hash.clone()).await?;
+        let known = user.zip(hash).filter(|_| is_right);
+        let (user, hash) = known.ok_or(Error::SignInRefused)?;
+        let mut tx = self.db.begin_write().await?;
+        self.hold(&mut tx, user.id, &hash).await?;
+        let opened = self.open_in(&mut tx, user.id).await?;
+        tx.commit().await?;
+        self.signed_in(user, opened).await
+    }
+
+    /// Holds an account that a password with that hash has opened. A password that ended meanwhile opens nothing: the
+    /// account may have passed to somebody else.
+    pub(crate) async fn hold(&self, tx: &mut Tx, user: UserId, hash: &str) -> Result<(), Error> {
+        store::users::lock(tx, user).await?;
+        let current = store::users::find_password_in(tx, user).await?;
+        if current.as_deref() == Some(hash) { Ok(()) } else { Err(Error::SignInRefused) }
     }
 
     /// Signs a person in who has proved who they are.
     pub(crate) async fn open(&self, user: User) -> Result<SignedIn, Error> {
+        let mut tx = self.db.begin_write().await?;
+        let opened = self.open_in(&mut tx, user.id).await?;
+        tx.commit().await?;
+        self.signed_in(user, opened).await
+    }
+
+    /// Opens a session as part of a larger step; [`Self::signed_in`] comes after its end.
+    pub(crate) async fn open_in(&self, tx: &mut Tx, user: UserId) -> Result<Opened, Error> {
         let secret = secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy);
         let now = self.ambient.clock.now();
         let session = NewSession {
             id: self.ambient.ids.next(),
-            user: user.id,
+            user,
             digest: secrets::digest(&secret),
             created_at: now,
             expires_at: now.plus(LIFETIME),
         };
-        store::sessions::insert(&self.db, &session).await?;
+        store::sessions::insert(tx, &session).await?;
+        Ok(Opened { secret, expires_at: session.expires_at })
+    }
+
+    /// What a person sees who was signed in.
+    pub(crate) async fn signed_in(&self, user: User, opened: Opened) -> Result<SignedIn, Error> {
+        let Opened { secret, expires_at } = opened;
+        Ok(SignedIn { secret, expires_at, profile: self.profile(user).await? })
+    }
+
+    async fn profile(&self, user: User) -> Result<Profile, Error> {
         let memberships = store::workspaces::list(&self.db, user.id).await?;
-        Ok(SignedIn { secret, expires_at: session.expires_at, profile: Profile { user, memberships } })
+        let pending = if user.email_verified {
+            store::invitations::list_of_email(&self.db, &user.email, self.ambient.clock.now()).await?
+        } else {
+            Vec::new()
+        };
+        Ok(Profile { user, memberships, pending })
     }
 
     /// The identity of the person: in no particular workspace, so without permissions in any; or in one that the person
@@ -151,8 +196,7 @@ impl Sessions {
         let mut tx = self.db.begin_read().await?;
         let user = store::users::find(&mut tx, user).await?.ok_or(Error::SessionRefused)?;
         tx.commit().await?;
-        let memberships = store::workspaces::list(&self.db, user.id).await?;
-        Ok(Profile { user, memberships })
+        self.profile(user).await
     }
 
     /// Ends a session; one that has ended already is no error.
@@ -178,16 +222,19 @@ impl Sessions {
     ) -> Result<(), Error> {
         let mut violations = Vec::new();
         passwords::check("newPassword", new, &mut violations);
-        let hash = store::users::find_password(&self.db, user).await?;
-        if !self.passwords.verify(current, hash).await? {
+        let known = store::users::find_password(&self.db, user).await?;
+        let is_right = self.passwords.verify(current, known.clone()).await?;
+        let known = known.filter(|_| is_right);
+        if known.is_none() {
             violations.push(Violation::new("currentPassword", "wrong", "is not your password"));
         }
-        if !violations.is_empty() {
+        let Some(known) = known.filter(|_| violations.is_empty()) else {
             return Err(Error::Invalid(violations));
-        }
+        };
         let hash = self.passwords.hash(new, &*self.ambient.entropy).await?;
         let mut tx = self.db.begin_write().await?;
-        store::users::set_password(&mut tx, user, &hash).await?;
+        self.hold(&mut tx, user, &known).await?;
+        store::users::set_password(&mut tx, user, Some(&hash)).await?;
         match kept {
             Some(secret) => {
                 store::sessions::delete_others(&mut tx, user, &secrets::digest(secret)).await?;

@@ -25,6 +25,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0003_members"),
     migration!("0004_key_rotation"),
     migration!("0005_oidc"),
+    migration!("0006_verified_emails"),
     migration!("0009_publishers"),
 ];
 

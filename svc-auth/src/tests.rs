@@ -8,6 +8,7 @@ mod invitations;
 mod keys;
 mod members;
 mod oauth;
+mod proof;
 mod rotation;
 mod sessions;
 mod storage;
@@ -34,7 +35,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
 
 use crate::users::NewUser;
-use crate::{Bootstrap, Bootstrapped, Config, Rotation, SERVICE_NAMES, Service, store};
+use crate::{Bootstrap, Bootstrapped, Config, PlanChanges, Rotation, SERVICE_NAMES, Service, store};
 
 const MESH_SECRET: &str = "a mesh secret for tests";
 const PASSWORD: &str = "correct horse battery";
@@ -60,6 +61,9 @@ fn config(storage: &TestDb) -> Config {
         storage: storage.config.clone(),
         mesh_secret: MESH_SECRET.to_owned(),
         default_plan,
+        plan_changes: PlanChanges::Owner,
+        workspaces_per_person: 20,
+        base_url: None,
         mail: None,
         sealing: None,
         key_rotation: Rotation::default(),
@@ -140,7 +144,7 @@ impl World {
     async fn stranger(&self, email: &str) -> Person {
         let id = self.service.ambient.ids.next();
         let mut tx = self.service.db.begin_write().await.unwrap();
-        let user = NewUser { id, email, name: email, password_hash: Some("none") };
+        let user = NewUser { id, email, name: email, password_hash: Some("none"), email_verified: false };
         store::users::insert(&mut tx, &user, self.clock.now()).await.unwrap();
         tx.commit().await.unwrap();
         self.person_of(id)

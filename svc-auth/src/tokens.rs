@@ -29,6 +29,9 @@ use crate::secrets::{self, Digest};
 use crate::store;
 use crate::workspaces::require_member;
 
+/// Live tokens of one member in one workspace (contract, "Accounts and membership").
+const MOST_TOKENS: i64 = 100;
+
 /// What may be known about an API token after its creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
@@ -158,10 +161,21 @@ impl Tokens {
         // Whoever is removed loses their tokens: one that is made meanwhile must not be left behind.
         store::members::lock(&mut tx, workspace).await?;
         require_member(&mut tx, user, workspace).await?;
+        self.check_number(&mut tx, user, workspace).await?;
         let secret = token_format::generate(&*self.ambient.entropy);
         let created = self.insert(&mut tx, user, workspace, checked, secret).await?;
         tx.commit().await?;
         Ok(created)
+    }
+
+    /// Tokens that are not active count, too: they may be activated again.
+    async fn check_number(&self, tx: &mut Tx, user: UserId, workspace: WorkspaceId) -> Result<(), Error> {
+        let used = store::tokens::count_live(tx, workspace, user, self.ambient.clock.now()).await?;
+        if used < MOST_TOKENS {
+            return Ok(());
+        }
+        let what = "live tokens of yours in this workspace";
+        Err(Error::LimitExceeded { what, used, limit: MOST_TOKENS, remedy: "delete those that nobody uses" })
     }
 
     /// Makes a workspace's first token, with every permission, as part of a larger step.

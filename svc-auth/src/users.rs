@@ -13,6 +13,8 @@ pub(crate) struct User {
     pub(crate) email: String,
     /// For people to read.
     pub(crate) name: String,
+    /// Whether the person has proved that the email is theirs ([`crate::proof`]).
+    pub(crate) email_verified: bool,
 }
 
 /// A person to store.
@@ -22,6 +24,7 @@ pub(crate) struct NewUser<'a> {
     pub(crate) name: &'a str,
     /// Absent for a person who signs in elsewhere only.
     pub(crate) password_hash: Option<&'a str>,
+    pub(crate) email_verified: bool,
 }
 
 /// The one spelling of an email address; `None` when the text is none. The domain may be a bare host: a deployment of

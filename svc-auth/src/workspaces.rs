@@ -16,6 +16,25 @@ pub const PLANS: [&str; 7] = ["free", "starter", "studio", "team", "pro", "busin
 
 /// What an update may name.
 const CHANGEABLE: &str = "name, plan, publishers";
+/// Who may change the plan of a workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PlanChanges {
+    /// Its owners.
+    #[default]
+    Owner,
+    /// Only whoever operates the deployment ([`crate::set_plan`]).
+    Operator,
+}
+
+/// What the deployment's operator decides about workspaces.
+#[derive(Debug, Clone)]
+pub(crate) struct Policy {
+    /// The plan of new ones.
+    pub(crate) default_plan: String,
+    pub(crate) plan_changes: PlanChanges,
+    /// How many one person may own.
+    pub(crate) per_person: u32,
+}
 
 /// The unit that tokens, content and limits belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,12 +79,12 @@ pub(crate) struct Changes {
 pub(crate) struct Workspaces {
     db: Db,
     ambient: Ambient,
-    default_plan: String,
+    policy: Policy,
 }
 
 impl Workspaces {
-    pub(crate) fn new(db: Db, ambient: Ambient, default_plan: String) -> Self {
-        Self { db, ambient, default_plan }
+    pub(crate) const fn new(db: Db, ambient: Ambient, policy: Policy) -> Self {
+        Self { db, ambient, policy }
     }
 
     /// The workspaces of a person, by name.
@@ -84,9 +103,20 @@ impl Workspaces {
         if store::users::find(&mut tx, user).await?.is_none() {
             return Err(Error::SessionRefused);
         }
+        self.check_number(&mut tx, user).await?;
         let membership = self.create_in(&mut tx, user, name).await?;
         tx.commit().await?;
         Ok(membership)
+    }
+
+    async fn check_number(&self, tx: &mut Tx, user: UserId) -> Result<(), Error> {
+        tx.lock_name(&format!("auth:workspaces-of:{user}")).await?;
+        let (used, limit) = (store::members::count_owned(tx, user).await?, i64::from(self.policy.per_person));
+        if used < limit {
+            return Ok(());
+        }
+        let remedy = "delete one that nobody uses, or ask the operator of this server for more";
+        Err(Error::LimitExceeded { what: "workspaces that you own", used, limit, remedy })
     }
 
     /// The same as part of a larger step, with a name that was checked.
@@ -100,7 +130,7 @@ impl Workspaces {
         let workspace = Workspace {
             id: self.ambient.ids.next(),
             name,
-            plan: self.default_plan.clone(),
+            plan: self.policy.default_plan.clone(),
             publishers: Publishers::default(),
             created_at: now,
             updated_at: now,
@@ -127,7 +157,8 @@ impl Workspaces {
         store::workspaces::find(&self.db, id).await?.ok_or_else(not_found)
     }
 
-    /// Renames a workspace or says who may publish (owner, admin), or changes its plan (owner).
+    /// Renames a workspace or says who may publish (owner, admin), or changes its plan (owner, unless the operator keeps
+    /// that).
     pub(crate) async fn update(
         &self,
         user: UserId,
@@ -144,6 +175,9 @@ impl Workspaces {
         }
         if changes.plan.is_some() {
             require_owner(membership.role, "changing the plan")?;
+            if self.policy.plan_changes == PlanChanges::Operator {
+                return Err(Error::PlanIsOperators);
+            }
         }
         check(&mut changes)?;
         let now = self.ambient.clock.now();
@@ -186,7 +220,7 @@ fn require_owner(held: Role, action: &'static str) -> Result<(), Error> {
     Err(Error::RoleTooLow { action, needed: "'owner'", held })
 }
 
-fn check(changes: &mut Changes) -> Result<(), Error> {
+pub(crate) fn check(changes: &mut Changes) -> Result<(), Error> {
     let mut violations = std::mem::take(&mut changes.invalid);
     for field in &changes.unknown {
         let message = format!("'{field}' cannot be changed; these can: {CHANGEABLE}");

@@ -11,6 +11,8 @@ scenarios![
     an_invitation_that_was_taken_back_opens_nothing,
     an_invitation_ends_with_the_role_of_its_maker,
     a_signed_in_person_joins_with_the_email_that_was_invited,
+    the_password_of_an_account_accepts_with_it,
+    guesses_by_an_invitation_are_limited,
     an_account_must_be_well_described,
     another_site_cannot_accept,
     a_person_accepts_on_the_page_of_the_link,
@@ -65,7 +67,7 @@ async fn a_link_says_what_it_is_for(deployment: &Deployment) {
     assert_eq!(found.header("cache-control"), Some("no-store"));
     let offer = found.json();
     assert_eq!((text(&offer, "workspaceId"), text(&offer, "email")), (workspace.id.clone(), email.clone()));
-    assert_eq!((text(&offer, "role"), offer["hasAccount"].clone()), ("editor".into(), json!(false)));
+    assert_eq!((text(&offer, "role"), offer.get("hasAccount")), ("editor".into(), None));
     assert_eq!(text(&offer["invitedBy"], "email"), deployment.owner().email);
     assert!(!text(&offer, "workspaceName").is_empty() && !text(&offer, "expiresAt").is_empty());
 
@@ -96,12 +98,7 @@ async fn an_invitation_that_was_taken_back_opens_nothing(deployment: &Deployment
 async fn an_invitation_ends_with_the_role_of_its_maker(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let admin = people::join(&workspace, "admin").await;
-    let of_admin = Workspace {
-        id: workspace.id.clone(),
-        session: admin.session.clone(),
-        token: workspace.token.clone(),
-    };
-    let secret = people::invite(&of_admin, &people::unused_email(), "admin").await;
+    let secret = people::invite(&admin.seat(&workspace), &people::unused_email(), "admin").await;
     workspace.session.delete(&admin.path(&workspace)).await.expect(204);
     is_closed(deployment, &secret).await;
 }
@@ -115,7 +112,8 @@ async fn a_signed_in_person_joins_with_the_email_that_was_invited(deployment: &D
     let cookie = accepted.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
     let session = Session { http: deployment.http(), cookie };
 
-    people::accept(&deployment.anonymous(), &to_there).await.expect_error(403, "FORBIDDEN");
+    let guess = json!({"secret": to_there, "name": "x", "password": "not the one of the account"});
+    deployment.anonymous().post(ACCEPT).json(guess).await.expect_error(401, "UNAUTHORIZED");
     let body = json!({"secret": to_there});
     deployment.anonymous().post(ACCEPT).json(&body).await.expect_error(401, "UNAUTHORIZED");
     let other = people::join(&here, "viewer").await;
@@ -124,6 +122,29 @@ async fn a_signed_in_person_joins_with_the_email_that_was_invited(deployment: &D
     let role_there = items(&joined["workspaces"]).iter().find(|one| id(one) == there.id).unwrap();
     assert_eq!(text(role_there, "role"), "viewer");
     is_closed(deployment, &to_there).await;
+}
+
+async fn the_password_of_an_account_accepts_with_it(deployment: &Deployment) {
+    let (here, there) = (deployment.workspace().await, deployment.workspace().await);
+    let person = people::join(&here, "viewer").await;
+    let secret = people::invite(&there, &person.email, "editor").await;
+    let accepted = people::accept(&deployment.anonymous(), &secret).await.expect(201).json();
+    assert_eq!(id(&accepted["user"]), person.id);
+    assert_eq!(items(&accepted["workspaces"]).len(), 2);
+}
+
+async fn guesses_by_an_invitation_are_limited(deployment: &Deployment) {
+    let (here, there) = (deployment.workspace().await, deployment.workspace().await);
+    let person = people::join(&here, "viewer").await;
+    let secret = people::invite(&there, &person.email, "editor").await;
+    let anonymous = deployment.anonymous();
+    let body = json!({"secret": secret, "name": "x", "password": "a guess of the password"});
+    let refused = eventually("there were too many guesses", async || {
+        let reply = anonymous.post(ACCEPT).json(&body).await;
+        (reply.status != 401).then_some(reply)
+    })
+    .await;
+    refused.expect_error(429, "RATE_LIMITED");
 }
 
 async fn an_account_must_be_well_described(deployment: &Deployment) {
@@ -179,7 +200,7 @@ async fn a_person_accepts_on_the_page_of_the_link(deployment: &Deployment) {
     let secret = people::invite(&workspace, &email, "editor").await;
     submit(&anonymous, &[("secret", "nonsense")]).await.expect(404);
     let offer = submit(&anonymous, &[("secret", &secret)]).await.expect(200).text();
-    assert!(offer.contains(&email) && offer.contains("Choose a password"), "{offer}");
+    assert!(offer.contains(&email) && offer.contains("Your password"), "{offer}");
     let decided = [("secret", secret.as_str()), ("decided", "yes"), ("name", "New")];
     let short = submit(&anonymous, &[&decided[..], &[("password", "short")]].concat()).await.expect(400);
     assert!(short.header("set-cookie").is_none() && short.text().contains("at least 8"), "{}", short.text());

@@ -13,6 +13,7 @@
 #[macro_use]
 mod support;
 
+mod accounts;
 mod analytics;
 mod assets;
 mod browse;
@@ -56,6 +57,7 @@ mod openapi;
 mod outage;
 mod overview;
 mod publishing;
+mod quotas;
 mod related;
 mod schema_changes;
 mod scope;

@@ -9,7 +9,8 @@ use crate::support::prelude::*;
 
 scenarios![
     members_are_listed_with_their_roles,
-    a_person_with_an_account_is_added_at_once,
+    known_and_unknown_emails_are_invited_alike,
+    an_unproven_email_is_shown_as_such,
     a_lower_role_cuts_tokens_and_sessions,
     a_higher_role_gives_a_token_back_what_it_was_granted,
     a_grant_follows_the_role_and_ends_with_the_membership,
@@ -66,17 +67,46 @@ async fn members_are_listed_with_their_roles(deployment: &Deployment) {
     stranger.session.get(&members_of(&workspace)).await.expect_error(404, "NOT_FOUND");
 }
 
-async fn a_person_with_an_account_is_added_at_once(deployment: &Deployment) {
+/// Where two JSON values have the same names, whatever stands there.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => fields.iter().map(|(name, field)| (name.clone(), shape(field))).collect(),
+        Value::String(_) => json!("text"),
+        other => other.clone(),
+    }
+}
+
+async fn known_and_unknown_emails_are_invited_alike(deployment: &Deployment) {
     let (here, there) = (deployment.workspace().await, deployment.workspace().await);
-    let person = people::join(&there, "viewer").await;
-    let body = json!({"email": person.email.to_uppercase(), "role": "editor"});
-    let added = here.session.post(&members_of(&here)).json(&body).await.expect(201).json();
-    assert_eq!(added["member"]["userId"], json!(person.id));
-    assert_eq!((&added["member"]["role"], added.get("invitation")), (&json!("editor"), None));
+    let known = people::join(&there, "viewer").await;
+    let member = people::join(&here, "viewer").await;
+    // The limits of mail are an inviter's own.
+    let admin = people::join(&here, "admin").await;
+    let mut answers = Vec::new();
+    for email in [known.email.to_uppercase(), people::unused_email(), member.email.clone()] {
+        let body = json!({"email": email, "role": "editor"});
+        let added = admin.session.post(&members_of(&here)).json(&body).await.expect(201).json();
+        assert_eq!((added.get("member"), &added["invitation"]["mailed"]), (None, &json!(true)), "{added}");
+        answers.push(shape(&added));
+    }
+    assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "{answers:?}");
+    let who = known.session.get("/api/session").await.expect(200).json();
+    assert_eq!(each(&who["workspaces"], "id"), [there.id.as_str()], "nobody is a member before they accept");
+    known.session.get(&members_of(&here)).await.expect_error(404, "NOT_FOUND");
+    let listed = here.session.get(&members_of(&here)).await.expect(200).json();
+    assert_eq!(each(&listed, "role"), ["owner", "viewer", "admin"]);
+
+    known.join(&here, "editor").await;
+    known.token(&here, &["read", "write", "delete"]).await.post(FILES).json(new_file()).await.expect(201);
+}
+
+async fn an_unproven_email_is_shown_as_such(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let person = people::join(&workspace, "viewer").await;
+    let listed = workspace.session.get(&members_of(&workspace)).await.expect(200).json();
+    assert_eq!(items(&listed)[1]["emailVerified"], json!(false), "{listed}");
     let who = person.session.get("/api/session").await.expect(200).json();
-    assert_eq!(items(&who["workspaces"]).len(), 2);
-    person.token(&here, &["read", "write", "delete"]).await.post(FILES).json(new_file()).await.expect(201);
-    here.session.post(&members_of(&here)).json(body).await.expect_error(409, "ALREADY_EXISTS");
+    assert_eq!(who["user"]["emailVerified"], json!(false), "{who}");
 }
 
 async fn a_lower_role_cuts_tokens_and_sessions(deployment: &Deployment) {
@@ -139,8 +169,7 @@ async fn a_grant_follows_the_role_and_ends_with_the_membership(deployment: &Depl
     workspace.session.delete(&person.path(&workspace)).await.expect(204);
     let is_closed = async || mcp::legacy(&caller, "tools/list", json!({})).await.status == 401;
     eventually("the grant has ended", async || is_closed().await.then_some(())).await;
-    let body = json!({"email": person.email, "role": "owner"});
-    workspace.session.post(&members_of(&workspace)).json(body).await.expect(201);
+    person.join(&workspace, "owner").await;
     for _ in 0..REPEATS {
         assert!(is_closed().await, "nothing comes back to life");
     }
@@ -161,8 +190,7 @@ async fn a_removed_member_is_out_and_stays_out(deployment: &Deployment) {
     assert_eq!(who["workspaces"], json!([]), "the account stays");
     workspace.session.delete(&person.path(&workspace)).await.expect_error(404, "NOT_FOUND");
 
-    let body = json!({"email": person.email, "role": "owner"});
-    workspace.session.post(&members_of(&workspace)).json(body).await.expect(201);
+    person.join(&workspace, "owner").await;
     person.session.get(&tokens).await.expect(200);
     for _ in 0..REPEATS {
         token.get(FILES).await.expect_error(401, "UNAUTHORIZED");

@@ -119,9 +119,20 @@ async fn an_invited_person_comes_in_and_stays_the_same_person(deployment: &Deplo
     assert!(gone.is_some_and(|cookie| cookie.contains("Max-Age=0")));
     let who = profile(deployment.http(), &opened).await;
     assert_eq!((&who["user"]["email"], &who["user"]["name"]), (&json!(email), &json!("Ada Byron")));
-    let [only] = items(&who["workspaces"]) else { panic!("one workspace: {who}") };
+    assert_eq!((&who["user"]["emailVerified"], &who["workspaces"]), (&json!(true), &json!([])));
+    // Nothing is taken by itself.
+    let [waits] = items(&who["pendingInvitations"]) else { panic!("one invitation: {who}") };
+    assert_eq!(
+        (text(waits, "workspaceId"), text(waits, "role")),
+        (workspace.id.clone(), "contributor".to_owned())
+    );
+    let session = Session { http: deployment.http(), cookie: session_of(&opened).unwrap() };
+    let path = format!("/api/invitations/{}/accept", id(waits));
+    let joined = session.post(&path).await.expect(200).json();
+    let [only] = items(&joined["workspaces"]) else { panic!("one workspace: {joined}") };
     assert_eq!((id(only), text(only, "role")), (workspace.id.clone(), "contributor".to_owned()));
-    // The invitation was this person's.
+    assert_eq!(joined["pendingInvitations"], json!([]));
+    session.post(&path).await.expect_error(404, "NOT_FOUND");
     accept(&deployment.anonymous(), &secret).await.expect_error(404, "NOT_FOUND");
 
     // The subject is who somebody is, whatever becomes of the email.
@@ -141,9 +152,11 @@ async fn an_account_is_linked_by_its_verified_email_once(deployment: &Deployment
     let subject = somebody(provider, claims.clone());
     let opened = sign_in(deployment.http(), provider, &subject).await.expect(303);
     assert_eq!(id(&profile(deployment.http(), &opened).await["user"]), person.id);
-    // The password opens as before.
+    // Nobody had proved the email, so the password is worth nothing; what is proved has none.
     let body = json!({"email": person.email, "password": PASSWORD});
-    deployment.anonymous().post("/api/session").json(body).await.expect(200);
+    deployment.anonymous().post("/api/session").json(body).await.expect_error(401, "UNAUTHORIZED");
+    let again = sign_in(deployment.http(), provider, &subject).await.expect(303);
+    assert_eq!(id(&profile(deployment.http(), &again).await["user"]), person.id);
     // Whoever has the email later is somebody else.
     let heir = sign_in(deployment.http(), provider, &somebody(provider, claims)).await;
     refused(&heir, StatusCode::FORBIDDEN, "belongs to another identity");
@@ -279,6 +292,11 @@ async fn an_agent_waits_while_its_person_signs_in_there(deployment: &Deployment)
     let email = unused_email();
     invite(&workspace, &email, "editor").await;
     let subject = somebody(provider, json!({"email": email, "email_verified": true}));
+    let opened = sign_in(deployment.http(), provider, &subject).await.expect(303);
+    let person = Session { http: deployment.http(), cookie: session_of(&opened).unwrap() };
+    let who = person.get("/api/session").await.expect(200).json();
+    let waits = id(&items(&who["pendingInvitations"])[0]);
+    person.post(&format!("/api/invitations/{waits}/accept")).await.expect(200);
     let agent = Agent::register(deployment).await;
     let page = deployment.anonymous().get(&agent.address(&[])).await.expect(200).text();
     assert!(page.contains("Sign in with Example &lt;ID&gt;"), "{page}");

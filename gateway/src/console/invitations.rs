@@ -6,13 +6,16 @@ use axum::response::IntoResponse as _;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::auth::v1 as proto;
 use cairn_proto::ids::{InvitationId, WorkspaceId};
-use http::{StatusCode, header};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
+use tonic::Code;
 use utoipa::ToSchema;
 
 use super::{Answer, answered, session};
 use crate::app::App;
 use crate::auth::{self, SignedIn};
+use crate::error::{self, Error};
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
 use crate::records::{Invitation, InvitationOffer, Session};
@@ -28,7 +31,8 @@ pub(super) struct LookUp {
     secret: String,
 }
 
-/// The link's secret, and the account to make. A person who is signed in leaves name and password out.
+/// The link's secret, and the account: the one of the email that was invited, when the password is that account's, else a
+/// new one. A person who is signed in leaves name and password out.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Accept {
@@ -74,21 +78,73 @@ pub(super) async fn look_up(State(app): State<App>, request: Request) -> Answer 
     Ok(JsonBody(InvitationOffer::from(found)).into_response())
 }
 
-/// Makes the account and signs it in; or makes the signed-in person a member.
+/// Makes a member of whoever has the account, or makes it, and signs in; or makes the signed-in person a member.
 pub(super) async fn accept(State(app): State<App>, request: Request) -> Answer {
     let (mut parts, body) = request.into_parts();
-    let call = auth::call_of(&parts);
+    let head = parts.clone();
     let person = SignedIn::from_request_parts(&mut parts, &app).await;
     let Json(input) = Json::<Accept>::from_request(Request::from_parts(parts, body), &app).await?;
     let Some((name, password)) = new_account(input.name, input.password)? else {
         return join(&app, person?, input.secret).await;
     };
-    let message = call.request(proto::AcceptInvitationRequest { secret: input.secret, name, password });
-    let accepted = answered(app.upstreams.invitations().accept_invitation(message).await)?;
-    let lifetime = session::lifetime(&app, accepted.expires_at.as_ref());
-    let cookie = session::cookie(&app, &accepted.session_secret, lifetime)?;
-    let session = Session::read(accepted.user, accepted.memberships);
+    let message = proto::AcceptInvitationRequest { secret: input.secret, name, password };
+    let accepted = open(&app, &head, message).await?;
+    let cookie = cookie_of(&app, &accepted)?;
+    let session = Session::read(accepted.user, accepted.memberships, accepted.pending_invitations);
     Ok((StatusCode::CREATED, [(header::SET_COOKIE, cookie)], JsonBody(session)).into_response())
+}
+
+/// Accepts with the account that the password opens, or a new one. A wrong password counts as at the sign-in: an
+/// invitation must be no way to guess faster.
+pub(super) async fn open(
+    app: &App,
+    parts: &Parts,
+    message: proto::AcceptInvitationRequest,
+) -> Result<proto::AcceptInvitationResponse, Problem> {
+    let call = auth::call_of(parts);
+    let asked = call.request(proto::LookUpInvitationRequest { secret: message.secret.clone() });
+    let found = app.upstreams.invitations().look_up_invitation(asked).await;
+    let found = found.map_err(|status| error::from_upstream(&status))?.into_inner();
+    let email = found.invitation.unwrap_or_default().email;
+    let source = app.limits.source(parts);
+    let attempt = app.sign_ins.begin(&app.limits, &parts.extensions, source, &email).await?;
+    let accepted = app.upstreams.invitations().accept_invitation(call.request(message)).await;
+    match accepted.as_ref().map_err(tonic::Status::code) {
+        Ok(_) => app.sign_ins.succeeded(&app.limits, attempt).await,
+        Err(Code::Unauthenticated) => {}
+        Err(_) => app.sign_ins.ended_otherwise(&app.limits, attempt).await,
+    }
+    accepted.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status))
+}
+
+/// The cookie of the session that an acceptance has opened.
+pub(super) fn cookie_of(app: &App, accepted: &proto::AcceptInvitationResponse) -> Result<HeaderValue, Error> {
+    let lifetime = session::lifetime(app, accepted.expires_at.as_ref());
+    session::cookie(app, &accepted.session_secret, lifetime)
+}
+
+/// Accepts what waits for the signed-in person's verified email.
+pub(super) async fn accept_pending(
+    State(app): State<App>,
+    person: SignedIn,
+    PathId(id): PathId<InvitationId>,
+) -> Answer {
+    let message =
+        person.call.request(proto::AcceptPendingInvitationRequest { invitation_id: id.to_string() });
+    answered(app.upstreams.invitations().accept_pending_invitation(message).await)?;
+    session::read(State(app.clone()), person).await
+}
+
+/// Ends what waits for the signed-in person's verified email.
+pub(super) async fn decline_pending(
+    State(app): State<App>,
+    person: SignedIn,
+    PathId(id): PathId<InvitationId>,
+) -> Answer {
+    let message =
+        person.call.request(proto::DeclinePendingInvitationRequest { invitation_id: id.to_string() });
+    answered(app.upstreams.invitations().decline_pending_invitation(message).await)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 async fn join(app: &App, person: SignedIn, secret: String) -> Answer {

@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use maud::{Markup, html};
 
-use super::session;
+use super::invitations;
 use crate::app::App;
 use crate::auth::{self, SESSION_COOKIE};
 use crate::error::{self, Error};
@@ -82,7 +82,11 @@ pub(super) async fn answer(State(app): State<App>, request: Request) -> Response
     if !form.is_decided {
         return offer_page(StatusCode::OK, &form, &offer, person.as_ref(), None);
     }
-    match accept(&app, &parts, &form, &offer, person.as_ref()).await {
+    let accepted = match person.as_ref().filter(|person| person.email == invited_email(&offer)) {
+        Some(person) => join(&app, &person.call, &form).await.map(|()| None),
+        None => open(&app, &parts, &form).await.map(Some),
+    };
+    match accepted {
         Ok(cookie) => done_page(&offer, cookie),
         Err(problem) => {
             let status = Error::from(problem.clone()).status;
@@ -105,35 +109,16 @@ async fn person(app: &App, parts: &Parts, call: &Call) -> Option<Person> {
     Some(Person { email: asked.ok()?.into_inner().user?.email, call })
 }
 
-/// Accepts as whoever the form or the session says; the cookie is that of a session that was opened on the way.
-async fn accept(
-    app: &App,
-    parts: &Parts,
-    form: &Form,
-    offer: &proto::LookUpInvitationResponse,
-    person: Option<&Person>,
-) -> Result<Option<HeaderValue>, Problem> {
-    let email = invited_email(offer);
-    let call = auth::call_of(parts);
-    if !offer.has_account {
-        let message = proto::AcceptInvitationRequest {
-            secret: form.secret.clone(),
-            name: form.name.clone(),
-            password: form.password.clone(),
-        };
-        let accepted = app.upstreams.invitations().accept_invitation(call.request(message)).await;
-        let opened = accepted.map_err(|status| error::from_upstream(&status))?.into_inner();
-        let lifetime = session::lifetime(app, opened.expires_at.as_ref());
-        return session::cookie(app, &opened.session_secret, lifetime).map(Some).map_err(unwritable);
-    }
-    if let Some(person) = person.filter(|person| person.email == email) {
-        join(app, &person.call, form).await?;
-        return Ok(None);
-    }
-    let opened = session::open(app, parts, email, form.password.clone()).await?;
-    let passport = app.exchanges.session(&opened.session_secret, &call).await?;
-    join(app, &call.with_identity(&passport.signed), form).await?;
-    session::cookie_of(app, &opened).map(Some).map_err(unwritable)
+/// Accepts with the account that the form's password opens, or a new one; answers the cookie of its session.
+async fn open(app: &App, parts: &Parts, form: &Form) -> Result<HeaderValue, Problem> {
+    let Form { secret, name, password, .. } = form;
+    let message = proto::AcceptInvitationRequest {
+        secret: secret.clone(),
+        name: name.clone(),
+        password: password.clone(),
+    };
+    let accepted = invitations::open(app, parts, message).await?;
+    invitations::cookie_of(app, &accepted).map_err(unwritable)
 }
 
 async fn join(app: &App, call: &Call, form: &Form) -> Result<(), Problem> {
@@ -205,14 +190,12 @@ fn offer_page(
             input type="hidden" name="secret" value=(form.secret);
             input type="hidden" name="decided" value="yes";
             input type="hidden" name="username" value=(email) autocomplete="username";
-            @if !offer.has_account {
+            @if !is_signed_in {
                 label.label for="name" { "Your name" }
                 input #name type="text" name="name" value=(form.name) autocomplete="name" required;
-                label.label for="password" { "Choose a password" }
-                input #password type="password" name="password" autocomplete="new-password" minlength="8" required;
-            } @else if !is_signed_in {
-                label.label for="password" { "The password of your account" }
-                input #password type="password" name="password" autocomplete="current-password" required;
+                label.label for="password" { "Your password" }
+                span.hint { "Of your account with this email. If you have none, choose one." }
+                input #password type="password" name="password" autocomplete="current-password" minlength="8" required;
             }
             div.buttons { button.primary type="submit" { "Join" } }
         }

@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::response::IntoResponse as _;
 use cairn_proto::auth::v1 as proto;
-use cairn_proto::auth::v1::add_member_response::Outcome;
 use cairn_proto::ids::{UserId, WorkspaceId};
 use http::StatusCode;
 use serde::Deserialize;
@@ -46,7 +45,7 @@ pub(super) async fn list(
     Ok(JsonBody(members).into_response())
 }
 
-/// Adds the person with that email; an email that nobody has an account with gets a one-time link.
+/// Invites an email, whoever has it: the answer is the same.
 pub(super) async fn add(
     State(app): State<App>,
     person: SignedIn,
@@ -59,14 +58,10 @@ pub(super) async fn add(
         role: proto::Role::from(input.role).into(),
     });
     let added = answered(app.upstreams.members().add_member(message).await)?;
-    let record = match present(added.outcome)? {
-        Outcome::Member(member) => AddedMember::Member(member.into()),
-        Outcome::Invited(invited) => {
-            let invitation = Invitation::from(present(invited.invitation)?);
-            AddedMember::Invitation(invitation.with_link(&invited.secret, &app.links))
-        }
-    };
-    Ok((StatusCode::CREATED, JsonBody(record)).into_response())
+    let invited = present(added.invited)?;
+    let invitation = Invitation::from(present(invited.invitation)?);
+    let invitation = invitation.with_link(&invited.secret, invited.mailed, &app.links);
+    Ok((StatusCode::CREATED, JsonBody(AddedMember { invitation })).into_response())
 }
 
 pub(super) async fn update(

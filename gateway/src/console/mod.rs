@@ -32,6 +32,8 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .route("/invite/invite.js", get(invite_page::script))
         .route("/api/invitations/look-up", post(invitations::look_up))
         .route("/api/invitations/accept", post(invitations::accept))
+        .route("/api/invitations/{id}/accept", post(invitations::accept_pending))
+        .route("/api/invitations/{id}/decline", post(invitations::decline_pending))
         .route("/api/workspaces", get(workspaces::list).post(workspaces::create))
         .route(
             "/api/workspaces/{id}",

@@ -41,7 +41,7 @@ pub(super) async fn create(State(app): State<App>, request: Request) -> Answer {
     let Json(form) = Json::<SignIn>::from_request(Request::from_parts(parts, body), &app).await?;
     let created = open(&app, &head, form.email, form.password).await?;
     let cookie = cookie_of(&app, &created)?;
-    let session = Session::read(created.user, created.memberships);
+    let session = Session::read(created.user, created.memberships, created.pending_invitations);
     Ok(([(header::SET_COOKIE, cookie)], JsonBody(session)).into_response())
 }
 
@@ -49,7 +49,8 @@ pub(super) async fn create(State(app): State<App>, request: Request) -> Answer {
 pub(super) async fn read(State(app): State<App>, person: SignedIn) -> Answer {
     let message = person.call.request(proto::GetSessionRequest {});
     let session = answered(app.upstreams.sessions().get_session(message).await)?;
-    Ok(JsonBody(Session::read(session.user, session.memberships)).into_response())
+    let session = Session::read(session.user, session.memberships, session.pending_invitations);
+    Ok(JsonBody(session).into_response())
 }
 
 /// Signs out. Without a session there is nothing to do, and that is fine.

@@ -1,4 +1,4 @@
-//! Members of a workspace, and the invitations of people without an account.
+//! Members of a workspace, and invitations to it.
 
 use cairn_proto::auth::v1 as proto;
 use serde::Serialize;
@@ -13,6 +13,8 @@ use super::{Links, time};
 pub(crate) struct WorkspaceMember {
     user_id: String,
     email: String,
+    /// Whether the person has proved that the email is theirs.
+    email_verified: bool,
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
@@ -27,6 +29,7 @@ impl From<proto::Member> for WorkspaceMember {
             role,
             user_id: user.id,
             email: user.email,
+            email_verified: user.email_verified,
             name: user.name,
             created_at: time(member.created_at.as_ref()),
         }
@@ -49,48 +52,84 @@ pub(crate) struct Invitation {
     /// The link to hand over: shown once, in the answer that made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<String>,
+    /// In the answer that made it: whether another link was mailed to the email.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mailed: Option<bool>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 struct Inviter {
     id: String,
     email: String,
+    email_verified: bool,
     name: String,
+}
+
+impl From<proto::User> for Inviter {
+    fn from(user: proto::User) -> Self {
+        let proto::User { id, email, name, email_verified } = user;
+        Self { id, email, email_verified, name }
+    }
 }
 
 impl Invitation {
     /// The secret stands behind the `#`, which browsers keep to themselves: it is in no request line, so in no log of
     /// a server or a proxy, and in no `Referer`.
-    pub(crate) fn with_link(self, secret: &str, links: &Links) -> Self {
-        Self { link: Some(links.to(&format!("/invite#{secret}"))), ..self }
+    pub(crate) fn with_link(self, secret: &str, mailed: bool, links: &Links) -> Self {
+        Self { link: Some(links.to(&format!("/invite#{secret}"))), mailed: Some(mailed), ..self }
     }
 }
 
 impl From<proto::Invitation> for Invitation {
     fn from(invitation: proto::Invitation) -> Self {
-        let role = Role::read(invitation.role());
-        let inviter = invitation.inviter.unwrap_or_default();
         Self {
-            role,
-            invited_by: Inviter { id: inviter.id, email: inviter.email, name: inviter.name },
+            role: Role::read(invitation.role()),
+            invited_by: invitation.inviter.unwrap_or_default().into(),
             created_at: time(invitation.created_at.as_ref()),
             expires_at: time(invitation.expires_at.as_ref()),
             id: invitation.id,
             workspace_id: invitation.workspace_id,
             email: invitation.email,
             link: None,
+            mailed: None,
         }
     }
 }
 
-/// What came of adding somebody: one of the two.
+/// What comes of adding somebody.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AddedMember {
+    /// The person belongs to the workspace when they have accepted it.
+    pub(crate) invitation: Invitation,
+}
+
+/// An invitation that waits for the signed-in person.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum AddedMember {
-    /// The person had an account and belongs to the workspace now.
-    Member(WorkspaceMember),
-    /// Nobody has an account with that email: the link makes one.
-    Invitation(Invitation),
+pub(crate) struct PendingInvitation {
+    id: String,
+    workspace_id: String,
+    workspace_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<Role>,
+    invited_by: Inviter,
+    created_at: String,
+    expires_at: String,
+}
+
+impl From<proto::PendingInvitation> for PendingInvitation {
+    fn from(pending: proto::PendingInvitation) -> Self {
+        Self {
+            role: Role::read(pending.role()),
+            invited_by: pending.inviter.unwrap_or_default().into(),
+            created_at: time(pending.created_at.as_ref()),
+            expires_at: time(pending.expires_at.as_ref()),
+            id: pending.id,
+            workspace_id: pending.workspace_id,
+            workspace_name: pending.workspace_name,
+        }
+    }
 }
 
 /// What the holder of an invitation's link may know of it.
@@ -104,8 +143,6 @@ pub(crate) struct InvitationOffer {
     role: Option<Role>,
     invited_by: Inviter,
     expires_at: String,
-    /// Whether the email has an account: then its owner signs in and accepts without a name and a password.
-    has_account: bool,
 }
 
 impl From<proto::LookUpInvitationResponse> for InvitationOffer {
@@ -118,7 +155,6 @@ impl From<proto::LookUpInvitationResponse> for InvitationOffer {
             role: invitation.role,
             invited_by: invitation.invited_by,
             expires_at: invitation.expires_at,
-            has_account: found.has_account,
         }
     }
 }

@@ -5,6 +5,7 @@ use cairn_proto::auth::v1 as proto;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::member::PendingInvitation;
 use super::{optional_time, time};
 
 /// What a token may do.
@@ -259,24 +260,35 @@ impl From<proto::Token> for Token {
 
 /// Who is signed in, and where they belong.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Session {
     user: User,
     workspaces: Vec<Workspace>,
+    /// What the person may accept or decline; none for an email that is not verified.
+    pending_invitations: Vec<PendingInvitation>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 struct User {
     id: String,
     email: String,
     name: String,
+    /// Whether the person has proved the email: by OpenID Connect, or by a link that came by mail.
+    email_verified: bool,
 }
 
 impl Session {
-    pub(crate) fn read(user: Option<proto::User>, memberships: Vec<proto::Membership>) -> Self {
-        let user = user.unwrap_or_default();
+    pub(crate) fn read(
+        user: Option<proto::User>,
+        memberships: Vec<proto::Membership>,
+        pending: Vec<proto::PendingInvitation>,
+    ) -> Self {
+        let proto::User { id, email, name, email_verified } = user.unwrap_or_default();
         Self {
-            user: User { id: user.id, email: user.email, name: user.name },
+            user: User { id, email, name, email_verified },
             workspaces: memberships.into_iter().map(Workspace::from).collect(),
+            pending_invitations: pending.into_iter().map(PendingInvitation::from).collect(),
         }
     }
 }

@@ -69,7 +69,12 @@ impl Sessions {
 }
 
 fn user() -> Option<auth::User> {
-    Some(auth::User { id: "u".to_owned(), email: "a@b.example".to_owned(), name: "A".to_owned() })
+    Some(auth::User {
+        id: "u".to_owned(),
+        email: "a@b.example".to_owned(),
+        name: "A".to_owned(),
+        email_verified: false,
+    })
 }
 
 fn membership() -> auth::Membership {
@@ -96,6 +101,7 @@ impl SessionService for Sessions {
             expires_at: Some(prost_types::Timestamp { seconds: 4_000_000_000, nanos: 0 }),
             user: user(),
             memberships: vec![membership()],
+            pending_invitations: Vec::new(),
         }))
     }
 
@@ -114,7 +120,11 @@ impl SessionService for Sessions {
         request: Request<auth::GetSessionRequest>,
     ) -> Answered<auth::GetSessionResponse> {
         assert!(request.metadata().contains_key("authorization"));
-        Ok(Response::new(auth::GetSessionResponse { user: user(), memberships: vec![membership()] }))
+        Ok(Response::new(auth::GetSessionResponse {
+            user: user(),
+            memberships: vec![membership()],
+            pending_invitations: Vec::new(),
+        }))
     }
 
     async fn delete_session(

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use cairn_chassis::identity::Verifier;
 use cairn_proto::auth::v1::invitation_service_server::InvitationService;
 use cairn_proto::auth::v1::{
-    self as proto, AcceptInvitationRequest, AcceptInvitationResponse, DeleteInvitationRequest,
-    DeleteInvitationResponse, JoinWorkspaceRequest, JoinWorkspaceResponse, ListInvitationsRequest,
-    ListInvitationsResponse, LookUpInvitationRequest, LookUpInvitationResponse,
+    self as proto, AcceptInvitationRequest, AcceptInvitationResponse, AcceptPendingInvitationRequest,
+    AcceptPendingInvitationResponse, DeclinePendingInvitationRequest, DeclinePendingInvitationResponse,
+    DeleteInvitationRequest, DeleteInvitationResponse, JoinWorkspaceRequest, JoinWorkspaceResponse,
+    ListInvitationsRequest, ListInvitationsResponse, LookUpInvitationRequest, LookUpInvitationResponse,
 };
 use cairn_proto::ids::InvitationId;
 use tonic::{Request, Response, Status};
 
-use super::sessions::encode_user;
+use super::sessions::{encode_pending, encode_user};
 use super::workspaces::{encode_membership, encode_memberships, encode_role};
 use super::{user, workspace_id};
 use crate::error::Error;
@@ -42,9 +43,8 @@ impl InvitationService for Invitations {
     ) -> Result<Response<DeleteInvitationResponse>, Status> {
         let user = user(&self.verifier, request.metadata()).await?;
         let message = request.get_ref();
-        let id: Result<InvitationId, _> = message.invitation_id.parse();
         let workspace = workspace_id(&message.workspace_id)?;
-        self.rules.delete(user, workspace, id.map_err(|_| Error::NotFound("invitation"))?).await?;
+        self.rules.delete(user, workspace, invitation_id(&message.invitation_id)?).await?;
         Ok(Response::new(DeleteInvitationResponse {}))
     }
 
@@ -56,7 +56,6 @@ impl InvitationService for Invitations {
         Ok(Response::new(LookUpInvitationResponse {
             invitation: Some(encode(found.invitation)),
             workspace_name: found.workspace_name,
-            has_account: found.has_account,
         }))
     }
 
@@ -71,6 +70,7 @@ impl InvitationService for Invitations {
             expires_at: Some(signed_in.expires_at.to_proto()),
             user: Some(encode_user(signed_in.profile.user)),
             memberships: encode_memberships(signed_in.profile.memberships),
+            pending_invitations: encode_pending(signed_in.profile.pending),
         }))
     }
 
@@ -82,6 +82,30 @@ impl InvitationService for Invitations {
         let membership = self.rules.join(user, &request.get_ref().secret).await?;
         Ok(Response::new(JoinWorkspaceResponse { membership: Some(encode_membership(membership)) }))
     }
+
+    async fn accept_pending_invitation(
+        &self,
+        request: Request<AcceptPendingInvitationRequest>,
+    ) -> Result<Response<AcceptPendingInvitationResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let id = invitation_id(&request.get_ref().invitation_id)?;
+        let membership = Some(encode_membership(self.rules.accept_pending(user, id).await?));
+        Ok(Response::new(AcceptPendingInvitationResponse { membership }))
+    }
+
+    async fn decline_pending_invitation(
+        &self,
+        request: Request<DeclinePendingInvitationRequest>,
+    ) -> Result<Response<DeclinePendingInvitationResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        self.rules.decline_pending(user, invitation_id(&request.get_ref().invitation_id)?).await?;
+        Ok(Response::new(DeclinePendingInvitationResponse {}))
+    }
+}
+
+/// A text that is no id is the id of no invitation.
+fn invitation_id(text: &str) -> Result<InvitationId, Error> {
+    text.parse().map_err(|_| Error::NotFound("invitation"))
 }
 
 pub(super) fn encode(invitation: Invitation) -> proto::Invitation {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use cairn_chassis::identity::Verifier;
-use cairn_proto::auth::v1::add_member_response::Outcome;
 use cairn_proto::auth::v1::member_service_server::MemberService;
 use cairn_proto::auth::v1::{
     self as proto, AddMemberRequest, AddMemberResponse, ListMembersRequest, ListMembersResponse,
@@ -17,7 +16,7 @@ use super::sessions::encode_user;
 use super::workspaces::{decode_role, encode_role};
 use super::{user, workspace_id};
 use crate::error::Error;
-use crate::members::{self as rules, Added, Invited, Member};
+use crate::members::{self as rules, Invited, Member};
 
 #[derive(Debug)]
 pub(super) struct Members {
@@ -44,11 +43,8 @@ impl MemberService for Members {
         let user = user(&self.verifier, request.metadata()).await?;
         let message = request.get_ref();
         let (workspace, role) = (workspace_id(&message.workspace_id)?, decode_role(message.role));
-        let outcome = match self.rules.add(user, workspace, &message.email, role).await? {
-            Added::Member(member) => Outcome::Member(encode(member)),
-            Added::Invited(invited) => Outcome::Invited(encode_invited(invited)),
-        };
-        Ok(Response::new(AddMemberResponse { outcome: Some(outcome) }))
+        let invited = self.rules.invite(user, workspace, &message.email, role).await?;
+        Ok(Response::new(AddMemberResponse { invited: Some(encode_invited(invited)) }))
     }
 
     async fn update_member(
@@ -87,5 +83,9 @@ fn encode(member: Member) -> proto::Member {
 }
 
 fn encode_invited(invited: Invited) -> proto::Invited {
-    proto::Invited { invitation: Some(encode_invitation(invited.invitation)), secret: invited.secret }
+    proto::Invited {
+        invitation: Some(encode_invitation(invited.invitation)),
+        secret: invited.secret,
+        mailed: invited.mailed,
+    }
 }

@@ -12,8 +12,9 @@ use cairn_proto::auth::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::workspaces::encode_memberships;
+use super::workspaces::{encode_memberships, encode_role};
 use super::{user, workspace_id};
+use crate::invitations::Found;
 use crate::sessions as rules;
 use crate::users::User;
 
@@ -36,6 +37,7 @@ impl SessionService for Sessions {
             expires_at: Some(signed_in.expires_at.to_proto()),
             user: Some(encode_user(signed_in.profile.user)),
             memberships: encode_memberships(signed_in.profile.memberships),
+            pending_invitations: encode_pending(signed_in.profile.pending),
         }))
     }
 
@@ -56,8 +58,11 @@ impl SessionService for Sessions {
     ) -> Result<Response<GetSessionResponse>, Status> {
         let user = user(&self.verifier, request.metadata()).await?;
         let profile = self.rules.get(user).await?;
-        let memberships = encode_memberships(profile.memberships);
-        Ok(Response::new(GetSessionResponse { user: Some(encode_user(profile.user)), memberships }))
+        Ok(Response::new(GetSessionResponse {
+            user: Some(encode_user(profile.user)),
+            memberships: encode_memberships(profile.memberships),
+            pending_invitations: encode_pending(profile.pending),
+        }))
     }
 
     /// The secret is the proof: whoever has it may end the session.
@@ -90,5 +95,23 @@ impl SessionService for Sessions {
 }
 
 pub(super) fn encode_user(user: User) -> proto::User {
-    proto::User { id: user.id.to_string(), email: user.email, name: user.name }
+    proto::User {
+        id: user.id.to_string(),
+        email: user.email,
+        name: user.name,
+        email_verified: user.email_verified,
+    }
+}
+
+pub(super) fn encode_pending(pending: Vec<Found>) -> Vec<proto::PendingInvitation> {
+    let encode = |found: Found| proto::PendingInvitation {
+        id: found.invitation.id.to_string(),
+        workspace_id: found.invitation.workspace.to_string(),
+        workspace_name: found.workspace_name,
+        role: encode_role(found.invitation.role).into(),
+        inviter: Some(encode_user(found.invitation.inviter)),
+        created_at: Some(found.invitation.created_at.to_proto()),
+        expires_at: Some(found.invitation.expires_at.to_proto()),
+    };
+    pending.into_iter().map(encode).collect()
 }

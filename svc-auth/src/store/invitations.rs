@@ -1,4 +1,4 @@
-//! Table `invitations`.
+//! Tables `invitations` and `invitation_mails`.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::on_db;
@@ -6,33 +6,70 @@ use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_proto::ids::{InvitationId, UserId, WorkspaceId};
 
 use super::word;
-use crate::invitations::{Found, Invitation, Taken};
+use crate::invitations::{Found, Invitation, NewInvitation, Taken};
 use crate::secrets::Digest;
 use crate::users::User;
 
 const LIST: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
-     u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name \
+     u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified \
      FROM invitations i JOIN users u ON u.id = i.inviter_id \
      WHERE i.workspace_id = $1 AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id DESC";
-const FIND: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
-     u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, w.name AS workspace_name, \
-     a.id AS account_id \
+const LIST_OF_EMAIL: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
+     u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified, \
+     w.name AS workspace_name, i.mail_digest \
      FROM invitations i JOIN users u ON u.id = i.inviter_id JOIN workspaces w ON w.id = i.workspace_id \
-     LEFT JOIN users a ON a.email = i.email \
-     WHERE i.digest = $1 AND i.expires_at > $2 AND w.deleted_at IS NULL";
-const INSERT: &str = "INSERT INTO invitations (workspace_id, id, email, role, inviter_id, digest, created_at, expires_at) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+     WHERE i.email = $1 AND i.expires_at > $2 AND w.deleted_at IS NULL \
+     ORDER BY i.created_at DESC, i.id DESC LIMIT 100";
+const FIND: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
+     u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified, \
+     w.name AS workspace_name, i.mail_digest \
+     FROM invitations i JOIN users u ON u.id = i.inviter_id JOIN workspaces w ON w.id = i.workspace_id \
+     WHERE (i.digest = $1 OR i.mail_digest = $1) AND i.expires_at > $2 AND w.deleted_at IS NULL";
+const COUNT: &str = "SELECT COUNT(*) FROM invitations WHERE workspace_id = $1 AND expires_at > $2";
+const ANY_OF_EMAIL: &str = "SELECT COUNT(*) FROM invitations WHERE email = $1 AND expires_at > $2 \
+     AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL)";
+const INSERT: &str = "INSERT INTO invitations \
+     (workspace_id, id, email, role, inviter_id, digest, mail_digest, created_at, expires_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 /// Of two that accept at once, one finds nothing left.
-const TAKE: &str = "DELETE FROM invitations WHERE digest = $1 AND expires_at > $2 \
-     AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL) RETURNING workspace_id, email, role";
+const TAKE: &str = "DELETE FROM invitations WHERE (digest = $1 OR mail_digest = $1) AND expires_at > $2 \
+     AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL) \
+     RETURNING workspace_id, email, role, mail_digest";
+const TAKE_PENDING: &str = "DELETE FROM invitations WHERE email = $1 AND id = $2 AND expires_at > $3 \
+     AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL) \
+     RETURNING workspace_id, email, role, mail_digest";
 const DELETE: &str = "DELETE FROM invitations WHERE workspace_id = $1 AND id = $2";
 const DELETE_OF_EMAIL: &str = "DELETE FROM invitations WHERE workspace_id = $1 AND email = $2";
 const DELETE_OF_INVITER: &str = "DELETE FROM invitations WHERE workspace_id = $1 AND inviter_id = $2";
+const DELETE_ALL_OF_INVITER: &str = "DELETE FROM invitations WHERE inviter_id = $1";
 const DELETE_ENDED: &str = "DELETE FROM invitations WHERE expires_at <= $1";
+const COUNT_MAILS_OF_INVITER: &str =
+    "SELECT COUNT(*) FROM invitation_mails WHERE inviter_id = $1 AND sent_at > $2";
+const COUNT_MAILS_TO: &str = "SELECT COUNT(*) FROM invitation_mails WHERE email = $1 AND sent_at > $2";
+const INSERT_MAIL: &str =
+    "INSERT INTO invitation_mails (id, inviter_id, email, sent_at) VALUES ($1, $2, $3, $4)";
+const DELETE_MAILS: &str = "DELETE FROM invitation_mails WHERE sent_at <= $1";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[LIST, FIND, INSERT, TAKE, DELETE, DELETE_OF_EMAIL, DELETE_OF_INVITER, DELETE_ENDED];
+pub(super) const STATEMENTS: &[&str] = &[
+    LIST,
+    LIST_OF_EMAIL,
+    FIND,
+    COUNT,
+    ANY_OF_EMAIL,
+    INSERT,
+    TAKE,
+    TAKE_PENDING,
+    DELETE,
+    DELETE_OF_EMAIL,
+    DELETE_OF_INVITER,
+    DELETE_ALL_OF_INVITER,
+    DELETE_ENDED,
+    COUNT_MAILS_OF_INVITER,
+    COUNT_MAILS_TO,
+    INSERT_MAIL,
+    DELETE_MAILS,
+];
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -45,6 +82,7 @@ struct Row {
     inviter_id: Text<UserId>,
     inviter_email: String,
     inviter_name: String,
+    inviter_verified: bool,
 }
 
 #[derive(sqlx::FromRow)]
@@ -52,7 +90,15 @@ struct FoundRow {
     #[sqlx(flatten)]
     invitation: Row,
     workspace_name: String,
-    account_id: Option<String>,
+    mail_digest: Option<Vec<u8>>,
+}
+
+#[derive(sqlx::FromRow)]
+struct TakenRow {
+    workspace_id: Text<WorkspaceId>,
+    email: String,
+    role: String,
+    mail_digest: Option<Vec<u8>>,
 }
 
 impl TryFrom<Row> for Invitation {
@@ -64,23 +110,42 @@ impl TryFrom<Row> for Invitation {
             workspace: row.workspace_id.0,
             email: row.email,
             role: word("invitations.role", &row.role)?,
-            inviter: User { id: row.inviter_id.0, email: row.inviter_email, name: row.inviter_name },
+            inviter: User {
+                id: row.inviter_id.0,
+                email: row.inviter_email,
+                name: row.inviter_name,
+                email_verified: row.inviter_verified,
+            },
             created_at: row.created_at,
             expires_at: row.expires_at,
         })
     }
 }
 
-impl TryFrom<FoundRow> for Found {
-    type Error = Error;
-
-    fn try_from(row: FoundRow) -> Result<Self, Error> {
-        Ok(Self {
-            invitation: row.invitation.try_into()?,
-            workspace_name: row.workspace_name,
-            has_account: row.account_id.is_some(),
+impl FoundRow {
+    fn read(self, by: Option<&Digest>) -> Result<Found, Error> {
+        Ok(Found {
+            by_mail: is_same(self.mail_digest.as_deref(), by),
+            invitation: self.invitation.try_into()?,
+            workspace_name: self.workspace_name,
         })
     }
+}
+
+impl TakenRow {
+    fn read(self, by: Option<&Digest>) -> Result<Taken, Error> {
+        Ok(Taken {
+            by_mail: is_same(self.mail_digest.as_deref(), by),
+            workspace: self.workspace_id.0,
+            email: self.email,
+            role: word("invitations.role", &self.role)?,
+        })
+    }
+}
+
+/// The row was found by one of its two digests: whether it was the one that was mailed.
+fn is_same(mailed: Option<&[u8]>, by: Option<&Digest>) -> bool {
+    mailed.zip(by).is_some_and(|(mailed, by)| mailed == by.as_slice())
 }
 
 /// The open invitations of a workspace, newest first.
@@ -94,36 +159,69 @@ pub(crate) async fn list(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// An open invitation of a live workspace, by its secret.
+/// The newest of the open invitations of a folded email to live workspaces.
+pub(crate) async fn list_of_email(db: &Db, email: &str, now: Timestamp) -> Result<Vec<Found>, Error> {
+    let rows: Vec<FoundRow> =
+        on_db!(db, |c| sqlx::query_as(LIST_OF_EMAIL).bind(email).bind(now).fetch_all(c).await)?;
+    rows.into_iter().map(|row| row.read(None)).collect()
+}
+
+/// An open invitation of a live workspace, by either of its secrets.
 pub(crate) async fn find(db: &Db, digest: &Digest, now: Timestamp) -> Result<Option<Found>, Error> {
     let row: Option<FoundRow> =
         on_db!(db, |c| sqlx::query_as(FIND).bind(digest.as_slice()).bind(now).fetch_optional(c).await)?;
-    row.map(TryInto::try_into).transpose()
+    row.map(|row| row.read(Some(digest))).transpose()
 }
 
-pub(crate) async fn insert(tx: &mut Tx, invitation: &Invitation, digest: &Digest) -> Result<(), Error> {
+/// How many open invitations a workspace has.
+pub(crate) async fn count(tx: &mut Tx, workspace: WorkspaceId, now: Timestamp) -> Result<i64, Error> {
+    on_db!(tx, |c| sqlx::query_scalar(COUNT).bind(Text(workspace)).bind(now).fetch_one(c).await)
+}
+
+/// Whether a folded email is invited to a live workspace.
+pub(crate) async fn any_of_email(tx: &mut Tx, email: &str, now: Timestamp) -> Result<bool, Error> {
+    let open: i64 =
+        on_db!(tx, |c| sqlx::query_scalar(ANY_OF_EMAIL).bind(email).bind(now).fetch_one(c).await)?;
+    Ok(open > 0)
+}
+
+pub(crate) async fn insert(tx: &mut Tx, new: &NewInvitation<'_>) -> Result<(), Error> {
     on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(invitation.workspace))
-        .bind(Text(invitation.id))
-        .bind(&invitation.email)
-        .bind(invitation.role.as_str())
-        .bind(Text(invitation.inviter.id))
-        .bind(digest.as_slice())
-        .bind(invitation.created_at)
-        .bind(invitation.expires_at)
+        .bind(Text(new.workspace))
+        .bind(Text(new.id))
+        .bind(new.email)
+        .bind(new.role.as_str())
+        .bind(Text(new.inviter))
+        .bind(new.digest.as_slice())
+        .bind(new.mail_digest.as_ref().map(Digest::as_slice))
+        .bind(new.created_at)
+        .bind(new.expires_at)
         .execute(c)
         .await
         .map(|_| ()))
 }
 
-/// Uses an open invitation up.
+/// Uses an open invitation up, by either of its secrets.
 pub(crate) async fn take(tx: &mut Tx, digest: &Digest, now: Timestamp) -> Result<Option<Taken>, Error> {
-    let row: Option<(Text<WorkspaceId>, String, String)> =
+    let row: Option<TakenRow> =
         on_db!(tx, |c| sqlx::query_as(TAKE).bind(digest.as_slice()).bind(now).fetch_optional(c).await)?;
-    let read = |(Text(workspace), email, role): (_, _, String)| {
-        Ok(Taken { workspace, email, role: word("invitations.role", &role)? })
-    };
-    row.map(read).transpose()
+    row.map(|row| row.read(Some(digest))).transpose()
+}
+
+/// Uses an open invitation of a folded email up.
+pub(crate) async fn take_pending(
+    tx: &mut Tx,
+    email: &str,
+    id: InvitationId,
+    now: Timestamp,
+) -> Result<Option<Taken>, Error> {
+    let row: Option<TakenRow> = on_db!(tx, |c| sqlx::query_as(TAKE_PENDING)
+        .bind(email)
+        .bind(Text(id))
+        .bind(now)
+        .fetch_optional(c)
+        .await)?;
+    row.map(|row| row.read(None)).transpose()
 }
 
 /// Whether there was one.
@@ -158,6 +256,11 @@ pub(crate) async fn delete_of_inviter(
         .map(|_| ()))
 }
 
+/// Takes back what a person has made, wherever.
+pub(crate) async fn delete_all_of_inviter(tx: &mut Tx, inviter: UserId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE_ALL_OF_INVITER).bind(Text(inviter)).execute(c).await.map(|_| ()))
+}
+
 /// Deletes what ended by `now`; answers how many there were.
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<u64, Error> {
     on_db!(db.writer(), |c| sqlx::query(DELETE_ENDED)
@@ -165,4 +268,45 @@ pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<u64, Error> 
         .execute(c)
         .await
         .map(|done| done.rows_affected()))
+}
+
+/// How many mails a person's invitations have made since then.
+pub(crate) async fn count_mails_of_inviter(
+    tx: &mut Tx,
+    inviter: UserId,
+    since: Timestamp,
+) -> Result<i64, Error> {
+    on_db!(tx, |c| sqlx::query_scalar(COUNT_MAILS_OF_INVITER)
+        .bind(Text(inviter))
+        .bind(since)
+        .fetch_one(c)
+        .await)
+}
+
+/// How many mails a folded email was sent since then, whoever invited it.
+pub(crate) async fn count_mails_to(tx: &mut Tx, email: &str, since: Timestamp) -> Result<i64, Error> {
+    on_db!(tx, |c| sqlx::query_scalar(COUNT_MAILS_TO).bind(email).bind(since).fetch_one(c).await)
+}
+
+/// Notes a mail that is to go out.
+pub(crate) async fn insert_mail(
+    tx: &mut Tx,
+    invitation: InvitationId,
+    inviter: UserId,
+    email: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT_MAIL)
+        .bind(Text(invitation))
+        .bind(Text(inviter))
+        .bind(email)
+        .bind(now)
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// Forgets the mails that went out by then.
+pub(crate) async fn delete_mails(db: &Db, until: Timestamp) -> Result<(), Error> {
+    on_db!(db.writer(), |c| sqlx::query(DELETE_MAILS).bind(until).execute(c).await.map(|_| ()))
 }

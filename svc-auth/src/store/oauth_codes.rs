@@ -18,10 +18,11 @@ const CLAIM: &str = "UPDATE oauth_codes SET grant_id = $3 WHERE digest = $1 AND 
      resource, expires_at";
 const FIND_USED: &str = "SELECT workspace_id, grant_id FROM oauth_codes \
      WHERE digest = $1 AND client_id = $2 AND grant_id IS NOT NULL";
+const DELETE_OF_USER: &str = "DELETE FROM oauth_codes WHERE user_id = $1";
 const DELETE_ENDED: &str = "DELETE FROM oauth_codes WHERE expires_at <= $1";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[INSERT, CLAIM, FIND_USED, DELETE_ENDED];
+pub(super) const STATEMENTS: &[&str] = &[INSERT, CLAIM, FIND_USED, DELETE_OF_USER, DELETE_ENDED];
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -102,6 +103,11 @@ pub(crate) async fn find_used(
         .fetch_optional(c)
         .await)?;
     Ok(row.map(|(Text(workspace), Text(grant))| (workspace, grant)))
+}
+
+/// Deletes the codes that a person's yes has made.
+pub(crate) async fn delete_of_user(tx: &mut Tx, user: UserId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE_OF_USER).bind(Text(user)).execute(c).await.map(|_| ()))
 }
 
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<(), Error> {

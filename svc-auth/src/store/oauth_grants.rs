@@ -24,11 +24,21 @@ const DELETE: &str = "DELETE FROM oauth_grants WHERE workspace_id = $1 AND id = 
 const DELETE_BY_REFRESH_TOKEN: &str = "DELETE FROM oauth_grants WHERE client_id = $2 AND (workspace_id, id) = \
      (SELECT workspace_id, grant_id FROM oauth_refresh_tokens WHERE digest = $1)";
 const DELETE_OF_USER: &str = "DELETE FROM oauth_grants WHERE workspace_id = $1 AND user_id = $2";
+const DELETE_ALL_OF_USER: &str = "DELETE FROM oauth_grants WHERE user_id = $1";
 const DELETE_ENDED: &str = "DELETE FROM oauth_grants WHERE expires_at <= $1";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[INSERT, TOUCH, LIST, FIND_USER, DELETE, DELETE_BY_REFRESH_TOKEN, DELETE_OF_USER, DELETE_ENDED];
+pub(super) const STATEMENTS: &[&str] = &[
+    INSERT,
+    TOUCH,
+    LIST,
+    FIND_USER,
+    DELETE,
+    DELETE_BY_REFRESH_TOKEN,
+    DELETE_OF_USER,
+    DELETE_ALL_OF_USER,
+    DELETE_ENDED,
+];
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -166,6 +176,11 @@ pub(crate) async fn delete_of_user(tx: &mut Tx, workspace: WorkspaceId, user: Us
         .execute(c)
         .await
         .map(|_| ()))
+}
+
+/// Deletes what a person allowed, wherever.
+pub(crate) async fn delete_all_of_user(tx: &mut Tx, user: UserId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE_ALL_OF_USER).bind(Text(user)).execute(c).await.map(|_| ()))
 }
 
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<(), Error> {

@@ -5,11 +5,11 @@ use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_proto::ids::UserId;
 
+use super::users;
 use crate::secrets::Digest;
 use crate::sessions::{FoundSession, NewSession};
-use crate::users::User;
 
-const FIND: &str = "SELECT u.id, u.email, u.name, s.expires_at \
+const FIND: &str = "SELECT u.id, u.email, u.name, u.email_verified, s.expires_at \
      FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.digest = $1";
 const INSERT: &str =
     "INSERT INTO sessions (id, user_id, digest, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)";
@@ -21,17 +21,21 @@ const DELETE_ENDED: &str = "DELETE FROM sessions WHERE expires_at <= $1";
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[FIND, INSERT, DELETE, DELETE_OF_USER, DELETE_OTHERS, DELETE_ENDED];
 
-pub(crate) async fn find(db: &Db, digest: &Digest) -> Result<Option<FoundSession>, Error> {
-    let row: Option<(Text<UserId>, String, String, Timestamp)> =
-        on_db!(db, |c| sqlx::query_as(FIND).bind(digest.as_slice()).fetch_optional(c).await)?;
-    Ok(row.map(|(Text(id), email, name, expires_at)| FoundSession {
-        user: User { id, email, name },
-        expires_at,
-    }))
+#[derive(sqlx::FromRow)]
+struct Row {
+    #[sqlx(flatten)]
+    user: users::Row,
+    expires_at: Timestamp,
 }
 
-pub(crate) async fn insert(db: &Db, session: &NewSession) -> Result<(), Error> {
-    on_db!(db.writer(), |c| sqlx::query(INSERT)
+pub(crate) async fn find(db: &Db, digest: &Digest) -> Result<Option<FoundSession>, Error> {
+    let row: Option<Row> =
+        on_db!(db, |c| sqlx::query_as(FIND).bind(digest.as_slice()).fetch_optional(c).await)?;
+    Ok(row.map(|row| FoundSession { user: row.user.into(), expires_at: row.expires_at }))
+}
+
+pub(crate) async fn insert(tx: &mut Tx, session: &NewSession) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(INSERT)
         .bind(Text(session.id))
         .bind(Text(session.user))
         .bind(session.digest.as_slice())

@@ -25,12 +25,25 @@ const INSERT: &str = "INSERT INTO tokens (workspace_id, id, owner_id, name, perm
 const SET_ACTIVE: &str = "UPDATE tokens SET active = $3 WHERE workspace_id = $1 AND id = $2";
 const DELETE: &str = "DELETE FROM tokens WHERE workspace_id = $1 AND id = $2";
 const DELETE_OF_OWNER: &str = "DELETE FROM tokens WHERE workspace_id = $1 AND owner_id = $2";
+const DELETE_ALL_OF_OWNER: &str = "DELETE FROM tokens WHERE owner_id = $1";
+const COUNT_LIVE: &str = "SELECT COUNT(*) FROM tokens \
+     WHERE workspace_id = $1 AND owner_id = $2 AND (expires_at IS NULL OR expires_at > $3)";
 const RECORD_USE: &str = "UPDATE tokens SET last_used_at = $3 \
      WHERE workspace_id = $1 AND id = $2 AND (last_used_at IS NULL OR last_used_at < $3)";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[FIND_BY_DIGEST, LIST, FIND, INSERT, SET_ACTIVE, DELETE, DELETE_OF_OWNER, RECORD_USE];
+pub(super) const STATEMENTS: &[&str] = &[
+    FIND_BY_DIGEST,
+    LIST,
+    FIND,
+    INSERT,
+    SET_ACTIVE,
+    DELETE,
+    DELETE_OF_OWNER,
+    DELETE_ALL_OF_OWNER,
+    COUNT_LIVE,
+    RECORD_USE,
+];
 
 #[derive(sqlx::FromRow)]
 struct PresentedRow {
@@ -164,6 +177,26 @@ pub(crate) async fn delete_of_owner(tx: &mut Tx, workspace: WorkspaceId, owner: 
         .execute(c)
         .await
         .map(|_| ()))
+}
+
+/// Deletes every token that a person made, wherever.
+pub(crate) async fn delete_all_of_owner(tx: &mut Tx, owner: UserId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(DELETE_ALL_OF_OWNER).bind(Text(owner)).execute(c).await.map(|_| ()))
+}
+
+/// How many tokens of a person in a workspace have not ended.
+pub(crate) async fn count_live(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    owner: UserId,
+    now: Timestamp,
+) -> Result<i64, Error> {
+    on_db!(tx, |c| sqlx::query_scalar(COUNT_LIVE)
+        .bind(Text(workspace))
+        .bind(Text(owner))
+        .bind(now)
+        .fetch_one(c)
+        .await)
 }
 
 /// Records uses in one transaction. An earlier one never replaces a later one, and a token that is gone is skipped.

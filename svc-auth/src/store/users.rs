@@ -8,17 +8,49 @@ use cairn_proto::ids::UserId;
 use crate::users::{NewUser, User};
 
 const ANY: &str = "SELECT id FROM users LIMIT 1";
-const FIND: &str = "SELECT id, email, name FROM users WHERE id = $1";
-const FIND_ACCOUNT: &str = "SELECT id, email, name, password_hash FROM users WHERE email = $1";
-const FIND_BY_EMAIL: &str = "SELECT id, email, name FROM users WHERE email = $1";
+const FIND: &str = "SELECT id, email, name, email_verified FROM users WHERE id = $1";
+const FIND_ACCOUNT: &str =
+    "SELECT id, email, name, email_verified, password_hash FROM users WHERE email = $1";
+const FIND_BY_EMAIL: &str = "SELECT id, email, name, email_verified FROM users WHERE email = $1";
 const FIND_PASSWORD: &str = "SELECT password_hash FROM users WHERE id = $1";
 const SET_PASSWORD: &str = "UPDATE users SET password_hash = $2 WHERE id = $1";
-const INSERT: &str =
-    "INSERT INTO users (id, email, name, password_hash, created_at) VALUES ($1, $2, $3, $4, $5)";
+const SET_NAME: &str = "UPDATE users SET name = $2 WHERE id = $1";
+const SET_VERIFIED: &str = "UPDATE users SET email_verified = $2 WHERE id = $1";
+const INSERT: &str = "INSERT INTO users (id, email, name, password_hash, email_verified, created_at) \
+     VALUES ($1, $2, $3, $4, $5, $6)";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
-    &[ANY, FIND, FIND_ACCOUNT, FIND_BY_EMAIL, FIND_PASSWORD, SET_PASSWORD, INSERT];
+    &[ANY, FIND, FIND_ACCOUNT, FIND_BY_EMAIL, FIND_PASSWORD, SET_PASSWORD, SET_NAME, SET_VERIFIED, INSERT];
+
+/// A person as every statement of this service selects one.
+#[derive(sqlx::FromRow)]
+pub(super) struct Row {
+    id: Text<UserId>,
+    email: String,
+    name: String,
+    email_verified: bool,
+}
+
+#[derive(sqlx::FromRow)]
+struct AccountRow {
+    #[sqlx(flatten)]
+    user: Row,
+    password_hash: Option<String>,
+}
+
+impl From<Row> for User {
+    fn from(row: Row) -> Self {
+        let Row { id: Text(id), email, name, email_verified } = row;
+        Self { id, email, name, email_verified }
+    }
+}
+
+/// What opens a person's account is changed and used one after the other: a sign-in that was let in by a password must
+/// not outlive that password's end.
+pub(crate) async fn lock(tx: &mut Tx, id: UserId) -> Result<(), Error> {
+    tx.lock_name(&format!("auth:account:{id}")).await
+}
 
 /// Whether anybody has an account.
 pub(crate) async fn any(db: &Db) -> Result<bool, Error> {
@@ -33,16 +65,14 @@ pub(crate) async fn any_in(tx: &mut Tx) -> Result<bool, Error> {
 }
 
 pub(crate) async fn find(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error> {
-    let row: Option<(Text<UserId>, String, String)> =
-        on_db!(tx, |c| sqlx::query_as(FIND).bind(Text(id)).fetch_optional(c).await)?;
-    Ok(row.map(|(Text(id), email, name)| User { id, email, name }))
+    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(FIND).bind(Text(id)).fetch_optional(c).await)?;
+    Ok(row.map(Into::into))
 }
 
 /// A person by folded email.
 pub(crate) async fn find_by_email(tx: &mut Tx, email: &str) -> Result<Option<User>, Error> {
-    let row: Option<(Text<UserId>, String, String)> =
-        on_db!(tx, |c| sqlx::query_as(FIND_BY_EMAIL).bind(email).fetch_optional(c).await)?;
-    Ok(row.map(|(Text(id), email, name)| User { id, email, name }))
+    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(FIND_BY_EMAIL).bind(email).fetch_optional(c).await)?;
+    Ok(row.map(Into::into))
 }
 
 /// The hash of a person's password; none for a person who has no password.
@@ -52,15 +82,32 @@ pub(crate) async fn find_password(db: &Db, id: UserId) -> Result<Option<String>,
     Ok(row.flatten())
 }
 
-pub(crate) async fn set_password(tx: &mut Tx, id: UserId, hash: &str) -> Result<(), Error> {
+/// The same, within a transaction.
+pub(crate) async fn find_password_in(tx: &mut Tx, id: UserId) -> Result<Option<String>, Error> {
+    let row: Option<Option<String>> =
+        on_db!(tx, |c| sqlx::query_scalar(FIND_PASSWORD).bind(Text(id)).fetch_optional(c).await)?;
+    Ok(row.flatten())
+}
+
+/// Gives a person a password, or takes it away.
+pub(crate) async fn set_password(tx: &mut Tx, id: UserId, hash: Option<&str>) -> Result<(), Error> {
     on_db!(tx, |c| sqlx::query(SET_PASSWORD).bind(Text(id)).bind(hash).execute(c).await.map(|_| ()))
+}
+
+pub(crate) async fn set_name(tx: &mut Tx, id: UserId, name: &str) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(SET_NAME).bind(Text(id)).bind(name).execute(c).await.map(|_| ()))
+}
+
+/// Notes that the person has proved the email.
+pub(crate) async fn set_verified(tx: &mut Tx, id: UserId) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(SET_VERIFIED).bind(Text(id)).bind(true).execute(c).await.map(|_| ()))
 }
 
 /// A person by folded email, with the password's hash.
 pub(crate) async fn find_account(db: &Db, email: &str) -> Result<Option<(User, Option<String>)>, Error> {
-    let row: Option<(Text<UserId>, String, String, Option<String>)> =
+    let row: Option<AccountRow> =
         on_db!(db, |c| sqlx::query_as(FIND_ACCOUNT).bind(email).fetch_optional(c).await)?;
-    Ok(row.map(|(Text(id), email, name, hash)| (User { id, email, name }, hash)))
+    Ok(row.map(|row| (row.user.into(), row.password_hash)))
 }
 
 pub(crate) async fn insert(tx: &mut Tx, user: &NewUser<'_>, now: Timestamp) -> Result<(), Error> {
@@ -69,6 +116,7 @@ pub(crate) async fn insert(tx: &mut Tx, user: &NewUser<'_>, now: Timestamp) -> R
         .bind(user.email)
         .bind(user.name)
         .bind(user.password_hash)
+        .bind(user.email_verified)
         .bind(now)
         .execute(c)
         .await

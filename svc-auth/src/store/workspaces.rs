@@ -16,6 +16,8 @@ const FIND_MEMBERSHIP: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.crea
      FROM members m JOIN workspaces w ON w.id = m.workspace_id \
      WHERE m.user_id = $1 AND m.workspace_id = $2 AND w.deleted_at IS NULL";
 const FIND: &str = "SELECT id, name, plan, publishers, created_at, updated_at FROM workspaces WHERE id = $1 AND deleted_at IS NULL";
+const LIST_ALL: &str = "SELECT id, name, plan, publishers, created_at, updated_at FROM workspaces \
+     WHERE deleted_at IS NULL ORDER BY name, id";
 const INSERT: &str = "INSERT INTO workspaces (id, name, plan, publishers, created_at, updated_at) \
      VALUES ($1, $2, $3, $4, $5, $6)";
 const UPDATE: &str = "UPDATE workspaces SET name = COALESCE($2, name), plan = COALESCE($3, plan), \
@@ -24,7 +26,7 @@ const UPDATE: &str = "UPDATE workspaces SET name = COALESCE($2, name), plan = CO
 const MARK_DELETED: &str = "UPDATE workspaces SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[LIST, FIND_MEMBERSHIP, FIND, INSERT, UPDATE, MARK_DELETED];
+pub(super) const STATEMENTS: &[&str] = &[LIST, LIST_ALL, FIND_MEMBERSHIP, FIND, INSERT, UPDATE, MARK_DELETED];
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -64,6 +66,12 @@ impl TryFrom<MembershipRow> for Membership {
 /// The workspaces of a person, by name.
 pub(crate) async fn list(db: &Db, user: UserId) -> Result<Vec<Membership>, Error> {
     let rows: Vec<MembershipRow> = on_db!(db, |c| sqlx::query_as(LIST).bind(Text(user)).fetch_all(c).await)?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Every live workspace, by name.
+pub(crate) async fn list_all(db: &Db) -> Result<Vec<Workspace>, Error> {
+    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(LIST_ALL).fetch_all(c).await)?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 

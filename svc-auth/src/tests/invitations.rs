@@ -1,4 +1,3 @@
-use cairn_proto::auth::v1::add_member_response::Outcome;
 use cairn_proto::auth::v1::invitation_service_client::InvitationServiceClient;
 use cairn_proto::auth::v1::{
     AcceptInvitationRequest, AcceptInvitationResponse, DeleteInvitationRequest, DeleteWorkspaceRequest,
@@ -12,7 +11,7 @@ const EMAIL: &str = "new@example.com";
 const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 impl World {
-    fn invitations(&self) -> InvitationServiceClient<ServiceChannel> {
+    pub(super) fn invitations(&self) -> InvitationServiceClient<ServiceChannel> {
         InvitationServiceClient::new(self.channel.clone())
     }
 
@@ -79,7 +78,6 @@ async fn an_invitation_makes_an_account_once() {
         assert_eq!(world.list_invitations(&owner).await.unwrap(), std::slice::from_ref(&invitation));
         let seen = world.look_up(&secret).await.unwrap();
         assert_eq!((seen.invitation, seen.workspace_name.as_str()), (Some(invitation), "Home"));
-        assert!(!seen.has_account);
 
         let accepted = world.accept(&secret).await.unwrap();
         let user = accepted.user.unwrap();
@@ -106,7 +104,7 @@ async fn of_two_that_accept_at_once_one_gets_in() {
             other => panic!("{} {other:?}", world.engine),
         };
         let refused = Problem::from_status(&refused);
-        assert!(matches!(refused.reason, Reason::NotFound | Reason::Forbidden), "{refused}");
+        assert!(matches!(refused.reason, Reason::NotFound | Reason::Unauthorized), "{refused}");
     }
 }
 
@@ -165,18 +163,10 @@ async fn a_person_with_an_account_joins_signed_in() {
         let secret = world.invite(&owner, EMAIL, ProtoRole::Contributor).await.secret;
         let other = world.stranger("other@example.com").await;
         let invited = world.stranger(EMAIL).await;
-        assert!(world.look_up(&secret).await.unwrap().has_account);
-        assert_eq!(reason(world.accept(&secret).await), Reason::Forbidden);
         assert_eq!(reason(world.join_with(&other, &secret).await), Reason::Forbidden);
         let joined = world.join_with(&invited, &secret).await.unwrap();
         assert_eq!(joined.role(), ProtoRole::Contributor);
         world.is_closed(&secret).await;
-
-        let later = world.invite(&owner, "late@example.com", ProtoRole::Viewer).await.secret;
-        world.stranger("late@example.com").await;
-        let added = world.add(&owner, "late@example.com", ProtoRole::Editor).await.unwrap();
-        assert!(matches!(added, Outcome::Member(_)), "{}", world.engine);
-        world.is_closed(&later).await;
     }
 }
 
@@ -208,5 +198,24 @@ async fn a_bad_account_is_told_everything_and_costs_no_invitation() {
         world.accept(&secret).await.unwrap();
         let shown = format!("{:?}", world.service.invitations);
         assert!(!shown.contains(&secret), "{}", world.engine);
+    }
+}
+
+#[tokio::test]
+async fn the_password_of_an_account_accepts_with_it_and_another_one_does_not() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let first = world.invite(&owner, EMAIL, ProtoRole::Viewer).await.secret;
+        let made = world.accept(&first).await.unwrap().user.unwrap();
+        assert!(!made.email_verified, "the link was shown to somebody else");
+        let person = world.person_of(made.id.parse().unwrap());
+        world.remove(&owner, &person).await.unwrap();
+
+        let second = world.invite(&owner, EMAIL, ProtoRole::Editor).await.secret;
+        let guess = world.accept_as(&second, "Thief", "a guess of that password").await;
+        assert_eq!(reason(guess), Reason::Unauthorized);
+        let accepted = world.accept_as(&second, "Another Name", PASSWORD).await.unwrap();
+        assert_eq!(accepted.user.unwrap(), made, "{}", world.engine);
+        assert_eq!(accepted.memberships[0].role(), ProtoRole::Editor);
     }
 }

@@ -1,4 +1,3 @@
-use cairn_proto::auth::v1::add_member_response::Outcome;
 use cairn_proto::auth::v1::member_service_client::MemberServiceClient;
 use cairn_proto::auth::v1::{
     AddMemberRequest, Invited, ListMembersRequest, Member, RemoveMemberRequest, Role as ProtoRole,
@@ -23,17 +22,14 @@ impl World {
         members.into_iter().map(|member| (member.user.clone().unwrap().email, member.role())).collect()
     }
 
-    pub(super) async fn add(&self, person: &Person, email: &str, role: ProtoRole) -> Result<Outcome, Status> {
+    pub(super) async fn add(&self, person: &Person, email: &str, role: ProtoRole) -> Result<Invited, Status> {
         let (workspace_id, email) = (self.workspace(), email.to_owned());
         let message = AddMemberRequest { workspace_id, email, role: role.into() };
-        Ok(self.members().add_member(person.request(message)).await?.into_inner().outcome.unwrap())
+        Ok(self.members().add_member(person.request(message)).await?.into_inner().invited.unwrap())
     }
 
     pub(super) async fn invite(&self, person: &Person, email: &str, role: ProtoRole) -> Invited {
-        match self.add(person, email, role).await.unwrap() {
-            Outcome::Invited(invited) => invited,
-            Outcome::Member(member) => panic!("a member: {member:?}"),
-        }
+        self.add(person, email, role).await.unwrap()
     }
 
     pub(super) async fn change_role(
@@ -54,24 +50,21 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_person_with_an_account_is_added_at_once() {
+async fn known_and_unknown_emails_are_invited_alike() {
     for world in worlds().await {
         let owner = world.owner().await;
-        world.clock.advance(MINUTE);
-        let newcomer = world.stranger("new@example.com").await;
-        assert_eq!(reason(world.list_members(&newcomer).await), Reason::NotFound);
-        let Outcome::Member(added) = world.add(&owner, " New@Example.com", ProtoRole::Editor).await.unwrap()
-        else {
-            panic!("an invitation");
-        };
-        assert_eq!(added.user.as_ref().unwrap().id, newcomer.id.to_string());
-        assert_eq!(added.created_at, Some(world.clock.now().to_proto()));
-        let expected =
-            [("owner@localhost".to_owned(), ProtoRole::Owner), ("new@example.com".into(), ProtoRole::Editor)];
-        assert_eq!(world.roles(&newcomer).await, expected, "{}", world.engine);
-        let again = world.add(&owner, "new@example.com", ProtoRole::Viewer).await;
-        assert_eq!(reason(again), Reason::AlreadyExists);
-        assert_eq!(world.roles(&owner).await, expected, "the role stays");
+        let known = world.stranger("known@example.com").await;
+        let member = world.member("member@example.com", Role::Viewer).await;
+        for email in [" Known@Example.com", "unknown@example.com", "member@example.com"] {
+            let invited = world.invite(&owner, email, ProtoRole::Editor).await;
+            assert_eq!((invited.secret.len(), invited.mailed), (64, false), "{}", world.engine);
+        }
+        assert_eq!(reason(world.list_members(&known).await), Reason::NotFound);
+        let expected = [
+            ("owner@localhost".to_owned(), ProtoRole::Owner),
+            ("member@example.com".into(), ProtoRole::Viewer),
+        ];
+        assert_eq!(world.roles(&member).await, expected, "nobody is a member before they accept");
     }
 }
 

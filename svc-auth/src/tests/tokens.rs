@@ -167,3 +167,30 @@ async fn managing_tokens_needs_a_signed_in_person() {
         assert_eq!(reason(world.tokens().list_tokens(token).await), Reason::Forbidden, "{}", world.engine);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_has_so_many_live_tokens_in_a_workspace() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let editor = world.member("editor@example.com", Role::Editor).await;
+        let (first, _) = world.token(&editor, &EVERYTHING).await;
+        for _ in 1..100 {
+            world.token(&editor, &EVERYTHING).await;
+        }
+        let more = CreateTokenRequest {
+            workspace_id: world.workspace(),
+            name: "one more".to_owned(),
+            permissions: vec![Permission::Read.into()],
+            ..CreateTokenRequest::default()
+        };
+        let create = async || world.tokens().create_token(editor.request(more.clone())).await;
+        world.set_active(&editor, &first, false).await.unwrap();
+        let full = problem(create().await);
+        assert_eq!(full.reason, Reason::LimitExceeded);
+        assert!(full.message.contains("100 of at most 100 live tokens"), "{full}");
+        world.token(&owner, &EVERYTHING).await;
+        world.delete(&editor, &first).await.unwrap();
+        let (one, two) = tokio::join!(create(), create());
+        assert!(one.is_ok() != two.is_ok(), "{}: {one:?} {two:?}", world.engine);
+    }
+}

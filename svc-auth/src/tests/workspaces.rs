@@ -153,3 +153,57 @@ async fn who_may_publish_follows_the_setting_and_the_role() {
         assert!(!may(&of_editor).await, "{}: the role of now counts", world.engine);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_owns_so_many_workspaces_and_deleted_ones_do_not_count() {
+    for world in worlds().await {
+        let person = world.stranger("maker@example.com").await;
+        let other = world.stranger("other@example.com").await;
+        let mut last = String::new();
+        for number in 0..20 {
+            last = world.create(&person, &number.to_string()).await.unwrap().workspace.unwrap().id;
+        }
+        let full = problem(world.create(&person, "one more").await);
+        assert_eq!(full.reason, Reason::LimitExceeded);
+        assert!(full.message.contains("20 of at most 20 workspaces"), "{full}");
+        world.create(&other, "theirs").await.unwrap();
+        let message = person.request(DeleteWorkspaceRequest { workspace_id: last });
+        world.workspaces().delete_workspace(message).await.unwrap();
+        let (one, two) = tokio::join!(world.create(&person, "a"), world.create(&person, "b"));
+        assert!(one.is_ok() != two.is_ok(), "{}: {one:?} {two:?}", world.engine);
+    }
+}
+
+#[tokio::test]
+async fn an_operator_may_keep_plans_to_themselves() {
+    for storage in engines().await {
+        let settings = Config { plan_changes: PlanChanges::Operator, ..config(&storage) };
+        let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
+        let service = Service::open(settings, clock(), entropy).await.unwrap();
+        let first = service.bootstrap(wanted(), |_| Ok(())).await.unwrap().unwrap();
+        let (owner, _) = store::users::find_account(&service.db, &first.email).await.unwrap().unwrap();
+        let change = |plan: Option<&str>, name: Option<&str>| crate::workspaces::Changes {
+            plan: plan.map(ToOwned::to_owned),
+            name: name.map(ToOwned::to_owned),
+            ..Default::default()
+        };
+        let refused = service
+            .workspaces
+            .update(owner.id, first.workspace_id, change(Some("pro"), None))
+            .await
+            .unwrap_err();
+        assert!(matches!(refused, crate::Error::PlanIsOperators), "{refused}");
+        service.workspaces.update(owner.id, first.workspace_id, change(None, Some("New"))).await.unwrap();
+
+        let set = crate::set_plan(&storage.config, first.workspace_id, "pro", clock().now())
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!((set.name.as_str(), set.plan.as_str()), ("New", "pro"), "{}", storage.engine);
+        let listed = crate::workspace_plans(&storage.config).await.unwrap().unwrap();
+        assert_eq!(listed, [set]);
+        assert!(crate::set_plan(&storage.config, first.workspace_id, "gold", clock().now()).await.is_err());
+        let nowhere = "0199c0de-0000-7000-8000-000000000009".parse().unwrap();
+        assert!(crate::set_plan(&storage.config, nowhere, "pro", clock().now()).await.unwrap().is_none());
+    }
+}

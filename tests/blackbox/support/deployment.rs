@@ -63,6 +63,8 @@ impl Deployment {
             ("CAIRN_OIDC_CLIENT_ID", CLIENT_ID),
             ("CAIRN_OIDC_CLIENT_SECRET", CLIENT_SECRET),
             outbound,
+            // The first account makes a workspace for each scenario.
+            ("CAIRN_WORKSPACES_PER_PERSON", "100000"),
         ];
         let (shape, owner) = match topology {
             Topology::SingleProcess => {

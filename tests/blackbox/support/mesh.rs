@@ -29,6 +29,8 @@ pub(crate) struct Mesh {
     mesh_secret: String,
     /// Where svc-content is, also before it has started.
     content: SocketAddr,
+    /// Where the first gateway is, also before it has started: mailed links lead there.
+    gateway: SocketAddr,
     folder: Scratch,
     environment: Vec<(&'static str, &'static str)>,
     /// Where gateways count; on a machine without Redis each counts for itself.
@@ -70,13 +72,15 @@ impl Mesh {
         let folder = Scratch::new();
         let environment = environment.to_vec();
         let (_held, content) = reserve_address();
+        let (_held_too, gateway) = reserve_address();
         let redis = redis::server(redis::Mode::Alone).await;
-        let mut mesh = Self { members: Vec::new(), owner, mesh_secret, content, folder, environment, redis };
+        let mut mesh =
+            Self { members: Vec::new(), owner, mesh_secret, content, gateway, folder, environment, redis };
         for (service, database) in databases {
             let listen = if service == "content" { content.to_string() } else { ANY_PORT.to_owned() };
             mesh.start_member(service, Some(database), &listen).await;
         }
-        mesh.start_member(GATEWAY, None, ANY_PORT).await;
+        mesh.start_member(GATEWAY, None, &gateway.to_string()).await;
         Ok(mesh)
     }
 
@@ -100,8 +104,10 @@ impl Mesh {
             arguments.extend([format!("--{}-url", member.service), format!("http://{}", member.address)]);
         }
         let mut environment = vec![("CAIRN_MESH_SECRET", self.mesh_secret.as_str())];
+        let gateway = format!("http://{}", self.gateway);
         if service == "auth" {
             environment.extend([
+                ("CAIRN_BASE_URL", gateway.as_str()),
                 ("CAIRN_BOOTSTRAP_EMAIL", self.owner.email.as_str()),
                 ("CAIRN_BOOTSTRAP_PASSWORD", self.owner.password.as_str()),
                 ("CAIRN_BOOTSTRAP_TOKEN", self.owner.token.as_str()),

@@ -44,16 +44,35 @@ pub(crate) async fn accept(anonymous: &Anonymous, secret: &str) -> Reply {
 
 /// A new member of the workspace.
 pub(crate) async fn join(workspace: &Workspace, role: &str) -> Person {
-    let email = unused_email();
+    join_as(workspace, &unused_email(), role).await
+}
+
+/// A new member of the workspace, with an account of that email; nobody has asked whether it is theirs.
+pub(crate) async fn join_as(workspace: &Workspace, email: &str, role: &str) -> Person {
     let anonymous = Anonymous { http: workspace.session.http.clone() };
-    let secret = invite(workspace, &email, role).await;
+    let secret = invite(workspace, email, role).await;
     let accepted = accept(&anonymous, &secret).await.expect(201);
-    let cookie = accepted.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
-    let session = Session { http: anonymous.http, cookie };
-    Person { id: id(&accepted.json()["user"]), email, session }
+    let session = Session { http: anonymous.http, cookie: session_cookie(&accepted) };
+    Person { id: id(&accepted.json()["user"]), email: email.to_owned(), session }
+}
+
+/// The cookie that an answer sets, as a request carries it.
+pub(crate) fn session_cookie(reply: &Reply) -> String {
+    reply.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
 }
 
 impl Person {
+    /// Accepts an invitation to another workspace.
+    pub(crate) async fn join(&self, workspace: &Workspace, role: &str) {
+        let secret = invite(workspace, &self.email, role).await;
+        self.session.post("/api/invitations/accept").json(json!({"secret": secret})).await.expect(200);
+    }
+
+    /// The workspace as this person's session sees it.
+    pub(crate) fn seat(&self, workspace: &Workspace) -> Workspace {
+        Workspace { id: workspace.id.clone(), session: self.session.clone(), token: workspace.token.clone() }
+    }
+
     /// A token that this person makes in the workspace.
     pub(crate) async fn token(&self, workspace: &Workspace, permissions: &[&str]) -> ApiToken {
         make_token(&self.session, &workspace.id, json!({"name": "mine", "permissions": permissions})).await

@@ -1,0 +1,110 @@
+//! Invitations by mail: what is written, and how much of it goes out.
+
+use std::time::Duration;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{Db, Tx};
+use cairn_proto::ids::UserId;
+
+use crate::error::Error;
+use crate::invitations::Invitation;
+use crate::mail::Mailer;
+use crate::store;
+
+/// Mails that one person's invitations may make in an hour.
+const OF_INVITER: i64 = 20;
+const INVITER_WINDOW: Duration = Duration::from_secs(60 * 60);
+/// Mails that one address may get in a day, whoever invites it.
+const TO_ADDRESS: i64 = 3;
+const ADDRESS_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
+/// Less than what the gateway gives the whole request.
+const DELIVERY_LIMIT: Duration = Duration::from_secs(8);
+const SUBJECT: &str = "You are invited to a workspace of Cairn";
+
+/// Sends invitations.
+#[derive(Debug, Clone)]
+pub(crate) struct Post {
+    mailer: Mailer,
+    /// The address of the deployment. It is the operator's word: a link with a proof in it must lead nowhere else.
+    base_url: String,
+}
+
+impl Post {
+    /// None without a mail server or without an address to link to.
+    pub(crate) fn new(mailer: Option<Mailer>, base_url: Option<&str>) -> Option<Self> {
+        let base_url = base_url?.trim_end_matches('/').to_owned();
+        Some(Self { mailer: mailer?, base_url })
+    }
+
+    /// Whether the limits let one more mail go out.
+    pub(crate) async fn may_send(
+        &self,
+        tx: &mut Tx,
+        inviter: UserId,
+        email: &str,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let of_inviter =
+            store::invitations::count_mails_of_inviter(tx, inviter, before(now, INVITER_WINDOW)).await?;
+        let to_address = store::invitations::count_mails_to(tx, email, before(now, ADDRESS_WINDOW)).await?;
+        Ok(of_inviter < OF_INVITER && to_address < TO_ADDRESS)
+    }
+
+    /// Whether the mail went out.
+    pub(crate) async fn send(&self, invitation: &Invitation, workspace_name: &str, secret: &str) -> bool {
+        let text = self.compose(invitation, workspace_name, secret);
+        let sending = self.mailer.send(&invitation.email, SUBJECT, &text);
+        let problem = match tokio::time::timeout(DELIVERY_LIMIT, sending).await {
+            Ok(Ok(())) => return true,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the mail server is too slow".to_owned(),
+        };
+        tracing::warn!(workspace.id = %invitation.workspace, problem, "an invitation was not mailed");
+        false
+    }
+
+    fn compose(&self, invitation: &Invitation, workspace_name: &str, secret: &str) -> String {
+        let Invitation { inviter, role, expires_at, .. } = invitation;
+        let who = if inviter.email_verified {
+            format!("{} ({})", harmless(&inviter.name), inviter.email)
+        } else {
+            format!("{} (whose email is not verified)", harmless(&inviter.name))
+        };
+        format!(
+            "{who} invites you to the workspace \"{}\", as {}.\n\n{}/invite#{secret}\n\nThe link is for you alone: it \
+             proves that this mailbox is yours. It works once, until {}.\nIf you do not expect it, do nothing.\n",
+            harmless(workspace_name),
+            role.as_str(),
+            self.base_url,
+            expires_at.to_rfc3339(),
+        )
+    }
+}
+
+/// Forgets the mails that count no more.
+pub(crate) async fn purge(db: &Db, now: Timestamp) -> Result<(), Error> {
+    Ok(store::invitations::delete_mails(db, before(now, ADDRESS_WINDOW)).await?)
+}
+
+/// A name that somebody chose, so that no mail program makes a link or a line of it.
+fn harmless(name: &str) -> String {
+    let kept = |one: char| one.is_alphanumeric() || matches!(one, ' ' | '-' | '\'' | '&' | ',');
+    let text: String = name.chars().map(|one| if kept(one) { one } else { ' ' }).collect();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn before(now: Timestamp, window: Duration) -> Timestamp {
+    let window = i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
+    Timestamp::from_micros(now.as_micros().saturating_sub(window))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_mail_is_no_link_and_no_line() {
+        assert_eq!(harmless("Ärzte & Co, O'Neil-West"), "Ärzte & Co, O'Neil-West");
+        assert_eq!(harmless("win at http://evil.example/x\nnow"), "win at http evil example x now");
+    }
+}
