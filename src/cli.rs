@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cairn_content::{AssetLimits, AssetLocation};
+use cairn_content::{AssetLocation, PlanLimits};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::browse::BrowseOptions;
@@ -122,9 +122,10 @@ pub(crate) struct ContentOptions {
     /// AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Default: the folder `assets` in the data folder.
     #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = Place)]
     pub(crate) assets: Option<AssetLocation>,
-    /// Megabytes that a plan may upload at once, and keep: plan=object or plan=object:storage, separated by commas.
-    #[arg(long, env = "CAIRN_ASSET_LIMITS", value_name = "LIMITS", value_parser = AssetLimits::changed_by)]
-    pub(crate) asset_limits: Option<AssetLimits>,
+    /// What a plan allows: plan=object, plan=object:storage or plan=object:storage:files, separated by commas. Megabytes of
+    /// one asset, megabytes of all that a workspace keeps, and how many files; a number that is left out is no limit.
+    #[arg(long, env = "CAIRN_ASSET_LIMITS", value_name = "LIMITS", value_parser = PlanLimits::changed_by)]
+    pub(crate) asset_limits: Option<PlanLimits>,
 }
 
 impl ContentOptions {

@@ -130,7 +130,7 @@ fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
         browse: options.browse.config(),
         trash_retention: options.content.trash_retention(),
         assets: options.content.assets_or(corner.join(ASSETS_FOLDER)),
-        asset_limits: options.content.asset_limits.clone().unwrap_or_default(),
+        plan_limits: options.content.asset_limits.clone().unwrap_or_default(),
         mail: options.mail.config(),
         oidc: options.oidc.config()?,
         sealing: secret_keys::given(&options.secret_key)?.map(Arc::new),

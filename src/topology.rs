@@ -80,8 +80,8 @@ pub(crate) struct Settings {
     pub(crate) trash_retention: Option<Duration>,
     /// Where the bytes of assets are.
     pub(crate) assets: cairn_content::AssetLocation,
-    /// How much each plan may upload.
-    pub(crate) asset_limits: cairn_content::AssetLimits,
+    /// How much each plan may keep, and upload at once.
+    pub(crate) plan_limits: cairn_content::PlanLimits,
     /// Where feedback and invitations are mailed; absent: nowhere.
     pub(crate) mail: Option<cairn_auth::MailConfig>,
     /// What stored secrets are sealed with; absent: they stand as they are.
@@ -308,7 +308,7 @@ async fn open_content(
         storage: (settings.database)(Role::Content)?,
         trash_retention: settings.trash_retention,
         assets: settings.assets.clone(),
-        asset_limits: settings.asset_limits.clone(),
+        limits: settings.plan_limits.clone(),
     };
     let opened = cairn_content::Service::open(config, ambient.clone()).await;
     let service = Arc::new(opened.context("the content service cannot open its storage")?);

@@ -132,7 +132,7 @@ fn settings(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::R
         browse: options.browse.config(),
         trash_retention: options.content.trash_retention(),
         assets: options.content.assets_or(data.join(ASSETS_FOLDER)),
-        asset_limits: options.content.asset_limits.clone().unwrap_or_default(),
+        plan_limits: options.content.asset_limits.clone().unwrap_or_default(),
         mail: options.mail.config(),
         oidc: options.oidc.config()?,
         sealing: Some(Arc::new(secret_keys::establish(&options.secret_key, data.path())?)),

@@ -85,8 +85,20 @@ impl<T: Input> FromRequestParts<App> for Query<T> {
         let pairs = extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| {
             Problem::validation(vec![Violation::new("query", "invalid", "is not a query string")])
         })?;
-        let mut fields: Map<String, Value> =
-            pairs.0.into_iter().map(|(name, text)| (name, Value::String(text))).collect();
+        let mut fields = Map::new();
+        for (name, text) in pairs.0 {
+            // A parameter that is a list is given once for each of its values; of another one the last value counts.
+            match fields.get_mut(&name) {
+                Some(Value::Array(values)) => values.push(Value::String(text)),
+                Some(value) => *value = Value::String(text),
+                None if T::contract().is_list(&name) => {
+                    fields.insert(name, Value::Array(vec![Value::String(text)]));
+                }
+                None => {
+                    fields.insert(name, Value::String(text));
+                }
+            }
+        }
         validate::keep_known(&mut fields, T::contract());
         validate::coerce(&mut fields, T::contract());
         Ok(Self(validate::read(Value::Object(fields), "query")?))

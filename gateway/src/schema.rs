@@ -62,6 +62,11 @@ impl Contract {
         self.schema.get("properties")?.get(name)
     }
 
+    /// Whether a field takes a list.
+    pub(crate) fn is_list(&self, name: &str) -> bool {
+        self.field(name).is_some_and(|field| field.get("items").is_some())
+    }
+
     /// `None` when the schema is itself wrong: a fault of ours, which a test of every input finds.
     pub(crate) fn validator(&self) -> Option<&Validator> {
         let compile = || jsonschema::options().should_validate_formats(true).build(&self.schema).ok();

@@ -19,6 +19,7 @@ use cairn_proto::content::v1::memory_service_client::MemoryServiceClient;
 use cairn_proto::content::v1::overview_service_client::OverviewServiceClient;
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
 use cairn_proto::content::v1::trash_service_client::TrashServiceClient;
+use cairn_proto::content::v1::usage_service_client::UsageServiceClient;
 use cairn_proto::ingest::v1::source_service_client::SourceServiceClient;
 use cairn_proto::retrieval::v1::analytics_service_client::AnalyticsServiceClient;
 use cairn_proto::retrieval::v1::browse_service_client::BrowseServiceClient;
@@ -73,6 +74,7 @@ clients!(
     memories: MemoryServiceClient on content,
     trash: TrashServiceClient on content,
     overviews: OverviewServiceClient on content,
+    usage: UsageServiceClient on content,
     sources: SourceServiceClient on ingest,
     search: SearchServiceClient on retrieval,
     browse: BrowseServiceClient on retrieval,

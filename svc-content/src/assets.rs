@@ -5,7 +5,6 @@
 
 mod doctor;
 mod input;
-mod limits;
 mod objects;
 mod reach;
 mod sweep;
@@ -18,13 +17,12 @@ use futures::stream::{BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 pub(crate) use self::doctor::examine;
 use self::input::{Checked, Received};
 pub(crate) use self::input::{Draft, End, Part};
-use self::limits::Allowance;
-pub use self::limits::{AssetLimits, InvalidLimits};
 pub(crate) use self::objects::AssetStore;
 pub use self::objects::{AssetLocation, Bucket, UnknownLocation};
 pub(crate) use self::sweep::run as run_sweeps;
 use crate::scope::Caller;
 use crate::service::Context;
+use crate::usage::Growth;
 use crate::versions::Author;
 use crate::{Error, store};
 
@@ -57,12 +55,11 @@ pub(crate) type Download = BoxStream<'static, Result<Bytes, Error>>;
 pub(crate) struct Assets {
     context: Context,
     store: AssetStore,
-    limits: AssetLimits,
 }
 
 impl Assets {
-    pub(crate) const fn new(context: Context, store: AssetStore, limits: AssetLimits) -> Self {
-        Self { context, store, limits }
+    pub(crate) const fn new(context: Context, store: AssetStore) -> Self {
+        Self { context, store }
     }
 
     /// Takes an asset in, piece by piece; it is there, whole and for good, when this has answered.
@@ -73,11 +70,11 @@ impl Assets {
         parts: impl Stream<Item = Result<Part, Error>> + Send + Unpin,
     ) -> Result<Asset, Error> {
         require_whole(caller)?;
-        let allowance = self.limits.of(caller.plan.as_deref());
-        let draft = draft.check(allowance.object_bytes)?;
+        let most = self.context.limits.of(caller.plan.as_deref()).object_bytes;
+        let draft = draft.check(most)?;
         let object: ObjectId = self.context.ids.next();
         let mut writing = self.store.write(caller.workspace, object);
-        let received = match input::receive(&mut writing, parts, allowance.object_bytes).await {
+        let received = match input::receive(&mut writing, parts, most).await {
             Ok(received) => received,
             Err(error) => {
                 writing.abort().await;
@@ -86,7 +83,7 @@ impl Assets {
         };
         writing.finish().await?;
         let asset = self.asset(caller, draft, object, received);
-        self.keep(asset, allowance).await
+        self.keep(caller, asset).await
     }
 
     /// What is known of an asset.
@@ -137,8 +134,11 @@ impl Assets {
         let deleted = store::assets::delete(&mut tx, caller.workspace, asset_id).await?;
         let hash = deleted.ok_or_else(|| Error::no_asset(id))?;
         let unused = store::assets::delete_unused_object(&mut tx, caller.workspace, &hash).await?;
+        if let Some((_, size_bytes)) = unused {
+            self.context.count(&mut tx, caller, Growth::less_bytes(size_bytes)).await?;
+        }
         tx.commit().await?;
-        if let Some(object) = unused {
+        if let Some((object, _)) = unused {
             self.discard(caller.workspace, object).await;
         }
         Ok(())
@@ -157,7 +157,7 @@ impl Assets {
     }
 
     /// Makes the object that was written an asset, or uses the one that has the same bytes.
-    async fn keep(&self, mut asset: Asset, allowance: Allowance) -> Result<Asset, Error> {
+    async fn keep(&self, caller: &Caller, mut asset: Asset) -> Result<Asset, Error> {
         let workspace = asset.workspace_id;
         let written = asset.kept.object;
         let mut tx = self.context.db.begin_write().await?;
@@ -167,8 +167,8 @@ impl Assets {
         if let Some(kept) = same {
             asset.kept = kept;
         } else {
-            let stored = store::assets::stored_bytes(&mut tx, workspace).await?;
-            if let Err(error) = check_room(stored, asset.kept.size_bytes, allowance) {
+            let growth = Growth::more_bytes(asset.kept.size_bytes);
+            if let Err(error) = self.context.count(&mut tx, caller, growth).await {
                 tx.rollback().await?;
                 self.discard(workspace, written).await;
                 return Err(error);
@@ -199,15 +199,5 @@ fn require_whole(caller: &Caller) -> Result<(), Error> {
         Some(_) => {
             Err(Error::OutOfScope("assets are uploaded and deleted with a workspace-wide token only".into()))
         }
-    }
-}
-
-fn check_room(stored: u64, more: u64, allowance: Allowance) -> Result<(), Error> {
-    match allowance.stored_bytes {
-        Some(most) if stored.saturating_add(more) > most => Err(Error::LimitExceeded(format!(
-            "the assets of this workspace have {stored} bytes, and its plan allows {most}: delete some, or choose \
-             another plan"
-        ))),
-        _ => Ok(()),
     }
 }

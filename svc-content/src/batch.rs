@@ -15,6 +15,7 @@ use crate::folders::{self, Folder, Folders};
 use crate::scope::Caller;
 use crate::service::Context;
 use crate::store;
+use crate::usage::Growth;
 
 const MAX_WRITES: usize = 1_000;
 const MAX_CONTENT_BYTES: usize = 24 * 1024 * 1024;
@@ -110,13 +111,13 @@ impl Batches {
         let mut tx = self.context.db.begin_write().await?;
         // Of batches and of all that changes the tree, one at a time: so nobody waits in a circle.
         store::folders::lock_tree(&mut tx, caller.workspace).await?;
-        self.hold_bodies(&mut tx, caller, &checked).await?;
+        let mut growth = self.hold_bodies(&mut tx, caller, &checked).await?;
 
         let mut outcomes = Vec::with_capacity(checked.len());
         let mut entries = Vec::with_capacity(checked.len());
         let mut wrong = Vec::new();
         for (place, write) in checked.into_iter().enumerate() {
-            match self.apply(&mut tx, caller, write, &mut entries).await {
+            match self.apply(&mut tx, caller, write, &mut entries, &mut growth).await {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => wrong.extend(violations_of(place, error)?),
             }
@@ -126,6 +127,7 @@ impl Batches {
             return Err(Error::Invalid(wrong));
         }
         let entries = with_bodied_records(&mut tx, caller.workspace, entries).await?;
+        self.context.count(&mut tx, caller, growth).await?;
         let last = feed::append(&mut tx, caller.workspace, &entries, self.context.clock.now()).await?;
         self.context.feed.commit(tx, caller.workspace, last).await?;
         let first = if entries.is_empty() { 0 } else { last + 1 - entries.len() as u64 };
@@ -156,14 +158,15 @@ impl Batches {
     }
 
     /// In the order of their hashes, as whoever removes bodies takes them.
-    async fn hold_bodies(&self, tx: &mut Tx, caller: &Caller, writes: &[Checked]) -> Result<(), Error> {
+    async fn hold_bodies(&self, tx: &mut Tx, caller: &Caller, writes: &[Checked]) -> Result<Growth, Error> {
+        let mut growth = Growth::default();
         let mut bodies: Vec<&Body> = writes.iter().filter_map(body_of).collect();
         bodies.sort_by(|one, other| one.hash.cmp(&other.hash));
         bodies.dedup_by(|one, other| one.hash == other.hash);
         for body in bodies {
-            store::bodies::put(tx, caller.workspace, body).await?;
+            growth.add_bytes(store::bodies::put(tx, caller.workspace, body).await?);
         }
-        Ok(())
+        Ok(growth)
     }
 
     async fn apply(
@@ -172,14 +175,16 @@ impl Batches {
         caller: &Caller,
         write: Checked,
         entries: &mut Vec<Entry>,
+        growth: &mut Growth,
     ) -> Result<Outcome, Error> {
         match write {
             Checked::CreateFile(id, draft, body) => {
                 entries.push(Entry::upsert(Kind::File, id));
-                Ok(Outcome::File(self.files.create_in(tx, caller, id, draft, &body).await?))
+                Ok(Outcome::File(self.files.create_in(tx, caller, id, draft, &body, growth).await?))
             }
             Checked::UpdateFile(id, patch, body) => {
-                let (file, is_changed) = self.files.update_in(tx, caller, id, patch, body.as_ref()).await?;
+                let (file, is_changed) =
+                    self.files.update_in(tx, caller, id, patch, body.as_ref(), growth).await?;
                 entries.extend(is_changed.then(|| Entry::upsert(Kind::File, id)));
                 Ok(Outcome::File(file))
             }

@@ -115,6 +115,15 @@ const CHECKS: &[Check] = &[
               UNION ALL SELECT DISTINCT 'workspace ' || c.workspace_id || ' without a head' FROM feed_changes c \
               LEFT JOIN feed_heads h ON h.workspace_id = c.workspace_id WHERE h.workspace_id IS NULL",
     },
+    Check {
+        rule: "what a workspace uses is what it keeps",
+        sql: "SELECT 'workspace ' || workspace_id FROM (\
+              SELECT workspace_id, -files AS files, -bytes AS bytes FROM workspace_usage UNION ALL \
+              SELECT workspace_id, COUNT(*), 0 FROM files GROUP BY workspace_id UNION ALL \
+              SELECT workspace_id, 0, SUM(size_bytes) FROM bodies GROUP BY workspace_id UNION ALL \
+              SELECT workspace_id, 0, SUM(size_bytes) FROM asset_objects GROUP BY workspace_id) AS counted \
+              GROUP BY workspace_id HAVING SUM(files) <> 0 OR SUM(bytes) <> 0",
+    },
     Check { rule: "the feed's last word on a file is true", sql: last_word!("files", "1") },
     Check { rule: "the feed's last word on a folder is true", sql: last_word!("folders", "2") },
     Check {

@@ -9,7 +9,7 @@ use cairn_proto::ids::{DatabaseId, DocumentId, FolderId, WorkspaceId};
 
 use crate::Error;
 use crate::bodies::Body;
-use crate::files::{File, FileType};
+use crate::files::{File, FileType, checked_tags};
 use crate::records;
 use crate::scope::Caller;
 use crate::service::Context;
@@ -89,6 +89,19 @@ pub(crate) struct Read {
     pub(crate) read: usize,
 }
 
+/// What a search is narrowed to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Narrowing {
+    /// In this folder or below it.
+    pub(crate) folder_id: Option<String>,
+    /// All of which a file must bear.
+    pub(crate) tags: Vec<String>,
+    /// None: of any kind.
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) updated_after: Option<Timestamp>,
+    pub(crate) updated_before: Option<Timestamp>,
+}
+
 /// The rules, on a storage.
 #[derive(Debug, Clone)]
 pub(crate) struct Documents {
@@ -135,6 +148,40 @@ impl Documents {
         });
         let confirmed = refs.iter().filter_map(|reference| live.remove(&reference.key()?));
         Ok(confirmed.map(|found| found.document).collect())
+    }
+
+    /// The live documents of the caller's scope that meet all of a narrowing.
+    pub(crate) async fn select(
+        &self,
+        caller: &Caller,
+        narrowing: Narrowing,
+    ) -> Result<Vec<DocumentId>, Error> {
+        let tags = checked_tags(narrowing.tags)?;
+        let below = match &narrowing.folder_id {
+            Some(text) => Some(vec![self.context.readable_folder(caller, "folderId", text).await?]),
+            None => caller.listed().map(<[FolderId]>::to_vec),
+        };
+        let wants = |kind: Kind| narrowing.kinds.is_empty() || narrowing.kinds.contains(&kind);
+        let within = store::documents::Within {
+            workspace: caller.workspace,
+            below: below.as_deref(),
+            after: narrowing.updated_after.unwrap_or(Timestamp::from_micros(i64::MIN)),
+            before: narrowing.updated_before.unwrap_or(Timestamp::from_micros(i64::MAX)),
+        };
+        let db = &self.context.db;
+        let mut found = Vec::new();
+        if wants(Kind::File) {
+            found.extend(store::documents::files(db, &within, &tags).await?);
+        }
+        // Only files bear tags.
+        if wants(Kind::Record) && tags.is_empty() {
+            found.extend(store::documents::records(db, &within).await?);
+        }
+        // A memory stands in no folder; every scope sees that it is there.
+        if wants(Kind::Memory) && tags.is_empty() && narrowing.folder_id.is_none() {
+            found.extend(store::documents::memories(db, &within).await?);
+        }
+        Ok(found)
     }
 
     async fn live(&self, workspace: WorkspaceId, refs: &[Ref]) -> Result<HashMap<Key, Live>, Error> {

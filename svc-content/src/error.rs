@@ -23,6 +23,20 @@ pub enum Error {
          viewId, or read it by itself"
     )]
     LeftOut(String),
+    /// The item is in trash with something else, and comes back or goes with that only.
+    #[error("the {kind} {id} went to trash along with the {with} '{name}' ({with_id})")]
+    WentAlong {
+        /// `file` or `record`.
+        kind: &'static str,
+        /// As the caller gave it.
+        id: String,
+        /// What it went with: `folder` or `database`.
+        with: &'static str,
+        /// What that is called.
+        name: String,
+        /// Its id.
+        with_id: String,
+    },
     /// References of the request name nothing in the caller's workspace: all of them at once.
     #[error("{} references name nothing in this workspace", .0.len())]
     NoTargets(Vec<Violation>),
@@ -58,9 +72,9 @@ pub enum Error {
     /// More bytes than the plan allows at once.
     #[error("{0}")]
     TooLarge(String),
-    /// More than the plan allows in all.
-    #[error("{0}")]
-    LimitExceeded(String),
+    /// More than the plan allows in all: each limit with what is used of it.
+    #[error("the plan of this workspace has no room for this: {}", said(.0))]
+    LimitExceeded(Vec<Violation>),
     /// What the request was checked against changed again and again.
     #[error("{0}")]
     OutOfDate(String),
@@ -134,6 +148,9 @@ impl From<Error> for Problem {
                 Self::new(Reason::SlugTaken, format!("{error}; choose another, or leave it out"))
             }
             Error::NotFound { .. } | Error::LeftOut(_) => Self::not_found(error.to_string()),
+            Error::WentAlong { with, .. } => Self::not_found(format!(
+                "{error}: restore or remove that {with}, and this comes or goes with it"
+            )),
             Error::OutOfScope(message) => Self::out_of_scope(message),
             Error::MayNotPublish(_) => Self::forbidden(error.to_string()),
             Error::VersionConflict { .. } | Error::RecordConflict { .. } => {
@@ -142,7 +159,12 @@ impl From<Error> for Problem {
             Error::OutOfDate(message) => Self::unavailable(message, std::time::Duration::from_secs(1)),
             Error::Storage(storage) => Self::from(storage),
             Error::TooLarge(message) => Self::new(Reason::PayloadTooLarge, message),
-            Error::LimitExceeded(message) => Self::new(Reason::LimitExceeded, message),
+            Error::LimitExceeded(ref refused) => {
+                let message = format!(
+                    "{error}; remove something for good (what is in trash counts), or choose another plan"
+                );
+                Self { violations: refused.clone(), ..Self::new(Reason::LimitExceeded, message) }
+            }
             Error::Objects(failure) => {
                 tracing::error!(error = %failure, "the store of assets failed");
                 let message = "the store of assets does not answer now: try again";
@@ -151,6 +173,12 @@ impl From<Error> for Problem {
             Error::LostAsset(_) | Error::DamagedBody { .. } => Self::internal(error),
         }
     }
+}
+
+/// Violations in one line.
+fn said(violations: &[Violation]) -> String {
+    let one = |violation: &Violation| format!("{}: {}", violation.path, violation.message);
+    violations.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 impl From<Error> for tonic::Status {

@@ -1,6 +1,7 @@
 //! The rules of files (spec 2.1, 4.1).
 
 pub(crate) mod many;
+mod wanted;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind};
@@ -8,6 +9,7 @@ use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{DeletionId, FileId, FolderId, WorkspaceId};
 use unicode_normalization::UnicodeNormalization as _;
 
+pub(crate) use self::wanted::{InFolder, Wanted, checked_tags};
 use crate::Error;
 use crate::bodied::with_bodied_records;
 use crate::bodies::Body;
@@ -18,6 +20,7 @@ use crate::service::Context;
 use crate::store;
 use crate::store::page::Among;
 use crate::trash::Deletion;
+use crate::usage::Growth;
 use crate::versions::Version;
 
 const DEFAULT_FOUND: u32 = 50;
@@ -93,14 +96,6 @@ pub(crate) struct Patch {
     pub(crate) if_content_hash: Vec<String>,
 }
 
-/// Which folder a list is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct InFolder {
-    /// Absent for the root.
-    pub(crate) folder_id: Option<String>,
-    pub(crate) is_recursive: bool,
-}
-
 /// The rules, on a storage.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
@@ -117,12 +112,14 @@ impl Files {
         let mut checked = check_draft(draft)?;
         let body = Body::of(std::mem::take(&mut checked.content)).await?;
         let mut tx = self.context.db.begin_write().await?;
-        let file = self.create_in(&mut tx, caller, self.context.ids.next(), checked, &body).await?;
+        let mut growth = Growth::default();
+        let id = self.context.ids.next();
+        let file = self.create_in(&mut tx, caller, id, checked, &body, &mut growth).await?;
         let now = file.created_at;
-        self.announce(tx, file, now).await
+        self.announce(tx, caller, file, growth, now).await
     }
 
-    /// The same as part of a larger transaction, which tells the feed.
+    /// The same as part of a larger transaction, which counts and tells the feed.
     pub(crate) async fn create_in(
         &self,
         tx: &mut Tx,
@@ -130,6 +127,7 @@ impl Files {
         id: FileId,
         draft: CheckedDraft,
         body: &Body,
+        growth: &mut Growth,
     ) -> Result<File, Error> {
         let place = place(tx, caller, draft.folder_id).await?;
         let now = self.context.clock.now();
@@ -147,7 +145,8 @@ impl Files {
             created_at: now,
             updated_at: now,
         };
-        store::bodies::put(tx, caller.workspace, body).await?;
+        growth.add_bytes(store::bodies::put(tx, caller.workspace, body).await?);
+        growth.files += 1;
         store::files::insert(tx, &file, &fold(&file.name)).await?;
         store::versions::insert(tx, caller.workspace, &Version::of(&file, caller)).await?;
         Ok(file)
@@ -166,16 +165,18 @@ impl Files {
     pub(crate) async fn list(
         &self,
         caller: &Caller,
-        folder: Option<InFolder>,
+        wanted: impl Into<Wanted>,
         ask: Ask,
     ) -> Result<Page<File>, Error> {
+        let Wanted { folder, tags } = wanted.into();
+        let tags = checked_tags(tags)?;
         let among = self.among(caller, folder).await?;
         let db = &self.context.db;
         let workspace = caller.workspace;
-        let files = store::files::list(db, workspace, &among, ask.after.as_ref(), ask.fetch()).await?;
+        let files = store::files::list(db, workspace, &among, &tags, ask.after.as_ref(), ask.fetch()).await?;
         let total = match ask.known_total(files.len()) {
             Some(total) => total,
-            None => store::files::count(db, workspace, &among).await?,
+            None => store::files::count(db, workspace, &among, &tags).await?,
         };
         Ok(ask.page(files, total, |file| (file.name.clone(), file.id.to_string())))
     }
@@ -205,7 +206,9 @@ impl Files {
         query: &str,
         folder_id: Option<&str>,
         limit: u32,
+        tags: Vec<String>,
     ) -> Result<(Vec<File>, u64), Error> {
+        let tags = checked_tags(tags)?;
         if query.trim().is_empty() {
             return Err(Error::invalid("query", "required", "give a part of the name"));
         }
@@ -221,9 +224,15 @@ impl Files {
             None => caller.listed().map(<[FolderId]>::to_vec),
         };
         let db = &self.context.db;
-        let found =
-            store::files::search(db, caller.workspace, &fold(query), below.as_deref(), i64::from(limit))
-                .await?;
+        let found = store::files::search(
+            db,
+            caller.workspace,
+            &fold(query),
+            below.as_deref(),
+            &tags,
+            i64::from(limit),
+        )
+        .await?;
         Ok(found)
     }
 
@@ -242,17 +251,19 @@ impl Files {
             None => None,
         };
         let mut tx = self.context.db.begin_write().await?;
-        let (file, is_changed) = self.update_in(&mut tx, caller, file_id, checked, body.as_ref()).await?;
+        let mut growth = Growth::default();
+        let (file, is_changed) =
+            self.update_in(&mut tx, caller, file_id, checked, body.as_ref(), &mut growth).await?;
         if !is_changed {
             let position = feed::head(&mut tx, caller.workspace).await?;
             tx.rollback().await?;
             return Ok(Written { item: file, position });
         }
         let now = file.updated_at;
-        self.announce(tx, file, now).await
+        self.announce(tx, caller, file, growth, now).await
     }
 
-    /// The same as part of a larger transaction, which tells the feed of what has changed.
+    /// The same as part of a larger transaction, which counts and tells the feed of what has changed.
     pub(crate) async fn update_in(
         &self,
         tx: &mut Tx,
@@ -260,6 +271,7 @@ impl Files {
         file_id: FileId,
         checked: CheckedPatch,
         body: Option<&Body>,
+        growth: &mut Growth,
     ) -> Result<(File, bool), Error> {
         // The folder before the file: see store::folders::hold.
         let target = match checked.folder_id {
@@ -285,7 +297,7 @@ impl Files {
             return Ok((file, false));
         }
         if let Some(body) = body.filter(|body| body.hash != before.content_hash) {
-            store::bodies::put(tx, caller.workspace, body).await?;
+            growth.add_bytes(store::bodies::put(tx, caller.workspace, body).await?);
         }
         file.version += 1;
         file.updated_at = self.context.clock.now();
@@ -341,9 +353,17 @@ impl Files {
         Ok(file)
     }
 
-    async fn announce(&self, mut tx: Tx, file: File, at: Timestamp) -> Result<Written<File>, Error> {
+    async fn announce(
+        &self,
+        mut tx: Tx,
+        caller: &Caller,
+        file: File,
+        growth: Growth,
+        at: Timestamp,
+    ) -> Result<Written<File>, Error> {
         let entries = vec![Entry::upsert(Kind::File, file.id)];
         let entries = with_bodied_records(&mut tx, file.workspace_id, entries).await?;
+        self.context.count(&mut tx, caller, growth).await?;
         let position = feed::append(&mut tx, file.workspace_id, &entries, at).await?;
         self.context.feed.commit(tx, file.workspace_id, position).await?;
         Ok(Written { item: file, position })

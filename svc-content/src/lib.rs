@@ -15,6 +15,7 @@ mod documents;
 mod error;
 mod files;
 mod folders;
+mod limits;
 mod memories;
 mod overview;
 mod paging;
@@ -26,11 +27,13 @@ mod service;
 mod store;
 mod trash;
 mod tree;
+mod usage;
 mod versions;
 
-pub use self::assets::{AssetLimits, AssetLocation, Bucket, InvalidLimits, UnknownLocation};
+pub use self::assets::{AssetLocation, Bucket, UnknownLocation};
 pub use self::doctor::examine;
 pub use self::error::Error;
+pub use self::limits::{InvalidLimits, PlanLimits};
 pub use self::service::{Config, SERVICE_NAMES, Service};
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod guidance;
 mod input;
 mod resolve;
 mod slug;
+mod trash;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind};
@@ -18,6 +19,7 @@ pub(crate) use self::databases::{DatabaseQuery, FieldsOf, RecordEntry};
 pub(crate) use self::guidance::document;
 pub(crate) use self::input::{Draft, MemberDraft, MemberKind, Patch};
 pub(crate) use self::resolve::{Note, Resolved};
+pub(crate) use self::trash::{require_trashed, revive};
 use crate::Error;
 use crate::files::Written;
 use crate::paging::{Ask, Page};
@@ -177,18 +179,6 @@ impl Memories {
             require_all(caller, &memory.members, "make public")?;
         }
         self.store(tx, memory, now).await
-    }
-
-    /// Removes a memory for good; what its members refer to stays.
-    pub(crate) async fn delete(&self, caller: &Caller, named: &str) -> Result<u64, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        let memory = locked(&mut tx, caller, &parse(named)?).await?;
-        require_all(caller, &memory.members, "delete")?;
-        store::memories::delete(&mut tx, caller.workspace, memory.id).await?;
-        let entry = Entry::delete(Kind::Memory, memory.id);
-        let position = feed::append(&mut tx, caller.workspace, &[entry], self.context.clock.now()).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
     }
 
     /// Puts members behind those that the memory has, and answers the new ones.

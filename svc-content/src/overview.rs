@@ -87,7 +87,7 @@ impl Overviews {
         let ask = || Ask { size: MOST_LISTED, after: None };
         let (memories, databases) =
             (Memories::new(self.context.clone()), Databases::new(self.context.clone()));
-        let files = async { Ok::<_, Error>(store::files::count(db, workspace, &among).await?) };
+        let files = async { Ok::<_, Error>(store::files::count(db, workspace, &among, &[]).await?) };
         let folders = async { Ok::<_, Error>(store::folders::count(db, workspace, &among).await?) };
         let (files, folders, (top_folders, top_folder_count), memories, databases, changes) = tokio::try_join!(
             files,

@@ -21,7 +21,7 @@ use cairn_proto::ids::{DatabaseId, FileId, RecordId};
 pub(crate) use self::documents::{Rendered, documents, readable};
 pub(crate) use self::list::{FieldFilter, ListAsk};
 pub(crate) use self::references::Backlink;
-pub(crate) use self::trash::{require_database, revive};
+pub(crate) use self::trash::{folders_of, require_database, revive};
 use self::values::{Changes, Values};
 use crate::Error;
 use crate::checks::Checks;

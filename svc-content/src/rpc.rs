@@ -11,6 +11,7 @@ pub(crate) mod overview;
 pub(crate) mod records;
 pub(crate) mod trash;
 pub(crate) mod tree;
+pub(crate) mod usage;
 pub(crate) mod versions;
 
 use cairn_chassis::identity::{Permission, Verifier};

@@ -13,19 +13,21 @@ use cairn_proto::ids::FolderId;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
-use crate::assets::{AssetLimits, AssetLocation, AssetStore, Assets};
+use crate::assets::{AssetLocation, AssetStore, Assets};
 use crate::batch::Batches;
 use crate::checks::Checks;
 use crate::databases::Databases;
 use crate::documents::Documents;
 use crate::files::Files;
 use crate::folders::Folders;
+use crate::limits::PlanLimits;
 use crate::memories::Memories;
 use crate::overview::Overviews;
 use crate::records::Records;
 use crate::scope::Caller;
 use crate::trash::Trash;
 use crate::tree::Trees;
+use crate::usage::Accounts;
 use crate::versions::Versions;
 use crate::{Error, assets, retention, rpc, store};
 
@@ -42,6 +44,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     "cairn.content.v1.TrashService",
     "cairn.content.v1.RecordService",
     "cairn.content.v1.TreeService",
+    "cairn.content.v1.UsageService",
     "cairn.document.v1.DocumentService",
     "cairn.feed.v1.FeedService",
 ];
@@ -55,8 +58,8 @@ pub struct Config {
     pub trash_retention: Option<Duration>,
     /// Where the bytes of assets are.
     pub assets: AssetLocation,
-    /// How much each plan may upload.
-    pub asset_limits: AssetLimits,
+    /// How much each plan may keep, and upload at once.
+    pub limits: PlanLimits,
 }
 
 /// What every rule stands on; cheap to clone.
@@ -66,13 +69,15 @@ pub(crate) struct Context {
     pub(crate) feed: Feed,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: IdSource,
+    pub(crate) limits: Arc<PlanLimits>,
 }
 
 impl Context {
     pub(crate) async fn open(config: &Config, ambient: &Ambient) -> Result<Self, Error> {
         let db = Db::open(&config.storage, store::SCHEMA, store::MIGRATIONS).await?;
         let feed = Feed::new(db.clone(), Arc::clone(&ambient.clock));
-        Ok(Self { db, feed, clock: Arc::clone(&ambient.clock), ids: ambient.ids.clone() })
+        let limits = Arc::new(config.limits.clone());
+        Ok(Self { db, feed, clock: Arc::clone(&ambient.clock), ids: ambient.ids.clone(), limits })
     }
 
     /// The live folder that a field of a read names, if the caller's scope covers it.
@@ -112,7 +117,7 @@ impl Service {
         let context = Context::open(&config, &ambient).await?;
         let trash = Trash::new(context.clone(), config.trash_retention);
         let objects = AssetStore::open(&config.assets).await?;
-        let assets = Assets::new(context.clone(), objects, config.asset_limits);
+        let assets = Assets::new(context.clone(), objects);
         Ok(Self { context, trash, assets, verifier: ambient.verifier })
     }
 
@@ -131,6 +136,7 @@ impl Service {
             .add_service(rpc::overview::server(Overviews::new(self.context.clone()), verifier()))
             .add_service(rpc::trash::server(self.trash.clone(), verifier()))
             .add_service(rpc::tree::server(Trees::new(self.context.clone()), verifier()))
+            .add_service(rpc::usage::server(Accounts::new(self.context.clone()), verifier()))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 

@@ -1,10 +1,12 @@
 //! SQL only: no rule is known here. Every function names the workspace, and every key begins with it.
 
 pub(crate) mod assets;
+pub(crate) mod backlinks;
 pub(crate) mod bodies;
 pub(crate) mod cells;
 pub(crate) mod databases;
 pub(crate) mod doctor;
+pub(crate) mod documents;
 pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod former;
@@ -15,6 +17,7 @@ pub(crate) mod query;
 pub(crate) mod records;
 pub(crate) mod trash;
 pub(crate) mod tree;
+pub(crate) mod usage;
 pub(crate) mod versions;
 
 use cairn_chassis::sql::{Migration, Statement};
@@ -34,6 +37,8 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0009_trash_of_databases"),
     migration!("0010_files_to_trash"),
     migration!("0012_former_properties"),
+    migration!("0013_workspace_usage"),
+    migration!("0014_memories_to_trash"),
 ];
 
 /// The schema of this service's tables on PostgreSQL.
@@ -45,10 +50,12 @@ pub(crate) fn statements() -> Vec<Statement> {
     let mut all = feed::statements();
     all.extend(jobs::statements());
     all.extend(assets::statements());
+    all.extend(backlinks::statements());
     all.extend(bodies::statements());
     all.extend(cells::statements());
     all.extend(databases::statements());
     all.extend(doctor::statements());
+    all.extend(documents::statements());
     all.extend(records::statements());
     all.extend(files::statements());
     all.extend(folders::statements());
@@ -57,6 +64,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(overview::statements());
     all.extend(trash::statements());
     all.extend(tree::statements());
+    all.extend(usage::statements());
     all.extend(versions::statements());
     all
 }

@@ -2,6 +2,7 @@
 
 mod asset_rules;
 mod assets_over_grpc;
+mod backlink_rules;
 mod batch_rules;
 mod bodied_rules;
 mod databases_over_grpc;
@@ -14,6 +15,7 @@ mod many_files;
 mod memories_over_grpc;
 mod memory_databases;
 mod memory_rules;
+mod memory_trash;
 mod over_grpc;
 mod overview_rules;
 mod query_model;
@@ -24,9 +26,11 @@ mod record_rules;
 mod record_schema;
 mod record_trash;
 mod scale;
+mod tag_rules;
 mod trash_over_grpc;
 mod trash_rules;
 mod tree_model;
+mod usage_rules;
 mod version_rules;
 mod workspace_tree;
 mod workspace_tree_over_grpc;
@@ -50,7 +54,7 @@ use crate::folders::{self, Folder, Folders};
 use crate::paging::Ask;
 use crate::scope::Caller;
 use crate::service::{Config, Context};
-use crate::{AssetLimits, AssetLocation, Error, store};
+use crate::{AssetLocation, Error, PlanLimits, store};
 
 /// One engine with the rules on it.
 struct Bench {
@@ -85,12 +89,13 @@ fn config(test: &TestDb) -> Config {
         storage: test.config.clone(),
         trash_retention: None,
         assets: AssetLocation::Memory,
-        asset_limits: AssetLimits::default(),
+        limits: PlanLimits::default(),
     }
 }
 
 fn caller(workspace: u128) -> Caller {
-    Caller { may_publish: true, ..Caller::anybody(WorkspaceId(Uuid::from_u128(workspace))) }
+    let workspace = WorkspaceId(Uuid::from_u128(workspace));
+    Caller { may_publish: true, plan: Some("selfhosted".to_owned()), ..Caller::anybody(workspace) }
 }
 
 impl Bench {
@@ -98,7 +103,8 @@ impl Bench {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let entropy = Arc::new(SeededEntropy::new(SEED.fetch_add(1, Ordering::Relaxed)));
         let ids = IdSource::new(Arc::clone(&clock), entropy);
-        let context = Context { feed: Feed::new(db.clone(), Arc::clone(&clock)), db, clock, ids };
+        let feed = Feed::new(db.clone(), Arc::clone(&clock));
+        let context = Context { feed, db, clock, ids, limits: Arc::default() };
         Self {
             test,
             files: Files::new(context.clone()),

@@ -17,7 +17,8 @@ use crate::folders::MAX_DEPTH;
 use crate::paging::{Ask, Page};
 use crate::scope::Caller;
 use crate::service::Context;
-use crate::{databases, records, store};
+use crate::usage::Growth;
+use crate::{databases, memories, records, store};
 
 /// How many deletions one sweep looks at before it looks again.
 const SWEPT_AT_ONCE: i64 = 100;
@@ -104,18 +105,25 @@ impl Trash {
     /// Brings back what a deletion took. What held it may be in trash, gone, or by now too deep in the tree for what
     /// comes back: then it comes back into the root.
     pub(crate) async fn restore(&self, caller: &Caller, kind: Kind, id: &str) -> Result<Restored, Error> {
-        require_whole(caller)?;
         let mut tx = self.begin(caller.workspace).await?;
-        let mut deletion = find(&mut tx, caller.workspace, kind, id).await?;
+        let mut deletion = find(&mut tx, caller, kind, id, "restore").await?;
         let path = if kind == Kind::Record {
             records::require_database(&mut tx, &deletion).await?
         } else {
             let (parent_id, path) = place(&mut tx, &deletion).await?;
+            if parent_id.is_none() && kind != Kind::Memory {
+                caller.require_root()?;
+            }
             if parent_id != deletion.parent_id {
                 store::trash::place(&mut tx, &deletion, parent_id).await?;
             }
             deletion.parent_id = parent_id;
             path
+        };
+        let path = if kind == Kind::Memory {
+            memories::revive(&mut tx, caller, &deletion).await?
+        } else {
+            format!("{path}/{}", deletion.name)
         };
         let databases = store::trash::databases(&mut tx, &deletion).await?;
         let back = store::trash::restore(&mut tx, &deletion).await?;
@@ -125,16 +133,15 @@ impl Trash {
         self.announce_records(&mut tx, &deletion, &databases).await?;
         let entries: Vec<Entry> = back.into_iter().map(|(kind, id)| Entry::upsert(kind, id)).collect();
         let items = entries.len() as u64;
+        let entries = with_bodied_records(&mut tx, caller.workspace, entries).await?;
         let position = self.announce(tx, caller.workspace, entries).await?;
-        let path = format!("{path}/{}", deletion.name);
         Ok(Restored { parent_id: deletion.holder(), path, items, position })
     }
 
     /// Removes for good what a deletion took.
     pub(crate) async fn remove(&self, caller: &Caller, kind: Kind, id: &str) -> Result<u64, Error> {
-        require_whole(caller)?;
         let mut tx = self.begin(caller.workspace).await?;
-        let deletion = find(&mut tx, caller.workspace, kind, id).await?;
+        let deletion = find(&mut tx, caller, kind, id, "remove").await?;
         self.finish(tx, &deletion).await
     }
 
@@ -169,9 +176,13 @@ impl Trash {
         if deletion.kind == Kind::Folder {
             along = store::trash::records_along(&mut tx, deletion).await?;
         }
-        let gone = store::trash::remove(&mut tx, deletion).await?;
-        let gone = along.into_iter().map(|id| (Kind::Record, id)).chain(gone);
+        let removed = store::trash::remove(&mut tx, deletion).await?;
+        let gone = along.into_iter().map(|id| (Kind::Record, id)).chain(removed.items);
         let entries: Vec<Entry> = gone.map(|(kind, id)| Entry::delete(kind, id)).collect();
+        let entries = with_bodied_records(&mut tx, deletion.workspace, entries).await?;
+        if removed.growth != Growth::default() {
+            store::usage::add(&mut tx, deletion.workspace, removed.growth).await?;
+        }
         self.announce(tx, deletion.workspace, entries).await
     }
 
@@ -197,7 +208,6 @@ impl Trash {
     }
 
     async fn announce(&self, mut tx: Tx, workspace: WorkspaceId, entries: Vec<Entry>) -> Result<u64, Error> {
-        let entries = with_bodied_records(&mut tx, workspace, entries).await?;
         let position = feed::append(&mut tx, workspace, &entries, self.context.clock.now()).await?;
         self.context.feed.commit(tx, workspace, position).await?;
         Ok(position)
@@ -222,12 +232,79 @@ async fn place(tx: &mut Tx, deletion: &Deletion) -> Result<(Option<FolderId>, St
     Ok((Some(parent_id), parent.path))
 }
 
-async fn find(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Result<Deletion, Error> {
+/// The deletion of an item that the caller may touch. What went along with something else names that.
+async fn find(tx: &mut Tx, caller: &Caller, kind: Kind, id: &str, deed: &str) -> Result<Deletion, Error> {
     let no_item = || Error::NotFound { kind: "item in trash", id: id.to_owned() };
     if id.contains('\0') {
         return Err(no_item());
     }
-    lock(tx, workspace, kind, id).await?.ok_or_else(no_item)
+    if let Some(deletion) = lock(tx, caller.workspace, kind, id).await? {
+        require(tx, caller, &deletion, deed).await?;
+        return Ok(deletion);
+    }
+    let with = store::trash::along(tx, caller.workspace, kind, id).await?.ok_or_else(no_item)?;
+    let kind = word(kind);
+    match require(tx, caller, &with, deed).await {
+        Ok(()) => {}
+        // Nothing is said of what lies outside.
+        Err(error) if matches!(error, Error::OutOfScope(_)) => {
+            return Err(Error::OutOfScope(format!(
+                "the {kind} {id} went to trash along with something outside the folders of this token: a workspace-wide \
+                 token can {deed} that"
+            )));
+        }
+        Err(error) => return Err(error),
+    }
+    Err(Error::WentAlong {
+        kind,
+        id: id.to_owned(),
+        with: word(with.kind),
+        name: with.name,
+        with_id: with.item_id,
+    })
+}
+
+/// Checks that a folder scope covers an item in trash, as it covered the item when that was deleted: by what held it, which
+/// must be there still, or else nobody could say.
+async fn require(tx: &mut Tx, caller: &Caller, deletion: &Deletion, deed: &str) -> Result<(), Error> {
+    if caller.listed().is_none() {
+        return Ok(());
+    }
+    let kind = word(deletion.kind);
+    let folders = match deletion.kind {
+        Kind::Memory => return memories::require_trashed(tx, caller, deletion, deed).await,
+        Kind::Record => records::folders_of(tx, deletion).await?,
+        Kind::File
+        | Kind::Folder
+        | Kind::Database
+        | Kind::Unspecified
+        | Kind::SourceDocument
+        | Kind::Ingested => match deletion.parent_id {
+            None => Some(Vec::new()),
+            Some(parent) => {
+                let parent = store::folders::get(tx.engine(), deletion.workspace, parent).await?;
+                parent.map(|parent| parent.way())
+            }
+        },
+    };
+    let folders = folders.ok_or_else(|| {
+        Error::OutOfScope(format!(
+            "what held the {kind} is not there any more: to {deed} it needs a workspace-wide token"
+        ))
+    })?;
+    caller.require(kind, &deletion.item_id, &folders)
+}
+
+/// What a kind is called.
+const fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::File => "file",
+        Kind::Folder => "folder",
+        Kind::Memory => "memory",
+        Kind::Database => "database",
+        Kind::Record => "record",
+        Kind::SourceDocument | Kind::Ingested | Kind::Unspecified => "item",
+    }
 }
 
 /// The deletion of an item, which no other transaction can undo or finish until this one ends.
@@ -256,11 +333,11 @@ async fn lock(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Resu
     Ok(store::trash::lock(tx, workspace, kind, id).await?)
 }
 
-/// Where an item stood may be gone, so nobody could say whether a folder scope covers it.
+/// Where an item stood may be gone, so nobody could say whether a folder scope covers the list.
 fn require_whole(caller: &Caller) -> Result<(), Error> {
     match caller.listed() {
         None => Ok(()),
-        Some(_) => Err(Error::OutOfScope("the trash needs a workspace-wide token".into())),
+        Some(_) => Err(Error::OutOfScope("the list of the trash needs a workspace-wide token".into())),
     }
 }
 

@@ -144,12 +144,13 @@ fn find(filling: &Filling, text: &str, limit: usize) -> anyhow::Result<Vec<Hit>>
         workspace: WORKSPACE,
         words: &words,
         containers: None,
+        documents: None,
         limit,
     })?)
 }
 
 fn nearest(filling: &Filling, vector: &[f32], limit: usize) -> anyhow::Result<Vec<Hit>> {
-    let query = VectorQuery { workspace: WORKSPACE, vector, containers: None, limit };
+    let query = VectorQuery { workspace: WORKSPACE, vector, containers: None, documents: None, limit };
     Ok(filling.index.vectors().search(&query)?)
 }
 

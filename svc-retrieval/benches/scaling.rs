@@ -149,7 +149,13 @@ async fn measure(filling: &mut Filling, options: &Options) -> anyhow::Result<Cos
     let words = |limit| {
         mean_millis(&queries, |query| {
             let words = ParsedQuery::parse(query);
-            let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, limit };
+            let query = LexicalQuery {
+                workspace: WORKSPACE,
+                words: &words,
+                containers: None,
+                documents: None,
+                limit,
+            };
             black_box(filling.index.search(&query)?);
             Ok(())
         })
@@ -160,7 +166,13 @@ async fn measure(filling: &mut Filling, options: &Options) -> anyhow::Result<Cos
         vectors.push(filling.vector(query).await?);
     }
     let meaning = mean_millis(&vectors, |vector| {
-        let query = VectorQuery { workspace: WORKSPACE, vector, containers: None, limit: CANDIDATES };
+        let query = VectorQuery {
+            workspace: WORKSPACE,
+            vector,
+            containers: None,
+            documents: None,
+            limit: CANDIDATES,
+        };
         black_box(filling.index.vectors().search(&query)?);
         Ok(())
     })?;

@@ -80,6 +80,11 @@ impl Indexer {
         Self(Arc::new(Inner { index, embedder, owners, lanes, told, to_embed }))
     }
 
+    /// Every owner of documents.
+    pub(crate) fn owners(&self) -> &[Owner] {
+        &self.0.owners
+    }
+
     /// The owner of the feed with that name.
     pub fn owner(&self, feed: &str) -> Option<&Owner> {
         self.0.owners.iter().find(|owner| owner.feed == feed)

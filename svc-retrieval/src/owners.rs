@@ -9,11 +9,13 @@ use cairn_chassis::identity::ServiceIdentitySource;
 use cairn_proto::document::v1::document_service_client::DocumentServiceClient;
 use cairn_proto::document::v1::{
     ConfirmDocumentsRequest, ConfirmedDocument, Document, DocumentRef, ReadDocumentsRequest,
+    SelectDocumentsRequest,
 };
 use cairn_proto::feed::v1::feed_service_client::FeedServiceClient;
 use cairn_proto::feed::v1::{ReadFeedRequest, ReadFeedResponse, WatchFeedRequest, WatchFeedResponse};
 use cairn_proto::ids::WorkspaceId;
 use tonic::Streaming;
+use uuid::Uuid;
 
 use crate::error::Error;
 
@@ -96,5 +98,16 @@ impl Owner {
     ) -> Result<Vec<ConfirmedDocument>, Error> {
         let request = call.request(ConfirmDocumentsRequest { refs });
         Ok(self.documents().confirm_documents(request).await?.into_inner().documents)
+    }
+
+    /// Which documents live, are in the caller's scope and meet what a search is narrowed to.
+    pub(crate) async fn select(
+        &self,
+        call: &Call,
+        narrowing: SelectDocumentsRequest,
+    ) -> Result<Vec<Uuid>, Error> {
+        let request = call.request(narrowing);
+        let selected = self.documents().select_documents(request).await?.into_inner().document_ids;
+        Ok(selected.iter().filter_map(|id| Uuid::from_slice(id).ok()).collect())
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod confirm;
 mod evidence;
 pub mod fusion;
 mod live;
+mod narrowing;
 mod page;
 mod plan;
 mod pool;
@@ -34,6 +35,7 @@ use uuid::Uuid;
 
 use self::evidence::Evidence;
 pub(crate) use self::live::LiveDocument;
+pub use self::narrowing::Narrowing;
 use self::page::Page;
 use self::plan::Plan;
 use self::pool::{Pool, Site};
@@ -107,9 +109,14 @@ impl Searcher {
             Some(sources) => Some(sources.into_iter().collect()),
             None => self.scope(identity, call).await?,
         };
+        let documents = self.narrowed(&generation, call, &request).await?;
+        if documents.as_ref().is_some_and(HashSet::is_empty) {
+            let response = answer::response(Vec::new(), coverage, request.mode);
+            return Ok(Searched { response, is_cached: false });
+        }
         let request = Arc::new(request);
         let Ranked { ranking, note, is_cached } =
-            self.ranked(&generation, workspace, containers, &request).await?;
+            self.ranked(&generation, workspace, (containers, documents), &request).await?;
         coverage.extend(note);
         let site = Site { generation: &generation, workspace, call, now: self.clock.now() };
         let (results, notes) = self.results(site, &request, &ranking).await?;
@@ -144,7 +151,7 @@ impl Searcher {
         &self,
         generation: &Arc<Generation>,
         workspace: WorkspaceId,
-        containers: Option<HashSet<Uuid>>,
+        (containers, documents): (Option<HashSet<Uuid>>, Option<HashSet<Uuid>>),
         request: &Arc<SearchRequest>,
     ) -> Result<Ranked, Error> {
         let (vectors, note) = match rank::embed_queries(request, &generation.queries).await {
@@ -161,7 +168,8 @@ impl Searcher {
         let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
         let ranking = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            rank::rank(&generation, workspace, containers.as_ref(), &request, &vectors)
+            let within = rank::Within { containers: containers.as_ref(), documents: documents.as_ref() };
+            rank::rank(&generation, workspace, within, &request, &vectors)
         });
         Ok(Ranked { ranking: ranking.await??, note, is_cached })
     }
@@ -178,6 +186,25 @@ impl Searcher {
             return Ok(None);
         }
         Ok(Some(scope.folder_ids.iter().filter_map(|id| Uuid::try_parse(id).ok()).collect()))
+    }
+}
+
+impl Searcher {
+    /// The documents that the request is narrowed to, as their owners say now; `None` when it is not.
+    async fn narrowed(
+        &self,
+        generation: &Generation,
+        call: &Call,
+        request: &SearchRequest,
+    ) -> Result<Option<HashSet<Uuid>>, Error> {
+        if request.narrowing.is_none() {
+            return Ok(None);
+        }
+        let mut documents = HashSet::new();
+        for owner in generation.indexer.owners() {
+            documents.extend(owner.select(call, request.narrowing.clone().into()).await?);
+        }
+        Ok(Some(documents))
     }
 }
 

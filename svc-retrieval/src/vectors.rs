@@ -56,6 +56,8 @@ pub struct VectorQuery<'a> {
     pub vector: &'a [f32],
     /// The folders and sources searched, none for the whole workspace.
     pub containers: Option<&'a HashSet<Uuid>>,
+    /// The documents searched, none for all.
+    pub documents: Option<&'a HashSet<Uuid>>,
     /// Most hits returned.
     pub limit: usize,
 }

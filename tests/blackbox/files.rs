@@ -272,7 +272,7 @@ fn hash_of(content: &str) -> String {
 }
 
 /// The path of `<…>; rel="next"`, with the deployment's own address cut off.
-fn next_page(link: &str) -> String {
+pub(crate) fn next_page(link: &str) -> String {
     let (target, relation) = link.strip_prefix('<').and_then(|rest| rest.split_once('>')).unwrap();
     assert!(relation.contains("rel=\"next\""), "{link}");
     let path = target.find("/api/").map(|start| &target[start..]);

@@ -1,6 +1,7 @@
 //! The trash of a workspace (spec 3.1; contract, "Console API").
 
 use crate::support::http::{Reply, each, id, items, text};
+use crate::support::mcp;
 use crate::support::prelude::*;
 
 scenarios![
@@ -12,6 +13,10 @@ scenarios![
     the_trash_needs_a_session_of_a_member,
     the_trash_is_listed_in_parts,
     databases_and_records_are_in_the_trash,
+    memories_go_to_trash_and_come_back,
+    a_token_brings_back_and_removes,
+    a_folder_scope_holds_in_the_trash,
+    what_went_along_names_what_it_went_with,
 ];
 
 impl Workspace {
@@ -193,4 +198,154 @@ async fn databases_and_records_are_in_the_trash(deployment: &Deployment) {
     workspace.put_into_trash("databases", &id(&table)).await;
     token.delete(&format!("{path}/permanent")).await.expect(204);
     assert_eq!(workspace.in_trash().await, json!([]), "with what was deleted out of it before");
+}
+
+impl Workspace {
+    async fn memory(&self, body: Value) -> Value {
+        self.token.post("/api/v1/memories").json(body).await.expect(201).json()
+    }
+
+    /// What anybody without a token gets of a memory.
+    async fn exported(&self, deployment: &Deployment, slug: &str) -> Reply {
+        let path = format!("/api/v1/memories/{slug}/export?workspaceId={}", self.id);
+        deployment.anonymous().get(&path).await
+    }
+}
+
+async fn memories_go_to_trash_and_come_back(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let file = workspace.file_id("a.md", None, "zqmemory").await;
+    let members = json!([{"kind": "file", "fileId": file}]);
+    let body = json!({"name": "Release", "isPublic": true, "members": members});
+    let made = workspace.memory(body).await;
+    let memory = id(&made);
+    workspace.exported(deployment, "release").await.expect(200);
+    workspace.put_into_trash("memories", &memory).await;
+
+    // Nobody reads it there, by whatever door.
+    workspace.exported(deployment, "release").await.expect_error(404, "NOT_FOUND");
+    workspace.exported(deployment, &memory).await.expect_error(404, "NOT_FOUND");
+    let by_id = format!("/api/v1/memories/{memory}/export");
+    deployment.anonymous().get(&by_id).await.expect_error(404, "NOT_FOUND");
+    for named in ["release", memory.as_str()] {
+        let path = format!("/api/v1/memories/{named}");
+        workspace.token.get(&path).await.expect_error(404, "NOT_FOUND");
+        let said = mcp::call_error(&workspace.token, "get_memory", json!({"slug": named})).await;
+        assert!(said.contains(named), "{said}");
+    }
+    let path = format!("/api/v1/memories/{memory}");
+    workspace.token.patch(&path).json(json!({"name": "x"})).await.expect_error(404, "NOT_FOUND");
+    assert_eq!(workspace.token.get("/api/v1/memories").await.expect(200).json(), json!([]));
+
+    let listed = workspace.in_trash().await;
+    let [item] = items(&listed) else { panic!("{listed}") };
+    assert_eq!((text(item, "kind"), id(item)), ("memory".into(), memory.clone()));
+    assert_eq!((text(item, "name"), text(item, "path")), ("Release".into(), "/memories/release".into()));
+
+    // Its slug is free for others meanwhile; when it comes back it gets one that is.
+    let other = workspace.memory(json!({"name": "Release"})).await;
+    assert_eq!(text(&other, "slug"), "release");
+    let back = workspace.restore("memory", &memory).await.expect(200).json();
+    assert_eq!(text(&back, "path"), "/memories/release-2");
+    let read = workspace.token.get(&path).await.expect(200).json();
+    assert_eq!((text(&read, "slug"), items(&read["members"]).len()), ("release-2".into(), 1));
+    workspace.exported(deployment, "release-2").await.expect(200);
+
+    workspace.put_into_trash("memories", &memory).await;
+    workspace.session.delete(&workspace.trash(&format!("/memory/{memory}"))).await.expect(204);
+    assert_eq!(workspace.in_trash().await, json!([]));
+    workspace.restore("memory", &memory).await.expect_error(404, "NOT_FOUND");
+    workspace.token.get(&format!("/api/v1/files/{file}")).await.expect(200);
+}
+
+async fn a_token_brings_back_and_removes(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let folder = workspace.folder("plans", None).await;
+    let file = workspace.file_id("a.md", Some(&folder), "x").await;
+    let memory = id(&workspace.memory(json!({"name": "Release"})).await);
+    let writer = workspace.token_with(&["read", "write"]).await;
+    // Within its folder before the folder: what is in trash already does not go along.
+    for (kind, item) in [("files", &file), ("folders", &folder), ("memories", &memory)] {
+        let path = format!("/api/v1/{kind}/{item}");
+        let restore = format!("{path}/restore");
+        workspace.token.post(&restore).await.expect_error(404, "NOT_FOUND");
+        workspace.put_into_trash(kind, item).await;
+        writer.post(&restore).await.expect_error(403, "FORBIDDEN");
+        writer.delete(&format!("{path}/permanent")).await.expect_error(403, "FORBIDDEN");
+        let back = workspace.token.post(&restore).await.expect(200);
+        assert!(!back.change().is_empty());
+        assert_eq!(id(&back.json()), *item);
+        workspace.token.get(&path).await.expect(200);
+
+        workspace.token.delete(&format!("{path}/permanent")).await.expect_error(404, "NOT_FOUND");
+        workspace.put_into_trash(kind, item).await;
+        let gone = workspace.token.delete(&format!("{path}/permanent")).await.expect(204);
+        assert!(!gone.change().is_empty());
+        workspace.token.post(&restore).await.expect_error(404, "NOT_FOUND");
+    }
+    assert_eq!(workspace.in_trash().await, json!([]));
+}
+
+async fn a_folder_scope_holds_in_the_trash(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let mine = workspace.folder("mine", None).await;
+    let below = workspace.folder("below", Some(&mine)).await;
+    let other = workspace.folder("other", None).await;
+    let scoped = workspace.token_for(&[&mine]).await;
+    let restore = |kind: &str, item: &str| format!("/api/v1/{kind}/{item}/restore");
+
+    let inside = workspace.file_id("in.md", Some(&below), "x").await;
+    let outside = workspace.file_id("out.md", Some(&other), "x").await;
+    let in_root = workspace.file_id("root.md", None, "x").await;
+    for file in [&inside, &outside, &in_root] {
+        workspace.put_into_trash("files", file).await;
+    }
+    scoped.post(&restore("files", &inside)).await.expect(200);
+    for file in [&outside, &in_root] {
+        scoped.post(&restore("files", file)).await.expect_error(403, "OUT_OF_SCOPE");
+        let gone = format!("/api/v1/files/{file}/permanent");
+        scoped.delete(&gone).await.expect_error(403, "OUT_OF_SCOPE");
+    }
+    // The folders that it is bound to are not its own to lose or to bring back.
+    workspace.put_into_trash("folders", &below).await;
+    scoped.post(&restore("folders", &below)).await.expect(200);
+    workspace.put_into_trash("folders", &mine).await;
+    scoped.post(&restore("folders", &mine)).await.expect_error(403, "OUT_OF_SCOPE");
+    // Nor does it hear of what lies outside: the folder that its file went with.
+    let said = scoped.post(&restore("files", &inside)).await.expect_error(403, "OUT_OF_SCOPE");
+    assert!(!text(&said, "message").contains("mine"), "{said}");
+    workspace.token.post(&restore("folders", &mine)).await.expect(200);
+
+    // What held it is gone for good: nobody knows any more whose it was.
+    workspace.put_into_trash("files", &inside).await;
+    workspace.put_into_trash("folders", &below).await;
+    workspace.token.delete(&format!("/api/v1/folders/{below}/permanent")).await.expect(204);
+    scoped.post(&restore("files", &inside)).await.expect_error(403, "OUT_OF_SCOPE");
+    let back = workspace.token.post(&restore("files", &inside)).await.expect(200).json();
+    assert_eq!(text(&back, "path"), "/in.md");
+}
+
+async fn what_went_along_names_what_it_went_with(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let top = workspace.folder("Old plans", None).await;
+    let inner = workspace.folder("inner", Some(&top)).await;
+    let file = workspace.file_id("kept.md", Some(&inner), "x").await;
+    let body = json!({"name": "Tasks", "folderId": inner});
+    let database = id(&workspace.token.post("/api/v1/databases").json(body).await.expect(201).json());
+    workspace.put_into_trash("folders", &top).await;
+    for (kind, item) in [("files", &file), ("folders", &inner)] {
+        let path = format!("/api/v1/{kind}/{item}");
+        for reply in [
+            workspace.token.post(&format!("{path}/restore")).await,
+            workspace.token.delete(&format!("{path}/permanent")).await,
+        ] {
+            let said = text(&reply.expect_error(404, "NOT_FOUND"), "message");
+            assert!(said.contains("folder 'Old plans'") && said.contains(&top), "{said}");
+        }
+    }
+    let said =
+        text(&workspace.restore("database", &database).await.expect_error(404, "NOT_FOUND"), "message");
+    assert!(said.contains("folder 'Old plans'") && said.contains(&top), "{said}");
+    workspace.token.post(&format!("/api/v1/folders/{top}/restore")).await.expect(200);
+    workspace.token.get(&format!("/api/v1/files/{file}")).await.expect(200);
 }

@@ -10,6 +10,7 @@ mod members;
 pub(crate) mod session;
 mod tokens;
 mod trash;
+mod usage;
 mod workspaces;
 
 use axum::Router;
@@ -47,6 +48,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .route("/api/workspaces/{id}/members/{userId}", patch(members::update).delete(members::remove))
         .route("/api/workspaces/{id}/invitations", get(invitations::list))
         .route("/api/workspaces/{id}/invitations/{invitationId}", axum::routing::delete(invitations::delete))
+        .route("/api/workspaces/{id}/usage", get(usage::get))
         .route("/api/workspaces/{id}/trash", get(trash::list))
         .route("/api/workspaces/{id}/trash/{kind}/{itemId}", axum::routing::delete(trash::remove))
         .route("/api/workspaces/{id}/trash/{kind}/{itemId}/restore", axum::routing::post(trash::restore))

@@ -71,6 +71,9 @@ pub(crate) struct SearchFiles {
     /// Only in this folder and below it.
     #[schema(format = "uuid")]
     folder_id: Option<String>,
+    /// Only files that bear this tag.
+    #[schema(min_length = 1, max_length = 100)]
+    tag: Option<String>,
     /// How many at most: 1 to 1000, 50 when left out.
     #[schema(minimum = 1, maximum = 1000, default = 50)]
     limit: Option<u32>,
@@ -81,17 +84,25 @@ pub(crate) struct SearchFiles {
 pub(crate) struct Selection {
     /// `None` for the whole workspace.
     folder: Option<proto::FolderFilter>,
+    /// All of which a file must bear.
+    tags: Vec<String>,
 }
 
 impl Selection {
     /// What `folderId` names: everywhere, the root's own files, or a folder's own files.
     pub(crate) fn of_filter(folder_id: Option<String>) -> Result<Self, Problem> {
         let choice = folder_choice(folder_id, "folderId")?;
-        Ok(Self { folder: choice.map(|folder_id| proto::FolderFilter { folder_id, recursive: false }) })
+        let folder = choice.map(|folder_id| proto::FolderFilter { folder_id, recursive: false });
+        Ok(Self { folder, tags: Vec::new() })
     }
 
     pub(crate) fn of_folder(folder_id: String, recursive: bool) -> Self {
-        Self { folder: Some(proto::FolderFilter { folder_id: Some(folder_id), recursive }) }
+        Self { folder: Some(proto::FolderFilter { folder_id: Some(folder_id), recursive }), tags: Vec::new() }
+    }
+
+    /// Of these only the files that bear all of these tags.
+    pub(crate) fn with_tags(self, tags: Vec<String>) -> Self {
+        Self { tags, ..self }
     }
 }
 
@@ -149,6 +160,7 @@ pub(crate) async fn list(
         folder: selection.folder,
         page_size: paging.limit.unwrap_or_default(),
         page_token: paging.cursor.unwrap_or_default(),
+        tags: selection.tags,
     });
     let listed = answered(context.app.upstreams.files().list_files(request).await)?;
     Ok(Page::read(listed.files, listed.next_page_token, listed.total_size))
@@ -197,6 +209,7 @@ pub(crate) async fn search(context: &Context, input: SearchFiles) -> Result<Page
         query: input.query,
         folder_id: input.folder_id,
         limit: input.limit.unwrap_or_default(),
+        tags: input.tag.into_iter().collect(),
     });
     let found = answered(context.app.upstreams.files().search_files(request).await)?;
     Ok(Page::read(found.files, String::new(), found.total_size))

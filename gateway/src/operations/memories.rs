@@ -231,7 +231,7 @@ pub(crate) async fn update(
     written(updated.memory, updated.change_position)
 }
 
-/// Removes a memory for good.
+/// Moves a memory to trash.
 pub(crate) async fn delete(context: &Context, id: MemoryId) -> Result<Written<()>, Problem> {
     let request = context.call.request(proto::DeleteMemoryRequest { memory: id.to_string() });
     let deleted = answered(context.app.upstreams.memories().delete_memory(request).await)?;

@@ -12,6 +12,7 @@ pub(crate) mod records;
 pub(crate) mod related;
 pub(crate) mod search;
 pub(crate) mod sources;
+pub(crate) mod trash;
 pub(crate) mod workspace;
 
 use axum::extract::FromRequestParts;

@@ -252,10 +252,18 @@ pub(crate) async fn restore_version(
     written(restored.record, restored.change_position)
 }
 
-pub(crate) async fn backlinks(context: &Context, file: FileId) -> Result<Vec<Backlink>, Problem> {
-    let request = context.call.request(proto::ListBacklinksRequest { file_id: file.to_string() });
+pub(crate) async fn backlinks(
+    context: &Context,
+    file: FileId,
+    paging: Paging,
+) -> Result<Page<Backlink>, Problem> {
+    let request = context.call.request(proto::ListBacklinksRequest {
+        file_id: file.to_string(),
+        page_size: paging.limit.unwrap_or_default(),
+        page_token: paging.cursor.unwrap_or_default(),
+    });
     let listed = answered(context.app.upstreams.records().list_backlinks(request).await)?;
-    Ok(listed.backlinks.into_iter().map(Backlink::from).collect())
+    Ok(Page::read(listed.backlinks, listed.next_page_token, listed.total_size))
 }
 
 fn written(record: Option<proto::Record>, position: u64) -> Result<Written<Record>, Problem> {

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Violation};
+use cairn_proto::feed::v1::Kind;
 use cairn_proto::retrieval::v1 as proto;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Context, answered};
 use crate::change;
-use crate::records::{Mode, SearchAnswer, Strategy, SubqueryType};
+use crate::records::{DocumentKind, Mode, SearchAnswer, Strategy, SubqueryType};
 use crate::schema::inputs;
 
 inputs!(SearchContext);
@@ -38,6 +40,21 @@ pub(crate) struct SearchContext {
     /// Only results of these connected sources. What is not connected is named in `coverage`.
     #[schema(max_items = 100)]
     source_ids: Option<Vec<String>>,
+    /// Only what stands in this folder or below it.
+    #[schema(format = "uuid")]
+    folder_id: Option<String>,
+    /// Only files that bear all of these tags.
+    #[schema(max_items = 50)]
+    tags: Option<Vec<String>>,
+    /// Only documents of these kinds; all kinds when left out.
+    #[schema(max_items = 8)]
+    kinds: Option<Vec<DocumentKind>>,
+    /// Only what was changed after this time (RFC 3339).
+    #[schema(format = DateTime)]
+    updated_after: Option<String>,
+    /// Only what was changed before this time (RFC 3339).
+    #[schema(format = DateTime)]
+    updated_before: Option<String>,
     /// How many results at most: 1 to 50, 10 when left out.
     #[schema(minimum = 1, maximum = 50, default = 10)]
     limit: Option<u32>,
@@ -102,7 +119,15 @@ pub(crate) async fn search(
         r#type: proto::SubqueryType::from(angle.r#type).into(),
         text: angle.text,
     });
+    let updated_after = time(input.updated_after.as_deref(), "updatedAfter")?;
+    let updated_before = time(input.updated_before.as_deref(), "updatedBefore")?;
+    let kinds = input.kinds.unwrap_or_default().into_iter();
     let request = context.call.request(proto::SearchContextRequest {
+        folder_id: input.folder_id,
+        tags: input.tags.unwrap_or_default(),
+        kinds: kinds.map(|kind| i32::from(Kind::from(kind))).collect(),
+        updated_after,
+        updated_before,
         query: input.query,
         strategy: input.strategy.map_or(proto::Strategy::Unspecified, Into::into).into(),
         searches: searches.collect(),
@@ -117,6 +142,16 @@ pub(crate) async fn search(
     });
     let answer = answered(context.app.upstreams.search().search_context(request).await)?;
     Ok(SearchAnswer::read(answer, &context.app.links))
+}
+
+/// A time of the input.
+fn time(text: Option<&str>, path: &str) -> Result<Option<prost_types::Timestamp>, Problem> {
+    let Some(text) = text else { return Ok(None) };
+    let time = Timestamp::parse_rfc3339(text).ok_or_else(|| {
+        let message = "must be a time such as 2026-01-31T12:00:00Z";
+        Problem::validation(vec![Violation::new(path, "invalid_time", message)])
+    })?;
+    Ok(Some(time.to_proto()))
 }
 
 #[cfg(test)]

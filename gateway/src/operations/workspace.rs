@@ -1,11 +1,14 @@
-//! The workspace of the calling token.
+//! The workspace of the calling token, and what a workspace uses.
 
-use cairn_chassis::status::Problem;
+use cairn_chassis::call::Call;
+use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::auth::v1 as proto;
+use cairn_proto::content::v1::GetUsageRequest;
 
 use super::{Context, answered, present};
+use crate::app::App;
 use crate::auth;
-use crate::records::TokenWorkspace;
+use crate::records::{TokenWorkspace, Usage};
 
 pub(crate) async fn of_token(context: &Context) -> Result<TokenWorkspace, Problem> {
     let identity = auth::identity_of(&context.call, &context.app).await?;
@@ -14,5 +17,21 @@ pub(crate) async fn of_token(context: &Context) -> Result<TokenWorkspace, Proble
         .request(proto::GetWorkspaceRequest { workspace_id: identity.workspace_id()?.to_string() });
     let found = answered(context.app.upstreams.workspaces().get_workspace(request).await)?;
     let workspace = present(found.membership.and_then(|membership| membership.workspace))?;
-    Ok(TokenWorkspace::read(workspace, &identity))
+    let usage = usage(&context.app, &context.call).await?;
+    Ok(TokenWorkspace::read(workspace, &identity, usage))
+}
+
+/// What the caller's workspace uses of what its plan limits. What a service that is away would say is left out.
+pub(crate) async fn usage(app: &App, call: &Call) -> Result<Usage, Problem> {
+    let content = match answered(app.upstreams.usage().get_usage(call.request(GetUsageRequest {})).await) {
+        Ok(content) => Some(content),
+        Err(problem) if is_away(problem.reason) => None,
+        Err(problem) => return Err(problem),
+    };
+    Ok(Usage::read(content))
+}
+
+/// Of a service that is older than this one, too.
+fn is_away(reason: Reason) -> bool {
+    matches!(reason, Reason::Unavailable | Reason::DeadlineExceeded | Reason::Unimplemented)
 }

@@ -15,6 +15,7 @@ mod script;
 mod search;
 mod source;
 mod trash;
+mod usage;
 mod workspace;
 
 use cairn_chassis::clock::Timestamp;
@@ -32,10 +33,11 @@ pub(crate) use self::record::{Backlink, Record, RecordPage, RecordVersion};
 pub(crate) use self::related::{RelatedFile, RelatedFiles};
 pub(crate) use self::script::ScriptAnswer;
 pub(crate) use self::search::{
-    Citation, CoverageNote, Mode, SearchAnswer, SearchResult, Strategy, SubqueryType,
+    Citation, CoverageNote, Kind as DocumentKind, Mode, SearchAnswer, SearchResult, Strategy, SubqueryType,
 };
 pub(crate) use self::source::{Source, SourceAnswer, SourceContent, SourceDocument};
 pub(crate) use self::trash::{RestoredItem, TrashItem, TrashKind};
+pub(crate) use self::usage::Usage;
 pub(crate) use self::workspace::{
     Permission, Publishers, Role, ScopeType, Session, Token, TokenWorkspace, Workspace,
 };

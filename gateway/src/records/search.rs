@@ -151,7 +151,7 @@ pub(crate) struct Citation {
 }
 
 /// What is cited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     File,
@@ -169,6 +169,18 @@ impl From<ProtoKind> for Kind {
             ProtoKind::Ingested => Self::Ingested,
             ProtoKind::Memory => Self::Memory,
             ProtoKind::File | ProtoKind::Folder | ProtoKind::Unspecified => Self::File,
+        }
+    }
+}
+
+impl From<Kind> for ProtoKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::File => Self::File,
+            Kind::Record => Self::Record,
+            Kind::SourceDocument => Self::SourceDocument,
+            Kind::Ingested => Self::Ingested,
+            Kind::Memory => Self::Memory,
         }
     }
 }

@@ -3,21 +3,23 @@
 use cairn_proto::content::v1 as proto;
 use cairn_proto::feed::v1::Kind;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{optional_time, time};
 
 /// What can be in trash by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TrashKind {
     File,
     Folder,
     Database,
     Record,
+    Memory,
 }
 
 impl TrashKind {
-    const ALL: [Self; 4] = [Self::File, Self::Folder, Self::Database, Self::Record];
+    const ALL: [Self; 5] = [Self::File, Self::Folder, Self::Database, Self::Record, Self::Memory];
 
     fn read(kind: Kind) -> Self {
         Self::ALL.into_iter().find(|known| Kind::from(*known) == kind).unwrap_or(Self::File)
@@ -31,6 +33,7 @@ impl From<TrashKind> for Kind {
             TrashKind::Folder => Self::Folder,
             TrashKind::Database => Self::Database,
             TrashKind::Record => Self::Record,
+            TrashKind::Memory => Self::Memory,
         }
     }
 }
@@ -75,13 +78,17 @@ impl From<proto::TrashItem> for TrashItem {
 }
 
 /// What came back, and where it stands.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RestoredItem {
     kind: TrashKind,
+    #[schema(format = "uuid")]
     id: String,
     path: String,
+    /// What holds it now; null for the root.
+    #[schema(format = "uuid")]
     parent_id: Option<String>,
+    /// How many items came back, this one included.
     item_count: u64,
 }
 

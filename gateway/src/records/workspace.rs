@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::member::PendingInvitation;
-use super::{optional_time, time};
+use super::{Usage, optional_time, time};
 
 /// What a token may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -160,10 +160,12 @@ pub(crate) struct TokenWorkspace {
     created_at: String,
     #[schema(format = DateTime)]
     updated_at: String,
+    #[serde(flatten)]
+    usage: Usage,
 }
 
 impl TokenWorkspace {
-    pub(crate) fn read(workspace: proto::Workspace, identity: &Identity) -> Self {
+    pub(crate) fn read(workspace: proto::Workspace, identity: &Identity, usage: Usage) -> Self {
         let folder_ids = match &identity.scope {
             identity::Scope::All => None,
             identity::Scope::Folders(folders) => Some(folders.iter().map(ToString::to_string).collect()),
@@ -177,6 +179,7 @@ impl TokenWorkspace {
             permissions: identity.permissions.iter().map(Permission::from).collect(),
             may_publish: identity.may_publish,
             scope: TokenScope::of(folder_ids),
+            usage,
         }
     }
 }

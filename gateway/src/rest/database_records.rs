@@ -19,7 +19,7 @@ use crate::operations::{Context, Paging, Written};
 use crate::records::{Backlink, Record, RecordPage, RecordVersion};
 use crate::schema::inputs;
 
-inputs!(ListRecords, ListVersions);
+inputs!(ListRecords, ListVersions, ListBacklinks);
 
 /// Which records, in which order.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]
@@ -74,6 +74,18 @@ pub(super) enum Direction {
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListVersions {
+    /// How many at once: 1 to 1000, 1000 when left out.
+    #[schema(minimum = 1, maximum = 1000)]
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// Where to go on: from the `Link` header of the page before.
+    cursor: Option<String>,
+}
+
+/// Which backlinks to list.
+#[derive(Debug, Deserialize, ToSchema, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListBacklinks {
     /// How many at once: 1 to 1000, 1000 when left out.
     #[schema(minimum = 1, maximum = 1000)]
     #[param(minimum = 1, maximum = 1000)]
@@ -291,11 +303,18 @@ pub(super) async fn restore_version(context: Context, path: VersionPath) -> Answ
 /// List the records that name a file, by a property or as their body.
 #[utoipa::path(
     get, path = "/api/v1/files/{fileId}/database-backlinks", operation_id = "getDatabaseBacklinks", tag = "Records",
-    params(("fileId" = String, Path, format = "uuid", description = "The file.")),
-    responses((status = 200, description = "The records, at most 1000.", body = Vec<Backlink>)),
+    params(("fileId" = String, Path, format = "uuid", description = "The file."), ListBacklinks),
+    responses((status = 200, description = "The records, the oldest first.", body = Vec<Backlink>)),
 )]
-pub(super) async fn backlinks(context: Context, PathId(id): PathId<FileId>) -> Answer {
-    Ok(JsonBody(records::backlinks(&context, id).await?).into_response())
+pub(super) async fn backlinks(
+    State(app): State<App>,
+    OriginalUri(uri): OriginalUri,
+    context: Context,
+    PathId(id): PathId<FileId>,
+    Query(query): Query<ListBacklinks>,
+) -> Answer {
+    let page = Paging { limit: query.limit, cursor: query.cursor };
+    Ok(paging::respond(records::backlinks(&context, id, page).await?, &uri, &app.links))
 }
 
 fn tagged(status: StatusCode, record: Written<Record>) -> Response {

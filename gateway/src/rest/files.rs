@@ -28,6 +28,11 @@ const NO_SNIFF: (HeaderName, HeaderValue) =
 pub(super) struct ListFiles {
     /// Only the files of this folder, not of those below it; `root` for the root's own files. Left out: all files.
     folder_id: Option<String>,
+    /// Only files that bear this tag; given several times, all of these tags.
+    #[serde(default)]
+    #[schema(required = false, max_items = 50)]
+    #[param(required = false, max_items = 50)]
+    tag: Vec<String>,
     /// How many at once: 1 to 1000, 1000 when left out.
     #[schema(minimum = 1, maximum = 1000)]
     #[param(minimum = 1, maximum = 1000)]
@@ -48,7 +53,8 @@ pub(super) async fn list(
     Query(query): Query<ListFiles>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    let listed = files::list(&context, Selection::of_filter(query.folder_id)?, page).await?;
+    let selection = Selection::of_filter(query.folder_id)?.with_tags(query.tag);
+    let listed = files::list(&context, selection, page).await?;
     Ok(paging::respond(listed, &uri, &app.links))
 }
 

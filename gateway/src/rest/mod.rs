@@ -12,6 +12,7 @@ pub(crate) mod paging;
 mod related;
 mod search;
 mod sources;
+mod trash;
 mod vfs;
 mod workspace;
 
@@ -33,6 +34,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(files::list, files::create))
         .routes(routes!(files::get, files::update, files::delete))
         .routes(routes!(files::raw))
+        .routes(routes!(trash::restore_file))
+        .routes(routes!(trash::purge_file))
         .routes(routes!(file_versions::list))
         .routes(routes!(file_versions::get))
         .routes(routes!(file_versions::restore))
@@ -40,11 +43,15 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(folders::get, folders::update, folders::delete))
         .routes(routes!(folders::files))
         .routes(routes!(folders::subfolders))
+        .routes(routes!(trash::restore_folder))
+        .routes(routes!(trash::purge_folder))
         .routes(routes!(memories::list, memories::create))
         .routes(routes!(memories::get, memories::update, memories::delete))
         .routes(routes!(memories::add_members))
         .routes(routes!(memories::remove_member))
         .routes(routes!(memories::export))
+        .routes(routes!(trash::restore_memory))
+        .routes(routes!(trash::purge_memory))
         .routes(routes!(databases::list, databases::create))
         .routes(routes!(databases::list_trashed))
         .routes(routes!(databases::get, databases::update, databases::delete))

@@ -8,7 +8,7 @@ use cairn_chassis::identity::{Permission, Scope};
 use cairn_chassis::sql::{self, Engine};
 use cairn_chassis::testing::identity::Issuer;
 use cairn_chassis::testing::postgres;
-use cairn_content::{AssetLimits, AssetLocation, Config, Service};
+use cairn_content::{AssetLocation, Config, PlanLimits, Service};
 use cairn_proto::content::v1::batch_service_client::BatchServiceClient;
 use cairn_proto::content::v1::database_service_client::DatabaseServiceClient;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
@@ -72,7 +72,7 @@ async fn open(storage: sql::Config) -> anyhow::Result<(Service, Issuer)> {
         storage,
         trash_retention: None,
         assets: AssetLocation::Memory,
-        asset_limits: AssetLimits::default(),
+        limits: PlanLimits::default(),
     };
     Ok((Service::open(config, issuer.ambient()).await?, issuer))
 }

@@ -35,7 +35,8 @@ pub(super) const CHECKS: &[Check] = &[
               SELECT workspace_id, deletion_id FROM folders WHERE deletion_id IS NOT NULL UNION ALL \
               SELECT workspace_id, deletion_id FROM files WHERE deletion_id IS NOT NULL UNION ALL \
               SELECT workspace_id, deletion_id FROM databases WHERE deletion_id IS NOT NULL UNION ALL \
-              SELECT workspace_id, deletion_id FROM records WHERE deletion_id IS NOT NULL), \
+              SELECT workspace_id, deletion_id FROM records WHERE deletion_id IS NOT NULL UNION ALL \
+              SELECT workspace_id, deletion_id FROM memories WHERE deletion_id IS NOT NULL), \
               counted (workspace_id, deletion_id, items) AS (\
               SELECT workspace_id, deletion_id, COUNT(*) FROM taken GROUP BY workspace_id, deletion_id) \
               SELECT 'workspace ' || t.workspace_id || ' deletion ' || t.deletion_id FROM trash t \

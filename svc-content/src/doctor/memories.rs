@@ -6,7 +6,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         rule: "a slug belongs to one memory of the workspace",
         sql: "SELECT 'workspace ' || workspace_id || ' slug ' || slug FROM memories \
-              GROUP BY workspace_id, slug HAVING COUNT(*) > 1 OR slug = ''",
+              WHERE deleted_at IS NULL GROUP BY workspace_id, slug HAVING COUNT(*) > 1 OR slug = ''",
     },
     Check {
         rule: "a memory has a name, and a version from 1 on",
@@ -23,5 +23,6 @@ pub(super) const CHECKS: &[Check] = &[
         sql: "SELECT 'workspace ' || workspace_id || ' memory ' || memory_id || ' member ' || id FROM memory_members \
               WHERE kind NOT IN (1, 2, 4) OR (query IS NOT NULL AND kind <> 4)",
     },
-    Check { rule: "the feed's last word on a memory is true", sql: last_word!("memories", "3", "1") },
+    Check { rule: "the feed's last word on a memory is true", sql: last_word!("memories", "3") },
+    Check { rule: "a trashed memory carries its deletion", sql: trashed!("memories", "3") },
 ];

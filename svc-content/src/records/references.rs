@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{AssetId, FileId, RecordId};
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ use crate::Error;
 use crate::checks::Checks;
 use crate::databases::Database;
 use crate::databases::properties::PropertyType;
+use crate::paging::{Ask, Cursor, Page};
 use crate::scope::Caller;
 use crate::store;
 
@@ -34,20 +36,47 @@ struct Targets {
 }
 
 impl Records {
-    /// The records that name a file.
-    pub(crate) async fn backlinks(&self, caller: &Caller, file_id: &str) -> Result<Vec<Backlink>, Error> {
+    /// The places where records name a file, in the order of the records' creation; of a folder-scoped caller those of
+    /// the databases that the scope covers.
+    pub(crate) async fn backlinks(
+        &self,
+        caller: &Caller,
+        file_id: &str,
+        ask: Ask,
+    ) -> Result<Page<Backlink>, Error> {
         let db = &self.context.db;
         let id: FileId = file_id.parse().map_err(|_| Error::no_file(file_id))?;
         let files = store::files::get_many(db, caller.workspace, &[id]).await?;
         let file = files.first().ok_or_else(|| Error::no_file(file_id))?;
         caller.require("file", file_id, &file.folders)?;
-        let rows = store::records::backlinks(db, caller.workspace, id).await?;
+        let of = store::backlinks::Of { workspace: caller.workspace, file: id, scope: caller.listed() };
+        let after = ask.after.as_ref().map(place).transpose()?;
+        let (time, record, property) = after.unwrap_or((Timestamp::from_micros(i64::MIN), "", ""));
+        let rows = store::backlinks::list(db, of, (time, record, property), ask.fetch()).await?;
+        let total = match ask.known_total(rows.len()) {
+            Some(total) => total,
+            None => store::backlinks::count(db, of).await?,
+        };
+        let page = ask.page(rows, total, |row| {
+            let property = row.property_id.map(|id| id.to_string()).unwrap_or_default();
+            (row.created_at.as_micros().to_string(), format!("{}/{property}", row.record_id))
+        });
+        let items = self.named(caller, page.items).await?;
+        Ok(Page { items, next: page.next, total: page.total })
+    }
+
+    /// The names of the databases and properties of backlinks.
+    async fn named(
+        &self,
+        caller: &Caller,
+        rows: Vec<store::backlinks::BacklinkRow>,
+    ) -> Result<Vec<Backlink>, Error> {
         let ids: Vec<_> =
             rows.iter().map(|row| row.database_id).collect::<HashSet<_>>().into_iter().collect();
-        let mut databases = store::databases::get_many(db.engine(), caller.workspace, &ids).await?;
-        databases.retain(|database| caller.covers(&database.folders));
+        let databases = store::databases::get_many(self.context.db.engine(), caller.workspace, &ids).await?;
         let mut backlinks = Vec::with_capacity(rows.len());
         for row in rows {
+            // What went to trash, or lost the property, since the rows were read.
             let Some(database) = databases.iter().find(|database| database.id == row.database_id) else {
                 continue;
             };
@@ -235,6 +264,15 @@ impl Records {
         covered.extend(self.assets(caller, &texts(&named.assets)).await?.covered);
         Ok(covered)
     }
+}
+
+/// Where a page of backlinks begins: the time, the record and the property of the last one before.
+fn place(after: &Cursor) -> Result<(Timestamp, &str, &str), Error> {
+    let parts = after.name.parse().ok().zip(after.id.split_once('/'));
+    let (micros, (record, property)) = parts.ok_or_else(|| {
+        Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
+    })?;
+    Ok((Timestamp::from_micros(micros), record, property))
 }
 
 impl Targets {

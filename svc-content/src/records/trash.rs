@@ -3,7 +3,7 @@
 
 use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::sql::Tx;
-use cairn_proto::ids::{DatabaseId, RecordId};
+use cairn_proto::ids::{DatabaseId, FolderId, RecordId};
 
 use super::{MAX_TRIES, Record, Records, Shown, hold, locked, parse, schema_in_flux, values};
 use crate::Error;
@@ -90,6 +90,13 @@ impl Records {
 /// The path of the database that held a record, which must be live for the record to come back.
 pub(crate) async fn require_database(tx: &mut Tx, deletion: &Deletion) -> Result<String, Error> {
     Ok(holder(tx, deletion).await?.path)
+}
+
+/// From the root to the folder that holds the database of a record in trash; none when that is not live.
+pub(crate) async fn folders_of(tx: &mut Tx, deletion: &Deletion) -> Result<Option<Vec<FolderId>>, Error> {
+    let Some(id) = deletion.database_id else { return Ok(None) };
+    let found = store::databases::get(tx.engine(), deletion.workspace, id).await?;
+    Ok(found.map(|database| database.folders))
 }
 
 /// Makes a record that has come back what live records are to the engine.

@@ -1,17 +1,19 @@
 //! `cairn.document.v1.DocumentService`.
 
+use bytes::Bytes;
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::document::v1::document_service_server::{DocumentService, DocumentServiceServer};
 use cairn_proto::document::v1::{
     self as proto, ConfirmDocumentsRequest, ConfirmDocumentsResponse, ConfirmedDocument, DocumentRef, Format,
-    ReadDocumentsRequest, ReadDocumentsResponse,
+    ReadDocumentsRequest, ReadDocumentsResponse, SelectDocumentsRequest, SelectDocumentsResponse,
 };
 use tonic::{Request, Response, Status};
 
 use super::authorize;
-use crate::documents::{Document, Documents, Ref};
+use crate::documents::{Document, Documents, Narrowing, Ref};
 use crate::files::FileType;
 
 pub(crate) fn server(documents: Documents, verifier: Verifier) -> DocumentServiceServer<Rpc> {
@@ -52,6 +54,26 @@ impl DocumentService for Rpc {
         let confirmed = self.documents.confirm(&caller, &refs).await?;
         let documents = confirmed.into_iter().map(encode_confirmed).collect();
         Ok(Response::new(ConfirmDocumentsResponse { documents }))
+    }
+
+    async fn select_documents(
+        &self,
+        request: Request<SelectDocumentsRequest>,
+    ) -> Result<Response<SelectDocumentsResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let selected = self.documents.select(&caller, decode_narrowing(request.into_inner())).await?;
+        let document_ids = selected.iter().map(|id| Bytes::copy_from_slice(id.0.as_bytes())).collect();
+        Ok(Response::new(SelectDocumentsResponse { document_ids }))
+    }
+}
+
+fn decode_narrowing(request: SelectDocumentsRequest) -> Narrowing {
+    Narrowing {
+        kinds: request.kinds.iter().map(|kind| Kind::try_from(*kind).unwrap_or_default()).collect(),
+        folder_id: request.folder_id,
+        tags: request.tags,
+        updated_after: request.updated_after.as_ref().map(Timestamp::from_proto),
+        updated_before: request.updated_before.as_ref().map(Timestamp::from_proto),
     }
 }
 

@@ -16,7 +16,7 @@ use tonic::{Request, Response, Status};
 use super::{authorize, split_mask};
 use crate::Error;
 use crate::files::many::Found;
-use crate::files::{Draft, File, FileType, Files, InFolder, Patch};
+use crate::files::{Draft, File, FileType, Files, InFolder, Patch, Wanted};
 use crate::paging::Ask;
 
 const MASK: [&str; 4] = ["name", "content", "folder_id", "tags"];
@@ -71,7 +71,8 @@ impl FileService for Rpc {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
         let ask = Ask::new(asked.page_size, &asked.page_token)?;
-        let page = self.files.list(&caller, asked.folder.map(decode_filter), ask).await?;
+        let wanted = Wanted { folder: asked.folder.map(decode_filter), tags: asked.tags };
+        let page = self.files.list(&caller, wanted, ask).await?;
         let files = page.items.into_iter().map(encode).collect();
         Ok(Response::new(ListFilesResponse { files, next_page_token: page.next, total_size: page.total }))
     }
@@ -102,7 +103,8 @@ impl FileService for Rpc {
     ) -> Result<Response<SearchFilesResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let found = self.files.search(&caller, &asked.query, asked.folder_id.as_deref(), asked.limit).await?;
+        let (folder, limit) = (asked.folder_id.as_deref(), asked.limit);
+        let found = self.files.search(&caller, &asked.query, folder, limit, asked.tags).await?;
         let (files, total_size) = found;
         Ok(Response::new(SearchFilesResponse { files: files.into_iter().map(encode).collect(), total_size }))
     }

@@ -153,9 +153,15 @@ impl RecordService for Rpc {
         request: Request<proto::ListBacklinksRequest>,
     ) -> Answer<proto::ListBacklinksResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
-        let found = self.records.backlinks(&caller, &request.get_ref().file_id).await?;
-        let backlinks = found.into_iter().map(encode_backlink).collect();
-        Ok(Response::new(proto::ListBacklinksResponse { backlinks }))
+        let asked = request.into_inner();
+        let ask = Ask::new(asked.page_size, &asked.page_token)?;
+        let page = self.records.backlinks(&caller, &asked.file_id, ask).await?;
+        let backlinks = page.items.into_iter().map(encode_backlink).collect();
+        Ok(Response::new(proto::ListBacklinksResponse {
+            backlinks,
+            next_page_token: page.next,
+            total_size: page.total,
+        }))
     }
 }
 

@@ -37,10 +37,7 @@ const INSERT_OBJECT: &str =
     "INSERT INTO asset_objects (workspace_id, hash, object_id, size_bytes) VALUES ($1, $2, $3, $4)";
 
 const DELETE_UNUSED_OBJECT: &str = "DELETE FROM asset_objects WHERE workspace_id = $1 AND hash = $2 \
-     AND NOT EXISTS (SELECT 1 FROM assets a WHERE a.workspace_id = $1 AND a.hash = $2) RETURNING object_id";
-
-const STORED_BYTES: &str =
-    "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM asset_objects WHERE workspace_id = $1";
+     AND NOT EXISTS (SELECT 1 FROM assets a WHERE a.workspace_id = $1 AND a.hash = $2) RETURNING object_id, size_bytes";
 
 const KNOWN_OBJECTS: Dialect = list_statement!(
     "SELECT object_id FROM asset_objects WHERE workspace_id = $1 AND object_id IN ",
@@ -54,7 +51,7 @@ const LIST_ALL: &str = "SELECT workspace_id, hash, object_id, size_bytes FROM as
 
 pub(super) fn statements() -> Vec<Statement> {
     let mut all: Vec<Statement> =
-        [GET, INSERT, DELETE, OBJECT_OF, INSERT_OBJECT, DELETE_UNUSED_OBJECT, STORED_BYTES, LIST_ALL]
+        [GET, INSERT, DELETE, OBJECT_OF, INSERT_OBJECT, DELETE_UNUSED_OBJECT, LIST_ALL]
             .map(Statement::from)
             .to_vec();
     all.extend([AMONG, NAMED, KNOWN_OBJECTS].map(Statement::from));
@@ -189,24 +186,19 @@ pub(crate) async fn insert_object(tx: &mut Tx, workspace: WorkspaceId, kept: &Ke
         .map(|_| ()))
 }
 
-/// Removes the row of the object with that hash, unless an asset uses it; answers the object when its row is gone.
+/// Removes the row of the object with that hash, unless an asset uses it; answers the object and its size
+/// when its row is gone.
 pub(crate) async fn delete_unused_object(
     tx: &mut Tx,
     workspace: WorkspaceId,
     hash: &str,
-) -> Result<Option<ObjectId>, Error> {
-    let row: Option<Text<ObjectId>> = on_db!(tx, |c| sqlx::query_scalar(DELETE_UNUSED_OBJECT)
+) -> Result<Option<(ObjectId, u64)>, Error> {
+    let row: Option<(Text<ObjectId>, i64)> = on_db!(tx, |c| sqlx::query_as(DELETE_UNUSED_OBJECT)
         .bind(Text(workspace))
         .bind(hash)
         .fetch_optional(c)
         .await)?;
-    Ok(row.map(|row| row.0))
-}
-
-/// How many bytes the objects of a workspace have.
-pub(crate) async fn stored_bytes(tx: &mut Tx, workspace: WorkspaceId) -> Result<u64, Error> {
-    let sum: i64 = on_db!(tx, |c| sqlx::query_scalar(STORED_BYTES).bind(Text(workspace)).fetch_one(c).await)?;
-    Ok(to_count(sum))
+    Ok(row.map(|(object, size)| (object.0, to_count(size))))
 }
 
 /// Those of these objects that have a row.

@@ -50,8 +50,8 @@ impl Row {
     }
 }
 
-/// Stores a body, unless the workspace has it.
-pub(crate) async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result<(), Error> {
+/// Stores a body, unless the workspace has it; answers how many bytes that are new it has.
+pub(crate) async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result<u64, Error> {
     let exists = EXISTS.of(tx.engine());
     let known: Option<i32> = on_db!(tx, |c| sqlx::query_scalar(exists)
         .bind(Text(workspace))
@@ -59,13 +59,13 @@ pub(crate) async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Res
         .fetch_optional(c)
         .await)?;
     if known.is_some() {
-        return Ok(());
+        return Ok(0);
     }
     let encoding = match body.encoding {
         Encoding::Plain => 0_i64,
         Encoding::Zstd => 1,
     };
-    on_db!(tx, |c| sqlx::query(INSERT)
+    let inserted: u64 = on_db!(tx, |c| sqlx::query(INSERT)
         .bind(Text(workspace))
         .bind(&body.hash)
         .bind(encoding)
@@ -73,7 +73,9 @@ pub(crate) async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Res
         .bind(&body.data)
         .execute(c)
         .await
-        .map(|_| ()))
+        .map(|done| done.rows_affected()))?;
+    // Another transaction may have stored it meanwhile.
+    Ok(if inserted == 0 { 0 } else { body.size_bytes })
 }
 
 #[derive(Debug, sqlx::FromRow)]

@@ -63,7 +63,7 @@ macro_rules! list {
 }
 
 macro_rules! list_page {
-    ($filter:literal) => {
+    ($filter:expr) => {
         concat!(
             "page AS (SELECT * FROM files WHERE workspace_id = $1 AND deleted_at IS NULL ",
             $filter,
@@ -83,7 +83,7 @@ const LIST_BELOW: Dialect = list_statement!(
 );
 
 macro_rules! count {
-    ($filter:literal) => {
+    ($filter:expr) => {
         concat!("SELECT COUNT(*) FROM files WHERE workspace_id = $1 AND deleted_at IS NULL ", $filter)
     };
 }
@@ -99,7 +99,7 @@ const COUNT_BELOW: Dialect = list_statement!(
 
 /// $2 the folded text, $3 and $4 patterns of a name that begins with it or holds it.
 macro_rules! search_page {
-    ($filter:literal) => {
+    ($filter:expr) => {
         concat!(
             "page AS (SELECT files.*, COUNT(*) OVER () AS total, CASE WHEN folded_name = $2 THEN 0 \
              WHEN folded_name LIKE $3 ESCAPE '\\' THEN 1 ELSE 2 END AS place \
@@ -126,6 +126,8 @@ const UPDATE: &str = "UPDATE files SET folder_id = $3, name = $4, folded_name = 
 
 const TRASH: &str = "UPDATE files SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2";
 
+mod tagged;
+
 pub(super) fn statements() -> Vec<Statement> {
     let mut all: Vec<Statement> =
         vec![GET_MANY.into(), LIST_BELOW.into(), COUNT_BELOW.into(), SEARCH_BELOW.into()];
@@ -134,6 +136,7 @@ pub(super) fn statements() -> Vec<Statement> {
     );
     all.extend([COUNT_IN, SEARCH_ALL, INSERT, UPDATE, TRASH].map(Statement::from));
     all.push(Dialect { sqlite: GET, postgres: LOCK }.into());
+    all.extend(tagged::statements());
     all
 }
 
@@ -251,11 +254,12 @@ pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, ids: &[FileId]) ->
     into_files(rows, workspace)
 }
 
-/// Live files in the order of name, then id, from after the cursor on.
+/// Live files that bear all of these tags, in the order of name, then id, from after the cursor on.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
     among: &Among,
+    tags: &[String],
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Vec<File>, Error> {
@@ -265,41 +269,57 @@ pub(crate) async fn list(
         Among::In(folder) => (LIST_IN, Some(folder.to_string())),
         Among::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
     };
+    let sql = if tags.is_empty() { sql } else { tagged::list(among).of(db.engine()) };
     let (name, id) = start(after);
+    let last = [argument, tags_argument(tags)];
     let rows = on_db!(db, |c| {
-        let query = sqlx::query_as(sql).bind(Text(workspace)).bind(name).bind(id).bind(limit);
-        match &argument {
-            Some(argument) => query.bind(argument).fetch_all(c).await,
-            None => query.fetch_all(c).await,
+        let mut query = sqlx::query_as(sql).bind(Text(workspace)).bind(name).bind(id).bind(limit);
+        for argument in last.iter().flatten() {
+            query = query.bind(argument);
         }
+        query.fetch_all(c).await
     })?;
     into_files(rows, workspace)
 }
 
-/// How many live files.
-pub(crate) async fn count(db: &Db, workspace: WorkspaceId, among: &Among) -> Result<u64, Error> {
+/// The tags as the last argument of statements that look at tags.
+fn tags_argument(tags: &[String]) -> Option<String> {
+    (!tags.is_empty()).then(|| json_list(tags))
+}
+
+/// How many live files that bear all of these tags.
+pub(crate) async fn count(
+    db: &Db,
+    workspace: WorkspaceId,
+    among: &Among,
+    tags: &[String],
+) -> Result<u64, Error> {
     let (sql, argument) = match among {
         Among::All => (COUNT_ALL, None),
         Among::Root => (COUNT_ROOT, None),
         Among::In(folder) => (COUNT_IN, Some(folder.to_string())),
         Among::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
     };
+    let sql = if tags.is_empty() { sql } else { tagged::count(among).of(db.engine()) };
+    let last = [argument, tags_argument(tags)];
     let count: i64 = on_db!(db, |c| {
-        let query = sqlx::query_scalar(sql).bind(Text(workspace));
-        match &argument {
-            Some(argument) => query.bind(argument).fetch_one(c).await,
-            None => query.fetch_one(c).await,
+        let mut query = sqlx::query_scalar(sql).bind(Text(workspace));
+        for argument in last.iter().flatten() {
+            query = query.bind(argument);
         }
+        query.fetch_one(c).await
     })?;
     Ok(to_count(count))
 }
 
-/// Live files whose folded name holds a folded text, and how many there are; below some folders or everywhere.
+/// Live files whose folded name holds a folded text and that bear all of these tags, and how many there are; below some
+/// folders or everywhere.
 pub(crate) async fn search(
     db: &Db,
     workspace: WorkspaceId,
     folded: &str,
     below: Option<&[FolderId]>,
+    tags: &[String],
     limit: i64,
 ) -> Result<(Vec<File>, u64), Error> {
     let escaped = folded.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
@@ -308,13 +328,15 @@ pub(crate) async fn search(
         None => (SEARCH_ALL, None),
         Some(folders) => (SEARCH_BELOW.of(db.engine()), Some(json_list(folders))),
     };
+    let sql = if tags.is_empty() { sql } else { tagged::search(below.is_some()).of(db.engine()) };
+    let last = [list, tags_argument(tags)];
     let rows: Vec<FoundRow> = on_db!(db, |c| {
-        let query =
+        let mut query =
             sqlx::query_as(sql).bind(Text(workspace)).bind(folded).bind(&begins).bind(&holds).bind(limit);
-        match &list {
-            Some(list) => query.bind(list).fetch_all(c).await,
-            None => query.fetch_all(c).await,
+        for argument in last.iter().flatten() {
+            query = query.bind(argument);
         }
+        query.fetch_all(c).await
     })?;
     let total = rows.first().map_or(0, |row| to_count(row.total));
     Ok((into_files(rows.into_iter().map(|row| row.file).collect(), workspace)?, total))

@@ -3,7 +3,9 @@
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
 use cairn_chassis::{list_statement, on_db};
-use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId};
+use cairn_proto::ids::{
+    DatabaseId, DeletionId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId,
+};
 use sqlx::{Executor, Postgres, Sqlite};
 
 use super::page::{below, start, to_column, to_count};
@@ -55,31 +57,40 @@ mod contents;
 pub(crate) use self::contents::{Contents, read, read_folders};
 
 const GET: Dialect = in_scope!(concat!(
-    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4))",
+    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4) AND deleted_at IS NULL)",
+    with_members!()
+));
+
+const GET_TRASHED: Dialect = in_scope!(concat!(
+    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND id = $4 AND deleted_at IS NOT NULL)",
     with_members!()
 ));
 
 const LIST: Dialect = in_scope!(concat!(
-    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (name, id) > ($4, $5) ORDER BY name, id LIMIT $6)",
+    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL AND (name, id) > ($4, $5) \
+     ORDER BY name, id LIMIT $6)",
     with_members!()
 ));
 
-const COUNT: &str = "SELECT COUNT(*) FROM memories WHERE workspace_id = $1";
+const COUNT: &str = "SELECT COUNT(*) FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL";
 
 const GUIDANCE: Dialect = list_statement!(
     "SELECT id, slug, name, description, use_when, is_public, version, created_at, updated_at FROM memories \
-     WHERE workspace_id = $1 AND id IN ",
+     WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
     "$2",
     ""
 );
 
-const PUBLIC_HOME: &str = "SELECT workspace_id FROM memories WHERE id = $1 AND is_public";
+const PUBLIC_HOME: &str =
+    "SELECT workspace_id FROM memories WHERE id = $1 AND is_public AND deleted_at IS NULL";
 
 /// PostgreSQL only: SQLite has one writer.
-const LOCK: &str = "SELECT 1 FROM memories WHERE workspace_id = $1 AND (id = $2 OR slug = $2) FOR UPDATE";
+const LOCK: &str = "SELECT 1 FROM memories WHERE workspace_id = $1 AND (id = $2 OR slug = $2) AND deleted_at IS NULL \
+     FOR UPDATE";
 
 /// $2 the slug, $3 a pattern of what begins with it and a hyphen.
-const SLUGS: &str = "SELECT slug FROM memories WHERE workspace_id = $1 AND (slug = $2 OR slug LIKE $3)";
+const SLUGS: &str = "SELECT slug FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL \
+     AND (slug = $2 OR slug LIKE $3)";
 
 const INSERT: &str = "INSERT INTO memories (workspace_id, id, slug, name, description, use_when, is_public, version, \
      created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
@@ -87,9 +98,8 @@ const INSERT: &str = "INSERT INTO memories (workspace_id, id, slug, name, descri
 const UPDATE: &str = "UPDATE memories SET slug = $3, name = $4, description = $5, use_when = $6, is_public = $7, \
      version = $8, updated_at = $9 WHERE workspace_id = $1 AND id = $2";
 
-const DELETE: &str = "DELETE FROM memories WHERE workspace_id = $1 AND id = $2";
-
-const DELETE_MEMBERS: &str = "DELETE FROM memory_members WHERE workspace_id = $1 AND memory_id = $2";
+const TRASH: &str =
+    "UPDATE memories SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2";
 
 /// $2 the memory, $3 a JSON array of `[id, position, kind, target, query]`, $4 the time.
 const INSERT_MEMBERS: Dialect = Dialect {
@@ -107,12 +117,13 @@ const CLOSE_GAP: &str = "UPDATE memory_members SET position = position - 1 \
      WHERE workspace_id = $1 AND memory_id = $2 AND position > $3";
 
 pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> = [GET, LIST, GUIDANCE, INSERT_MEMBERS].map(Statement::from).into();
+    let mut all: Vec<Statement> =
+        [GET, GET_TRASHED, LIST, GUIDANCE, INSERT_MEMBERS].map(Statement::from).into();
     for scoped in [contents::READ, contents::READ_FOLDERS] {
         all.extend([Statement::from(scoped.listed), Statement::from(scoped.whole)]);
     }
-    all.extend([COUNT, PUBLIC_HOME, SLUGS, INSERT, UPDATE, DELETE].map(Statement::from));
-    all.extend([DELETE_MEMBERS, REMOVE_MEMBER, CLOSE_GAP].map(Statement::from));
+    all.extend([COUNT, PUBLIC_HOME, SLUGS, INSERT, UPDATE, TRASH].map(Statement::from));
+    all.extend([REMOVE_MEMBER, CLOSE_GAP].map(Statement::from));
     all.push(Dialect { sqlite: COUNT, postgres: LOCK }.into());
     all
 }
@@ -369,12 +380,41 @@ pub(crate) async fn update(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
         .map(|_| ()))
 }
 
-/// Removes a memory and its members for good.
-pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: MemoryId) -> Result<(), Error> {
-    for sql in [DELETE_MEMBERS, DELETE] {
-        on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))?;
-    }
-    Ok(())
+/// Moves a memory to trash, with its members.
+pub(crate) async fn trash(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: MemoryId,
+    deletion: DeletionId,
+    at: Timestamp,
+) -> Result<(), Error> {
+    on_db!(tx, |c| sqlx::query(TRASH)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .bind(at)
+        .bind(Text(deletion))
+        .execute(c)
+        .await
+        .map(|_| ()))
+}
+
+/// A memory in trash.
+pub(crate) async fn get_trashed(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: &str,
+    scope: Option<&[FolderId]>,
+) -> Result<Option<Memory>, Error> {
+    let (folders, whole) = scope_columns(scope);
+    let sql = GET_TRASHED.of(tx.engine());
+    let rows: Vec<RowWithMember> = on_db!(tx, |c| sqlx::query_as(sql)
+        .bind(Text(workspace))
+        .bind(&folders)
+        .bind(whole)
+        .bind(id)
+        .fetch_all(c)
+        .await)?;
+    Ok(into_memories(rows, workspace)?.pop())
 }
 
 /// Stores new members of a memory.

@@ -72,4 +72,20 @@ macro_rules! files_taken {
     };
 }
 
-pub(super) use {below, files_taken, up};
+/// Whether a file bears all tags of the list `$tags`, as the end of a condition.
+macro_rules! tagged {
+    (sqlite, $files:literal, $tags:literal) => {
+        concat!(
+            " AND NOT EXISTS (SELECT 1 FROM json_each(",
+            $tags,
+            ") wanted WHERE NOT EXISTS (SELECT 1 FROM json_each(",
+            $files,
+            ".tags) has WHERE has.value = wanted.value))"
+        )
+    };
+    (postgres, $files:literal, $tags:literal) => {
+        concat!(" AND CAST(", $files, ".tags AS JSONB) @> CAST(CAST(", $tags, " AS TEXT) AS JSONB)")
+    };
+}
+
+pub(super) use {below, files_taken, tagged, up};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
 use cairn_chassis::{list_statement, on_db};
-use cairn_proto::ids::{DatabaseId, DeletionId, FileId, PropertyId, RecordId, WorkspaceId};
+use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
 use super::page::{to_column, to_count};
@@ -56,15 +56,6 @@ macro_rules! version_columns {
 const VERSION: &str = concat!(version_columns!(), "AND version = $3");
 const VERSIONS: &str = concat!(version_columns!(), "AND version < $3 ORDER BY version DESC LIMIT $4");
 
-/// Properties first, then bodies, each in the order of creation.
-const BACKLINKS: &str = "SELECT r.database_id, r.id, r.title, c.property_id, 0 AS via, r.created_at FROM record_cells c \
-     JOIN records r ON r.workspace_id = $1 AND r.id = c.record_id AND r.deleted_at IS NULL \
-     WHERE c.workspace_id = $1 AND c.target_id = $2 \
-     UNION ALL \
-     SELECT r.database_id, r.id, r.title, NULL, 1, r.created_at FROM records r \
-     WHERE r.workspace_id = $1 AND r.content_file_id = $2 AND r.deleted_at IS NULL \
-     ORDER BY 6, 2, 5, 4 LIMIT 1000";
-
 const BODIED: Dialect = list_statement!(
     "SELECT id FROM records WHERE workspace_id = $1 AND deleted_at IS NULL AND content_file_id IN ",
     "$2",
@@ -80,7 +71,7 @@ const BODIED_BY_TRASH: &str = "SELECT r.id FROM files f \
 pub(super) fn statements() -> Vec<Statement> {
     let mut all: Vec<Statement> = vec![GET_MANY.into(), Dialect { sqlite: GET, postgres: LOCK }.into()];
     all.extend([GET, GET_TRASHED, INSERT, UPDATE, TRASH, COUNT].map(Statement::from));
-    all.extend([INSERT_VERSION, VERSION, VERSIONS, BACKLINKS, BODIED_BY_TRASH].map(Statement::from));
+    all.extend([INSERT_VERSION, VERSION, VERSIONS, BODIED_BY_TRASH].map(Statement::from));
     all.push(BODIED.into());
     all
 }
@@ -340,33 +331,6 @@ pub(crate) async fn versions(
         .fetch_all(c)
         .await)?;
     rows.into_iter().map(VersionRow::into_version).collect()
-}
-
-/// A record that names a file, by a property or as its body.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BacklinkRow {
-    pub(crate) database_id: DatabaseId,
-    pub(crate) record_id: RecordId,
-    pub(crate) title: String,
-    pub(crate) property_id: Option<PropertyId>,
-}
-
-/// The records that name a file, at most 1 000.
-pub(crate) async fn backlinks(
-    db: &Db,
-    workspace: WorkspaceId,
-    file: FileId,
-) -> Result<Vec<BacklinkRow>, Error> {
-    type Columns = (Text<DatabaseId>, Text<RecordId>, String, Option<Text<PropertyId>>);
-    let rows: Vec<Columns> =
-        on_db!(db, |c| sqlx::query_as(BACKLINKS).bind(Text(workspace)).bind(Text(file)).fetch_all(c).await)?;
-    let read = |(database, record, title, property): Columns| BacklinkRow {
-        database_id: database.0,
-        record_id: record.0,
-        title,
-        property_id: property.map(|id| id.0),
-    };
-    Ok(rows.into_iter().map(read).collect())
 }
 
 /// The live records whose body is one of these files.

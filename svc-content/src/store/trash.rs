@@ -1,14 +1,18 @@
 //! The trash: one row for each deletion. What a deletion took carries its id; each table that holds such rows is one of
 //! [`PARTS`].
 
+mod along;
+
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
 use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::{DatabaseId, DeletionId, DocumentId, FolderId, WorkspaceId};
 
+pub(crate) use self::along::along;
 use super::page::{files_taken, to_column, to_count};
 use crate::trash::Deletion;
+use crate::usage::Growth;
 
 macro_rules! columns {
     () => {
@@ -180,6 +184,13 @@ const PARTS: &[Part] = &[
         ["DELETE FROM record_versions WHERE workspace_id = $1 \
           AND record_id IN (SELECT id FROM records WHERE workspace_id = $1 AND deletion_id = $2)"]
     ),
+    part!(
+        Memory,
+        "memories",
+        None,
+        ["DELETE FROM memory_members WHERE workspace_id = $1 \
+          AND memory_id IN (SELECT id FROM memories WHERE workspace_id = $1 AND deletion_id = $2)"]
+    ),
 ];
 
 /// On PostgreSQL they are had alone: whoever writes a record shares its database first, and takes the record's own
@@ -213,7 +224,7 @@ const SWEEP_BODIES: Dialect = list_statement!(
     "DELETE FROM bodies WHERE workspace_id = $1 AND hash IN ",
     "$2",
     " AND NOT EXISTS (SELECT 1 FROM files f WHERE f.workspace_id = $1 AND f.content_hash = bodies.hash) \
-      AND NOT EXISTS (SELECT 1 FROM file_versions v WHERE v.workspace_id = $1 AND v.content_hash = bodies.hash)"
+      AND NOT EXISTS (SELECT 1 FROM file_versions v WHERE v.workspace_id = $1 AND v.content_hash = bodies.hash) RETURNING size_bytes"
 );
 
 pub(super) fn statements() -> Vec<Statement> {
@@ -221,6 +232,7 @@ pub(super) fn statements() -> Vec<Statement> {
         [INSERT, GET, LIST, COUNT, OLDER, FORGET, HEIGHT, CANDIDATES, RECORDS_ALONG]
             .map(Statement::from)
             .to_vec();
+    all.extend(along::statements());
     for part in PARTS {
         all.extend([part.taken, part.restore, part.remove].map(Statement::from));
         all.extend(part.place.map(Statement::from));
@@ -418,8 +430,16 @@ pub(crate) async fn restore(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kin
     Ok(all)
 }
 
-/// Removes for good what a deletion took, with the bodies that nothing else has; answers what is gone.
-pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kind, String)>, Error> {
+/// What is gone for good.
+#[derive(Debug)]
+pub(crate) struct Removed {
+    pub(crate) items: Vec<(Kind, String)>,
+    /// What the workspace keeps less.
+    pub(crate) growth: Growth,
+}
+
+/// Removes for good what a deletion took, with the bodies that nothing else has.
+pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Removed, Error> {
     let bodies = run(tx, CANDIDATES, deletion).await?;
     let mut all = Vec::new();
     for part in PARTS.iter().rev() {
@@ -434,8 +454,10 @@ pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kind
         all.extend(run(tx, part.remove, deletion).await?.into_iter().map(|id| (part.kind, id)));
     }
     forget(tx, deletion).await?;
-    sweep_bodies(tx, deletion.workspace, &bodies).await?;
-    Ok(all)
+    let files = all.iter().filter(|(kind, _)| *kind == Kind::File).count();
+    let bytes = sweep_bodies(tx, deletion.workspace, &bodies).await?;
+    let growth = Growth { files: -to_column(files as u64), bytes: -bytes };
+    Ok(Removed { items: all, growth })
 }
 
 async fn run(tx: &mut Tx, sql: &'static str, deletion: &Deletion) -> Result<Vec<String>, Error> {
@@ -457,14 +479,17 @@ pub(crate) async fn forget(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error
         .map(|_| ()))
 }
 
-async fn sweep_bodies(tx: &mut Tx, workspace: WorkspaceId, hashes: &[String]) -> Result<(), Error> {
+/// Removes those of these bodies that nothing refers to; answers how many bytes they had.
+async fn sweep_bodies(tx: &mut Tx, workspace: WorkspaceId, hashes: &[String]) -> Result<i64, Error> {
     if hashes.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let sql = SWEEP_BODIES.of(tx.engine());
     let list = json_list(hashes);
     if let Engine::Postgres(connection) = tx.engine() {
         sqlx::query(LOCK_BODIES).bind(Text(workspace)).bind(&list).execute(connection).await?;
     }
-    on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(&list).execute(c).await.map(|_| ()))
+    let sizes: Vec<i64> =
+        on_db!(tx, |c| sqlx::query_scalar(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    Ok(sizes.iter().sum())
 }

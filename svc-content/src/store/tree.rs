@@ -39,10 +39,11 @@ const RECORDS: (&str, Dialect) = both!(
 
 const DATABASES_AFTER: &str = "SELECT id FROM databases \
      WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
-const MEMORIES_AFTER: &str =
-    "SELECT id FROM memories WHERE workspace_id = $1 AND id > $2 ORDER BY id LIMIT $3";
+const MEMORIES_AFTER: &str = "SELECT id FROM memories \
+     WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
 const MEMORIES: Dialect = list_statement!(
-    "SELECT id, slug, name, description, use_when, updated_at FROM memories WHERE workspace_id = $1 AND id IN ",
+    "SELECT id, slug, name, description, use_when, updated_at FROM memories \
+     WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
     "$2",
     " ORDER BY id"
 );

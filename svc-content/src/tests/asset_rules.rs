@@ -29,8 +29,8 @@ impl Attachments {
     }
 
     fn with(context: Context, store: AssetStore) -> Self {
-        let limits = AssetLimits::changed_by("small=1:2").unwrap();
-        Self { assets: Assets::new(context, store.clone(), limits), store }
+        let limits = Arc::new(PlanLimits::changed_by("small=1:2").unwrap());
+        Self { assets: Assets::new(Context { limits, ..context }, store.clone()), store }
     }
 
     async fn upload(&self, caller: &Caller, name: &str, bytes: &[u8]) -> Asset {

@@ -39,6 +39,8 @@ async fn fill(bench: &Bench) {
     };
     bench.memory("first", vec![of_file(file.id), of_file(body.id), asked]).await;
     bench.memory("second", vec![]).await;
+    let gone = bench.memory("gone", vec![of_file(file.id)]).await;
+    bench.memories().delete(&bench.caller, &gone.slug).await.unwrap();
 }
 
 /// What is found after a damage, which is then undone.
@@ -59,6 +61,7 @@ const PLACES: &str = "the members of a memory stand at 0, 1, 2 and so on";
 const KIND: &str = "a member is of a known kind, and only a database is asked a query";
 const QUERY: &str = "the query of a member can be read";
 const MEMORY_FED: &str = "the feed's last word on a memory is true";
+const MEMORY_TRASHED: &str = "a trashed memory carries its deletion";
 const HOME: &str = "a live database stands in a live folder or the root";
 const FORMER_HOME: &str = "a database in trash refers to a folder that there is";
 const STEP: &str = "a database's name is one step of a path";
@@ -87,6 +90,9 @@ const DAMAGES: &[(&str, &str)] = &[
     ("UPDATE memory_members SET query = '[' WHERE position = 2", QUERY),
     ("UPDATE feed_changes SET op = 2 WHERE kind = 3", MEMORY_FED),
     ("DELETE FROM memory_members; DELETE FROM memories", MEMORY_FED),
+    ("DELETE FROM trash WHERE kind = 3", MEMORY_TRASHED),
+    ("UPDATE memories SET deletion_id = NULL WHERE name = 'gone'", MEMORY_TRASHED),
+    ("UPDATE memories SET deleted_at = NULL, deletion_id = NULL WHERE name = 'gone'", MEMORY_TRASHED),
     ("UPDATE folders SET deleted_at = 1, deletion_id = 'x'", HOME),
     ("UPDATE databases SET folder_id = 'x' WHERE name = 'Dead'", FORMER_HOME),
     ("UPDATE databases SET name = 'a/b'", STEP),

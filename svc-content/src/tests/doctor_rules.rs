@@ -78,6 +78,8 @@ async fn every_damage_is_named() {
             "the feed's last word on a file is true",
         ),
         ("UPDATE feed_changes SET op = 1 WHERE kind = 2", "the feed's last word on a folder is true"),
+        ("UPDATE workspace_usage SET files = files + 1", "what a workspace uses is what it keeps"),
+        ("UPDATE workspace_usage SET bytes = bytes - 1", "what a workspace uses is what it keeps"),
         ("UPDATE files SET size_bytes = 1 WHERE name = '1'", "a file has a body of its size"),
         ("UPDATE file_versions SET size_bytes = 1", "a version has a file and a body of its size"),
         ("DELETE FROM file_versions WHERE version = 2", "a file's content is its newest version"),

@@ -259,7 +259,8 @@ async fn search_finds_parts_of_names_whatever_the_case() {
         }
         bench.file("planned", Some(folder.id)).await;
         let search = async |query: &str, folder: Option<&str>, limit| {
-            let (files, total) = bench.files.search(&bench.caller, query, folder, limit).await.unwrap();
+            let (files, total) =
+                bench.files.search(&bench.caller, query, folder, limit, Vec::new()).await.unwrap();
             (files.into_iter().map(|file| file.path).collect::<Vec<_>>(), total)
         };
         let (paths, total) = search("PLAN", None, 0).await;
@@ -273,7 +274,7 @@ async fn search_finds_parts_of_names_whatever_the_case() {
         assert_eq!(search("plan", Some(&folder.id.to_string()), 0).await.0, ["/f/planned"]);
         assert_eq!(search("nothing like it", None, 0).await.1, 0);
         assert_eq!(
-            violations(bench.files.search(&bench.caller, " ", None, 0).await),
+            violations(bench.files.search(&bench.caller, " ", None, 0, Vec::new()).await),
             pairs(&[("query", "required")])
         );
     }
@@ -317,9 +318,11 @@ async fn a_scoped_caller_works_inside_and_nowhere_else() {
         assert_eq!(bench.names(&agent, in_folder(Some(allowed.id), false)).await, ["mine", "plan inside"]);
         let list = bench.files.list(&agent, in_folder(Some(other.id), true), first_page()).await;
         assert_out_of_scope(list);
-        let (found, total) = bench.files.search(&agent, "plan", None, 0).await.unwrap();
+        let (found, total) = bench.files.search(&agent, "plan", None, 0, Vec::new()).await.unwrap();
         assert_eq!((found.len(), total), (1, 1));
-        assert_out_of_scope(bench.files.search(&agent, "plan", Some(&other.id.to_string()), 0).await);
+        assert_out_of_scope(
+            bench.files.search(&agent, "plan", Some(&other.id.to_string()), 0, Vec::new()).await,
+        );
         let nobody = bench.scoped(&[]);
         assert_eq!(bench.names(&nobody, None).await, Vec::<String>::new());
         bench.files.delete(&agent, &inside).await.unwrap();

@@ -86,7 +86,7 @@ async fn measure() {
         bench.files.list(&bench.caller, in_folder(parent, true), first_page()).await.unwrap();
         report("recursive list of 1000", 1, began);
         let began = Instant::now();
-        bench.files.search(&bench.caller, "LE 77", None, 0).await.unwrap();
+        bench.files.search(&bench.caller, "LE 77", None, 0, Vec::new()).await.unwrap();
         report("name search in 10200", 1, began);
         bench.overview(&bench.caller).await;
         let began = Instant::now();

@@ -208,8 +208,9 @@ async fn the_trash_is_for_its_own_workspace_and_the_whole_of_it() {
         let file = bench.file("1", Some(folder.id)).await;
         bench.trash_file(&file).await;
         let id = file.id.to_string();
-        let agent = bench.scoped(&[folder.id]);
-        assert_out_of_scope(bench.trash().list(&agent, first_page()).await);
+        let other = bench.folder("other", None).await;
+        let agent = bench.scoped(&[other.id]);
+        assert_out_of_scope(bench.trash().list(&bench.scoped(&[folder.id]), first_page()).await);
         assert_out_of_scope(bench.trash().restore(&agent, Kind::File, &id).await);
         assert_out_of_scope(bench.trash().remove(&agent, Kind::File, &id).await);
         let stranger = caller(77);

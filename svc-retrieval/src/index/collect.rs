@@ -50,7 +50,9 @@ impl Search<'_> {
         if of_workspace == 0 {
             return Ok(());
         }
-        let mostly = of_workspace >= part.rows() / TESTED_SHARE && self.found.containers.is_none();
+        let mostly = of_workspace >= part.rows() / TESTED_SHARE
+            && self.found.containers.is_none()
+            && self.found.documents.is_none();
         if !mostly {
             let tested = match self.tested.take() {
                 Some(tested) => tested,
@@ -116,7 +118,8 @@ impl Found {
     fn as_one(&self) -> BooleanQuery {
         let workspace = TermQuery::new(self.workspace.clone(), IndexRecordOption::Basic);
         let mut clauses = vec![(Occur::Must, self.scored.box_clone()), filter(Box::new(workspace))];
-        clauses.extend(self.containers.iter().map(|containers| filter(Box::new(containers.clone()))));
+        let sets = self.containers.iter().chain(&self.documents);
+        clauses.extend(sets.map(|set| filter(Box::new(set.clone()))));
         let exclusions = self.exclusions.iter().map(|exclusion| Exclusion(exclusion.box_clone()));
         clauses.extend(exclusions.map(|exclusion| (Occur::MustNot, Box::new(exclusion) as Box<dyn Query>)));
         BooleanQuery::new(clauses)

@@ -30,6 +30,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("keeps workspaces apart", keeps_workspaces_apart),
     ("scores by what is searched alone", scores_by_what_is_searched_alone),
     ("filters by container", filters_by_container),
+    ("filters by document", filters_by_document),
     ("returns stored chunks in order", returns_stored_chunks_in_order),
     ("keeps cursors", keeps_cursors),
     ("forgets a workspace", forgets_a_workspace),
@@ -83,7 +84,7 @@ pub(crate) fn found(index: &dyn LexicalIndex, text: &str) -> Vec<ChunkId> {
 
 fn found_within(index: &dyn LexicalIndex, text: &str, containers: Option<&HashSet<Uuid>>) -> Vec<ChunkId> {
     let words = ParsedQuery::parse(text);
-    let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers, limit: 10 };
+    let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers, documents: None, limit: 10 };
     let hits = index.search(&query).unwrap();
     assert!(hits.is_sorted_by(|a, b| a.score > b.score || (a.score == b.score && a.chunk < b.chunk)));
     hits.into_iter().map(|hit| hit.chunk).collect()
@@ -105,7 +106,13 @@ fn ranks_and_orders(index: &dyn LexicalIndex) {
     add(index, vec![document(1, &["cache", "cache eviction"]), document(2, &["cache"]), filler]);
     assert_eq!(found(index, "eviction cache"), [id(1, 1), id(1, 0), id(2, 0)]);
     let words = ParsedQuery::parse("cache");
-    let query = |limit| LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, limit };
+    let query = |limit| LexicalQuery {
+        workspace: WORKSPACE,
+        words: &words,
+        containers: None,
+        documents: None,
+        limit,
+    };
     assert_eq!(index.search(&query(2)).unwrap().len(), 2);
     assert!(index.search(&query(0)).unwrap().is_empty());
 }
@@ -245,7 +252,8 @@ fn keeps_workspaces_apart(index: &dyn LexicalIndex) {
 fn scores_by_what_is_searched_alone(index: &dyn LexicalIndex) {
     let scores = |containers: Option<&HashSet<Uuid>>| -> Vec<f32> {
         let words = ParsedQuery::parse("cache eviction");
-        let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers, limit: 10 };
+        let query =
+            LexicalQuery { workspace: WORKSPACE, words: &words, containers, documents: None, limit: 10 };
         index.search(&query).unwrap().into_iter().map(|hit| hit.score).collect()
     };
     let [visible, hidden] = [11, 12].map(Uuid::from_u128);
@@ -254,13 +262,20 @@ fn scores_by_what_is_searched_alone(index: &dyn LexicalIndex) {
         container: Some(container),
         ..document(number, &[text])
     };
-    add(index, vec![within(visible, 1, "cache eviction of pages"), within(visible, 2, "nothing of the kind")]);
+    add(
+        index,
+        vec![within(visible, 1, "cache eviction of pages"), within(visible, 2, "nothing of the kind")],
+    );
     let (before, before_scoped) = (scores(None), scores(Some(&scope)));
     assert_eq!(before, before_scoped);
 
     // Neither what another workspace holds, nor what it held,
-    let foreign = |number, text: &str| IndexedDocument { workspace: OTHER_WORKSPACE, ..document(number, &[text]) };
-    add(index, vec![foreign(3, "eviction"), foreign(4, "cache cache cache and many other words"), foreign(5, "x")]);
+    let foreign =
+        |number, text: &str| IndexedDocument { workspace: OTHER_WORKSPACE, ..document(number, &[text]) };
+    add(
+        index,
+        vec![foreign(3, "eviction"), foreign(4, "cache cache cache and many other words"), foreign(5, "x")],
+    );
     assert_eq!(scores(None), before);
     add(index, vec![foreign(3, "something else"), document(6, &[])]);
     assert_eq!((scores(None), scores(Some(&scope))), (before.clone(), before_scoped.clone()));
@@ -287,6 +302,22 @@ fn filters_by_container(index: &dyn LexicalIndex) {
     in_folder.container = Some(unused);
     add(index, vec![in_folder]);
     assert_eq!(found_within(index, "alpha", Some(&HashSet::from([folder]))), []);
+}
+
+fn filters_by_document(index: &dyn LexicalIndex) {
+    let folder = Uuid::from_u128(11);
+    let inside = IndexedDocument { container: Some(folder), ..document(1, &["cache", "cache eviction"]) };
+    add(index, vec![inside, document(2, &["cache"]), document(3, &["cache"])]);
+    let words = ParsedQuery::parse("cache");
+    let within = |containers: Option<&HashSet<Uuid>>, documents: &[u128]| -> HashSet<ChunkId> {
+        let documents = documents.iter().copied().map(Uuid::from_u128).collect();
+        let documents = Some(&documents);
+        let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers, documents, limit: 10 };
+        index.search(&query).unwrap().iter().map(|hit| hit.chunk).collect()
+    };
+    assert_eq!(within(None, &[1, 3, 9]), HashSet::from([id(1, 0), id(1, 1), id(3, 0)]));
+    assert_eq!(within(Some(&HashSet::from([folder])), &[1, 3]), HashSet::from([id(1, 0), id(1, 1)]));
+    assert_eq!(within(None, &[9]), HashSet::new());
 }
 
 fn returns_stored_chunks_in_order(index: &dyn LexicalIndex) {

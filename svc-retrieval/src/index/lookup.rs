@@ -21,6 +21,8 @@ pub(super) struct Found {
     pub(super) workspace: Term,
     /// The containers searched, none for all.
     pub(super) containers: Option<TermSetQuery>,
+    /// The documents searched, none for all.
+    pub(super) documents: Option<TermSetQuery>,
     /// What a chunk may not hold.
     pub(super) exclusions: Vec<Box<dyn Query>>,
 }
@@ -47,6 +49,7 @@ impl Lookup<'_> {
             scored,
             workspace: self.fields.workspace_term(query.workspace),
             containers: query.containers.map(|containers| self.in_containers(containers)),
+            documents: query.documents.map(|documents| self.among(query.workspace, documents)),
             exclusions: self.unwanted(),
         })
     }
@@ -82,6 +85,10 @@ impl Lookup<'_> {
 
     fn in_containers(&self, containers: &HashSet<Uuid>) -> TermSetQuery {
         TermSetQuery::new(containers.iter().map(|container| self.fields.container_term(*container)))
+    }
+
+    fn among(&self, workspace: Uuid, documents: &HashSet<Uuid>) -> TermSetQuery {
+        TermSetQuery::new(documents.iter().map(|document| self.fields.document_term(workspace, *document)))
     }
 
     /// What a chunk must hold; empty if the query names nothing.

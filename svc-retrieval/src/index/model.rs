@@ -115,6 +115,8 @@ pub struct LexicalQuery<'a> {
     /// The folders and sources searched, none for the whole workspace. Documents at the root are in no
     /// set.
     pub containers: Option<&'a HashSet<Uuid>>,
+    /// The documents searched, none for all. It narrows what is found and moves no score.
+    pub documents: Option<&'a HashSet<Uuid>>,
     /// Most hits returned.
     pub limit: usize,
 }

@@ -50,11 +50,7 @@ struct Scoring<'a> {
 }
 
 impl<'a> Scoring<'a> {
-    fn new(
-        statistics: &Living<'_>,
-        fields: &'a Fields,
-        pairs: &'a [[String; 2]],
-    ) -> tantivy::Result<Self> {
+    fn new(statistics: &Living<'_>, fields: &'a Fields, pairs: &'a [[String; 2]]) -> tantivy::Result<Self> {
         let rows = statistics.total_num_docs()? as f32;
         let usual_length = statistics.total_num_tokens(fields.words)? as f32 / rows.max(1.0);
         let mut rarity = HashMap::new();

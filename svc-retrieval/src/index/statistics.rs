@@ -291,8 +291,8 @@ impl Bm25StatisticsProvider for Living<'_> {
     }
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        self.counted.frequencies.get(term, || {
-            (0..self.view.parts().len()).map(|place| self.holding_in(place, term)).sum()
-        })
+        self.counted
+            .frequencies
+            .get(term, || (0..self.view.parts().len()).map(|place| self.holding_in(place, term)).sum())
     }
 }

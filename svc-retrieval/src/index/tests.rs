@@ -45,7 +45,8 @@ fn assert_empty(index: &Index) {
 }
 
 fn nearest(index: &Index, vector: [f32; 2]) -> Vec<ChunkId> {
-    let query = VectorQuery { workspace: WORKSPACE, vector: &vector, containers: None, limit: 10 };
+    let query =
+        VectorQuery { workspace: WORKSPACE, vector: &vector, containers: None, documents: None, limit: 10 };
     index.vectors().search(&query).unwrap().into_iter().map(|hit| hit.chunk).collect()
 }
 
@@ -298,7 +299,8 @@ fn no_query_fails() {
     for _ in 0..1_000 {
         let text = texts.new_tree(&mut runner).unwrap().current();
         let words = ParsedQuery::parse(&text);
-        let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, limit: 5 };
+        let query =
+            LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, documents: None, limit: 5 };
         assert!(index.search(&query).is_ok(), "{text:?}");
         assert!(index.excluded(WORKSPACE, &words, &[id(1, 0)]).is_ok(), "{text:?}");
     }

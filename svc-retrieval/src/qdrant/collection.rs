@@ -66,7 +66,9 @@ fn check_version(version: &str) -> Result<(), Error> {
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
     match (numbers.next().flatten(), numbers.next().flatten()) {
         (Some(major), Some(minor)) if (major, minor) >= OLDEST_SERVER => Ok(()),
-        (Some(_), Some(_)) => Err(Error::Config("the server is older than 1.19: replace it with a newer one")),
+        (Some(_), Some(_)) => {
+            Err(Error::Config("the server is older than 1.19: replace it with a newer one"))
+        }
         _ => Err(Error::Answer("the server does not tell its version")),
     }
 }
@@ -95,10 +97,7 @@ fn check(info: &CollectionInfo, name: &str, dimensions: usize) -> Result<(), Err
 
 /// The vectors' numbers in half precision on disk, one byte each in memory: a search looks at the bytes, then at the
 /// numbers of the best ([`super::tuning::OVERSAMPLING`]).
-#[expect(
-    deprecated,
-    reason = "a server of 1.19 knows on_disk and always_ram; what replaces them is newer"
-)]
+#[expect(deprecated, reason = "a server of 1.19 knows on_disk and always_ram; what replaces them is newer")]
 fn settings(name: &str, dimensions: usize) -> CreateCollection {
     let quantization = ScalarQuantization {
         r#type: QuantizationType::Int8.into(),

@@ -30,6 +30,13 @@ fn any_of(field: &str, ids: impl Iterator<Item = Uuid>) -> Condition {
     Condition::matches(field, ids.map(text_of).collect::<Vec<String>>())
 }
 
+/// Of one of these documents, where a search is narrowed to some.
+pub(super) fn among(documents: Option<&HashSet<Uuid>>) -> Option<Condition> {
+    let mut documents: Vec<Uuid> = documents?.iter().copied().collect();
+    documents.sort_unstable();
+    Some(any_of(DOCUMENT, documents.into_iter()))
+}
+
 /// What a search may find: chunks of the workspace, in the containers when there are some, with all of the phrases and
 /// none of the exclusions.
 pub(super) fn searched(

@@ -27,6 +27,7 @@ pub(super) struct WordsQuery {
     workspace: Uuid,
     words: ParsedQuery,
     containers: Option<HashSet<Uuid>>,
+    documents: Option<HashSet<Uuid>>,
     limit: usize,
 }
 
@@ -36,8 +37,9 @@ impl WordsQuery {
         if query.limit == 0 || query.containers.is_some_and(HashSet::is_empty) {
             return None;
         }
-        let LexicalQuery { workspace, words, containers, limit } = query.clone();
-        Some(Self { workspace, words: words.clone(), containers: containers.cloned(), limit })
+        let LexicalQuery { workspace, words, containers, documents, limit } = query.clone();
+        let (containers, documents) = (containers.cloned(), documents.cloned());
+        Some(Self { workspace, words: words.clone(), containers, documents, limit })
     }
 }
 
@@ -56,12 +58,14 @@ impl Inner {
         }
         let (indices, values) = weights.into_iter().unzip();
         let containers = query.containers.as_ref();
-        let filter = filters::searched(query.workspace, containers, &sought.phrases, &sought.excluded);
+        let mut filter = filters::searched(query.workspace, containers, &sought.phrases, &sought.excluded);
+        filter.must.extend(filters::among(query.documents.as_ref()));
         let vector = Input::Sparse(SparseVector { values, indices });
         // How rare a word is, is counted in what may be found: no other tenant's words move a score.
         let mut corpus = filters::searched(query.workspace, containers, &[], &[]);
         corpus.must.push(filters::role(Role::Chunk));
-        let params = SearchParams { idf: Some(IdfParams { corpus: Some(corpus) }), ..SearchParams::default() };
+        let params =
+            SearchParams { idf: Some(IdfParams { corpus: Some(corpus) }), ..SearchParams::default() };
         let request = QueryPoints { params: Some(params), ..self.nearest(WORDS, vector, filter) };
         Some(Search { request, limit: query.limit })
     }
@@ -104,7 +108,8 @@ impl Inner {
         if query.limit == 0 || query.containers.is_some_and(HashSet::is_empty) {
             return None;
         }
-        let filter = filters::searched(query.workspace, query.containers, &[], &[]);
+        let mut filter = filters::searched(query.workspace, query.containers, &[], &[]);
+        filter.must.extend(filters::among(query.documents));
         let vector = Input::Dense(DenseVector { data: query.vector.to_vec() });
         let quantization =
             QuantizationSearchParams { ignore: None, rescore: Some(true), oversampling: Some(OVERSAMPLING) };

@@ -183,7 +183,13 @@ fn vectors_that_come_later_replace_nothing_newer_and_are_found() {
     without.chunks[0].embedding = vec![0.0, 0.0];
     applied(index, without, 9).unwrap();
     let nearest = || {
-        let query = VectorQuery { workspace: WORKSPACE, vector: &[1.0, 0.0], containers: None, limit: 9 };
+        let query = VectorQuery {
+            workspace: WORKSPACE,
+            vector: &[1.0, 0.0],
+            containers: None,
+            documents: None,
+            limit: 9,
+        };
         VectorIndex::search(index, &query).unwrap()
     };
     assert_eq!(nearest().len(), 0);
@@ -255,7 +261,8 @@ fn equal_scores_at_the_limit_come_in_the_order_of_their_ids() {
     let documents = (1..=60).map(|number| document(number, &["same words"])).collect();
     fixture.index.apply(Batch { documents, ..Batch::default() }).unwrap();
     let words = ParsedQuery::parse("same");
-    let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, limit: 7 };
+    let query =
+        LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, documents: None, limit: 7 };
     let hits = LexicalIndex::search(&fixture.index, &query).unwrap();
     let expected: Vec<_> = (1..=7).map(|number| id(number, 0)).collect();
     assert_eq!(hits.into_iter().map(|hit| hit.chunk).collect::<Vec<_>>(), expected);
@@ -278,13 +285,20 @@ fn no_query_is_rejected() {
     ];
     for text in texts {
         let words = ParsedQuery::parse(text);
-        let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, limit: 5 };
+        let query =
+            LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, documents: None, limit: 5 };
         LexicalIndex::search(&fixture.index, &query).unwrap();
         fixture.index.excluded(WORKSPACE, &words, &[id(1, 0)]).unwrap();
     }
     let containers = HashSet::from_iter((0..2_000).map(Uuid::from_u128));
     let words = ParsedQuery::parse("alpha");
-    let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers: Some(&containers), limit: 5 };
+    let query = LexicalQuery {
+        workspace: WORKSPACE,
+        words: &words,
+        containers: Some(&containers),
+        documents: None,
+        limit: 5,
+    };
     assert_eq!(LexicalIndex::search(&fixture.index, &query).unwrap(), []);
 }
 
@@ -340,7 +354,8 @@ fn without_qdrant_every_call_says_so_and_none_panics() {
     let index = Index::on(Client::new(&config, runtime.handle().clone()).unwrap(), "x".to_owned(), 2);
     assert_eq!((index.cursor(FEED, WORKSPACE), index.cursors().len()), (0, 0));
     let words = ParsedQuery::parse("alpha");
-    let query = LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, limit: 5 };
+    let query =
+        LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, documents: None, limit: 5 };
     let errors = [
         LexicalIndex::search(&index, &query).map(|_| ()).unwrap_err(),
         applied(&index, document(1, &["alpha"]), 1).unwrap_err(),

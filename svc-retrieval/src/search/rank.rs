@@ -88,23 +88,29 @@ pub(super) struct Ranking {
 struct Ranker<'a> {
     index: &'a dyn Engine,
     workspace: Uuid,
-    containers: Option<&'a HashSet<Uuid>>,
+    within: Within<'a>,
     query: ParsedQuery,
     word_weight: f32,
 }
 
-/// Ranks the chunks of a workspace (of `containers`, when given) for the request. Blocks: runs off the async threads.
+/// Which of a workspace's chunks a search may find: those of these folders or sources, and of these documents.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Within<'a> {
+    pub(super) containers: Option<&'a HashSet<Uuid>>,
+    pub(super) documents: Option<&'a HashSet<Uuid>>,
+}
+
+/// Ranks the chunks of a workspace that may be found for the request. Blocks: runs off the async threads.
 pub(super) fn rank(
     generation: &Generation,
     workspace: WorkspaceId,
-    containers: Option<&HashSet<Uuid>>,
+    within: Within<'_>,
     request: &SearchRequest,
     vectors: &QueryVectors,
 ) -> Result<Ranking, Error> {
     let query = ParsedQuery::parse(&request.query);
     let index = generation.engine.as_ref();
-    let ranker =
-        Ranker { index, workspace: workspace.0, containers, query, word_weight: generation.word_weight };
+    let ranker = Ranker { index, workspace: workspace.0, within, query, word_weight: generation.word_weight };
     if request.searches.is_empty() {
         return ranker.single(request, vectors.original.as_deref());
     }
@@ -116,7 +122,8 @@ impl Ranker<'_> {
         let lexical = LexicalQuery {
             workspace: self.workspace,
             words: query,
-            containers: self.containers,
+            containers: self.within.containers,
+            documents: self.within.documents,
             limit: CANDIDATES_PER_LIST,
         };
         let hits = self.index.search(&lexical)?;
@@ -128,8 +135,8 @@ impl Ranker<'_> {
     fn meaning(&self, vector: &[f32], queries: &[&ParsedQuery]) -> Result<Vec<Hit>, Error> {
         let mut limit = CANDIDATES_PER_LIST;
         loop {
-            let semantic =
-                VectorQuery { workspace: self.workspace, vector, containers: self.containers, limit };
+            let Within { containers, documents } = self.within;
+            let semantic = VectorQuery { workspace: self.workspace, vector, containers, documents, limit };
             let mut hits = self.index.vectors().search(&semantic)?;
             let is_all = hits.len() < limit;
             // What points away from the question is no evidence.

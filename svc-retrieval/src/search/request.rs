@@ -5,6 +5,7 @@ use std::time::Duration;
 use cairn_chassis::status::Violation;
 use cairn_proto::retrieval::v1::{self as proto, SearchContextRequest};
 
+use super::narrowing::Narrowing;
 use super::{DEFAULT_WAIT, MAX_WAIT};
 use crate::error::Error;
 use crate::index::ParsedQuery;
@@ -115,6 +116,8 @@ pub struct SearchRequest {
     pub after: Vec<After>,
     /// How long to wait for them.
     pub max_wait: Duration,
+    /// Which documents may be found.
+    pub narrowing: Narrowing,
 }
 
 impl TryFrom<SearchContextRequest> for SearchRequest {
@@ -137,7 +140,9 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
             proto::Mode::Fresh => Mode::Fresh,
         };
         let max_wait = max_wait(request.max_wait.as_ref());
+        let narrowing = Narrowing::of(&request);
         Ok(Self {
+            narrowing,
             strategy,
             searches: request.searches.iter().filter_map(subquery).collect(),
             mode,
@@ -202,6 +207,7 @@ fn violations(request: &SearchContextRequest) -> Vec<Violation> {
         let message = format!("must have at most {MAX_SOURCES} sources");
         violations.push(Violation::new("sourceIds", "too_many", message));
     }
+    violations.extend(Narrowing::violations(request));
     if request.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
         violations.push(Violation::new("minScore", "out_of_range", "must be 0 to 1: scores are normalised"));
     }

@@ -18,6 +18,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("replaces and deletes documents", replaces_and_deletes_documents),
     ("keeps workspaces apart", keeps_workspaces_apart),
     ("filters by container", filters_by_container),
+    ("filters by document", filters_by_document),
     ("scores given chunks in order", scores_given_chunks_in_order),
     ("refuses other dimensions", refuses_other_dimensions),
     ("gives the vectors of a document", gives_the_vectors_of_a_document),
@@ -45,7 +46,7 @@ fn search(
     containers: Option<&HashSet<Uuid>>,
     limit: usize,
 ) -> Vec<Hit> {
-    index.search(&VectorQuery { workspace: WORKSPACE, vector, containers, limit }).unwrap()
+    index.search(&VectorQuery { workspace: WORKSPACE, vector, containers, documents: None, limit }).unwrap()
 }
 
 fn found(index: &dyn VectorIndex, vector: [f32; 2]) -> Vec<ChunkId> {
@@ -115,6 +116,23 @@ fn filters_by_container(index: &dyn VectorIndex) {
     assert_eq!(within(&[]), []);
 }
 
+fn filters_by_document(index: &dyn VectorIndex) {
+    let folder = Uuid::from_u128(11);
+    index.upsert(WORKSPACE, vectors(1, Some(folder), &[[1.0, 0.0], [0.0, 1.0]])).unwrap();
+    put(index, 2, &[[1.0, 0.0]]);
+    put(index, 3, &[[1.0, 0.0]]);
+    let within = |containers: Option<&HashSet<Uuid>>, documents: &[u128]| -> Vec<ChunkId> {
+        let documents = documents.iter().copied().map(Uuid::from_u128).collect();
+        let vector = &[1.0, 0.0];
+        let documents = Some(&documents);
+        let query = VectorQuery { workspace: WORKSPACE, vector, containers, documents, limit: 10 };
+        index.search(&query).unwrap().iter().map(|hit| hit.chunk).collect()
+    };
+    assert_eq!(within(None, &[1, 3, 9]), [id(1, 0), id(3, 0), id(1, 1)]);
+    assert_eq!(within(Some(&HashSet::from([folder])), &[1, 3]), [id(1, 0), id(1, 1)]);
+    assert_eq!(within(None, &[9]), []);
+}
+
 fn scores_given_chunks_in_order(index: &dyn VectorIndex) {
     put(index, 1, &[[1.0, 0.0], [0.0, 1.0]]);
     let chunks = [id(1, 1), id(7, 0), id(1, 0), id(1, 5)];
@@ -127,7 +145,8 @@ fn scores_given_chunks_in_order(index: &dyn VectorIndex) {
 
 fn refuses_other_dimensions(index: &dyn VectorIndex) {
     let three = [1.0, 0.0, 0.0];
-    let query = VectorQuery { workspace: WORKSPACE, vector: &three, containers: None, limit: 1 };
+    let query =
+        VectorQuery { workspace: WORKSPACE, vector: &three, containers: None, documents: None, limit: 1 };
     assert!(matches!(index.search(&query), Err(Error::Dimensions { expected: 2, given: 3 })));
     assert!(index.scores(WORKSPACE, &three, &[]).is_err());
     let document = Uuid::from_u128(1);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use uuid::Uuid;
 
-use super::rows::{Direction, Rows};
+use super::rows::{Direction, Rows, Within};
 use super::{DocumentVectors, Error, UnitVector, VectorIndex, VectorQuery};
 use crate::index::{ChunkId, Hit};
 
@@ -135,7 +135,8 @@ impl VectorIndex for EmbeddedVectors {
         let Some(direction) = Direction::new(query.vector) else {
             return Ok(Vec::new());
         };
-        self.with_rows(query.workspace, |rows| rows.search(&direction, query.containers, query.limit))
+        let within = Within { containers: query.containers, documents: query.documents };
+        self.with_rows(query.workspace, |rows| rows.search(&direction, within, query.limit))
     }
 
     fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, Error> {

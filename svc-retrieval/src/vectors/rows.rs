@@ -127,14 +127,8 @@ impl Rows {
     }
 
     /// The greatest cosines: each pass looks closer at fewer rows, and the exact vectors decide.
-    pub(super) fn search(
-        &self,
-        query: &Direction,
-        containers: Option<&HashSet<Uuid>>,
-        limit: usize,
-    ) -> Vec<Hit> {
-        let within = containers.map(|containers| self.known_containers.within(containers));
-        let candidates = self.candidates(query, within.as_deref(), limit);
+    pub(super) fn search(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<Hit> {
+        let candidates = self.candidates(query, within, limit);
         let mut products = Vec::with_capacity(candidates.len());
         code_products(&query.codes, &self.codes, &candidates, &mut products);
 
@@ -153,15 +147,22 @@ impl Rows {
     }
 
     /// The rows worth a look at their codes: of many rows, those of the best signs.
-    fn candidates(&self, query: &Direction, within: Option<&[bool]>, limit: usize) -> Vec<u32> {
-        let rows: Vec<u32> = match within {
-            None => (0_u32..).take(self.containers.len()).collect(),
-            Some(within) => {
-                let is_within = |place: &u32| within.get(*place as usize).copied().unwrap_or(false);
-                let searched = (0_u32..).zip(&self.containers).filter(|(_, place)| is_within(place));
-                searched.map(|(row, _)| row).collect()
-            }
-        };
+    fn candidates(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<u32> {
+        let mut rows: Vec<u32> =
+            match within.containers.map(|containers| self.known_containers.within(containers)) {
+                None => (0_u32..).take(self.containers.len()).collect(),
+                Some(within) => {
+                    let is_within = |place: &u32| within.get(*place as usize).copied().unwrap_or(false);
+                    let searched = (0_u32..).zip(&self.containers).filter(|(_, place)| is_within(place));
+                    searched.map(|(row, _)| row).collect()
+                }
+            };
+        if let Some(documents) = within.documents {
+            let is_among = |row: &u32| {
+                self.chunks.get(*row as usize).is_some_and(|chunk| documents.contains(&chunk.document))
+            };
+            rows.retain(is_among);
+        }
         let kept = (rows.len() / SIGNS_KEPT).max(limit.saturating_mul(SIGNS_KEPT_PER_RESULT));
         let Some(signs) = self.signs.as_ref().filter(|_| rows.len() >= SIGNS_FROM_ROWS && kept < rows.len())
         else {
@@ -211,6 +212,13 @@ fn least_of_best(rows: &[u32], estimate: impl Fn(&u32) -> f32, kept: usize) -> f
     let mut sample: Vec<f32> = rows.iter().step_by(step).map(estimate).collect();
     let place = (kept / step).min(sample.len().saturating_sub(1));
     *sample.select_nth_unstable_by(place, |a, b| b.total_cmp(a)).1
+}
+
+/// Which rows a search may find.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Within<'a> {
+    pub(super) containers: Option<&'a HashSet<Uuid>>,
+    pub(super) documents: Option<&'a HashSet<Uuid>>,
 }
 
 /// The containers of all rows, each once, so that a row needs four bytes and no hashing.

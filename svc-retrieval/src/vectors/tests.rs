@@ -116,7 +116,9 @@ fn recall(index: &EmbeddedVectors, passages: &mut Passages, exact: &[Vec<f32>], 
     for topic in 0..QUERIES {
         let query = passages.passage(topic * 13);
         let workspace = Uuid::from_u128(1);
-        let hits = index.search(&VectorQuery { workspace, vector: &query, containers: None, limit }).unwrap();
+        let hits = index
+            .search(&VectorQuery { workspace, vector: &query, containers: None, documents: None, limit })
+            .unwrap();
         let product = |row: &Vec<f32>| row.iter().zip(&query).map(|(a, b)| a * b).sum::<f32>();
         let mut best: Vec<(f32, u128)> = exact.iter().map(product).zip(0..).collect();
         best.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -15,7 +15,7 @@ use cairn_proto::content::v1::folder_service_server::{FolderService, FolderServi
 use cairn_proto::document::v1::document_service_server::{DocumentService, DocumentServiceServer};
 use cairn_proto::document::v1::{
     ConfirmDocumentsRequest, ConfirmDocumentsResponse, ConfirmedDocument, Document, DocumentRef, Format,
-    ReadDocumentsRequest, ReadDocumentsResponse,
+    ReadDocumentsRequest, ReadDocumentsResponse, SelectDocumentsRequest, SelectDocumentsResponse,
 };
 use cairn_proto::feed::v1::feed_service_server::{FeedService, FeedServiceServer};
 use cairn_proto::feed::v1::{
@@ -155,6 +155,13 @@ impl DocumentService for Owner {
             database_id: None,
         });
         Ok(Response::new(ConfirmDocumentsResponse { documents: documents.collect() }))
+    }
+
+    async fn select_documents(
+        &self,
+        _: Request<SelectDocumentsRequest>,
+    ) -> Result<Response<SelectDocumentsResponse>, Status> {
+        unused()
     }
 }
 

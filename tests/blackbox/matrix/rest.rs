@@ -11,6 +11,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("getFile", "read"),
     named("updateFile", "write"),
     named("deleteFile", "delete"),
+    named("restoreFile", "delete"),
+    named("deleteFilePermanently", "delete"),
     named("getFileRaw", "read"),
     named("listFileVersions", "read"),
     named("getFileVersion", "read"),
@@ -21,6 +23,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("getFolder", "read"),
     named("updateFolder", "write"),
     named("deleteFolder", "delete"),
+    named("restoreFolder", "delete"),
+    named("deleteFolderPermanently", "delete"),
     named("listFolderFiles", "read"),
     named("listSubfolders", "read"),
     shown("listMemories"),
@@ -28,6 +32,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     shown("getMemory"),
     named("updateMemory", "write"),
     named("deleteMemory", "delete"),
+    named("restoreMemory", "delete"),
+    named("deleteMemoryPermanently", "delete"),
     named("createMembers", "write"),
     named("deleteMember", "delete"),
     shown("exportMemory"),
@@ -79,16 +85,33 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         | "getFile"
         | "updateFile"
         | "deleteFile"
+        | "restoreFile"
+        | "deleteFilePermanently"
         | "getFileRaw"
         | "listFileVersions"
         | "getFileVersion"
         | "restoreFileVersion"
         | "getRelatedFiles"
         | "getDatabaseBacklinks" => files(operation, stage).await,
-        "listFolders" | "createFolder" | "getFolder" | "updateFolder" | "deleteFolder"
-        | "listFolderFiles" | "listSubfolders" => folders(operation, stage).await,
-        "listMemories" | "createMemory" | "getMemory" | "updateMemory" | "deleteMemory" | "createMembers"
-        | "deleteMember" | "exportMemory" => memories(operation, stage).await,
+        "listFolders"
+        | "createFolder"
+        | "getFolder"
+        | "updateFolder"
+        | "deleteFolder"
+        | "restoreFolder"
+        | "deleteFolderPermanently"
+        | "listFolderFiles"
+        | "listSubfolders" => folders(operation, stage).await,
+        "listMemories"
+        | "createMemory"
+        | "getMemory"
+        | "updateMemory"
+        | "deleteMemory"
+        | "restoreMemory"
+        | "deleteMemoryPermanently"
+        | "createMembers"
+        | "deleteMember"
+        | "exportMemory" => memories(operation, stage).await,
         "queryRecords"
         | "createRecord"
         | "getRecord"
@@ -123,6 +146,8 @@ async fn files(operation: &str, stage: &Stage<'_>) -> Call {
         "getFile" => Call::get(path),
         "updateFile" => Call::patch(path, json!({"content": "new"})),
         "deleteFile" => Call::delete(path),
+        "restoreFile" => Call::act(format!("{}/restore", stage.trashed(path).await)),
+        "deleteFilePermanently" => Call::delete(format!("{}/permanent", stage.trashed(path).await)),
         "getFileRaw" => Call::get(format!("{path}/raw")),
         "listFileVersions" => Call::get(format!("{path}/versions")),
         "getFileVersion" => Call::get(format!("{path}/versions/1")),
@@ -146,6 +171,8 @@ async fn folders(operation: &str, stage: &Stage<'_>) -> Call {
         "getFolder" => Call::get(path),
         "updateFolder" => Call::patch(path, json!({"name": "renamed"})),
         "deleteFolder" => Call::delete(path),
+        "restoreFolder" => Call::act(format!("{}/restore", stage.trashed(path).await)),
+        "deleteFolderPermanently" => Call::delete(format!("{}/permanent", stage.trashed(path).await)),
         "listFolderFiles" => Call::get(format!("{path}/files")),
         "listSubfolders" => Call::get(format!("{path}/subfolders")),
         _ => panic!("no way to call {operation}"),
@@ -164,6 +191,8 @@ async fn memories(operation: &str, stage: &Stage<'_>) -> Call {
         "getMemory" => Call::get(path),
         "updateMemory" => Call::patch(path, json!({"isPublic": true})),
         "deleteMemory" => Call::delete(path),
+        "restoreMemory" => Call::act(format!("{}/restore", stage.trashed(path).await)),
+        "deleteMemoryPermanently" => Call::delete(format!("{}/permanent", stage.trashed(path).await)),
         "createMembers" => {
             Call::post(format!("{path}/members"), json!({"members": [stage.file_member().await]}))
         }

@@ -90,6 +90,12 @@ impl<'a> Stage<'a> {
         path
     }
 
+    /// The address of something that is in trash from now on.
+    pub(super) async fn trashed(&self, path: String) -> String {
+        self.delete(&path).await;
+        path
+    }
+
     /// A memory of one file. Only the file bears the word: that there is a memory is no secret of a folder.
     pub(super) async fn memory(&self) -> Value {
         let members = json!([self.file_member().await]);

@@ -44,7 +44,7 @@ impl Scoped {
 /// A memory, a row for each of its members, and the file of each that is one, with its body: `$4` the memory's id or
 /// slug, `$5` the bytes of all bodies together.
 pub(super) const READ: Scoped = scoped!(concat!(
-    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4)), \
+    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4) AND deleted_at IS NULL), \
      found AS (SELECT m.id AS member_id, m.position, m.kind, m.target_id, m.query, m.added_at, CASE m.kind \
      WHEN 2 THEN (SELECT d.name FROM folders d WHERE d.workspace_id = $1 AND d.id = m.target_id AND d.deleted_at IS NULL) \
      WHEN 4 THEN (SELECT t.name FROM databases t WHERE t.workspace_id = $1 AND t.id = m.target_id AND t.deleted_at IS NULL) \

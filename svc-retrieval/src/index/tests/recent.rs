@@ -218,7 +218,8 @@ fn assert_same(index: &Index, expected: &Index) {
     let containers = HashSet::from([Uuid::from_u128(1)]);
     for workspace in [WORKSPACE, OTHER_WORKSPACE] {
         assert_eq!(index.counts(workspace).unwrap(), expected.counts(workspace).unwrap());
-        let vector = VectorQuery { workspace, vector: &[1.0, 0.5], containers: None, limit: ALL };
+        let vector =
+            VectorQuery { workspace, vector: &[1.0, 0.5], containers: None, documents: None, limit: ALL };
         let candidates = expected.vectors().search(&vector).unwrap();
         assert_same_hits(index.vectors().search(&vector).unwrap(), candidates.clone(), "by meaning");
         let candidates: Vec<ChunkId> = candidates.into_iter().map(|hit| hit.chunk).collect();
@@ -229,7 +230,8 @@ fn assert_same(index: &Index, expected: &Index) {
         for text in QUERIES {
             let words = ParsedQuery::parse(text);
             for containers in [None, Some(&containers)] {
-                let query = LexicalQuery { workspace, words: &words, containers, limit: ALL };
+                let query =
+                    LexicalQuery { workspace, words: &words, containers, documents: None, limit: ALL };
                 assert_same_hits(index.search(&query).unwrap(), expected.search(&query).unwrap(), text);
             }
             let excluded = |index: &Index| index.excluded(workspace, &words, &candidates).unwrap();

@@ -48,7 +48,7 @@ pub(super) fn documents(
     let mut candidates: HashMap<Uuid, f32> = HashMap::new();
     for (place, vector) in std::iter::once((None, &whole)).chain(passages.iter().map(|(p, v)| (Some(*p), v)))
     {
-        let query = VectorQuery { workspace, vector, containers, limit };
+        let query = VectorQuery { workspace, vector, containers, documents: None, limit };
         for hit in index.search(&query)?.into_iter().filter(|hit| hit.chunk.document != document) {
             let best = candidates.entry(hit.chunk.document).or_insert(hit.score);
             *best = best.max(hit.score);

@@ -1,0 +1,75 @@
+//! Memories in trash. Nobody reads one there, an export without a token neither; what its members refer to stays as it is.
+
+use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::sql::Tx;
+use cairn_proto::ids::WorkspaceId;
+
+use super::{Memories, Memory, locked, parse, require_all, slug};
+use crate::scope::Caller;
+use crate::trash::Deletion;
+use crate::{Error, store};
+
+impl Memories {
+    /// Moves a memory to trash. Its slug is free for others from then on.
+    pub(crate) async fn delete(&self, caller: &Caller, named: &str) -> Result<u64, Error> {
+        let mut tx = self.context.db.begin_write().await?;
+        let memory = locked(&mut tx, caller, &parse(named)?).await?;
+        require_all(caller, &memory.members, "delete")?;
+        let now = self.context.clock.now();
+        let deletion = Deletion {
+            workspace: caller.workspace,
+            id: self.context.ids.next(),
+            kind: Kind::Memory,
+            item_id: memory.id.to_string(),
+            parent_id: None,
+            database_id: None,
+            path: path(&memory.slug),
+            name: memory.name,
+            items: 1,
+            at: now,
+        };
+        store::memories::trash(&mut tx, caller.workspace, memory.id, deletion.id, now).await?;
+        store::trash::insert(&mut tx, &deletion).await?;
+        let entry = Entry::delete(Kind::Memory, memory.id);
+        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
+        self.context.feed.commit(tx, caller.workspace, position).await?;
+        Ok(position)
+    }
+}
+
+/// Checks that the scope covers what the members of a memory in trash refer to, as for its deletion.
+pub(crate) async fn require_trashed(
+    tx: &mut Tx,
+    caller: &Caller,
+    deletion: &Deletion,
+    deed: &str,
+) -> Result<(), Error> {
+    let memory = trashed(tx, caller.workspace, caller, &deletion.item_id).await?;
+    require_all(caller, &memory.members, deed)
+}
+
+/// Gives a memory that comes back a slug that no live one has: its own, or with a number behind. Answers its path.
+pub(crate) async fn revive(tx: &mut Tx, caller: &Caller, deletion: &Deletion) -> Result<String, Error> {
+    store::memories::lock_slugs(tx, deletion.workspace).await?;
+    let mut memory = trashed(tx, deletion.workspace, caller, &deletion.item_id).await?;
+    if memory.is_public {
+        caller.require_publisher("bringing a public memory back")?;
+    }
+    let taken = store::memories::slugs(tx, deletion.workspace, &memory.slug).await?;
+    let slug = slug::first_free(&memory.slug, &taken);
+    if slug != memory.slug {
+        memory.slug = slug;
+        store::memories::update(tx, &memory).await?;
+    }
+    Ok(path(&memory.slug))
+}
+
+async fn trashed(tx: &mut Tx, workspace: WorkspaceId, caller: &Caller, id: &str) -> Result<Memory, Error> {
+    let found = store::memories::get_trashed(tx, workspace, id, caller.listed()).await?;
+    found.ok_or_else(|| Error::no_memory(id))
+}
+
+/// Where scripts see it.
+fn path(slug: &str) -> String {
+    format!("/memories/{slug}")
+}

@@ -1,0 +1,37 @@
+//! `cairn.content.v1.UsageService`.
+
+use cairn_chassis::identity::Verifier;
+use cairn_proto::content::v1::usage_service_server::{UsageService, UsageServiceServer};
+use cairn_proto::content::v1::{self as proto, GetUsageRequest, GetUsageResponse};
+use tonic::{Request, Response, Status};
+
+use crate::scope::Caller;
+use crate::usage::{Accounts, Measure};
+
+pub(crate) fn server(accounts: Accounts, verifier: Verifier) -> UsageServiceServer<Rpc> {
+    UsageServiceServer::new(Rpc { accounts, verifier })
+}
+
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    accounts: Accounts,
+    verifier: Verifier,
+}
+
+#[tonic::async_trait]
+impl UsageService for Rpc {
+    async fn get_usage(
+        &self,
+        request: Request<GetUsageRequest>,
+    ) -> Result<Response<GetUsageResponse>, Status> {
+        // Of the workspace, not of what it holds: every identity of it may know.
+        let caller = Caller::try_from(self.verifier.authenticate(request.metadata()).await?)?;
+        let account = self.accounts.get(&caller).await?;
+        let (files, storage_bytes) = (Some(encode(account.files)), Some(encode(account.bytes)));
+        Ok(Response::new(GetUsageResponse { files, storage_bytes }))
+    }
+}
+
+const fn encode(measure: Measure) -> proto::Measure {
+    proto::Measure { used: measure.used, limit: measure.limit }
+}

@@ -1,0 +1,124 @@
+//! Which records name a file.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{DatabaseId, FileId, FolderId, PropertyId, RecordId, WorkspaceId};
+
+use super::page::{below, to_count};
+
+/// The places where live records name the file $4, each once, those of databases in the folders of the list $2 and below;
+/// $3 is 1 for a caller of the whole workspace. A body has the property ''.
+macro_rules! found {
+    ($then:literal) => {
+        list_statement!(
+            "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+            "$2",
+            concat!(
+                below!(),
+                ", named (database_id, id, title, property_id, created_at) AS (\
+                 SELECT r.database_id, r.id, r.title, c.property_id, r.created_at FROM record_cells c \
+                 JOIN records r ON r.workspace_id = $1 AND r.id = c.record_id AND r.deleted_at IS NULL \
+                 WHERE c.workspace_id = $1 AND c.target_id = $4 UNION \
+                 SELECT r.database_id, r.id, r.title, '', r.created_at FROM records r \
+                 WHERE r.workspace_id = $1 AND r.content_file_id = $4 AND r.deleted_at IS NULL), \
+                 found AS (SELECT named.* FROM named JOIN databases d ON d.workspace_id = $1 AND d.id = named.database_id \
+                 AND d.deleted_at IS NULL \
+                 WHERE CAST($3 AS BIGINT) = 1 OR d.folder_id IN (SELECT id FROM below)) ",
+                $then
+            )
+        )
+    };
+}
+
+/// In the order of creation, from after the record $6 of the time $5 and its property $7 on.
+const LIST: Dialect = found!(
+    "SELECT database_id, id, title, property_id, created_at FROM found WHERE (created_at, id, property_id) > ($5, $6, $7) \
+     ORDER BY created_at, id, property_id LIMIT $8"
+);
+
+const COUNT: Dialect = found!("SELECT COUNT(*) FROM found");
+
+pub(super) fn statements() -> Vec<Statement> {
+    [LIST, COUNT].map(Statement::from).to_vec()
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    database_id: Text<DatabaseId>,
+    id: Text<RecordId>,
+    title: String,
+    property_id: String,
+    created_at: Timestamp,
+}
+
+/// A record that names a file, by a property or as its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BacklinkRow {
+    pub(crate) database_id: DatabaseId,
+    pub(crate) record_id: RecordId,
+    pub(crate) title: String,
+    /// Absent for its body.
+    pub(crate) property_id: Option<PropertyId>,
+    pub(crate) created_at: Timestamp,
+}
+
+impl Row {
+    fn into_backlink(self) -> Result<BacklinkRow, Error> {
+        let property = Some(self.property_id).filter(|id| !id.is_empty());
+        let property = property.map(|id| id.parse()).transpose();
+        Ok(BacklinkRow {
+            database_id: self.database_id.0,
+            record_id: self.id.0,
+            title: self.title,
+            property_id: property.map_err(|_| Error::corrupt("a cell of no property"))?,
+            created_at: self.created_at,
+        })
+    }
+}
+
+/// Which file, and what the caller's scope covers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Of<'a> {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) file: FileId,
+    /// Absent: the whole workspace.
+    pub(crate) scope: Option<&'a [FolderId]>,
+}
+
+/// The places where records name a file, from after one of them on: its time, record and property.
+pub(crate) async fn list(
+    db: &Db,
+    of: Of<'_>,
+    after: (Timestamp, &str, &str),
+    limit: i64,
+) -> Result<Vec<BacklinkRow>, Error> {
+    let sql = LIST.of(db.engine());
+    let (folders, whole) = (json_list(of.scope.unwrap_or_default()), i64::from(of.scope.is_none()));
+    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(sql)
+        .bind(Text(of.workspace))
+        .bind(&folders)
+        .bind(whole)
+        .bind(Text(of.file))
+        .bind(after.0)
+        .bind(after.1)
+        .bind(after.2)
+        .bind(limit)
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter().map(Row::into_backlink).collect()
+}
+
+/// In how many places records name a file.
+pub(crate) async fn count(db: &Db, of: Of<'_>) -> Result<u64, Error> {
+    let sql = COUNT.of(db.engine());
+    let (folders, whole) = (json_list(of.scope.unwrap_or_default()), i64::from(of.scope.is_none()));
+    let count: i64 = on_db!(db, |c| sqlx::query_scalar(sql)
+        .bind(Text(of.workspace))
+        .bind(&folders)
+        .bind(whole)
+        .bind(Text(of.file))
+        .fetch_one(c)
+        .await)?;
+    Ok(to_count(count))
+}

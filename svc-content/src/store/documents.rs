@@ -1,0 +1,104 @@
+//! Which documents a search is narrowed to.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, json_list};
+use cairn_chassis::{list_statement, on_db};
+use cairn_proto::ids::{DocumentId, FolderId, WorkspaceId};
+
+use super::page::{below, tagged};
+
+/// $2 and $3 are the times between which a document was changed last, $4 the tags, $5 the folders.
+macro_rules! files {
+    ($engine:ident, $filter:literal) => {
+        concat!(
+            "SELECT id FROM files WHERE workspace_id = $1 AND deleted_at IS NULL AND updated_at > $2 AND updated_at < $3",
+            tagged!($engine, "files", "$4"),
+            $filter
+        )
+    };
+}
+
+const FILES: Dialect = Dialect { sqlite: files!(sqlite, ""), postgres: files!(postgres, "") };
+
+macro_rules! below_them {
+    ($list:literal, $statement:expr) => {
+        list_statement!(
+            "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+            $list,
+            concat!(below!(), " ", $statement)
+        )
+    };
+}
+
+const FILES_BELOW: Dialect = Dialect {
+    sqlite: below_them!("$5", files!(sqlite, " AND folder_id IN (SELECT id FROM below)")).sqlite,
+    postgres: below_them!("$5", files!(postgres, " AND folder_id IN (SELECT id FROM below)")).postgres,
+};
+
+macro_rules! records {
+    ($filter:literal) => {
+        concat!(
+            "SELECT r.id FROM databases d JOIN records r ON r.workspace_id = $1 AND r.database_id = d.id \
+             AND r.deleted_at IS NULL AND r.updated_at > $2 AND r.updated_at < $3 \
+             WHERE d.workspace_id = $1 AND d.deleted_at IS NULL",
+            $filter
+        )
+    };
+}
+
+const RECORDS: &str = records!("");
+const RECORDS_BELOW: Dialect = below_them!("$4", records!(" AND d.folder_id IN (SELECT id FROM below)"));
+
+const MEMORIES: &str = "SELECT id FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL \
+     AND updated_at > $2 AND updated_at < $3";
+
+pub(super) fn statements() -> Vec<Statement> {
+    let mut all = [FILES, FILES_BELOW, RECORDS_BELOW].map(Statement::from).to_vec();
+    all.extend([RECORDS, MEMORIES].map(Statement::from));
+    all
+}
+
+/// Where, and when changed.
+#[derive(Debug)]
+pub(crate) struct Within<'a> {
+    pub(crate) workspace: WorkspaceId,
+    /// In these folders and below them; absent: everywhere.
+    pub(crate) below: Option<&'a [FolderId]>,
+    pub(crate) after: Timestamp,
+    pub(crate) before: Timestamp,
+}
+
+/// Live files that bear all of these tags.
+pub(crate) async fn files(db: &Db, within: &Within<'_>, tags: &[String]) -> Result<Vec<DocumentId>, Error> {
+    let sql = if within.below.is_some() { FILES_BELOW } else { FILES };
+    ids(db, sql.of(db.engine()), within, Some(json_list(tags))).await
+}
+
+/// Live records of live databases.
+pub(crate) async fn records(db: &Db, within: &Within<'_>) -> Result<Vec<DocumentId>, Error> {
+    let sql = if within.below.is_some() { RECORDS_BELOW.of(db.engine()) } else { RECORDS };
+    ids(db, sql, within, None).await
+}
+
+/// Live memories, which stand in no folder.
+pub(crate) async fn memories(db: &Db, within: &Within<'_>) -> Result<Vec<DocumentId>, Error> {
+    ids(db, MEMORIES, &Within { below: None, ..*within }, None).await
+}
+
+async fn ids(
+    db: &Db,
+    sql: &'static str,
+    within: &Within<'_>,
+    tags: Option<String>,
+) -> Result<Vec<DocumentId>, Error> {
+    let last = [tags, within.below.map(json_list)];
+    let rows: Vec<Text<DocumentId>> = on_db!(db, |c| {
+        let mut query =
+            sqlx::query_scalar(sql).bind(Text(within.workspace)).bind(within.after).bind(within.before);
+        for argument in last.iter().flatten() {
+            query = query.bind(argument);
+        }
+        query.fetch_all(c).await
+    })?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
+}

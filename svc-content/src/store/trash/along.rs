@@ -1,0 +1,57 @@
+//! What an item went to trash along with.
+
+use cairn_chassis::feed::Kind;
+use cairn_chassis::on_db;
+use cairn_chassis::sql::{Error, Statement, Text, Tx};
+use cairn_proto::ids::WorkspaceId;
+
+use super::Row;
+use crate::trash::Deletion;
+
+/// The deletion that took an item along.
+macro_rules! along {
+    ($table:literal) => {
+        along!($table, "", "i")
+    };
+    ($table:literal, $join:literal, $taken:literal) => {
+        concat!(
+            "SELECT t.workspace_id, t.deletion_id, t.kind, t.item_id, t.parent_id, t.name, t.path, t.items, t.deleted_at \
+             FROM ",
+            $table,
+            " i ",
+            $join,
+            " JOIN trash t ON t.workspace_id = $1 AND t.deletion_id = ",
+            $taken,
+            ".deletion_id WHERE i.workspace_id = $1 AND i.id = $2"
+        )
+    };
+}
+
+const FILE_ALONG: &str = along!("files");
+const FOLDER_ALONG: &str = along!("folders");
+const DATABASE_ALONG: &str = along!("databases");
+const RECORD_ALONG: &str =
+    along!("records", "JOIN databases d ON d.workspace_id = $1 AND d.id = i.database_id", "d");
+
+pub(super) fn statements() -> Vec<Statement> {
+    [FILE_ALONG, FOLDER_ALONG, DATABASE_ALONG, RECORD_ALONG].map(Statement::from).to_vec()
+}
+
+/// The deletion that took an item along with something else: a file with its folder, a record with its database.
+pub(crate) async fn along(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    kind: Kind,
+    item_id: &str,
+) -> Result<Option<Deletion>, Error> {
+    let sql = match kind {
+        Kind::File => FILE_ALONG,
+        Kind::Folder => FOLDER_ALONG,
+        Kind::Database => DATABASE_ALONG,
+        Kind::Record => RECORD_ALONG,
+        Kind::Unspecified | Kind::Memory | Kind::SourceDocument | Kind::Ingested => return Ok(None),
+    };
+    let row: Option<Row> =
+        on_db!(tx, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(item_id).fetch_optional(c).await)?;
+    row.map(Row::into_deletion).transpose()
+}

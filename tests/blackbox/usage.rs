@@ -1,0 +1,157 @@
+//! What a plan lets a workspace keep (contract, "Limits"). The plan `starter` keeps 1 MB and 4 files here.
+
+use cairn_proto::content::v1::batch_item::Write;
+use cairn_proto::content::v1::batch_service_client::BatchServiceClient;
+use cairn_proto::content::v1::file_service_client::FileServiceClient;
+use cairn_proto::content::v1::{BatchItem, BatchWriteRequest, CreateFileRequest, FileType};
+use tonic::Code;
+
+use crate::grpc::{as_caller, connect, exchange, refused};
+use crate::support::http::{Reply, id, items, text};
+use crate::support::mcp;
+use crate::support::prelude::*;
+
+scenarios![
+    a_full_workspace_takes_no_more_bytes,
+    a_full_workspace_takes_no_more_files,
+    a_limit_holds_at_every_door,
+    writers_at_the_limit_do_not_pass_together,
+    usage_is_told_to_people_and_tokens,
+];
+
+const MB: usize = 1024 * 1024;
+
+/// A workspace on the plan `starter`, once its tokens know.
+async fn small(deployment: &Deployment) -> Workspace {
+    let workspace = deployment.workspace().await;
+    let path = format!("/api/workspaces/{}", workspace.id);
+    workspace.session.patch(&path).json(json!({"plan": "starter"})).await.expect(200);
+    eventually("the token is of the new plan", async || {
+        let seen = workspace.token.get("/api/v1/workspace").await.expect(200).json();
+        (seen["files"]["limit"] == 4).then_some(())
+    })
+    .await;
+    workspace
+}
+
+async fn write(workspace: &Workspace, name: &str, content: &str) -> Reply {
+    let body = json!({"name": name, "content": content, "fileType": "text"});
+    workspace.token.post("/api/v1/files").json(body).await
+}
+
+async fn rewrite(workspace: &Workspace, file: &str, content: &str) -> Reply {
+    workspace.token.patch(&format!("/api/v1/files/{file}")).json(json!({"content": content})).await
+}
+
+async fn used(workspace: &Workspace, what: &str) -> u64 {
+    let seen = workspace.token.get("/api/v1/workspace").await.expect(200).json();
+    seen[what]["used"].as_u64().unwrap_or_else(|| panic!("{what} in {seen}"))
+}
+
+/// The refusal names what is used and what the plan allows.
+#[track_caller]
+fn no_room(reply: Reply, path: &str, used: &str, limit: &str) {
+    let body = reply.expect_error(403, "LIMIT_EXCEEDED");
+    let [one] = items(&body["errors"]) else { panic!("{body}") };
+    assert_eq!((text(one, "path"), text(one, "code")), (path.into(), "limit_exceeded".into()));
+    let message = text(one, "message");
+    assert!(message.contains(used) && message.contains(limit), "{message}");
+}
+
+async fn a_full_workspace_takes_no_more_bytes(deployment: &Deployment) {
+    let workspace = small(deployment).await;
+    let (half, other) = ("a".repeat(MB / 2), "b".repeat(MB / 2));
+    let file = id(&write(&workspace, "one", &half).await.expect(201).json());
+    write(&workspace, "same", &half).await.expect(201);
+    assert_eq!(used(&workspace, "storageBytes").await, MB as u64 / 2, "equal contents count once");
+    rewrite(&workspace, &file, &other).await.expect(200);
+    // The version before is kept, and counts.
+    no_room(rewrite(&workspace, &file, "more").await, "storageBytes", "1048576", "1048576");
+    no_room(write(&workspace, "two", "more").await, "storageBytes", "1048576", "1048576");
+    // What adds nothing passes: another name, and a content that there is.
+    rewrite(&workspace, &file, &half).await.expect(200);
+    let renamed = workspace.token.patch(&format!("/api/v1/files/{file}")).json(json!({"name": "new"})).await;
+    renamed.expect(200);
+
+    // Trash is no way around it, and emptying it makes room.
+    workspace.token.delete(&format!("/api/v1/files/{file}")).await.expect(204);
+    no_room(write(&workspace, "two", "more").await, "storageBytes", "1048576", "1048576");
+    let gone = format!("/api/workspaces/{}/trash/file/{file}", workspace.id);
+    workspace.session.delete(&gone).await.expect(204);
+    assert_eq!(used(&workspace, "storageBytes").await, MB as u64 / 2);
+    write(&workspace, "two", "more").await.expect(201);
+}
+
+async fn a_full_workspace_takes_no_more_files(deployment: &Deployment) {
+    let workspace = small(deployment).await;
+    let mut last = String::new();
+    for name in ["1", "2", "3", "4"] {
+        last = id(&write(&workspace, name, name).await.expect(201).json());
+    }
+    no_room(write(&workspace, "5", "5").await, "files", "4 of 4", "add 1");
+    workspace.token.delete(&format!("/api/v1/files/{last}")).await.expect(204);
+    no_room(write(&workspace, "5", "5").await, "files", "4 of 4", "add 1");
+    // What is in trash comes back however full the workspace is.
+    let path = format!("/api/workspaces/{}/trash/file/{last}", workspace.id);
+    workspace.session.post(&format!("{path}/restore")).await.expect(200);
+    workspace.token.delete(&format!("/api/v1/files/{last}")).await.expect(204);
+    workspace.session.delete(&path).await.expect(204);
+    write(&workspace, "5", "5").await.expect(201);
+    assert_eq!(used(&workspace, "files").await, 4);
+}
+
+async fn a_limit_holds_at_every_door(deployment: &Deployment) {
+    let workspace = small(deployment).await;
+    for name in ["1", "2", "3"] {
+        write(&workspace, name, name).await.expect(201);
+    }
+    let identity = exchange(deployment, &workspace.token).await;
+    let channel = connect(deployment, "content").await;
+    let create = |name: &str| CreateFileRequest {
+        name: name.to_owned(),
+        file_type: FileType::Text.into(),
+        ..Default::default()
+    };
+    let two = ["4", "5"].map(|name| BatchItem { write: Some(Write::CreateFile(create(name))) });
+    let batch = BatchWriteRequest { writes: two.into() };
+    let written = BatchServiceClient::new(channel.clone()).batch_write(as_caller(&identity, batch)).await;
+    refused(written.unwrap_err(), Code::PermissionDenied, "LIMIT_EXCEEDED");
+    assert_eq!(used(&workspace, "files").await, 3, "all of a batch or nothing");
+
+    write(&workspace, "4", "4").await.expect(201);
+    let made = FileServiceClient::new(channel).create_file(as_caller(&identity, create("5"))).await;
+    refused(made.unwrap_err(), Code::PermissionDenied, "LIMIT_EXCEEDED");
+    let arguments = json!({"name": "5.md", "content": "5", "fileType": "markdown"});
+    let said = mcp::call_error(&workspace.token, "create_file", arguments).await;
+    assert!(said.contains("4 of 4"), "{said}");
+}
+
+async fn writers_at_the_limit_do_not_pass_together(deployment: &Deployment) {
+    let workspace = small(deployment).await;
+    for name in ["1", "2", "3"] {
+        write(&workspace, name, name).await.expect(201);
+    }
+    let names: Vec<String> = (0..6).map(|number| format!("at once {number}")).collect();
+    let replies = futures::future::join_all(names.iter().map(|name| write(&workspace, name, name))).await;
+    let mut statuses: Vec<_> = replies.iter().map(|reply| reply.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 403, 403, 403, 403, 403]);
+    assert_eq!(used(&workspace, "files").await, 4);
+}
+
+async fn usage_is_told_to_people_and_tokens(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let path = format!("/api/workspaces/{}/usage", workspace.id);
+    let empty = workspace.session.get(&path).await.expect(200).json();
+    assert_eq!(empty["files"], json!({"used": 0, "limit": null}), "no limit is null");
+    assert_eq!(empty["storageBytes"], json!({"used": 0, "limit": null}));
+    assert_eq!(empty["documents"]["used"], 0);
+    write(&workspace, "a", "12345").await.expect(201);
+    let told = workspace.session.get(&path).await.expect(200).json();
+    assert_eq!((&told["files"]["used"], &told["storageBytes"]["used"]), (&json!(1), &json!(5)));
+    let seen = workspace.token.get("/api/v1/workspace").await.expect(200).json();
+    for what in ["files", "storageBytes", "documents"] {
+        assert_eq!(seen[what], told[what]);
+    }
+    deployment.anonymous().get(&path).await.expect_error(401, "UNAUTHORIZED");
+}
