@@ -4,7 +4,7 @@ use std::future::IntoFuture as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use axum::Router;
 use axum::extract::connect_info::IntoMakeServiceWithConnectInfo;
 use axum::serve::{Listener, ListenerExt as _, TapIo};
@@ -17,11 +17,19 @@ use crate::cli::PublicOptions;
 /// How long requests under way may take after the shutdown began.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 
-/// The gateway's configuration, checked.
+/// The gateway's configuration, checked. Off loopback it must be told its address: links, the name and the guard of the
+/// session cookie and the check of origins follow it, and what a caller says of it (`Host`) proves nothing.
 pub(crate) fn config(
     options: &PublicOptions,
     base_url: Option<String>,
+    listens_at: SocketAddr,
 ) -> anyhow::Result<cairn_gateway::Config> {
+    if options.base_url.is_none() && !listens_at.ip().to_canonical().is_loopback() {
+        bail!(
+            "{listens_at} is reached from other machines, so Cairn must know the address that people and agents use: \
+             set --base-url (CAIRN_BASE_URL), such as https://cairn.example, or listen on 127.0.0.1"
+        );
+    }
     let proxies = options.trusted_proxies.iter().filter(|network| !network.trim().is_empty());
     let config = cairn_gateway::Config {
         base_url,

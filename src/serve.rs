@@ -41,6 +41,12 @@ async fn serve(
     let role = options.service;
     let default = SocketAddr::from((Ipv4Addr::LOCALHOST, role.default_port()));
     let listener = server::bind(options.listen.unwrap_or(default)).await?;
+    let gateway = match role {
+        Role::Gateway => {
+            Some(public::config(&options.public, options.public.base_url.clone(), listener.local_addr()?)?)
+        }
+        Role::Auth | Role::Content | Role::Ingest | Role::Retrieval | Role::Sync => None,
+    };
     let admin_listener = server::bind(options.admin_listen).await?;
     let announcement = format!(
         "cairn {} listening on {} (admin {})",
@@ -66,8 +72,7 @@ async fn serve(
         writeln!(out, "{announcement}")?;
         out.flush()?;
     }
-    if role == Role::Gateway {
-        let config = public::config(&options.public, options.public.base_url.clone())?;
+    if let Some(config) = gateway {
         let tls = options.tls.mutual(tls::Protocols::Http)?;
         public::serve(listener, tls, mesh.gateway(config)?, shutdown.clone()).await?;
     } else {

@@ -57,7 +57,7 @@ async fn serve(
     let scheme = options.tls.scheme();
     let (tls, grpc_tls) = (options.tls.public()?, options.tls.mutual(tls::Protocols::Grpc)?);
     let base_url = options.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
-    let gateway = public::config(&options.public, Some(base_url.clone()))?;
+    let gateway = public::config(&options.public, Some(base_url.clone()), address)?;
     let mut mesh = Mesh::open(&Places::all_here(), &settings(options, &data, &base_url)?).await?;
     let made =
         bootstrap(&mesh, &options.bootstrap, |made| file_of(made, &base_url).write(data.path())).await?;

@@ -12,6 +12,7 @@ pub mod feed;
 pub mod identity;
 pub mod ids;
 pub mod jobs;
+pub mod json;
 pub mod outbound;
 pub mod sealing;
 pub mod server;

@@ -61,6 +61,14 @@ impl Format {
     }
 }
 
+/// So many random bytes is the secret of a web session, in hexadecimal.
+pub const SESSION_BYTES: usize = 32;
+
+/// Whether the text has the form of a web session's secret.
+pub fn is_session_secret(text: &str) -> bool {
+    text.len() == 2 * SESSION_BYTES && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// A new API token.
 pub fn generate(entropy: &dyn Entropy) -> String {
     Format::API_TOKEN.generate(entropy)

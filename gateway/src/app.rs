@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cairn_chassis::ambient::Ambient;
 
 use crate::auth::Exchanges;
+use crate::intake::Intake;
 use crate::mcp::Connections;
 use crate::origin::Origins;
 use crate::own_writes::OwnWrites;
@@ -28,6 +29,7 @@ pub(crate) struct Inner {
     pub(crate) sign_ins: SignIns,
     pub(crate) connections: Connections,
     pub(crate) own_writes: OwnWrites,
+    pub(crate) intake: Intake,
     pub(crate) max_body_bytes: usize,
 }
 
@@ -47,6 +49,7 @@ impl App {
             limits,
             sign_ins: SignIns::default(),
             connections: Connections::default(),
+            intake: Intake::default(),
             own_writes: OwnWrites::new(Arc::clone(&ambient.clock)),
             links: Links::new(config.base_url.as_deref()),
             exchanges: Exchanges::new(upstreams.clone(), ambient.clone()),

@@ -27,16 +27,19 @@ use crate::app::App;
 use crate::error::{self, Error};
 use crate::oauth;
 
-/// The name of the session cookie.
-pub(crate) const SESSION_COOKIE: &str = "cairn_session";
+/// The name of the session cookie over TLS: a browser takes it from this host alone, so that no neighbour in the domain
+/// can put one of its own in its place.
+const HOST_COOKIE: &str = "__Host-cairn_session";
+/// Its name where there is no TLS; browsers would not keep the other.
+const PLAIN_COOKIE: &str = "cairn_session";
 /// An entry is a hash and a signed identity, about 1 KiB.
 const REMEMBERED: usize = 16_384;
-const LONGEST_COOKIE: usize = 512;
 
 /// A caller with an API token.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) call: Call,
+    pub(crate) passport: Arc<Passport>,
 }
 
 /// A person with a web session.
@@ -61,7 +64,7 @@ impl FromRequestParts<App> for Caller {
 pub(crate) async fn enter(parts: &mut Parts, app: &App) -> Result<Caller, Error> {
     let passport = authenticate(parts, app).await?;
     app.limits.admit(parts, &passport.identity, 1).await?;
-    let caller = Caller { call: call_of(parts).with_identity(&passport.signed) };
+    let caller = Caller { call: call_of(parts).with_identity(&passport.signed), passport };
     parts.extensions.insert(caller.clone());
     Ok(caller)
 }
@@ -109,12 +112,8 @@ impl FromRequestParts<App> for SignedIn {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let Some(secret) = session_secret(&parts.headers) else {
-            return Err(not_signed_in().into());
-        };
-        let call = call_of(parts);
-        let passport = app.exchanges.session(secret, &call).await?;
-        Ok(Self { call: call.with_identity(&passport.signed) })
+        let passport = session(parts, app).await?.ok_or_else(not_signed_in)?;
+        Ok(Self { call: call_of(parts).with_identity(&passport.signed) })
     }
 }
 
@@ -128,13 +127,57 @@ impl FromRequestParts<App> for Member {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let secret = session_secret(&parts.headers).ok_or_else(not_signed_in)?.to_owned();
+        let secret = presented(parts, app).await?.ok_or_else(not_signed_in)?.to_owned();
         let path = RawPathParams::from_request_parts(parts, app).await.map_err(|_| no_workspace())?;
         let named = path.iter().find(|(name, _)| *name == "id").and_then(|(_, text)| text.parse().ok());
         let workspace: WorkspaceId = named.ok_or_else(no_workspace)?;
         let call = call_of(parts);
-        let identity = app.exchanges.session_in(&secret, workspace, &call).await?;
+        let identity = app.exchanges.session_in(&secret, workspace, &call).await;
+        let identity = judged(parts, app, &secret, identity).await?;
         Ok(Self { call: call.with_identity(&identity) })
+    }
+}
+
+/// Whose session came along; `None` without one. A cookie that opens nothing counts for its source address as a token
+/// does, unless it opened something of late: people leave pages open, and those go on asking.
+pub(crate) async fn session(parts: &Parts, app: &App) -> Result<Option<Arc<Passport>>, Problem> {
+    let Some(secret) = presented(parts, app).await? else { return Ok(None) };
+    let exchanged = app.exchanges.session(secret, &call_of(parts)).await;
+    judged(parts, app, secret, exchanged).await.map(Some)
+}
+
+/// The same, where a session that has ended is as good as none.
+pub(crate) async fn live_session(parts: &Parts, app: &App) -> Result<Option<Arc<Passport>>, Problem> {
+    match session(parts, app).await {
+        Err(problem) if problem.reason == Reason::Unauthorized => Ok(None),
+        found => found,
+    }
+}
+
+/// The secret of a session that is worth a question.
+async fn presented<'a>(parts: &'a Parts, app: &App) -> Result<Option<&'a str>, Problem> {
+    let Some(secret) = session_secret(app, &parts.headers) else { return Ok(None) };
+    if !token_format::is_session_secret(secret) {
+        return Err(app.limits.invalid_token(parts, not_signed_in()).await);
+    }
+    if !app.exchanges.knows_session(secret) {
+        app.limits.check_address(parts)?;
+    }
+    Ok(Some(secret))
+}
+
+/// What svc-auth says of a session's secret, counted when it opens nothing.
+async fn judged<T>(parts: &Parts, app: &App, secret: &str, answer: Result<T, Problem>) -> Result<T, Problem> {
+    match answer {
+        Err(problem) if problem.reason == Reason::Unauthorized && !app.exchanges.knows_session(secret) => {
+            Err(app.limits.invalid_token(parts, problem).await)
+        }
+        answer => {
+            if answer.is_ok() {
+                app.exchanges.note_session(secret);
+            }
+            answer
+        }
     }
 }
 
@@ -191,9 +234,14 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
     Ok(token.trim())
 }
 
+/// What the session cookie is called in this deployment.
+pub(crate) fn session_cookie(app: &App) -> &'static str {
+    if app.origins.is_https() { HOST_COOKIE } else { PLAIN_COOKIE }
+}
+
 /// The value of the session cookie.
-pub(crate) fn session_secret(headers: &HeaderMap) -> Option<&str> {
-    cookie_value(headers, SESSION_COOKIE).filter(|secret| (1..=LONGEST_COOKIE).contains(&secret.len()))
+pub(crate) fn session_secret<'a>(app: &App, headers: &'a HeaderMap) -> Option<&'a str> {
+    cookie_value(headers, session_cookie(app)).filter(|secret| !secret.is_empty())
 }
 
 /// The value of the first cookie of that name.
@@ -227,7 +275,7 @@ pub(crate) struct Exchanges {
     upstreams: Upstreams,
     ambient: Ambient,
     verdicts: Cache<Key, Verdict>,
-    /// Tokens that opened something of late: they are worth a question even from an address that guesses.
+    /// Tokens and sessions that opened something of late: they are worth a question even from an address that guesses.
     known: Cache<blake3::Hash, ()>,
 }
 
@@ -245,6 +293,16 @@ impl Exchanges {
     /// Whether an API token opened something of late. It may have been revoked since.
     pub(crate) fn knows(&self, token: &str) -> bool {
         self.known.get(&hash("token", token)).is_some()
+    }
+
+    /// Whether a web session opened something of late.
+    fn knows_session(&self, secret: &str) -> bool {
+        self.known.get(&hash("session", secret)).is_some()
+    }
+
+    /// Remembers a session that was opened or that opened something.
+    pub(crate) fn note_session(&self, secret: &str) {
+        self.known.insert(hash("session", secret), ());
     }
 
     /// The signed identity of an API token.
@@ -426,7 +484,7 @@ mod tests {
     #[test]
     fn the_session_cookie_is_found_among_others() {
         let sent = headers(header::COOKIE, &["a=b; cairn_session=s3; c", "cairn_session=other"]);
-        assert_eq!(session_secret(&sent), Some("s3"));
-        assert_eq!(session_secret(&headers(header::COOKIE, &["xcairn_session=s3", "cairn_session="])), None);
+        assert_eq!(cookie_value(&sent, PLAIN_COOKIE), Some("s3"));
+        assert_eq!(cookie_value(&headers(header::COOKIE, &["__Host-cairn_session=s3"]), PLAIN_COOKIE), None);
     }
 }

@@ -19,9 +19,10 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::error::Error;
+use crate::intake::Room;
 use crate::json_body::JsonBody;
 use crate::rate_limit::layer;
-use crate::{security_headers, unread_body};
+use crate::{compression, security_headers, unread_body};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 128;
@@ -37,23 +38,28 @@ pub(crate) fn around(routes: Router<App>, app: App) -> Router {
         .method_not_allowed_fallback(async || Error::method_not_allowed())
         .layer(middleware::from_fn_with_state(app.clone(), serve))
         .with_state(app)
+        .layer(compression::layer())
 }
 
 async fn serve(State(app): State<App>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (mut request, unread) = unread_body::watch(request);
+    let room = Room::default();
     let id = request_id(request.headers(), &app);
     let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let budget = budget(&route);
     let call = Call::within(budget).with_request_id(&id).with_channel(channel(&route));
     request.extensions_mut().insert(call);
+    request.extensions_mut().insert(room.clone());
 
     let span = tracing::info_span!("http", method, route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
     let answered = answer(layer::serve(&app, request, next), budget).instrument(span.clone()).await;
+    drop(room);
     let mut response = with_body(answered, &id);
     unread.mark(&mut response);
+    compression::mark(&mut response, &route);
     security_headers::complete(response.headers_mut(), app.origins.is_https());
     measure(&response, method, route, started.elapsed(), &span);
     response
@@ -154,7 +160,7 @@ mod tests {
     use futures::{StreamExt as _, stream};
 
     use super::*;
-    use crate::extract::whole_body;
+    use crate::intake::Intake;
 
     #[test]
     fn a_request_id_has_one_shape() {
@@ -178,8 +184,11 @@ mod tests {
     async fn a_body_that_never_ends_is_given_up() {
         let part = stream::once(async { Ok::<_, std::io::Error>("{") });
         let body = Body::from_stream(part.chain(stream::pending()));
+        let intake = Intake::default();
+        let request = http::Extensions::new();
         let reading = async {
-            whole_body(body, 1024)
+            intake
+                .receive(body, 1024, &request)
                 .await
                 .map_or_else(Error::into_response, |bytes| Response::new(Body::from(bytes)))
         };

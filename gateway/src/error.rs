@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
+use cairn_chassis::json::Unreadable;
 use cairn_chassis::status::{Problem, Reason, Violation};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
@@ -46,6 +47,20 @@ impl Error {
     pub(crate) fn body_too_large(limit: usize) -> Self {
         let message = format!("the request body is larger than {limit} bytes; send less in one request");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message)
+    }
+
+    /// A body that is no JSON, or holds more than anybody reads.
+    pub(crate) fn unreadable(why: Unreadable) -> Self {
+        match why {
+            Unreadable::Invalid(_) => {
+                Problem::validation(vec![Violation::new("body", "invalid_json", why.to_string())]).into()
+            }
+            Unreadable::TooMany => Self::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "PAYLOAD_TOO_LARGE",
+                format!("the request body {why}"),
+            ),
+        }
     }
 
     pub(crate) fn not_json() -> Self {

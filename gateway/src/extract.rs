@@ -1,20 +1,19 @@
 //! From a request to typed, checked inputs, with our errors and none of the framework's.
 
-use std::error::Error as _;
 use std::str::FromStr;
 
-use axum::body::{self, Body, HttpBody as _};
 use axum::extract::{self, FromRequest, FromRequestParts, Request};
-use bytes::Bytes;
+use cairn_chassis::json;
 use cairn_chassis::status::{Problem, Violation};
 use http::request::Parts;
-use http::{HeaderMap, header};
-use http_body_util::LengthLimitError;
+use http::{Extensions, HeaderMap, header};
 use serde_json::{Map, Value};
 
 use crate::app::App;
+use crate::auth::Caller;
 use crate::error::Error;
 use crate::schema::Input;
+use crate::terms::Terms;
 use crate::validate;
 
 /// A JSON body, checked against its schema.
@@ -25,19 +24,32 @@ impl<T: Input> FromRequest<App> for Json<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
+        permit(request.extensions(), T::TERMS)?;
         if !is_json(request.headers()) {
             return Err(Error::not_json());
         }
-        let bytes = whole_body(request.into_body(), app.max_body_bytes).await?;
-        let mut value: Value = serde_json::from_slice(&bytes).map_err(|error| {
-            Problem::validation(vec![Violation::new("body", "invalid_json", format!("is not JSON: {error}"))])
-        })?;
-        drop(bytes);
-        if let Value::Object(fields) = &mut value {
-            whole_numbers(fields);
-        }
-        Ok(Self(validate::read(value, "body")?))
+        let (parts, body) = request.into_parts();
+        let limit = T::TERMS.most_bytes.min(app.max_body_bytes);
+        let bytes = app.intake.receive(body, limit, &parts.extensions).await?;
+        app.intake.read(bytes, read_body).await?.map(Self)
     }
+}
+
+/// Refuses a caller with a token who lacks the permission, before what it sent is looked at. Whose permissions are not
+/// known here, the service judges.
+fn permit(request: &Extensions, terms: Terms) -> Result<(), Problem> {
+    match (terms.permission, request.get::<Caller>()) {
+        (Some(permission), Some(caller)) => caller.passport.identity.require(permission),
+        _ => Ok(()),
+    }
+}
+
+fn read_body<T: Input>(bytes: &[u8]) -> Result<T, Error> {
+    let mut value: Value = json::read(bytes).map_err(Error::unreadable)?;
+    if let Value::Object(fields) = &mut value {
+        whole_numbers(fields);
+    }
+    Ok(validate::read(value, "body")?)
 }
 
 /// JSON Schema takes 5.0 for an integer, serde does not.
@@ -59,21 +71,6 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-/// The body, if it is not larger than we take.
-pub(crate) async fn whole_body(body: Body, limit: usize) -> Result<Bytes, Error> {
-    // An announced length is believed, so that nobody waits for what will be refused.
-    if usize::try_from(body.size_hint().lower()).map_or(true, |announced| announced > limit) {
-        return Err(Error::body_too_large(limit));
-    }
-    body::to_bytes(body, limit).await.map_err(|error| {
-        let too_large = error.source().is_some_and(|source| source.is::<LengthLimitError>());
-        if too_large {
-            return Error::body_too_large(limit);
-        }
-        Problem::validation(vec![Violation::new("body", "incomplete", "ended before it was whole")]).into()
-    })
-}
-
 /// Query parameters, checked against their schema; unknown ones are ignored.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
@@ -82,6 +79,7 @@ impl<T: Input> FromRequestParts<App> for Query<T> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Error> {
+        permit(&parts.extensions, T::TERMS)?;
         let pairs = extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| {
             Problem::validation(vec![Violation::new("query", "invalid", "is not a query string")])
         })?;
@@ -160,12 +158,5 @@ mod tests {
                 && !with("")
                 && !with("text/x+json")
         );
-    }
-
-    #[tokio::test]
-    async fn a_body_over_the_limit_is_too_large() {
-        let error = whole_body(Body::from("12345"), 4).await.unwrap_err();
-        assert_eq!(error.status.as_u16(), 413);
-        assert_eq!(whole_body(Body::from("1234"), 4).await.unwrap(), "1234");
     }
 }

@@ -8,6 +8,7 @@
 mod app;
 mod auth;
 mod change;
+mod compression;
 mod console;
 mod edge;
 mod error;
@@ -15,6 +16,7 @@ mod extract;
 mod guide_pages;
 mod guides;
 mod health;
+mod intake;
 mod json_body;
 mod mcp;
 mod oauth;
@@ -27,6 +29,7 @@ mod records;
 mod rest;
 mod schema;
 mod security_headers;
+mod terms;
 #[cfg(test)]
 mod testing;
 mod unread_body;
@@ -57,7 +60,7 @@ pub struct Config {
     pub base_url: Option<String>,
     /// Further origins that may call `/mcp` (`MCP_ALLOWED_ORIGINS`).
     pub allowed_origins: Vec<String>,
-    /// The largest request body.
+    /// The largest request body of any kind; most kinds have a smaller limit of their own (`terms`).
     pub max_body_bytes: usize,
     /// Changes of what plans may ask for, as JSON: `{"free": {"minute": 60, "day": null}}`.
     pub plans: Option<String>,

@@ -21,9 +21,21 @@ struct Origin {
 }
 
 impl Origin {
-    /// An address or an `Origin` header; whatever path it has does not count.
-    fn parse(text: &str) -> Option<Self> {
+    /// A base address; a path does not count, and a name, a password or a query has no place in it.
+    fn of_address(text: &str) -> Option<Self> {
         let uri: Uri = text.trim().parse().ok()?;
+        let is_plain = uri.query().is_none() && !text.contains(['@', '#']);
+        Self::of(&uri).filter(|_| is_plain)
+    }
+
+    /// An `Origin` header: scheme, host and port, and nothing else (RFC 6454, section 6.2).
+    fn parse(text: &str) -> Option<Self> {
+        let (_, authority) = text.split_once("://")?;
+        let is_bare = !authority.contains(['/', '\\', '?', '#', '@']) && !authority.ends_with(':');
+        Self::of(&text.parse().ok()?).filter(|_| is_bare)
+    }
+
+    fn of(uri: &Uri) -> Option<Self> {
         let scheme = uri.scheme_str()?.to_ascii_lowercase();
         let host = uri.host()?.to_ascii_lowercase();
         let standard_port = match scheme.as_str() {
@@ -51,10 +63,11 @@ impl Origin {
 impl Origins {
     /// Fails for an address that cannot be read: to leave it out would refuse people for no visible reason.
     pub(crate) fn new(base_url: Option<&str>, allowed: &[String]) -> Result<Self, ConfigError> {
-        let own = base_url.map(|url| Origin::parse(url).ok_or_else(|| ConfigError::BaseUrl(url.to_owned())));
-        let listed = allowed
-            .iter()
-            .map(|url| Origin::parse(url).ok_or_else(|| ConfigError::AllowedOrigin(url.clone())));
+        let own =
+            base_url.map(|url| Origin::of_address(url).ok_or_else(|| ConfigError::BaseUrl(url.to_owned())));
+        let read = |url: &str| Origin::parse(url.strip_suffix('/').unwrap_or(url));
+        let listed =
+            allowed.iter().map(|url| read(url.trim()).ok_or_else(|| ConfigError::AllowedOrigin(url.clone())));
         Ok(Self { own: own.transpose()?, listed: listed.collect::<Result<_, _>>()? })
     }
 
@@ -94,20 +107,24 @@ impl Origins {
             return true;
         }
         let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
-        let addressed = host.and_then(|host| Origin::parse(&format!("{}://{host}", origin.scheme)));
+        let addressed = host.and_then(|host| Origin::parse(&format!("{}://{host}", self.scheme())));
         self.is_loopback()
             && addressed.is_some_and(|addressed| addressed.is_loopback() && addressed.is_same(origin))
     }
 
     /// The address that the caller used, where that is ours for sure: on loopback, by any of its names.
     pub(crate) fn loopback_address(&self, headers: &HeaderMap) -> Option<String> {
-        let scheme = self.own.as_ref().map_or("http", |own| own.scheme.as_str());
+        let scheme = self.scheme();
         let host = headers.get(header::HOST)?.to_str().ok().filter(|_| self.is_loopback())?;
         let address = format!("{scheme}://{}", host.to_ascii_lowercase());
         // Whatever else a Host could hold would end up in addresses of ours.
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'[' | b']');
         let is_ours = host.bytes().all(is_plain) && Origin::parse(&address)?.is_loopback();
         is_ours.then_some(address)
+    }
+
+    fn scheme(&self) -> &str {
+        self.own.as_ref().map_or("http", |own| own.scheme.as_str())
     }
 
     /// Whether the deployment is reached over TLS.
@@ -142,9 +159,27 @@ mod tests {
         assert!(origins.allow(&headers(&[("origin", "https://cairn.example:443")])));
         assert!(origins.is_https());
         assert!(origins.allow(&headers(&[("origin", "https://tools.example:8443")])));
-        for odd in
-            ["http://cairn.example", "https://tools.example", "https://cairn.example.evil", "null", "", "é"]
-        {
+        for odd in [
+            "http://cairn.example",
+            "https://tools.example",
+            "https://cairn.example.evil",
+            "https://cairn.example:8443",
+            "https://cairn.example:",
+            "https://cairn.example/",
+            "https://cairn.example/path",
+            "https://cairn.example?query",
+            "https://cairn.example#part",
+            "https://cairn.example\\x",
+            "https://somebody@cairn.example",
+            "https://tools.example:8443@cairn.example",
+            "https://cairn.example:443@evil.example",
+            "https://cairn.example https://cairn.example",
+            "//cairn.example",
+            "cairn.example",
+            "null",
+            "",
+            "é",
+        ] {
             assert!(!origins.allow(&headers(&[("origin", odd)])), "{odd}");
         }
         let twice = headers(&[("origin", "https://cairn.example"), ("origin", "https://cairn.example")]);
@@ -158,12 +193,21 @@ mod tests {
         assert!(!origins.is_https());
         assert!(!origins.allow(&headers(&[("host", "evil.example"), ("origin", "http://evil.example")])));
         assert!(!origins.allow(&headers(&[("host", "127.0.0.1:8700"), ("origin", "http://127.0.0.1:9")])));
+        assert!(
+            !origins.allow(&headers(&[("host", "127.0.0.1:8700"), ("origin", "https://127.0.0.1:8700")]))
+        );
     }
 
     #[test]
     fn an_address_that_cannot_be_read_is_an_error() {
-        assert!(Origins::new(Some("cairn.example"), &[]).is_err());
-        assert!(Origins::new(None, &["tools".to_owned()]).is_err());
+        for odd in ["cairn.example", "https://me:secret@cairn.example", "https://cairn.example/?a", "ftp://a"]
+        {
+            assert!(Origins::new(Some(odd), &[]).is_err(), "{odd}");
+        }
+        for odd in ["tools", "https://tools.example/path", "https://me@tools.example", "*"] {
+            assert!(Origins::new(None, &[odd.to_owned()]).is_err(), "{odd}");
+        }
+        assert!(Origins::new(Some("https://cairn.example/"), &["https://tools.example/".to_owned()]).is_ok());
     }
 
     #[test]

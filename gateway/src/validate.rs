@@ -17,29 +17,70 @@ const LONGEST_ECHO: usize = 40;
 const LONGEST_NAME: usize = 128;
 /// Nobody reads more problems at once, and each repeats a name that the caller made up.
 const MOST_VIOLATIONS: usize = 50;
+/// Of a longer list, nobody looks for further problems behind that.
+const MOST_SEARCHED: usize = 1_000;
 
 /// Reads an input; `root` is what the whole value is called: `body`, `arguments`.
 pub(crate) fn read<T: Input>(mut value: Value, root: &str) -> Result<T, Problem> {
     let contract = T::contract();
     drop_required_nulls(&mut value, contract);
-    let violations = check(contract, &value, root)?;
-    if !violations.is_empty() {
-        return Err(Problem::validation(violations));
-    }
+    check(contract, &mut value, root)?;
     serde_json::from_value(value)
         .map_err(|error| Problem::validation(vec![Violation::new(root, "invalid", error.to_string())]))
 }
 
-fn check(contract: &Contract, value: &Value, root: &str) -> Result<Vec<Violation>, Problem> {
+fn check(contract: &Contract, value: &mut Value, root: &str) -> Result<(), Problem> {
     let validator =
         contract.validator().ok_or_else(|| Problem::internal("an input's schema does not compile"))?;
-    let problems = validator.iter_errors(value).flat_map(|error| explain(&error, contract.schema(), root));
-    let mut violations: Vec<Violation> = problems.collect();
-    if let Some(more) = violations.len().checked_sub(MOST_VIOLATIONS).filter(|more| *more > 0) {
+    let Err(error) = validator.validate(value) else { return Ok(()) };
+    let explained = |error: ValidationError<'_>| explain(&error, contract.schema(), root);
+    let mut first = explained(error);
+    cut(value, contract.schema());
+    let mut violations: Vec<Violation> =
+        validator.iter_errors(value).flat_map(explained).take(MOST_VIOLATIONS + 1).collect();
+    if violations.len() > MOST_VIOLATIONS {
         violations.truncate(MOST_VIOLATIONS);
-        violations.push(Violation::new(root, "more", format!("has {more} more problems")));
+        violations.push(Violation::new(root, "more", "has more problems than these"));
     }
-    Ok(violations)
+    // The one problem there is may stand behind the cut.
+    if violations.is_empty() {
+        violations.append(&mut first);
+    }
+    if violations.is_empty() {
+        let (code, message) = shapeless();
+        violations.push(Violation::new(root, code, message));
+    }
+    Err(Problem::validation(violations))
+}
+
+/// Leaves of a value that is wrong what is enough to say so: the library gathers every problem there is before it tells
+/// the first. A list that is too long keeps one entry too many, an object a few of the fields that nobody knows.
+fn cut(value: &mut Value, schema: &Value) {
+    match value {
+        Value::Array(items) => {
+            let most =
+                schema.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
+            items.truncate(most.map_or(MOST_SEARCHED, |most| most.saturating_add(1)));
+            if let Some(of_items) = schema.get("items") {
+                items.iter_mut().for_each(|item| cut(item, of_items));
+            }
+        }
+        Value::Object(fields) => {
+            let known = schema.get("properties").and_then(Value::as_object);
+            let known = |name: &str| known.and_then(|properties| properties.get(name));
+            let mut unknown = 0;
+            fields.retain(|name, _| {
+                unknown += usize::from(known(name).is_none());
+                known(name).is_some() || unknown <= MOST_VIOLATIONS + 1
+            });
+            for (name, field) in fields {
+                if let Some(of_field) = known(name) {
+                    cut(field, of_field);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// `null` for a field that must be given means that it was not given (contract, "Names").
@@ -111,7 +152,8 @@ fn explain(error: &ValidationError<'_>, schema: &Value, root: &str) -> Vec<Viola
         }
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             let known = known_fields(error, schema);
-            unexpected.iter().map(|name| unknown_field(&path, name, &known)).collect()
+            let few = unexpected.iter().take(MOST_VIOLATIONS + 1);
+            few.map(|name| unknown_field(&path, name, &known)).collect()
         }
         // Of a value of another type the type is said already.
         ValidationErrorKind::Enum { .. } if !error.instance().is_string() => Vec::new(),
@@ -183,8 +225,12 @@ fn limit(kind: &ValidationErrorKind) -> (&'static str, String) {
         }
         ValidationErrorKind::Format { format } => ("invalid_format", format!("must be a {format}")),
         ValidationErrorKind::MinProperties { .. } => ("empty", "needs at least one field".to_owned()),
-        _ => ("invalid", "does not have the shape that the OpenAPI document gives".to_owned()),
+        _ => shapeless(),
     }
+}
+
+fn shapeless() -> (&'static str, String) {
+    ("invalid", "does not have the shape that the OpenAPI document gives".to_owned())
 }
 
 fn place(location: &Location) -> String {
@@ -337,6 +383,9 @@ mod tests {
         members: Vec<Member>,
         #[schema(minimum = 1, maximum = 50)]
         limit: Option<u32>,
+        #[expect(dead_code, reason = "only checked")]
+        #[schema(max_items = 2)]
+        few: Option<Vec<String>>,
     }
 
     inputs!(Sample);
@@ -404,6 +453,27 @@ mod tests {
     fn a_long_wrong_value_is_not_repeated() {
         let secret = "s3cret".repeat(20);
         assert!(!problems(json!({"name": "a", "fileType": secret}))[0].2.contains("s3cret"));
+    }
+
+    #[test]
+    fn problems_are_gathered_up_to_a_number() {
+        let unknown: Map<String, Value> = (0..5_000).map(|at| (format!("x{at}"), Value::Null)).collect();
+        let found = problems(Value::Object(unknown));
+        assert_eq!(found.len(), MOST_VIOLATIONS + 1);
+        assert!(found.iter().any(|(path, code, _)| path == "body" && code == "more"));
+        let members = vec![json!({}); 5_000];
+        assert_eq!(problems(json!({"name": "a", "members": members})).len(), MOST_VIOLATIONS + 1);
+    }
+
+    #[test]
+    fn a_problem_far_behind_is_found_and_a_list_that_is_too_long_is_not_searched() {
+        let right = json!({"fileId": "0199c0de-0000-7000-8000-000000000001"});
+        let mut members = vec![right; 3 * MOST_SEARCHED];
+        members.push(json!({}));
+        let found = problems(json!({"name": "a", "members": members}));
+        assert_eq!(found, [("members[3000].fileId".into(), "required".into(), "is required".into())]);
+        let found = problems(json!({"name": "a", "few": ["x", "y", "z", 4, 5, 6]}));
+        assert_eq!(found, [("few".into(), "too_many".into(), "may have at most 2 entries".into())]);
     }
 
     proptest! {

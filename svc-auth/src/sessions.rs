@@ -9,6 +9,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Scope};
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::status::Violation;
+use cairn_chassis::token_format::SESSION_BYTES;
 use cairn_proto::ids::{SessionId, UserId, WorkspaceId};
 
 use crate::error::Error;
@@ -23,7 +24,6 @@ use crate::workspaces::{Membership, require_member};
 
 /// A session ends this long after the sign-in. The end is fixed: sliding it would cost a write per request.
 const LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-const SECRET_BYTES: usize = 32;
 
 /// A person who just signed in.
 pub(crate) struct SignedIn {
@@ -118,7 +118,7 @@ impl Sessions {
 
     /// Opens a session as part of a larger step; [`Self::signed_in`] comes after its end.
     pub(crate) async fn open_in(&self, tx: &mut Tx, user: UserId) -> Result<Opened, Error> {
-        let secret = secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy);
+        let secret = secrets::random_hex::<SESSION_BYTES>(&*self.ambient.entropy);
         let now = self.ambient.clock.now();
         let session = NewSession {
             id: self.ambient.ids.next(),

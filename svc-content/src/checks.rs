@@ -8,6 +8,7 @@ use crate::Error;
 
 /// Bytes of a file's content.
 pub(crate) const MAX_CONTENT_BYTES: usize = 5 * 1024 * 1024;
+const MOST_VIOLATIONS: usize = 51;
 const MAX_NAME_CHARS: usize = 255;
 const MAX_TAGS: usize = 50;
 const MAX_TAG_CHARS: usize = 100;
@@ -19,8 +20,11 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
+    /// Notes what is wrong; nobody reads more than a few of them.
     pub(crate) fn violation(&mut self, path: &str, code: &str, message: impl Into<String>) {
-        self.violations.push(Violation::new(path, code, message));
+        if self.violations.len() < MOST_VIOLATIONS {
+            self.violations.push(Violation::new(path, code, message));
+        }
     }
 
     /// Ends the checks.

@@ -3,7 +3,7 @@
 use cairn_chassis::entropy::OsEntropy;
 use cairn_chassis::token_format;
 
-use crate::support::callers::{Anonymous, ApiToken};
+use crate::support::callers::{Anonymous, ApiToken, Session};
 use crate::support::http::{Http, Reply, id};
 use crate::support::prelude::*;
 use crate::support::runner::run_alone;
@@ -14,6 +14,7 @@ use crate::support::windows::{in_one_window, window};
 scenarios![
     thirty_invalid_tokens_and_the_address_waits,
     a_guessing_neighbour_locks_nobody_out,
+    cookies_that_open_nothing_count_like_tokens,
     exports_without_a_token_are_counted_by_address,
     an_address_that_guesses_passwords_waits,
     many_addresses_that_guess_one_password_wait,
@@ -75,6 +76,36 @@ async fn a_guessing_neighbour_locks_nobody_out(deployment: &Deployment) {
     .await;
     assert_eq!(statuses, (200, 429), "a token in use passes; nobody is asked about others");
     workspace.token_with(&["read"]).await.get(WORKSPACE).await.expect(200);
+}
+
+/// Cookies of every form, until the address must wait; one that is in use passes.
+async fn cookies_that_open_nothing_count_like_tokens(deployment: &Deployment) {
+    let own = deployment.session().await;
+    own.get("/api/session").await.expect(200);
+    let (statuses, last, in_use) = in_one_window(async || {
+        let http = deployment.http();
+        let guess = async |number: u64| {
+            let cookie = match number % 3 {
+                0 => "cairn_session=nonsense".to_owned(),
+                _ => format!("cairn_session={number:064x}"),
+            };
+            Session { http: http.clone(), cookie }.get("/api/session").await
+        };
+        let first = guess(0).await;
+        let mut statuses = vec![first.status];
+        for number in 1..INVALID {
+            statuses.push(guess(number).await.status);
+        }
+        let last = guess(INVALID + 1).await;
+        let in_use = Session { http: http.clone(), cookie: own.cookie.clone() }.get("/api/session").await;
+        (window(&first), window(&last), (statuses, last, in_use.status))
+    })
+    .await;
+    assert!(statuses.iter().all(|status| *status == 401), "{statuses:?}");
+    last.expect_error(429, "RATE_LIMITED");
+    assert_eq!(in_use, 200);
+    let elsewhere = Session { http: deployment.http(), cookie: format!("cairn_session={:064x}", 7) };
+    elsewhere.get("/api/workspaces").await.expect_error(401, "UNAUTHORIZED");
 }
 
 async fn exports_without_a_token_are_counted_by_address(deployment: &Deployment) {

@@ -174,8 +174,11 @@ impl<'a> Cast<'a> {
     async fn check_permissions(&self, entry: &Entry, stage: &Stage<'_>, call: &Call) {
         let Some(needed) = entry.needs else { return };
         let others: Vec<&str> = PERMISSIONS.into_iter().filter(|one| *one != needed).collect();
-        let outcome = call.send(&stage.workspace.token_with(&others).await).await;
+        let token = stage.workspace.token_with(&others).await;
+        let outcome = call.send(&token).await;
         outcome.refused(&format!("{} with {others:?}", entry.name), 403, "FORBIDDEN");
+        let outcome = call.of_nonsense().send(&token).await;
+        outcome.refused(&format!("nonsense to {} with {others:?}", entry.name), 403, "FORBIDDEN");
     }
 
     async fn check_stranger(&self, entry: &Entry, stage: &Stage<'_>, call: &Call) {

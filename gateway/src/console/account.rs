@@ -14,8 +14,9 @@ use crate::auth::{self, SignedIn};
 use crate::error;
 use crate::extract::Json;
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(ChangePassword);
+inputs!(Terms::FORM => ChangePassword);
 
 /// The old and the new password.
 #[derive(Deserialize, ToSchema)]
@@ -32,7 +33,7 @@ pub(super) struct ChangePassword {
 pub(super) async fn change_password(State(app): State<App>, request: Request) -> Answer {
     let (mut parts, body) = request.into_parts();
     let person = SignedIn::from_request_parts(&mut parts, &app).await?;
-    let session_secret = auth::session_secret(&parts.headers).map(ToOwned::to_owned);
+    let session_secret = auth::session_secret(&app, &parts.headers).map(ToOwned::to_owned);
     let head = parts.clone();
     let Json(input) = Json::<ChangePassword>::from_request(Request::from_parts(parts, body), &app).await?;
     let asked = person.call.request(proto::GetSessionRequest {});
@@ -67,7 +68,7 @@ pub(super) async fn delete_sessions(State(app): State<App>, request: Request) ->
     let person = SignedIn::from_request_parts(&mut parts, &app).await?;
     let message = person.call.request(proto::DeleteSessionsRequest {});
     answered(app.upstreams.sessions().delete_sessions(message).await)?;
-    if let Some(secret) = auth::session_secret(&parts.headers) {
+    if let Some(secret) = auth::session_secret(&app, &parts.headers) {
         app.exchanges.forget_session(secret);
     }
     let cookie = session::no_cookie(&app)?;

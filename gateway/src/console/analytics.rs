@@ -47,7 +47,7 @@ impl FromRequestParts<App> for Asked {
         SignedIn::from_request_parts(parts, app).await?;
         let Query(query) = Query::<ReadAnalytics>::from_request_parts(parts, app).await?;
         let workspace: WorkspaceId = query.workspace_id.parse().map_err(|_| auth::no_workspace())?;
-        let secret = auth::session_secret(&parts.headers).unwrap_or_default();
+        let secret = auth::session_secret(app, &parts.headers).unwrap_or_default();
         let call = auth::call_of(parts);
         let identity = app.exchanges.session_in(secret, workspace, &call).await?;
         let days = query.days.unwrap_or_default();

@@ -62,7 +62,7 @@ impl FromRequestParts<App> for Found {
             Some(text) => text.parse().into_iter().collect(),
             None => workspaces_of(&person, app).await?,
         };
-        let secret = auth::session_secret(&parts.headers).unwrap_or_default();
+        let secret = auth::session_secret(app, &parts.headers).unwrap_or_default();
         for workspace in workspaces {
             if let Some(found) = find(app, secret, workspace, id, &auth::call_of(parts)).await? {
                 return Ok(found);

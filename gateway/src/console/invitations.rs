@@ -20,8 +20,9 @@ use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
 use crate::records::{Invitation, InvitationOffer, Session};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(LookUp, Accept);
+inputs!(Terms::FORM => LookUp, Accept);
 
 /// The link's secret.
 #[derive(Deserialize, ToSchema)]
@@ -71,6 +72,7 @@ pub(super) async fn delete(
 /// What a link is for.
 pub(super) async fn look_up(State(app): State<App>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
+    app.limits.open_body(&parts).await?;
     let call = auth::call_of(&parts);
     let Json(input) = Json::<LookUp>::from_request(Request::from_parts(parts, body), &app).await?;
     let message = call.request(proto::LookUpInvitationRequest { secret: input.secret });
@@ -81,6 +83,7 @@ pub(super) async fn look_up(State(app): State<App>, request: Request) -> Answer 
 /// Makes a member of whoever has the account, or makes it, and signs in; or makes the signed-in person a member.
 pub(super) async fn accept(State(app): State<App>, request: Request) -> Answer {
     let (mut parts, body) = request.into_parts();
+    app.limits.open_body(&parts).await?;
     let head = parts.clone();
     let person = SignedIn::from_request_parts(&mut parts, &app).await;
     let Json(input) = Json::<Accept>::from_request(Request::from_parts(parts, body), &app).await?;

@@ -12,13 +12,12 @@ use maud::{Markup, html};
 
 use super::invitations;
 use crate::app::App;
-use crate::auth::{self, SESSION_COOKIE};
+use crate::auth;
 use crate::error::{self, Error};
-use crate::extract::whole_body;
 use crate::oauth::pages::document;
+use crate::terms::FORM_BYTES;
 
 const SCRIPT: &str = include_str!("invite.js");
-const MOST_BYTES: usize = 16 * 1024;
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; \
      base-uri 'none'",
@@ -64,7 +63,10 @@ impl Form {
 /// `POST /invite`: shows what the invitation is for, then accepts it.
 pub(super) async fn answer(State(app): State<App>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let bytes = match whole_body(body, MOST_BYTES).await {
+    if let Err(problem) = app.limits.open_body(&parts).await {
+        return code_page(Error::from(problem.clone()).status, Some(&sentence(&problem)));
+    }
+    let bytes = match app.intake.receive(body, FORM_BYTES, &parts.extensions).await {
         Ok(bytes) => bytes,
         Err(error) => return error.into_response(),
     };
@@ -102,8 +104,7 @@ struct Person {
 }
 
 async fn person(app: &App, parts: &Parts, call: &Call) -> Option<Person> {
-    let secret = auth::session_secret(&parts.headers)?;
-    let passport = app.exchanges.session(secret, call).await.ok()?;
+    let passport = auth::session(parts, app).await.ok()??;
     let call = call.clone().with_identity(&passport.signed);
     let asked = app.upstreams.sessions().get_session(call.request(proto::GetSessionRequest {})).await;
     Some(Person { email: asked.ok()?.into_inner().user?.email, call })
@@ -128,7 +129,7 @@ async fn join(app: &App, call: &Call, form: &Form) -> Result<(), Problem> {
 }
 
 fn unwritable(_: Error) -> Problem {
-    Problem::internal(format_args!("the cookie {SESSION_COOKIE} cannot be written"))
+    Problem::internal("the session cookie cannot be written")
 }
 
 fn invited_email(offer: &proto::LookUpInvitationResponse) -> String {

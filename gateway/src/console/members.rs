@@ -15,8 +15,9 @@ use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
 use crate::records::{AddedMember, Invitation, Role, WorkspaceMember};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(AddMember, UpdateMember);
+inputs!(Terms::FORM => AddMember, UpdateMember);
 
 /// Somebody who is to belong to the workspace.
 #[derive(Debug, Deserialize, ToSchema)]

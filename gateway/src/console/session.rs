@@ -8,21 +8,22 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Problem;
 use cairn_proto::auth::v1 as proto;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use tonic::Code;
 use utoipa::ToSchema;
 
 use super::{Answer, answered};
 use crate::app::App;
-use crate::auth::{self, SESSION_COOKIE, SignedIn};
+use crate::auth::{self, SignedIn};
 use crate::error::{self, Error};
 use crate::extract::Json;
 use crate::json_body::JsonBody;
 use crate::records::Session;
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(SignIn);
+inputs!(Terms::FORM => SignIn);
 
 /// The sign-in form.
 #[derive(Deserialize, ToSchema)]
@@ -37,6 +38,7 @@ pub(super) struct SignIn {
 /// Signs in: the answer sets the session cookie.
 pub(super) async fn create(State(app): State<App>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
+    app.limits.open_body(&parts).await?;
     let head = parts.clone();
     let Json(form) = Json::<SignIn>::from_request(Request::from_parts(parts, body), &app).await?;
     let created = open(&app, &head, form.email, form.password).await?;
@@ -54,15 +56,23 @@ pub(super) async fn read(State(app): State<App>, person: SignedIn) -> Answer {
 }
 
 /// Signs out. Without a session there is nothing to do, and that is fine.
-pub(super) async fn delete(State(app): State<App>, headers: HeaderMap, request: Request) -> Answer {
+pub(super) async fn delete(State(app): State<App>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
-    if let Some(secret) = auth::session_secret(&headers) {
-        let message = proto::DeleteSessionRequest { session_secret: secret.to_owned() };
-        answered(app.upstreams.sessions().delete_session(auth::call_of(&parts).request(message)).await)?;
-        app.exchanges.forget_session(secret);
-    }
-    let cookie = cookie(&app, "", Duration::ZERO)?;
-    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
+    close(&app, &parts).await?;
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, no_cookie(&app)?)]).into_response())
+}
+
+/// Ends the session that came along, if it lives.
+pub(crate) async fn close(app: &App, parts: &Parts) -> Result<(), Problem> {
+    let live = auth::live_session(parts, app).await?;
+    let Some(secret) = auth::session_secret(app, &parts.headers).filter(|_| live.is_some()) else {
+        return Ok(());
+    };
+    let message = proto::DeleteSessionRequest { session_secret: secret.to_owned() };
+    let ended = app.upstreams.sessions().delete_session(auth::call_of(parts).request(message)).await;
+    ended.map_err(|status| error::from_upstream(&status))?;
+    app.exchanges.forget_session(secret);
+    Ok(())
 }
 
 /// Opens a session for whoever knows the password; a failure counts.
@@ -100,7 +110,11 @@ pub(crate) fn lifetime(app: &App, end: Option<&prost_types::Timestamp>) -> Durat
 }
 
 pub(crate) fn cookie(app: &App, secret: &str, lifetime: Duration) -> Result<HeaderValue, Error> {
-    let text = cookie_text(secret, lifetime, app.origins.is_loopback());
+    if !secret.is_empty() {
+        app.exchanges.note_session(secret);
+    }
+    let needs_tls = app.origins.is_https() || !app.origins.is_loopback();
+    let text = cookie_text(auth::session_cookie(app), secret, lifetime, needs_tls);
     let mut value =
         HeaderValue::from_str(&text).map_err(|_| Problem::internal("a session secret is no cookie value"))?;
     value.set_sensitive(true);
@@ -108,10 +122,10 @@ pub(crate) fn cookie(app: &App, secret: &str, lifetime: Duration) -> Result<Head
 }
 
 /// Only on loopback may the cookie travel without TLS.
-fn cookie_text(secret: &str, lifetime: Duration, is_loopback: bool) -> String {
-    let secure = if is_loopback { "" } else { "; Secure" };
+fn cookie_text(name: &str, secret: &str, lifetime: Duration, needs_tls: bool) -> String {
+    let secure = if needs_tls { "; Secure" } else { "" };
     let seconds = lifetime.as_secs();
-    format!("{SESSION_COOKIE}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
+    format!("{name}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
 }
 
 #[cfg(test)]
@@ -157,7 +171,7 @@ mod tests {
 
     #[test]
     fn outside_loopback_the_cookie_needs_tls() {
-        let text = cookie_text("s", Duration::from_secs(9), false);
-        assert_eq!(text, "cairn_session=s; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure");
+        let text = cookie_text("name", "s", Duration::from_secs(9), true);
+        assert_eq!(text, "name=s; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure");
     }
 }

@@ -18,10 +18,13 @@ mod skills;
 mod tools;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, post};
+use cairn_chassis::json::{self, Unreadable};
 use http::HeaderMap;
+use http::request::Parts;
 use serde_json::Value;
 
 pub(crate) use self::connections::Connections;
@@ -32,7 +35,7 @@ use self::reply::Reply;
 use crate::app::App;
 use crate::auth;
 use crate::error::Error;
-use crate::extract::{is_json, whole_body};
+use crate::extract::is_json;
 use crate::oauth;
 use crate::operations::Context;
 use crate::own_writes::Writer;
@@ -55,10 +58,7 @@ async fn receive(State(app): State<App>, request: Request) -> Result<Response, E
         Ok(passport) => passport,
         Err(error) => return Ok(oauth::challenged(error, &app, &parts.headers)),
     };
-    let read = match is_json(&parts.headers) {
-        true => whole_body(body, app.max_body_bytes).await.map(|bytes| serde_json::from_slice(&bytes)),
-        false => Err(Error::not_json()),
-    };
+    let read = read(&app, &parts, body).await;
     // What cannot be read counts nothing, and still tells how the windows stand.
     let asked = read.as_ref().ok().and_then(|parsed| parsed.as_ref().ok()).unwrap_or(&Value::Null);
     if let Err(refusal) =
@@ -70,7 +70,21 @@ async fn receive(State(app): State<App>, request: Request) -> Result<Response, E
     connections::note(&app, passport.identity.workspace, &call);
     let step_up = oauth::step_up(&passport.identity, &app, &parts.headers);
     let writer = Some(Writer::of(&passport.identity));
-    Ok(serve(&Context { app, call, step_up, writer }, &parts.headers, read?).await.into_response())
+    let context = Context { app, call, passport, step_up, writer };
+    Ok(serve(&context, &parts.headers, read?).await.into_response())
+}
+
+/// The body as JSON, if it is some.
+async fn read(app: &App, parts: &Parts, body: Body) -> Result<serde_json::Result<Value>, Error> {
+    if !is_json(&parts.headers) {
+        return Err(Error::not_json());
+    }
+    let bytes = app.intake.receive(body, app.max_body_bytes, &parts.extensions).await?;
+    match app.intake.read(bytes, json::read).await? {
+        Ok(value) => Ok(Ok(value)),
+        Err(Unreadable::Invalid(error)) => Ok(Err(error)),
+        Err(too_many @ Unreadable::TooMany) => Err(Error::unreadable(too_many)),
+    }
 }
 
 /// Answers a body: whatever it is, with JSON-RPC.

@@ -8,16 +8,16 @@ use cairn_proto::auth::v1 as proto;
 use http::StatusCode;
 use http::request::Parts;
 
+use super::base_url;
 use super::fields::{Fields, without_nul};
 use super::oidc;
 use super::pages::{self, Choice, ConsentPage, SignInPage};
 use super::redirect::{Redirect, see_other};
 use super::refusal::Refusal;
-use super::{MOST_BYTES, base_url};
 use crate::app::App;
-use crate::auth::{call_of, session_secret};
+use crate::auth::{call_of, live_session, session_secret};
 use crate::error::{self, Error};
-use crate::extract::whole_body;
+use crate::terms::FORM_BYTES;
 
 /// The parameters of an authorization request (RFC 6749, 7636, 8707). They travel through the forms as one field.
 pub(super) const PARAMETERS: [&str; 8] = [
@@ -131,7 +131,8 @@ pub(super) async fn read_form(app: &App, parts: &Parts, body: axum::body::Body) 
             "this form was not sent from a page of this server: go back to the app and start again";
         return Err(Refusal::new(StatusCode::FORBIDDEN, "invalid_request", description));
     }
-    let bytes = whole_body(body, MOST_BYTES).await;
+    app.limits.open_body(parts).await?;
+    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions).await;
     let bytes = bytes.map_err(|error: Error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;
@@ -267,17 +268,9 @@ async fn check(app: &App, call: &Call, asked: &Asked) -> Result<proto::CheckAuth
 
 /// Who is signed in; a session that has ended is none.
 async fn person(app: &App, parts: &Parts) -> Result<Option<Person>, Refusal> {
-    let Some(secret) = session_secret(&parts.headers) else {
-        return Ok(None);
-    };
-    let call = call_of(parts);
-    match app.exchanges.session(secret, &call).await {
-        Ok(passport) => {
-            Ok(Some(Person { call: call.with_identity(&passport.signed), secret: secret.to_owned() }))
-        }
-        Err(problem) if problem.reason == Reason::Unauthorized => Ok(None),
-        Err(problem) => Err(problem.into()),
-    }
+    let Some(passport) = live_session(parts, app).await? else { return Ok(None) };
+    let secret = session_secret(app, &parts.headers).unwrap_or_default().to_owned();
+    Ok(Some(Person { call: call_of(parts).with_identity(&passport.signed), secret }))
 }
 
 /// Binds a form to the session that it was shown in and to what it shows.

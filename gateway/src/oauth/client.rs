@@ -7,10 +7,10 @@ use cairn_proto::auth::v1::ClientProof;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 
-use super::MOST_BYTES;
 use super::fields::{Fields, without_nul};
 use super::refusal::Refusal;
-use crate::extract::whole_body;
+use crate::app::App;
+use crate::terms::FORM_BYTES;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 /// What belongs in the body: an address ends up in logs.
@@ -18,7 +18,8 @@ const SECRET: [&str; 7] =
     ["client_id", "client_secret", "code", "code_verifier", "refresh_token", "token", "grant_type"];
 
 /// The form of a client's request, and who the client says it is.
-pub(super) async fn read(parts: &Parts, body: Body) -> Result<(Fields, ClientProof), Refusal> {
+pub(super) async fn read(app: &App, parts: &Parts, body: Body) -> Result<(Fields, ClientProof), Refusal> {
+    app.limits.open_body(parts).await?;
     if !is_form(&parts.headers) {
         return Err(Refusal::invalid_request(format!(
             "send the parameters as a form, with Content-Type: {FORM}"
@@ -28,7 +29,7 @@ pub(super) async fn read(parts: &Parts, body: Body) -> Result<(Fields, ClientPro
     if let Some(name) = query.any_of(&SECRET) {
         return Err(Refusal::invalid_request(format!("{name} must be sent in the body, not in the address")));
     }
-    let bytes = whole_body(body, MOST_BYTES).await;
+    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions).await;
     let bytes = bytes.map_err(|error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;

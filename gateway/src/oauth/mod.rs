@@ -32,8 +32,6 @@ const METADATA: &str = "/.well-known/oauth-authorization-server";
 const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
 /// Where the endpoint that is protected stands.
 const ENDPOINT: &str = "/mcp";
-/// Registrations and token requests are small.
-const MOST_BYTES: usize = 64 * 1024;
 
 pub(crate) fn routes() -> Router<App> {
     let with_endpoint = |path: &str| format!("{path}{ENDPOINT}");

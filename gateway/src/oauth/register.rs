@@ -8,13 +8,12 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::MOST_BYTES;
 use super::refusal::{Refusal, not_kept};
 use crate::app::App;
 use crate::auth::call_of;
 use crate::error;
-use crate::extract::whole_body;
 use crate::json_body::JsonBody;
+use crate::terms::FORM_BYTES;
 
 /// What matters here of a client's metadata; the rest is passed over, as the RFC has it.
 #[derive(Debug, Deserialize)]
@@ -30,7 +29,7 @@ struct Metadata {
 pub(super) async fn register(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     app.limits.registration(&parts).await?;
-    let bytes = whole_body(body, MOST_BYTES).await;
+    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions).await;
     let bytes =
         bytes.map_err(|error| Refusal::new(error.status, "invalid_client_metadata", error.message))?;
     let call = call_of(&parts);

@@ -3,7 +3,6 @@
 use axum::extract::{Request, State};
 use axum::response::Response;
 use cairn_chassis::status::Reason;
-use cairn_proto::auth::v1 as proto;
 use http::header;
 use http::request::Parts;
 
@@ -14,9 +13,9 @@ use super::pages::{self, SignInPage};
 use super::redirect::see_other;
 use super::refusal::Refusal;
 use crate::app::App;
-use crate::auth::{call_of, session_secret};
+use crate::auth::call_of;
 use crate::console::session;
-use crate::error::{self, Error};
+use crate::error::Error;
 
 /// Signs in and goes on with the request that is waiting.
 pub(super) async fn sign_in(State(app): State<App>, request: Request) -> Response {
@@ -51,13 +50,8 @@ pub(super) async fn sign_out(State(app): State<App>, request: Request) -> Respon
         Ok(form) => form,
         Err(refusal) => return pages::failure(&refusal),
     };
-    if let Some(secret) = session_secret(&parts.headers) {
-        let message =
-            call_of(&parts).request(proto::DeleteSessionRequest { session_secret: secret.to_owned() });
-        if let Err(status) = app.upstreams.sessions().delete_session(message).await {
-            return pages::failure(&Refusal::from(error::from_upstream(&status)));
-        }
-        app.exchanges.forget_session(secret);
+    if let Err(problem) = session::close(&app, &parts).await {
+        return pages::failure(&Refusal::from(problem));
     }
     match session::no_cookie(&app) {
         Ok(cookie) => with_cookie(go_on(&form), cookie),

@@ -19,7 +19,7 @@ use crate::json_body::JsonBody;
 /// Tokens for a code or a refresh token.
 pub(super) async fn redeem(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let (fields, proof) = client::read(&parts, body).await?;
+    let (fields, proof) = client::read(&app, &parts, body).await?;
     let base = base_url(&app, &parts.headers).ok_or_else(Refusal::no_address)?;
     let call = call_of(&parts);
     let mut auth = app.upstreams.oauth();
@@ -42,7 +42,7 @@ pub(super) async fn redeem(State(app): State<App>, request: Request) -> Result<R
 /// Ends a token. Whether there was one is not told (RFC 7009).
 pub(super) async fn revoke(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let (fields, proof) = client::read(&parts, body).await?;
+    let (fields, proof) = client::read(&app, &parts, body).await?;
     let token = required(&fields, "token")?;
     let message = call_of(&parts).request(proto::RevokeTokenRequest { client: Some(proof), token });
     app.upstreams.oauth().revoke_token(message).await.map_err(|status| error::from_upstream(&status))?;

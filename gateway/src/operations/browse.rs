@@ -8,8 +8,9 @@ use utoipa::ToSchema;
 use super::{Context, answered};
 use crate::records::ScriptAnswer;
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(ExecuteScript);
+inputs!(Terms::READ => ExecuteScript);
 
 /// A script and where it begins.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -11,8 +11,9 @@ use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, 
 use crate::change;
 use crate::records::{Database, Property, PropertyType, View};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(CreateDatabase, UpdateDatabase, CreateField, UpdateField, CreateView, UpdateView);
+inputs!(Terms::WRITE => CreateDatabase, UpdateDatabase, CreateField, UpdateField, CreateView, UpdateView);
 
 /// A database to make. Further fields are accepted and ignored.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -8,8 +8,9 @@ use utoipa::ToSchema;
 
 use super::{Context, answered};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(SubmitFeedback, ReportFeedback);
+inputs!(Terms::READ => SubmitFeedback, ReportFeedback);
 
 /// What a report is about.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]

@@ -13,8 +13,10 @@ use super::{
 use crate::change;
 use crate::records::{File, FileType};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(CreateFile, UpdateFile, SearchFiles);
+inputs!(Terms::WRITE_FILE => CreateFile, UpdateFile);
+inputs!(Terms::READ => SearchFiles);
 
 /// A file to make.
 #[derive(Debug, Deserialize, ToSchema)]

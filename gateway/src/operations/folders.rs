@@ -12,8 +12,9 @@ use super::{
 use crate::change;
 use crate::records::Folder;
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(CreateFolder, UpdateFolder);
+inputs!(Terms::WRITE => CreateFolder, UpdateFolder);
 
 /// A folder to make.
 #[derive(Debug, Deserialize, ToSchema)]

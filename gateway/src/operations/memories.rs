@@ -12,8 +12,9 @@ use crate::app::App;
 use crate::change;
 use crate::records::{Member, MemberKind, Memory, ResolvedMemory, SortOrder as SortDirection, spelled};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(CreateMemory, UpdateMemory, AddMembers);
+inputs!(Terms::WRITE => CreateMemory, UpdateMemory, AddMembers);
 
 /// Which records of a database a member stands for, as in the list of records.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -15,6 +15,8 @@ pub(crate) mod sources;
 pub(crate) mod trash;
 pub(crate) mod workspace;
 
+use std::sync::Arc;
+
 use axum::extract::FromRequestParts;
 use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Violation};
@@ -25,7 +27,7 @@ use serde::{Deserialize, Deserializer};
 use tonic::{Response, Status};
 
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::{Caller, Passport};
 use crate::error::{self, Error};
 use crate::own_writes::Writer;
 
@@ -39,6 +41,7 @@ pub(crate) const MOST_ITEMS: u32 = 1_000;
 pub(crate) struct Context {
     pub(crate) app: App,
     pub(crate) call: Call,
+    pub(crate) passport: Arc<Passport>,
     /// What tells a client how to ask its user for more, when the user could give it.
     pub(crate) step_up: Option<String>,
     /// Whose writes are remembered; `None` where callers carry the consistency token themselves.
@@ -57,7 +60,13 @@ impl FromRequestParts<App> for Context {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        Ok(Self { app: app.clone(), call: caller.call, step_up: None, writer: None })
+        Ok(Self {
+            app: app.clone(),
+            call: caller.call,
+            passport: caller.passport,
+            step_up: None,
+            writer: None,
+        })
     }
 }
 

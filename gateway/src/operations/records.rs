@@ -14,8 +14,9 @@ use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, 
 use crate::change;
 use crate::records::{Backlink, Record, RecordPage, RecordVersion};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(CreateRecord, UpdateRecord);
+inputs!(Terms::WRITE => CreateRecord, UpdateRecord);
 
 /// A record to make.
 #[derive(Debug, Deserialize, ToSchema)]

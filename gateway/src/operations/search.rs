@@ -13,8 +13,9 @@ use super::{Context, answered};
 use crate::change;
 use crate::records::{DocumentKind, Mode, SearchAnswer, Strategy, SubqueryType};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(SearchContext);
+inputs!(Terms::READ => SearchContext);
 
 const LONGEST_WAIT_MS: u64 = 10_000;
 

@@ -8,8 +8,9 @@ use utoipa::ToSchema;
 use super::{Context, Page, answered};
 use crate::records::{Source, SourceAnswer, SourceContent, SourceDocument};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(SourceQuery);
+inputs!(Terms::READ => SourceQuery);
 
 /// What to look for in one source.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -24,6 +24,9 @@ use crate::{Config, ConfigError};
 const INVALID_TOKENS: Quota = Quota::new(Some(30), None, None);
 /// Exports of public memories without a token, for each source address.
 const PUBLIC_READS: Quota = Quota::new(Some(60), None, None);
+/// Requests of one address whose bodies are read before anybody knows who sends them. A program with many users refreshes
+/// all their tokens from one address.
+const OPEN_BODIES: Quota = Quota::new(Some(600), None, None);
 /// Registrations of OAuth clients, which anybody may make, for each source address. Hosted agents share few addresses.
 const REGISTRATIONS: Quota = Quota::new(Some(120), Some(1_000), Some(5_000));
 /// Addresses whose window is full are remembered, at most so many.
@@ -185,6 +188,20 @@ impl Limits {
         count_refusal("public", standing);
         let message = format!(
             "without a token an address may ask for {} exports in a minute; retry after {} s, or send a token",
+            standing.limit, standing.resets_in
+        );
+        Err(limited(message, Some(standing.wait())))
+    }
+
+    /// Counts a request whose body is read before anybody knows who sent it: a sign-in, an invitation, a form of OAuth.
+    pub(crate) async fn open_body(&self, parts: &Parts) -> Result<(), Problem> {
+        let counted = self.limiter.take(&Key::new("open-body", self.source(parts)), OPEN_BODIES, 1).await;
+        let tightest = counted.tightest().filter(|_| !counted.admitted);
+        let Some(standing) = tightest else { return Ok(()) };
+        note(&parts.extensions, tightest);
+        count_refusal("open_body", standing);
+        let message = format!(
+            "too many requests without an identity from this address: {} are allowed in a minute; retry after {} s",
             standing.limit, standing.resets_in
         );
         Err(limited(message, Some(standing.wait())))

@@ -18,8 +18,9 @@ use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
 use crate::operations::{Context, Paging, Written};
 use crate::records::{Backlink, Record, RecordPage, RecordVersion};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(ListRecords, ListVersions, ListBacklinks);
+inputs!(Terms::READ => ListRecords, ListVersions, ListBacklinks);
 
 /// Which records, in which order.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

@@ -17,8 +17,9 @@ use crate::operations::databases::{
 use crate::operations::{Context, Paging};
 use crate::records::{Database, Property, View};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(ListDatabases);
+inputs!(Terms::READ => ListDatabases);
 
 /// Which databases to list.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

@@ -14,8 +14,9 @@ use crate::json_body::JsonBody;
 use crate::operations::{Context, Paging, file_versions};
 use crate::records::{File, FileVersion};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(ListFileVersions);
+inputs!(Terms::READ => ListFileVersions);
 
 /// Which part of the list.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

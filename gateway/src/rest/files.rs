@@ -15,8 +15,9 @@ use crate::operations::files::{self, CreateFile, Selection, UpdateFile};
 use crate::operations::{Context, Paging};
 use crate::records::{File, FileType};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(ListFiles);
+inputs!(Terms::READ => ListFiles);
 
 const NO_SNIFF: (HeaderName, HeaderValue) =
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -15,8 +15,9 @@ use crate::operations::folders::{self, CreateFolder, Selection, UpdateFolder};
 use crate::operations::{Context, Paging, files as file_operations};
 use crate::records::{File, Folder};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(ListFolders, ListFolderFiles, ListSubfolders);
+inputs!(Terms::READ => ListFolders, ListFolderFiles, ListSubfolders);
 
 /// Which folders to list.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

@@ -20,8 +20,10 @@ use crate::operations::memories::{self, AddMembers, CreateMemory, Membership, Up
 use crate::operations::{Context, Paging};
 use crate::records::{Member, Memory, ResolvedMemory};
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(ListMemories, ExportMemory);
+inputs!(Terms::READ => ListMemories);
+inputs!(ExportMemory);
 
 /// Which memories to list.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

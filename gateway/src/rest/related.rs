@@ -12,8 +12,9 @@ use crate::json_body::JsonBody;
 use crate::operations::{Context, related};
 use crate::records::RelatedFiles;
 use crate::schema::inputs;
+use crate::terms::Terms;
 
-inputs!(ListRelatedFiles);
+inputs!(Terms::READ => ListRelatedFiles);
 
 /// How many.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

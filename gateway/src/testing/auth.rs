@@ -55,7 +55,7 @@ impl TokenService for Tokens {
     }
 }
 
-const SECRET: &str = "session-secret";
+const SECRET: &str = "5e5510e05ec2e75e5510e05ec2e75e5510e05ec2e75e5510e05ec2e75e5510e0";
 
 pub(super) struct Sessions {
     pub(super) identity: String,

@@ -1,5 +1,6 @@
 //! A page of a database's records: which, in which order, from where on.
 
+use cairn_chassis::json;
 use cairn_proto::ids::RecordId;
 
 use super::filter::{self, Filter, sorts_by_number};
@@ -128,11 +129,11 @@ fn select(database: &Database, ask: &ListAsk) -> Result<Selection, Error> {
         filters.extend(check_field_filter(&mut checks, database, field_filter, ask.allow_names));
     }
     if !ask.filter.is_empty() {
-        match serde_json::from_str(&ask.filter) {
+        match json::read(ask.filter.as_bytes()) {
             Ok(tree) => {
                 filters.extend(filter::check(&mut checks, database, &tree, "filter", ask.allow_names));
             }
-            Err(error) => checks.violation("filter", "invalid_json", format!("is not JSON: {error}")),
+            Err(unreadable) => checks.violation("filter", "invalid_json", unreadable.to_string()),
         }
     }
     let words = words(&mut checks, database, &ask.search);

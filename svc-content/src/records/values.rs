@@ -1,6 +1,7 @@
 //! Values: what each type takes, how values are kept, shown, compared and read as text.
 
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::json::{self, Unreadable};
 use cairn_proto::ids::PropertyId;
 use serde_json::{Map, Value};
 
@@ -41,9 +42,16 @@ impl Changes {
         if text.is_empty() {
             return changes;
         }
-        let Ok(Value::Object(fields)) = serde_json::from_str(text) else {
-            checks.violation("values", "wrong_type", "must be an object of property ids and values");
-            return changes;
+        let fields = match json::read(text.as_bytes()) {
+            Ok(Value::Object(fields)) => fields,
+            Err(too_many @ Unreadable::TooMany) => {
+                checks.violation("values", "too_many", too_many.to_string());
+                return changes;
+            }
+            Ok(_) | Err(Unreadable::Invalid(_)) => {
+                checks.violation("values", "wrong_type", "must be an object of property ids and values");
+                return changes;
+            }
         };
         for (key, value) in fields {
             let path = format!("values.{key}");

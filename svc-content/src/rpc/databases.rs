@@ -2,6 +2,7 @@
 
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::{Permission, Verifier};
+use cairn_chassis::json;
 use cairn_proto::content::v1::database_service_server::{DatabaseService, DatabaseServiceServer};
 use cairn_proto::content::v1::{self as proto};
 use serde_json::Value;
@@ -267,7 +268,7 @@ fn decode_settings(config: proto::PropertyConfig) -> SettingsDraft {
 
 /// A value that is no JSON is a text that nobody quoted.
 fn decode_filter(filter: proto::ViewFilter) -> ViewFilter {
-    let read = |text: String| serde_json::from_str(&text).unwrap_or(Value::String(text));
+    let read = |text: String| json::read(text.as_bytes()).unwrap_or(Value::String(text));
     ViewFilter { field_id: filter.field_id, operator: filter.operator, value: filter.value_json.map(read) }
 }
 

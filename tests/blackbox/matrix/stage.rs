@@ -144,6 +144,28 @@ impl Call {
         Self::Rest { method: Method::POST, path: path.into(), body: None, after: None }
     }
 
+    /// The same call with what no operation takes: who may not make it learns nothing else.
+    pub(super) fn of_nonsense(&self) -> Self {
+        let nonsense = || json!({"nonsense": [1]});
+        match self {
+            Self::Rest { method, path, body: None, after } if method == Method::GET => Self::Rest {
+                method: method.clone(),
+                path: format!("{path}{}limit=nonsense", if path.contains('?') { '&' } else { '?' }),
+                body: None,
+                after: after.clone(),
+            },
+            Self::Rest { method, path, body, after } => Self::Rest {
+                method: method.clone(),
+                path: path.clone(),
+                body: body.as_ref().map(|_| nonsense()),
+                after: after.clone(),
+            },
+            Self::Tool { name, after, .. } => {
+                Self::Tool { name, arguments: nonsense(), after: after.clone() }
+            }
+        }
+    }
+
     pub(super) async fn send(&self, caller: &impl Caller) -> Outcome {
         match self {
             Self::Rest { method, path, body, after } => {

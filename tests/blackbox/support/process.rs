@@ -82,6 +82,14 @@ impl Process {
         Self { name: name.to_owned(), child, watchdog, stdout, stderr }
     }
 
+    /// The most memory that it ever had at once, in bytes; `None` where no `/proc` tells.
+    pub(crate) fn peak_memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kibibytes: u64 = peak.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kibibytes * 1024)
+    }
+
     /// Asks it to stop, as an orchestrator does, and does not wait.
     pub(crate) fn ask_to_stop(&self) {
         let pid = self.child.id().to_string();

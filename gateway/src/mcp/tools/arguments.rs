@@ -1,5 +1,6 @@
 //! A tool's arguments, as agents really send them.
 
+use cairn_chassis::json;
 use cairn_chassis::status::Problem;
 use serde_json::{Map, Value};
 
@@ -127,7 +128,7 @@ fn reshaped(value: &Value, wanted: &Value) -> Option<Value> {
     };
     let text = value.as_str()?;
     if allows("array") || allows("object") {
-        let parsed = serde_json::from_str::<Value>(text).ok();
+        let parsed = json::read::<Value>(text.as_bytes()).ok();
         let fits = |parsed: &Value| {
             (parsed.is_array() && allows("array")) || (parsed.is_object() && allows("object"))
         };

@@ -14,8 +14,9 @@ use crate::operations::Context;
 use crate::operations::browse::{self, ExecuteScript};
 use crate::records::{Citation, ScriptAnswer, spelled};
 use crate::schema::{Input as _, inputs};
+use crate::terms::Terms;
 
-inputs!(BrowseContext);
+inputs!(Terms::READ => BrowseContext);
 
 /// A script and where it begins.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -14,8 +14,9 @@ use super::{Hints, Tool};
 use crate::operations::{Context, Page, files};
 use crate::records::File;
 use crate::schema::{Input as _, inlined, inputs};
+use crate::terms::Terms;
 
-inputs!(GetFile, GetFiles);
+inputs!(Terms::READ => GetFile, GetFiles);
 
 /// What one answer holds at most of one file; more would push all else out of an agent's window.
 const MOST_BYTES: usize = 200_000;

@@ -17,15 +17,11 @@ use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
 use crate::operations::{Context, MOST_ITEMS, Page, Paging, Written, databases, null_or_value};
 use crate::records::{Database, Property, Record, RecordPage, SortOrder, View, spelled};
 use crate::schema::{Input as _, inlined, inputs};
+use crate::terms::Terms;
 
-inputs!(
-    ListDatabases,
-    GetDatabase,
-    QueryDatabase,
-    CreateDatabaseRecord,
-    UpdateDatabaseRecord,
-    DeleteDatabaseRecord
-);
+inputs!(Terms::READ => ListDatabases, GetDatabase, QueryDatabase);
+inputs!(Terms::WRITE => CreateDatabaseRecord, UpdateDatabaseRecord);
+inputs!(Terms::DELETE => DeleteDatabaseRecord);
 
 const FIND_DATABASE: &str = "call list_databases with {} to see the databases that there are, and their ids.";
 const FIND_RECORD: &str =

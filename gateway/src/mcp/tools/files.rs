@@ -13,8 +13,11 @@ use crate::operations::files::{self, CreateFile, SearchFiles, Selection, UpdateF
 use crate::operations::{Context, Paging, Written};
 use crate::records::File;
 use crate::schema::{Input as _, inlined, inputs};
+use crate::terms::Terms;
 
-inputs!(ListFiles, UpdateFileContent, DeleteFile);
+inputs!(Terms::READ => ListFiles);
+inputs!(Terms::WRITE_FILE => UpdateFileContent);
+inputs!(Terms::DELETE => DeleteFile);
 
 pub(super) const FIND_BY_NAME: &str = "call search_files with {\"query\": \"{name}\"} to get the file's id.";
 

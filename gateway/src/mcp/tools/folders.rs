@@ -11,8 +11,9 @@ use crate::operations::folders::{self, CreateFolder, Selection};
 use crate::operations::{Context, Paging};
 use crate::records::Folder;
 use crate::schema::{Input as _, inlined, inputs};
+use crate::terms::Terms;
 
-inputs!(ListFolders);
+inputs!(Terms::READ => ListFolders);
 
 pub(super) const FIND_FOLDER: &str =
     "call list_folders with {} to see the folders that there are, and their ids.";

@@ -15,8 +15,10 @@ use crate::operations::memories::{self, CreateMemory, MemberInput, Membership, U
 use crate::operations::{Context, MOST_ITEMS, Paging, null_or_value};
 use crate::records::{Memory, ResolvedMemory, spelled};
 use crate::schema::{Input as _, inlined, inputs};
+use crate::terms::Terms;
 
-inputs!(ListMemories, GetMemory, ChangeMemory);
+inputs!(Terms::READ => ListMemories, GetMemory);
+inputs!(Terms::WRITE => ChangeMemory);
 
 /// What one answer holds at most of the members' contents.
 const MOST_BYTES: usize = 400_000;

@@ -28,7 +28,7 @@ use super::failure::Failure;
 use crate::operations::Context;
 use crate::schema::Contract;
 use crate::validate;
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Reason};
 
 /// How many entries a list has when no number is asked for; the next ones are a call away.
 const DEFAULT_ITEMS: u32 = 100;
@@ -114,20 +114,45 @@ pub(super) async fn call(context: &Context, request: &Request) -> Result<Map<Str
         return Err(unknown(name));
     };
     let given = match request.params.get("arguments") {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(given)) => given.clone(),
+        None | Some(Value::Null) => &Map::new(),
+        Some(Value::Object(given)) => given,
         Some(_) => return Err(Failure::invalid_params("tools/call: `arguments` must be an object")),
     };
-    let arguments = Arguments::prepare(given, request.params.get("_meta"), (tool.input)());
     let refused = |problem: &Problem, next: Option<&str>| {
-        let given = request.params.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default();
-        refusal::refused(tool, &given, problem, next, context.step_up.as_deref())
+        refusal::refused(tool, given, problem, next, context.step_up.as_deref())
     };
+    if let Err(problem) = permit(context, tool, given) {
+        return Ok(refused(&problem, None));
+    }
+    let arguments = Arguments::prepare(given.clone(), request.params.get("_meta"), (tool.input)());
     Ok(match (tool.run)(context, arguments).await {
         Ok(Outcome { refusal: Some((problem, next)), .. }) => refused(&problem, Some(&next)),
         Ok(outcome) => outcome.into_result(),
         Err(problem) => refused(&problem, None),
     })
+}
+
+/// Whether a tool is called at all, judged before anybody looks at what its arguments say.
+fn permit(context: &Context, tool: &Tool, given: &Map<String, Value>) -> Result<(), Problem> {
+    let terms = (tool.input)().terms();
+    if let Some(permission) = terms.permission {
+        context.passport.identity.require(permission)?;
+    }
+    if given.values().map(length).sum::<usize>() > terms.most_bytes {
+        let message = format!("the arguments of {} are larger than {} bytes", tool.name, terms.most_bytes);
+        return Err(Problem::new(Reason::PayloadTooLarge, message));
+    }
+    Ok(())
+}
+
+/// About how many bytes a value has as JSON, and never more.
+fn length(value: &Value) -> usize {
+    1 + match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(length).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + length(value)).sum(),
+    }
 }
 
 /// What is most like the name that was given, of things with a name and something to call them by.

@@ -13,8 +13,9 @@ use super::{Hints, Tool};
 use crate::operations::{Context, overview, related};
 use crate::records::{RelatedFile, RelatedFiles, WorkspaceOverview};
 use crate::schema::{Input as _, inlined, inputs};
+use crate::terms::Terms;
 
-inputs!(GetRelatedFiles, GetWorkspaceOverview);
+inputs!(Terms::READ => GetRelatedFiles, GetWorkspaceOverview);
 
 /// Names a file.
 #[derive(Debug, Deserialize, ToSchema)]

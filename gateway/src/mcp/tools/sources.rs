@@ -14,8 +14,9 @@ use crate::operations::Context;
 use crate::operations::sources::{self, SourceQuery};
 use crate::records::{SourceAnswer, SourceContent, SourceDocument};
 use crate::schema::{Input as _, inlined, inputs};
+use crate::terms::Terms;
 
-inputs!(ListSourceDocuments, QuerySource, FetchSourceDocument);
+inputs!(Terms::READ => ListSourceDocuments, QuerySource, FetchSourceDocument);
 
 const FIND_SOURCE: &str = "call get_workspace_overview with {}: its connectedSources names each source with its id, if there is any.";
 const SEARCH_ALL: &str =

@@ -1,0 +1,220 @@
+//! Bodies on their way in: how much of them is in memory at once, and how many are read at once.
+//!
+//! A body is taken up to the limit of what it is for. What is large takes room that all large bodies share, until its
+//! request is answered, and is read by a thread that may block, of which there are few: whoever finds too many waiting
+//! comes back later.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody as _};
+use bytes::BytesMut;
+use cairn_chassis::status::{Problem, Violation};
+use http::Extensions;
+use http_body_util::BodyExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::Error;
+
+/// A smaller body is read on the spot: that takes less time than to hand it over.
+const SMALL_BYTES: usize = 64 * 1024;
+/// How much of large bodies is in memory at once.
+const ROOM_BYTES: usize = 256 * 1024 * 1024;
+/// Room is taken by so much.
+const UNIT_BYTES: usize = 64 * 1024;
+/// So many large bodies are read at once.
+const TURNS: usize = 2;
+/// So many wait for a turn.
+const WAITING: usize = 30;
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What takes bodies in, for all requests of the process.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    room: Arc<Semaphore>,
+    /// Turns, and places to wait for one.
+    places: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
+}
+
+/// The room of a request's body: it is free again when the request is answered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Room(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+
+impl Room {
+    fn keep(&self, taken: Option<OwnedSemaphorePermit>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = taken;
+    }
+}
+
+impl Default for Intake {
+    fn default() -> Self {
+        Self::new(ROOM_BYTES, TURNS, WAITING)
+    }
+}
+
+impl Intake {
+    fn new(room: usize, turns: usize, waiting: usize) -> Self {
+        Self {
+            room: Arc::new(Semaphore::new(room / UNIT_BYTES)),
+            places: Arc::new(Semaphore::new(turns + waiting)),
+            turns: Arc::new(Semaphore::new(turns)),
+        }
+    }
+
+    /// The body, if it is not larger than that. Its room is kept with the request.
+    pub(crate) async fn receive(
+        &self,
+        mut body: Body,
+        limit: usize,
+        request: &Extensions,
+    ) -> Result<Bytes, Error> {
+        // An announced length is believed, so that nobody waits for what will be refused.
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        if announced > limit {
+            return Err(Error::body_too_large(limit));
+        }
+        let mut taken = None;
+        let mut whole = Bytes::new();
+        let mut parts = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let Ok(part) = frame.map_err(|_| incomplete())?.into_data() else { continue };
+            let length = whole.len() + parts.len() + part.len();
+            if length > limit {
+                return Err(Error::body_too_large(limit));
+            }
+            self.take_room(&mut taken, length)?;
+            if whole.is_empty() && parts.is_empty() {
+                whole = part;
+                continue;
+            }
+            if parts.is_empty() {
+                parts.reserve(announced.max(length));
+                parts.extend_from_slice(&std::mem::take(&mut whole));
+            }
+            parts.extend_from_slice(&part);
+        }
+        if let (Some(room), Some(taken)) = (request.get::<Room>(), taken) {
+            room.keep(Some(taken));
+        }
+        Ok(if parts.is_empty() { whole } else { parts.freeze() })
+    }
+
+    /// Takes what a body of that length still lacks; small ones take none.
+    fn take_room(&self, taken: &mut Option<OwnedSemaphorePermit>, length: usize) -> Result<(), Error> {
+        if length <= SMALL_BYTES {
+            return Ok(());
+        }
+        let has = taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let lacks = u32::try_from(length.div_ceil(UNIT_BYTES) - has).unwrap_or(u32::MAX);
+        if lacks == 0 {
+            return Ok(());
+        }
+        let more = Arc::clone(&self.room).try_acquire_many_owned(lacks).map_err(|_| busy())?;
+        match taken {
+            Some(taken) => taken.merge(more),
+            None => *taken = Some(more),
+        }
+        Ok(())
+    }
+
+    /// Reads a body: a small one on the spot, a large one when it is its turn.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        body: Bytes,
+        read: impl FnOnce(&[u8]) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        if body.len() <= SMALL_BYTES {
+            return Ok(read(&body));
+        }
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| busy())?;
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(Problem::internal)?;
+        let reading = tokio::task::spawn_blocking(move || {
+            // The caller may leave; the thread is taken until the end.
+            let _taken = (place, turn);
+            let value = read(&body);
+            drop(body);
+            value
+        });
+        Ok(reading.await.map_err(Problem::internal)?)
+    }
+}
+
+fn busy() -> Error {
+    let message = "too many large requests are under way; try again soon, or send less in one request";
+    Problem::unavailable(message, RETRY).into()
+}
+
+fn incomplete() -> Problem {
+    Problem::validation(vec![Violation::new("body", "incomplete", "ended before it was whole")])
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{StreamExt as _, stream};
+
+    use super::*;
+
+    fn streamed(parts: &[&'static str]) -> Body {
+        Body::from_stream(stream::iter(parts.to_vec()).map(Ok::<_, std::io::Error>))
+    }
+
+    #[tokio::test]
+    async fn a_body_is_taken_up_to_its_limit() {
+        let intake = Intake::default();
+        let none = Extensions::new();
+        for (parts, whole) in [(&["12", "34"][..], "1234"), (&["", "1", ""][..], "1"), (&[][..], "")] {
+            assert_eq!(intake.receive(streamed(parts), 4, &none).await.unwrap(), whole);
+        }
+        assert_eq!(intake.receive(Body::from("1234"), 4, &none).await.unwrap(), "1234");
+        for body in [Body::from("12345"), streamed(&["1234", "5"])] {
+            assert_eq!(intake.receive(body, 4, &none).await.unwrap_err().status.as_u16(), 413);
+        }
+        let broken = stream::iter([Ok("12"), Err(std::io::Error::other("gone"))]);
+        assert_eq!(
+            intake.receive(Body::from_stream(broken), 4, &none).await.unwrap_err().status.as_u16(),
+            400
+        );
+    }
+
+    #[tokio::test]
+    async fn large_bodies_share_their_room_until_they_are_answered() {
+        let intake = Intake::new(4 * UNIT_BYTES, 1, 0);
+        let large = || Body::from(vec![b'x'; 3 * UNIT_BYTES]);
+        let mut request = Extensions::new();
+        request.insert(Room::default());
+        intake.receive(large(), usize::MAX, &request).await.unwrap();
+        let refused = intake.receive(large(), usize::MAX, &Extensions::new()).await.unwrap_err();
+        assert_eq!((refused.status.as_u16(), refused.retry_after), (503, Some(RETRY)));
+        intake.receive(Body::from("small"), 9, &Extensions::new()).await.unwrap();
+        drop(request);
+        intake.receive(large(), usize::MAX, &Extensions::new()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_finds_too_many_waiting_comes_back_later() {
+        let intake = Arc::new(Intake::new(ROOM_BYTES, 1, 1));
+        let large = || Bytes::from(vec![b'x'; 2 * SMALL_BYTES]);
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = tokio::sync::oneshot::channel::<()>();
+        let first = tokio::spawn({
+            let intake = Arc::clone(&intake);
+            async move {
+                let reading = intake.read(large(), move |body| {
+                    begin.send(()).unwrap();
+                    ended.recv().unwrap();
+                    body.len()
+                });
+                reading.await.unwrap()
+            }
+        });
+        begun.await.unwrap();
+        let mut second = Box::pin(intake.read(large(), <[u8]>::len));
+        assert!(futures::poll!(&mut second).is_pending());
+        let third = intake.read(large(), <[u8]>::len).await.unwrap_err();
+        assert_eq!(third.status.as_u16(), 503);
+        assert_eq!(intake.read(Bytes::from("small"), <[u8]>::len).await.unwrap(), 5);
+        end.send(()).unwrap();
+        assert_eq!((first.await.unwrap(), second.await.unwrap()), (2 * SMALL_BYTES, 2 * SMALL_BYTES));
+    }
+}
