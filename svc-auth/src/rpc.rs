@@ -43,8 +43,11 @@ pub(crate) fn routes(service: &Service) -> Routes {
     let verifier = &service.ambient.verifier;
     let tokens = tokens::Tokens { rules: Arc::clone(&service.tokens), verifier: verifier.clone() };
     let sessions = sessions::Sessions { rules: Arc::clone(&service.sessions), verifier: verifier.clone() };
-    let workspaces =
-        workspaces::Workspaces { rules: Arc::clone(&service.workspaces), verifier: verifier.clone() };
+    let workspaces = workspaces::Workspaces {
+        rules: Arc::clone(&service.workspaces),
+        tokens: Arc::clone(&service.tokens),
+        verifier: verifier.clone(),
+    };
     let members = members::Members { rules: Arc::clone(&service.members), verifier: verifier.clone() };
     let invitations =
         invitations::Invitations { rules: Arc::clone(&service.invitations), verifier: verifier.clone() };

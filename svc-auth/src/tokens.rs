@@ -15,7 +15,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Identity, Permission, PermissionSet, Principal, PrincipalKind, Role, Scope};
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::token_format;
-use cairn_proto::ids::{TokenId, UserId, WorkspaceId};
+use cairn_proto::ids::{GrantId, TokenId, UserId, WorkspaceId};
 
 use self::draft::Checked;
 pub(crate) use self::draft::Draft;
@@ -166,6 +166,36 @@ impl Tokens {
         let created = self.insert(&mut tx, user, workspace, checked, secret).await?;
         tx.commit().await?;
         Ok(created)
+    }
+
+    /// How many live tokens a person has in a workspace, and may have.
+    pub(crate) async fn usage(&self, person: UserId, workspace: WorkspaceId) -> Result<(u64, u64), Error> {
+        let mut tx = self.db.begin_read().await?;
+        let used = store::tokens::count_live(&mut tx, workspace, person, self.ambient.clock.now()).await?;
+        tx.commit().await?;
+        Ok((used.unsigned_abs(), MOST_TOKENS.unsigned_abs()))
+    }
+
+    /// Who made the token or grant that is a principal; none when it is gone.
+    pub(crate) async fn person_behind(
+        &self,
+        principal: &Principal,
+        workspace: WorkspaceId,
+    ) -> Result<Option<UserId>, Error> {
+        let mut tx = self.db.begin_read().await?;
+        let person = match principal.kind {
+            PrincipalKind::Token => match principal.id.parse::<TokenId>() {
+                Ok(id) => store::tokens::find(&mut tx, workspace, id).await?.map(|token| token.owner),
+                Err(_) => None,
+            },
+            PrincipalKind::Grant => match principal.id.parse::<GrantId>() {
+                Ok(id) => store::oauth_grants::find_user(&mut tx, workspace, id).await?,
+                Err(_) => None,
+            },
+            PrincipalKind::User | PrincipalKind::Service => None,
+        };
+        tx.commit().await?;
+        Ok(person)
     }
 
     /// Tokens that are not active count, too: they may be activated again.

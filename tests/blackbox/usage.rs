@@ -150,8 +150,12 @@ async fn usage_is_told_to_people_and_tokens(deployment: &Deployment) {
     let told = workspace.session.get(&path).await.expect(200).json();
     assert_eq!((&told["files"]["used"], &told["storageBytes"]["used"]), (&json!(1), &json!(5)));
     let seen = workspace.token.get("/api/v1/workspace").await.expect(200).json();
-    for what in ["files", "storageBytes", "documents"] {
+    for what in ["files", "storageBytes", "documents", "tokens"] {
         assert_eq!(seen[what], told[what]);
     }
+    assert_eq!(told["tokens"], json!({"used": 1, "limit": 100}));
+    workspace.token_with(&["read"]).await;
+    let more = workspace.session.get(&path).await.expect(200).json();
+    assert_eq!(more["tokens"]["used"], 2);
     deployment.anonymous().get(&path).await.expect_error(401, "UNAUTHORIZED");
 }

@@ -1,5 +1,6 @@
 //! What a workspace uses of what its plan limits.
 
+use cairn_proto::auth::v1::TokenUsage;
 use cairn_proto::content::v1 as proto;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,6 +19,12 @@ impl From<proto::Measure> for Measure {
     }
 }
 
+impl From<TokenUsage> for Measure {
+    fn from(tokens: TokenUsage) -> Self {
+        Self { used: tokens.used, limit: Some(tokens.limit) }
+    }
+}
+
 /// What a workspace uses of what its plan limits. A part is null while the service that counts it is away.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -28,15 +35,18 @@ pub(crate) struct Usage {
     storage_bytes: Option<Measure>,
     /// Documents that were ingested.
     documents: Option<Measure>,
+    /// Live tokens of the person in this workspace: the one who is signed in, or who made the token that asks.
+    tokens: Option<Measure>,
 }
 
 impl Usage {
-    pub(crate) fn read(content: Option<proto::GetUsageResponse>) -> Self {
+    pub(crate) fn read(content: Option<proto::GetUsageResponse>, tokens: Option<TokenUsage>) -> Self {
         let content = content.unwrap_or_default();
         Self {
             files: content.files.map(Measure::from),
             storage_bytes: content.storage_bytes.map(Measure::from),
             documents: Some(Measure { used: 0, limit: None }),
+            tokens: tokens.map(Measure::from),
         }
     }
 }

@@ -168,7 +168,7 @@ impl WorkspaceService for Workspaces {
         if request.into_inner().workspace_id != WORKSPACE {
             return Err(Problem::not_found("there is no such workspace").into());
         }
-        Ok(Response::new(auth::GetWorkspaceResponse { membership: Some(membership()) }))
+        Ok(Response::new(auth::GetWorkspaceResponse { membership: Some(membership()), tokens: None }))
     }
 
     async fn list_workspaces(

@@ -14,11 +14,13 @@ use tonic::{Request, Response, Status};
 
 use super::{user, workspace_id};
 use crate::publishers::Publishers;
+use crate::tokens::Tokens;
 use crate::workspaces::{self as rules, Changes, Membership, Workspace};
 
 #[derive(Debug)]
 pub(super) struct Workspaces {
     pub(super) rules: Arc<rules::Workspaces>,
+    pub(super) tokens: Arc<Tokens>,
     pub(super) verifier: Verifier,
 }
 
@@ -48,15 +50,22 @@ impl WorkspaceService for Workspaces {
     ) -> Result<Response<GetWorkspaceResponse>, Status> {
         let identity = self.verifier.authenticate(request.metadata()).await?;
         let id = workspace_id(&request.get_ref().workspace_id)?;
-        let membership = match identity.principal.kind {
+        let (membership, person) = match identity.principal.kind {
             PrincipalKind::Token | PrincipalKind::Grant => {
-                encode_bound(self.rules.get_bound(identity.workspace_id()?, id).await?)
+                let bound = self.rules.get_bound(identity.workspace_id()?, id).await?;
+                (encode_bound(bound), self.tokens.person_behind(&identity.principal, id).await?)
             }
             PrincipalKind::User | PrincipalKind::Service => {
-                encode_membership(self.rules.get(identity.user_id()?, id).await?)
+                let user = identity.user_id()?;
+                (encode_membership(self.rules.get(user, id).await?), Some(user))
             }
         };
-        Ok(Response::new(GetWorkspaceResponse { membership: Some(membership) }))
+        let mut tokens = None;
+        if let Some(person) = person {
+            let (used, limit) = self.tokens.usage(person, id).await?;
+            tokens = Some(proto::TokenUsage { used, limit });
+        }
+        Ok(Response::new(GetWorkspaceResponse { membership: Some(membership), tokens }))
     }
 
     async fn update_workspace(
