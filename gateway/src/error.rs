@@ -129,7 +129,7 @@ pub(crate) fn from_upstream(status: &Status) -> Problem {
     for violation in &mut problem.violations {
         // What stands behind `values.` are ids and names of the caller's own.
         if !violation.path.starts_with("values.") {
-            violation.path = validate::camel_case(&violation.path);
+            violation.path = our_name(&violation.path);
         }
     }
     let replacement = match problem.reason {
@@ -158,6 +158,15 @@ pub(crate) fn from_upstream(status: &Status) -> Problem {
     };
     replacement.clone_into(&mut problem.message);
     problem
+}
+
+/// What our callers call a field of a service: lists are paged with `cursor` and `limit` over REST and MCP.
+fn our_name(path: &str) -> String {
+    match path {
+        "page_token" => "cursor".to_owned(),
+        "page_size" => "limit".to_owned(),
+        other => validate::camel_case(other),
+    }
 }
 
 impl IntoResponse for Error {
@@ -269,6 +278,8 @@ mod tests {
         let problem =
             Problem::validation(vec![Violation::new("members[3].file_id", "required", "is required")]);
         assert_eq!(from_upstream(&Status::from(problem)).violations[0].path, "members[3].fileId");
+        let problem = Problem::validation(vec![Violation::new("page_token", "invalid", "is not known")]);
+        assert_eq!(from_upstream(&Status::from(problem)).violations[0].path, "cursor");
     }
 
     #[test]

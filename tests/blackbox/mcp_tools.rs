@@ -10,10 +10,12 @@ scenarios![
     there_are_28_tools_and_results_keep_to_their_schemas,
     several_files_are_read_at_once,
     a_long_file_is_read_in_parts,
+    a_long_line_is_read_to_its_end,
     long_lists_say_how_to_go_on,
     pages_of_records_say_how_to_go_on,
     near_names_and_shapes_are_understood,
     an_error_leads_to_a_call_that_works,
+    a_problem_has_the_name_that_the_caller_gave,
     what_is_not_found_is_looked_for_by_name,
     no_source_is_connected_and_the_tools_say_so,
     guides_are_read_by_topic_and_file,
@@ -135,11 +137,31 @@ async fn a_long_file_is_read_in_parts(deployment: &Deployment) {
     assert_eq!(text_of(&said), lines[..2_000].join("\n"), "what fits comes as it is");
 }
 
+async fn a_long_line_is_read_to_its_end(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let line: String = (0..60_000).map(|number| format!("é{number:06}")).collect();
+    let file = workspace.file_id("line.txt", None, &format!("{line}\nthe end")).await;
+    let mut read = String::new();
+    let mut arguments = json!({"id": file});
+    for _ in 0..10 {
+        let result = call(&workspace.token, "get_file", arguments).await;
+        let part = text(&result["content"][0], "text");
+        read.push_str(part.split_once('\n').unwrap().1);
+        let Some(note) = items(&result["content"]).get(1) else { break };
+        let note = text(note, "text");
+        let (_, next) = note.split_once("call get_file with ").unwrap();
+        let mut values = serde_json::Deserializer::from_str(next).into_iter::<Value>();
+        arguments = values.next().unwrap().unwrap();
+    }
+    assert!(read == format!("{line}\nthe end"), "{} bytes of {}", read.len(), line.len() + 8);
+}
+
 /// The arguments of the call that a note names.
 #[track_caller]
 fn next_of(result: &Value, tool: &str) -> Option<Value> {
     let note = result["structuredContent"].get("note")?.as_str().unwrap();
-    assert_eq!(text(&result["content"][1], "text"), note, "the text says the same");
+    let text = text(&result["content"][0], "text");
+    assert!(text.ends_with(note) || result["content"][1]["text"] == note, "the text says the same: {text}");
     let (_, call) = note.split_once(&format!("call {tool} again with ")).unwrap_or_else(|| panic!("{note}"));
     Some(serde_json::from_str(call.split(" for the next").next().unwrap()).unwrap())
 }
@@ -278,6 +300,30 @@ async fn an_error_leads_to_a_call_that_works(deployment: &Deployment) {
     )
     .await;
     assert!(said.contains("- limit: may be at most 50; not 51") && said.contains("\"maybe\""), "{said}");
+}
+
+async fn a_problem_has_the_name_that_the_caller_gave(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let database = id(&token.post("/api/v1/databases").json(json!({"name": "Tasks"})).await.expect(201).json());
+    let sorted = json!({"databaseId": database, "sortFieldId": "nothing"});
+    for (tool, arguments, name) in [
+        ("list_files", json!({"cursor": "!"}), "cursor"),
+        ("list_folders", json!({"cursor": "!"}), "cursor"),
+        ("query_database", sorted, "sortFieldId"),
+    ] {
+        let said = call_error(token, tool, arguments.clone()).await;
+        assert!(said.contains(&format!("\n- {name}: ")), "{tool}: {said}");
+        let (next, with) = next_call(&said);
+        assert!((next.as_str(), &with) != (tool, &arguments), "the call that failed: {said}");
+    }
+    for (path, name) in [
+        ("/api/v1/files?cursor=!".to_owned(), "cursor"),
+        (format!("/api/v1/databases/{database}/records?sortFieldId=nothing"), "sortFieldId"),
+    ] {
+        let answer = token.get(&path).await.expect(400).json();
+        assert_eq!(answer["errors"][0]["path"], name, "{answer}");
+    }
 }
 
 async fn what_is_not_found_is_looked_for_by_name(deployment: &Deployment) {

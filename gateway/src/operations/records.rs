@@ -86,6 +86,28 @@ impl Selection {
         Ok(sorts)
     }
 
+    /// The names of the caller's own parameters for those of the list of sorts that it was made into.
+    fn name_sorts(&self, mut problem: Problem) -> Problem {
+        if self.sort_field_id.is_none() {
+            return problem;
+        }
+        for violation in &mut problem.violations {
+            let Some((index, field)) =
+                violation.path.strip_prefix("sorts[").and_then(|rest| rest.split_once(']'))
+            else {
+                continue;
+            };
+            violation.path = match index.parse::<usize>().map(|index| index.checked_sub(1)) {
+                Ok(None) if field == ".direction" => "sortDirection".to_owned(),
+                Ok(None) => "sortFieldId".to_owned(),
+                // The parameter stands before those of the list.
+                Ok(Some(index)) => format!("sorts[{index}]{field}"),
+                Err(_) => continue,
+            };
+        }
+        problem
+    }
+
     /// One condition needs both its property and its operator.
     fn field_filter(&self) -> Result<Option<proto::FieldFilter>, Problem> {
         let (field, operator) = (self.filter_field_id.clone(), self.filter_operator.clone());
@@ -116,15 +138,16 @@ pub(crate) async fn list(
         database_id: database.to_string(),
         sorts: selection.sorts()?,
         field_filter: selection.field_filter()?,
-        record_id: selection.record_id,
-        search: selection.search.unwrap_or_default(),
-        filter_json: selection.filter.unwrap_or_default(),
-        view_id: selection.view_id,
+        record_id: selection.record_id.clone(),
+        search: selection.search.clone().unwrap_or_default(),
+        filter_json: selection.filter.clone().unwrap_or_default(),
+        view_id: selection.view_id.clone(),
         limit: selection.limit.unwrap_or_default(),
         offset: selection.offset.unwrap_or_default(),
         allow_names: selection.allow_names,
     });
-    answered(context.app.upstreams.records().list_records(request).await)?.try_into()
+    let listed = answered(context.app.upstreams.records().list_records(request).await);
+    listed.map_err(|problem| selection.name_sorts(problem))?.try_into()
 }
 
 pub(crate) async fn get(

@@ -61,18 +61,18 @@ impl Outcome {
         Self { change: Some(written.change), ..Self::record(&written.value) }
     }
 
-    /// A list: an array as text (the spec's shape), an object as structure (clients want one). Both say how to go on.
+    /// A list: an array as text (the spec's shape), an object as structure (clients want one). Both say how to go on, the
+    /// text right behind the array, since some clients show an agent the first block only.
     pub(super) fn list<T: Serialize>(name: &'static str, page: &Page<T>, more: Option<String>) -> Self {
         let items: Value = page.items.iter().map(|item| compact(as_value(item))).collect();
-        let text = items.to_string();
+        let mut text = items.to_string();
         let note = more.map(|more| format!("Showing {} of {}; {more}", page.items.len(), page.total));
         let mut fields = Map::from_iter([(name.to_owned(), items), ("total".to_owned(), page.total.into())]);
-        if let Some(note) = &note {
-            fields.insert("note".to_owned(), Value::from(note.as_str()));
+        if let Some(note) = note {
+            text = format!("{text}\n{note}");
+            fields.insert("note".to_owned(), Value::String(note));
         }
-        let mut outcome = Self { structured: Some(Value::Object(fields)), ..Self::text(text) };
-        outcome.texts.extend(note);
-        outcome
+        Self { structured: Some(Value::Object(fields)), ..Self::text(text) }
     }
 
     pub(super) fn into_result(self) -> Map<String, Value> {
@@ -160,11 +160,8 @@ mod tests {
         let result = Value::Object(Outcome::list("files", &page, more).into_result());
         let note =
             "Showing 1 of 3; call list_files again with {\"cursor\":\"p2\",\"folderId\":\"f\"} for the next.";
-        assert_eq!(result["content"][0]["text"], "[{\"id\":\"a\"}]");
-        assert_eq!(
-            (&result["content"][1]["text"], &result["structuredContent"]["note"]),
-            (&json!(note), &json!(note))
-        );
+        assert_eq!(result["content"][0]["text"], json!(format!("[{{\"id\":\"a\"}}]\n{note}")));
+        assert_eq!(result["structuredContent"]["note"], json!(note));
         let last = Page { next: None, ..page };
         let result =
             Value::Object(Outcome::list("files", &last, go_on("list_files", &[], None)).into_result());

@@ -70,7 +70,10 @@ fn next_step(tool: &Tool, given: &Map<String, Value>, problem: &Problem) -> Stri
     match problem.reason {
         Reason::ValidationError => match name_for_an_id(given, &problem.violations) {
             Some(name) if tool.recovery.contains(NAME) => recovery(tool, Some(name)),
-            _ => format!("call {} with {}", tool.name, corrected(tool, given, &problem.violations)),
+            _ => match corrected(tool, given, &problem.violations) {
+                Some(arguments) => format!("call {} with {arguments}", tool.name),
+                None => format!("correct what is named above, then call {} again.", tool.name),
+            },
         },
         Reason::NotFound | Reason::OutOfScope => recovery(tool, None),
         Reason::Forbidden | Reason::LimitExceeded | Reason::Unauthorized => {
@@ -106,8 +109,9 @@ fn name_for_an_id<'a>(given: &'a Map<String, Value>, violations: &[Violation]) -
     is_name.then(|| value.rsplit('/').next().unwrap_or(value)).filter(|name| !name.is_empty())
 }
 
-/// The arguments of the call with what is wrong replaced by what could stand there.
-fn corrected(tool: &Tool, given: &Map<String, Value>, violations: &[Violation]) -> Value {
+/// The arguments of the call with what is wrong replaced by what could stand there; none where that would be the same
+/// call again.
+fn corrected(tool: &Tool, given: &Map<String, Value>, violations: &[Violation]) -> Option<Value> {
     let schema = (tool.input)().schema();
     let required: Vec<&str> = schema
         .get("required")
@@ -119,17 +123,26 @@ fn corrected(tool: &Tool, given: &Map<String, Value>, violations: &[Violation]) 
     let wrong: BTreeSet<&str> =
         violations.iter().filter_map(|one| one.path.split(['.', '[']).next()).collect();
     let mut arguments = Map::new();
+    let mut is_other = false;
     for (name, described) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let kept = given.iter().find(|(known, _)| meant(known, name)).map(|(_, value)| value);
+        let is_wrong = wrong.contains(name.as_str());
         match kept {
-            Some(value) if !wrong.contains(name.as_str()) => arguments.insert(name.clone(), shortened(value)),
-            _ if required.contains(&name.as_str()) || wrong.contains(name.as_str()) => {
-                arguments.insert(name.clone(), example(name, described, kept))
+            Some(value) if !is_wrong => {
+                arguments.insert(name.clone(), shortened(value));
             }
-            _ => None,
-        };
+            _ if required.contains(&name.as_str()) || is_wrong => {
+                let example = example(name, described, kept);
+                is_other |= kept != Some(&example);
+                arguments.insert(name.clone(), example);
+            }
+            _ => {}
+        }
     }
-    Value::Object(arguments)
+    // Without what no tool of that name takes, the call is another one.
+    let is_known = |name: &String| arguments.keys().any(|known| meant(name, known));
+    is_other |= given.keys().any(|name| !is_known(name));
+    is_other.then_some(Value::Object(arguments))
 }
 
 fn shortened(value: &Value) -> Value {
@@ -157,15 +170,24 @@ fn example(name: &str, described: &Value, given: Option<&Value>) -> Value {
     }
     let first =
         |list: &str| described.get(list).and_then(Value::as_array).and_then(|list| list.first()).cloned();
-    let known = first("examples").or_else(|| described.get("default").cloned()).or_else(|| first("enum"));
-    known.or_else(|| bound("minimum")).unwrap_or_else(|| {
-        match described.get("type").and_then(Value::as_str) {
+    let default = || described.get("default").filter(|value| !value.is_null()).cloned();
+    let known = first("examples").or_else(default).or_else(|| first("enum")).or_else(|| bound("minimum"));
+    known.filter(|known| given != Some(known)).unwrap_or_else(|| {
+        match kind(described) {
             Some("array") => json!([format!("<{name}>")]),
             Some("object") => json!({}),
             Some("boolean") => Value::Bool(true),
             _ => Value::from(format!("<{name}>")),
         }
     })
+}
+
+/// The type of an argument, where it may be null the other one.
+fn kind(described: &Value) -> Option<&str> {
+    match described.get("type")? {
+        Value::Array(several) => several.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),
+        only => only.as_str(),
+    }
 }
 
 #[cfg(test)]
@@ -193,6 +215,17 @@ mod tests {
         assert!(text.ends_with(call), "{text}");
         let text = said("search_context", json!({"query": "x", "limit": 51}), &wrong("limit", "too_large"));
         assert!(text.ends_with("{\"limit\":50,\"query\":\"x\"}"), "{text}");
+    }
+
+    #[test]
+    fn the_next_call_is_never_the_one_that_failed() {
+        let given = json!({"databaseId": "d", "recordId": "r", "contentFileId": null});
+        let text = said("update_database_record", given, &wrong("contentFileId", "not_found"));
+        assert!(text.contains("\"contentFileId\":\"<contentFileId>\""), "{text}");
+        let text = said("list_files", json!({"cursor": "c"}), &wrong("elsewhere", "invalid"));
+        assert!(text.ends_with("Next: correct what is named above, then call list_files again."), "{text}");
+        let text = said("list_files", json!({"nonsense": 1}), &wrong("nonsense", "unknown_field"));
+        assert!(text.ends_with("Next: call list_files with {}"), "{text}");
     }
 
     #[test]
