@@ -24,3 +24,4 @@ pub mod telemetry;
 pub mod testing;
 pub mod tls;
 pub mod token_format;
+pub mod wording;

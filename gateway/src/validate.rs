@@ -1,6 +1,7 @@
 //! From JSON to a typed input: every problem at once, each with its place, a code, and what would be right.
 
 use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::wording::{self, Unit};
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::{Location, LocationSegment};
@@ -207,30 +208,39 @@ fn found(value: &Value) -> String {
 fn limit(kind: &ValidationErrorKind) -> (&'static str, String) {
     match kind {
         ValidationErrorKind::MaxLength { limit } => {
-            ("too_long", format!("may have at most {limit} characters"))
+            ("too_long", wording::at_most(counted(*limit), Unit::Characters))
         }
-        ValidationErrorKind::MinLength { limit: 1 } => ("too_short", "may not be empty".to_owned()),
         ValidationErrorKind::MinLength { limit } => {
-            ("too_short", format!("needs at least {limit} characters"))
+            ("too_short", wording::at_least(counted(*limit), Unit::Characters))
         }
         ValidationErrorKind::Maximum { limit } => ("too_large", format!("may be at most {limit}")),
         ValidationErrorKind::Minimum { limit } => ("too_small", format!("must be at least {limit}")),
-        ValidationErrorKind::MaxItems { limit } => ("too_many", format!("may have at most {limit} entries")),
-        ValidationErrorKind::MinItems { limit } => ("too_few", format!("needs at least {limit} entries")),
-        ValidationErrorKind::Format { format } if format == "uuid" => {
-            ("invalid_id", "must be an id: a UUID such as 0199c0de-0000-7000-8000-000000000001".to_owned())
+        ValidationErrorKind::MaxItems { limit } => {
+            ("too_many", wording::at_most(counted(*limit), Unit::Entries))
         }
+        ValidationErrorKind::MinItems { limit } => {
+            ("too_few", wording::at_least(counted(*limit), Unit::Entries))
+        }
+        ValidationErrorKind::Format { format } if format == "uuid" => ("invalid_id", wording::ID.to_owned()),
         ValidationErrorKind::Format { format } if format == "date-time" => {
-            ("invalid_time", "must be an RFC 3339 time such as 2026-11-20T12:00:00Z".to_owned())
+            ("invalid_time", wording::TIME.to_owned())
         }
-        ValidationErrorKind::Format { format } => ("invalid_format", format!("must be a {format}")),
-        ValidationErrorKind::MinProperties { .. } => ("empty", "needs at least one field".to_owned()),
+        ValidationErrorKind::Format { format } => {
+            ("invalid_format", format!("must have the form of: {format}"))
+        }
+        ValidationErrorKind::MinProperties { limit } => {
+            ("empty", wording::at_least(counted(*limit), Unit::Fields))
+        }
         _ => shapeless(),
     }
 }
 
 fn shapeless() -> (&'static str, String) {
     ("invalid", "does not have the shape that the OpenAPI document gives".to_owned())
+}
+
+fn counted(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
 fn place(location: &Location) -> String {
@@ -268,14 +278,14 @@ fn unknown_field(path: &str, name: &str, known: &[&str]) -> Violation {
 
 fn wrong_choice(at: String, options: &Value, given: &Value) -> Violation {
     let accepted: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let list = accepted.join(", ");
+    let list = wording::one_of(&accepted);
     let message = match given.as_str() {
         Some(text) if text.chars().count() <= LONGEST_ECHO => {
             let guess =
                 nearest(text, &accepted).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            format!("must be one of: {list}; not \"{text}\"{guess}")
+            format!("{list}; not \"{text}\"{guess}")
         }
-        _ => format!("must be one of: {list}"),
+        _ => list,
     };
     Violation::new(at, "invalid_value", message)
 }
@@ -318,8 +328,9 @@ fn wanted(kind: &TypeKind) -> String {
         TypeKind::Single(only) => vec![only.to_string()],
         TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),
     };
-    let named: Vec<&str> = names.iter().map(|name| with_article(name)).collect();
-    named.join(" or ")
+    // That a field may be left out is said by the schema, and no answer to a value that is there.
+    let named = names.iter().filter(|name| *name != "null").map(|name| wording::json_type(name));
+    wording::listed(&named.collect::<Vec<&str>>(), "or")
 }
 
 fn kind_of(value: &Value) -> &'static str {
@@ -330,18 +341,6 @@ fn kind_of(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
-    }
-}
-
-fn with_article(name: &str) -> &str {
-    match name {
-        "boolean" => "a boolean",
-        "number" => "a number",
-        "integer" => "a whole number",
-        "string" => "a string",
-        "array" => "an array",
-        "object" => "an object",
-        other => other,
     }
 }
 
@@ -435,6 +434,10 @@ mod tests {
             [("body".into(), "wrong_type".into(), "must be an object, not an array".into())]
         );
         assert_eq!(problems(json!({"name": ""}))[0].2, "may not be empty");
+        assert_eq!(
+            problems(json!({"name": "a", "limit": "x"}))[0].2,
+            "must be a whole number, not the string \"x\""
+        );
     }
 
     #[test]

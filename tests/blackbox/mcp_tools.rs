@@ -305,7 +305,8 @@ async fn an_error_leads_to_a_call_that_works(deployment: &Deployment) {
 async fn a_problem_has_the_name_that_the_caller_gave(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let token = &workspace.token;
-    let database = id(&token.post("/api/v1/databases").json(json!({"name": "Tasks"})).await.expect(201).json());
+    let database =
+        id(&token.post("/api/v1/databases").json(json!({"name": "Tasks"})).await.expect(201).json());
     let sorted = json!({"databaseId": database, "sortFieldId": "nothing"});
     for (tool, arguments, name) in [
         ("list_files", json!({"cursor": "!"}), "cursor"),

@@ -149,12 +149,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn of(
-        content: &'a str,
-        from: Place,
-        max_lines: Option<u32>,
-        most_bytes: usize,
-    ) -> Result<Self, Problem> {
+    fn of(content: &'a str, from: Place, max_lines: Option<u32>, most_bytes: usize) -> Result<Self, Problem> {
         let total = content.lines().count();
         let from_line = usize::try_from(from.line).unwrap_or(usize::MAX);
         if from_line > total.max(1) {

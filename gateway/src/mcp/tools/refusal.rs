@@ -172,13 +172,11 @@ fn example(name: &str, described: &Value, given: Option<&Value>) -> Value {
         |list: &str| described.get(list).and_then(Value::as_array).and_then(|list| list.first()).cloned();
     let default = || described.get("default").filter(|value| !value.is_null()).cloned();
     let known = first("examples").or_else(default).or_else(|| first("enum")).or_else(|| bound("minimum"));
-    known.filter(|known| given != Some(known)).unwrap_or_else(|| {
-        match kind(described) {
-            Some("array") => json!([format!("<{name}>")]),
-            Some("object") => json!({}),
-            Some("boolean") => Value::Bool(true),
-            _ => Value::from(format!("<{name}>")),
-        }
+    known.filter(|known| given != Some(known)).unwrap_or_else(|| match kind(described) {
+        Some("array") => json!([format!("<{name}>")]),
+        Some("object") => json!({}),
+        Some("boolean") => Value::Bool(true),
+        _ => Value::from(format!("<{name}>")),
     })
 }
 

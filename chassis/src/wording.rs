@@ -1,0 +1,206 @@
+//! The words of problems that every service has: one table, so that people and agents read the same sentence for the same
+//! rule wherever they break it. Each goes on from the name of a field: `tags` "may have at most 50 entries".
+
+use std::fmt::Display;
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Characters of a text.
+    Characters,
+    /// Bytes.
+    Bytes,
+    /// Elements of a list, where no other word says what they are.
+    Entries,
+    /// Fields of an object.
+    Fields,
+    /// Conditions of a filter.
+    Conditions,
+    /// Levels of nesting.
+    Levels,
+    /// Members of a memory.
+    Members,
+    /// Options of a select property.
+    Options,
+    /// Properties of a database.
+    Properties,
+    /// Views of a database.
+    Views,
+    /// Filters of a view.
+    Filters,
+    /// Sort keys.
+    Sorts,
+    /// Tags of a file.
+    Tags,
+    /// Writes of a batch.
+    Writes,
+    /// Documents of one call.
+    Documents,
+    /// Sub-queries of a search.
+    SubQueries,
+    /// Connected sources.
+    Sources,
+    /// Excluded words of a search.
+    Exclusions,
+}
+
+impl Unit {
+    /// Every unit, for tests.
+    pub const ALL: [Self; 18] = [
+        Self::Characters,
+        Self::Bytes,
+        Self::Entries,
+        Self::Fields,
+        Self::Conditions,
+        Self::Levels,
+        Self::Members,
+        Self::Options,
+        Self::Properties,
+        Self::Views,
+        Self::Filters,
+        Self::Sorts,
+        Self::Tags,
+        Self::Writes,
+        Self::Documents,
+        Self::SubQueries,
+        Self::Sources,
+        Self::Exclusions,
+    ];
+
+    /// One of it, and several.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Characters => ("character", "characters"),
+            Self::Bytes => ("byte", "bytes"),
+            Self::Entries => ("entry", "entries"),
+            Self::Fields => ("field", "fields"),
+            Self::Conditions => ("condition", "conditions"),
+            Self::Levels => ("level", "levels"),
+            Self::Members => ("member", "members"),
+            Self::Options => ("option", "options"),
+            Self::Properties => ("property", "properties"),
+            Self::Views => ("view", "views"),
+            Self::Filters => ("filter", "filters"),
+            Self::Sorts => ("sort", "sorts"),
+            Self::Tags => ("tag", "tags"),
+            Self::Writes => ("write", "writes"),
+            Self::Documents => ("document", "documents"),
+            Self::SubQueries => ("sub-query", "sub-queries"),
+            Self::Sources => ("source", "sources"),
+            Self::Exclusions => ("exclusion", "exclusions"),
+        }
+    }
+}
+
+/// Of a text or a list that holds nothing.
+pub const EMPTY: &str = "may not be empty";
+
+/// Of what should be an id.
+pub const ID: &str = "must be an id: a UUID such as 0199c0de-0000-7000-8000-000000000001";
+
+/// Of what should be a time.
+pub const TIME: &str = "must be an RFC 3339 time such as 2026-11-20T12:00:00Z";
+
+/// A number of things: `1 entry`, `5 entries`.
+#[must_use]
+pub fn count(number: u64, unit: Unit) -> String {
+    let (one, several) = unit.names();
+    format!("{number} {}", if number == 1 { one } else { several })
+}
+
+/// Of more than there may be.
+#[must_use]
+pub fn at_most(most: usize, unit: Unit) -> String {
+    format!("may have at most {}", count(most as u64, unit))
+}
+
+/// Of less than there must be.
+#[must_use]
+pub fn at_least(least: usize, unit: Unit) -> String {
+    match least {
+        1 => EMPTY.to_owned(),
+        least => format!("needs at least {}", count(least as u64, unit)),
+    }
+}
+
+/// Of a number outside of its range.
+#[must_use]
+pub fn between(least: impl Display, most: impl Display) -> String {
+    format!("must be between {least} and {most}")
+}
+
+/// Of a word that is none of those that are known.
+#[must_use]
+pub fn one_of<T: AsRef<str>>(known: &[T]) -> String {
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    format!("must be one of: {}", known.join(", "))
+}
+
+/// Names with commas, and `last` (`or`, `and`) before the last one: `a, b or c`.
+#[must_use]
+pub fn listed<T: AsRef<str>>(names: &[T], last: &str) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.split_last() {
+        Some((end, before)) if !before.is_empty() => format!("{} {last} {end}", before.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// A JSON type with its article, as people say it; `integer` is a whole number.
+#[must_use]
+pub fn json_type(name: &str) -> &str {
+    match name {
+        "boolean" => "true or false",
+        "number" => "a number",
+        "integer" => "a whole number",
+        "string" => "a string",
+        "array" => "an array",
+        "object" => "an object",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_one_and_several_are_several() {
+        for unit in Unit::ALL {
+            let (one, several) = unit.names();
+            assert_ne!(one, several);
+            assert_eq!(count(1, unit), format!("1 {one}"));
+            for number in [0, 2, 100] {
+                assert_eq!(count(number, unit), format!("{number} {several}"));
+            }
+            assert!(several.ends_with('s') && !one.contains(' '), "{unit:?}");
+        }
+    }
+
+    #[test]
+    fn limits_are_sentences_about_a_field() {
+        assert_eq!(at_most(1, Unit::Entries), "may have at most 1 entry");
+        assert_eq!(at_most(50, Unit::Tags), "may have at most 50 tags");
+        assert_eq!(at_least(1, Unit::Entries), "may not be empty");
+        assert_eq!(at_least(8, Unit::Characters), "needs at least 8 characters");
+        assert_eq!(between(1, 50), "must be between 1 and 50");
+        assert_eq!(one_of(&["asc", "desc"]), "must be one of: asc, desc");
+    }
+
+    #[test]
+    fn lists_read_as_one_says_them() {
+        assert_eq!(listed::<&str>(&[], "or"), "");
+        assert_eq!(listed(&["a"], "or"), "a");
+        assert_eq!(listed(&["a", "b"], "or"), "a or b");
+        assert_eq!(listed(&["a", "b", "c"], "and"), "a, b and c");
+    }
+
+    #[test]
+    fn every_json_type_has_an_article() {
+        for name in ["number", "integer", "string", "array", "object"] {
+            let words = json_type(name);
+            let noun = words.strip_prefix("an ").or_else(|| words.strip_prefix("a ")).unwrap();
+            assert_eq!(noun.starts_with(['a', 'e', 'i', 'o', 'u']), words.starts_with("an "), "{words}");
+        }
+    }
+}
