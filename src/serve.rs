@@ -130,6 +130,7 @@ fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
         plan_changes: options.workspaces.plan_changes(),
         workspaces_per_person: options.workspaces.workspaces_per_person,
         base_url: options.public.base_url.clone(),
+        workspace_grace: options.workspaces.workspace_grace(),
         outbound_allowed: options.outbound.outbound_allow.clone(),
         reranker: options.reranker.open(&options.outbound.outbound_allow)?,
         browse: options.browse.config(),

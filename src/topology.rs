@@ -13,6 +13,7 @@ use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::{Clock, SystemClock};
 use cairn_chassis::entropy::{Entropy, OsEntropy};
 use cairn_chassis::identity::{RemoteKeys, ServiceIdentitySource, Verifier};
+use cairn_chassis::lifecycle;
 use cairn_chassis::sealing::Keyring;
 use cairn_chassis::server::{self, Composed};
 use cairn_chassis::sql;
@@ -74,6 +75,8 @@ pub(crate) struct Settings {
     pub(crate) workspaces_per_person: u32,
     /// The address of the deployment, for links that are mailed; absent: none is.
     pub(crate) base_url: Option<String>,
+    /// How long the owner of a deleted workspace may take it back.
+    pub(crate) workspace_grace: Duration,
     /// Networks that are not public and may yet be asked on somebody's behalf.
     pub(crate) outbound_allowed: Vec<cairn_chassis::outbound::Network>,
     /// How long what was deleted stays in trash; for ever when absent.
@@ -112,6 +115,14 @@ pub(crate) struct Channels {
     pub(crate) sync: ServiceChannel,
 }
 
+impl Channels {
+    /// The services that keep something of workspaces, by their names.
+    fn keeping(&self) -> Vec<(&'static str, ServiceChannel)> {
+        let Self { auth: _, content, ingest, retrieval, sync } = self.clone();
+        vec![("content", content), ("ingest", ingest), ("retrieval", retrieval), ("sync", sync)]
+    }
+}
+
 /// Work that goes on beside the requests, until the token is cancelled.
 type Background = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
 /// Whether a service can do its work now.
@@ -132,6 +143,8 @@ pub(crate) struct Mesh {
 #[derive(Default)]
 struct Hosted {
     plain: Routes,
+    /// LifecycleService of each service that has one: they share their name.
+    lifecycles: Vec<Routes>,
     names: Vec<&'static str>,
     background: Vec<Background>,
     ready: Vec<Ready>,
@@ -143,13 +156,16 @@ impl Hosted {
     async fn host(
         &mut self,
         routes: Routes,
+        lifecycle: Option<Routes>,
         names: &'static [&'static str],
     ) -> anyhow::Result<ServiceChannel> {
-        let composed = server::compose(routes.clone(), names).await?;
-        let plain = std::mem::take(&mut self.plain);
-        // The fallback of both is the same: only one may stay.
-        let merged = plain.into_axum_router().reset_fallback().merge(routes.into_axum_router());
-        self.plain = Routes::from(merged);
+        let mut own = (routes.clone(), names.to_vec());
+        if let Some(lifecycle) = lifecycle {
+            own = (merged(own.0, lifecycle.clone()), [names, &[lifecycle::SERVICE_NAME]].concat());
+            self.lifecycles.push(lifecycle);
+        }
+        let composed = server::compose(own.0, &own.1).await?;
+        self.plain = merged(std::mem::take(&mut self.plain), routes);
         self.names.extend_from_slice(names);
         Ok(ServiceChannel::local(composed.routes))
     }
@@ -176,6 +192,11 @@ impl Hosted {
     }
 }
 
+fn merged(routes: Routes, more: Routes) -> Routes {
+    // The fallback of both is the same: only one may stay.
+    Routes::from(routes.into_axum_router().reset_fallback().merge(more.into_axum_router()))
+}
+
 fn remote(name: &str, address: &str, settings: &Settings) -> anyhow::Result<ServiceChannel> {
     ServiceChannel::remote_over(address, settings.tls_client.as_ref())
         .with_context(|| format!("the address of the {name} service cannot be used"))
@@ -192,7 +213,7 @@ impl Mesh {
             Place::At(address) => (None, remote("auth", address, settings)?),
             Place::Here => {
                 let service = Arc::new(open_auth(settings, &clock, &entropy).await?);
-                let channel = hosted.host(service.routes(), cairn_auth::SERVICE_NAMES).await?;
+                let channel = hosted.host(service.routes(), None, cairn_auth::SERVICE_NAMES).await?;
                 let (running, closing) = (Arc::clone(&service), Arc::clone(&service));
                 hosted.on_start(|shutdown| async move { running.run(shutdown).await });
                 hosted.at_end(|| async move { closing.close().await });
@@ -217,15 +238,17 @@ impl Mesh {
         let ingest = match &places.ingest {
             Place::At(address) => remote("ingest", address, settings)?,
             Place::Here => {
-                let service = cairn_ingest::Service::open(ambient.clone());
-                hosted.host(service.routes(), cairn_ingest::SERVICE_NAMES).await?
+                let service = cairn_ingest::Service::open(&ambient);
+                let lifecycle = Some(service.lifecycle());
+                hosted.host(service.routes(), lifecycle, cairn_ingest::SERVICE_NAMES).await?
             }
         };
         let sync = match &places.sync {
             Place::At(address) => remote("sync", address, settings)?,
             Place::Here => {
-                let service = cairn_sync::Service::open(ambient.clone());
-                hosted.host(service.routes(), cairn_sync::SERVICE_NAMES).await?
+                let service = cairn_sync::Service::open(&ambient);
+                let lifecycle = Some(service.lifecycle());
+                hosted.host(service.routes(), lifecycle, cairn_sync::SERVICE_NAMES).await?
             }
         };
         let retrieval = match &places.retrieval {
@@ -238,6 +261,9 @@ impl Mesh {
             }
         };
         let channels = Channels { auth: auth_channel, content, ingest, retrieval, sync };
+        if let Some(service) = &auth {
+            service.connect_services(channels.keeping());
+        }
         Ok(Self { channels, ambient, auth, hosted })
     }
 
@@ -251,7 +277,13 @@ impl Mesh {
 
     /// Everything that runs here, for a gRPC listener.
     pub(crate) async fn served(&self) -> anyhow::Result<Composed> {
-        Ok(server::compose(self.hosted.plain.clone(), &self.hosted.names).await?)
+        let (mut routes, mut names) = (self.hosted.plain.clone(), self.hosted.names.clone());
+        // Where several services are, svc-auth is among them and needs no way over a listener.
+        if let [lifecycle] = self.hosted.lifecycles.as_slice() {
+            routes = merged(routes, lifecycle.clone());
+            names.push(lifecycle::SERVICE_NAME);
+        }
+        Ok(server::compose(routes, &names).await?)
     }
 
     /// Starts the work that goes on beside the requests; the token ends it.
@@ -289,6 +321,7 @@ async fn open_auth(
         plan_changes: settings.plan_changes,
         workspaces_per_person: settings.workspaces_per_person,
         base_url: settings.base_url.clone(),
+        workspace_grace: settings.workspace_grace,
         outbound_allowed: settings.outbound_allowed.clone(),
         mail: settings.mail.clone(),
         oidc: settings.oidc.clone(),
@@ -312,7 +345,8 @@ async fn open_content(
     };
     let opened = cairn_content::Service::open(config, ambient.clone()).await;
     let service = Arc::new(opened.context("the content service cannot open its storage")?);
-    let channel = hosted.host(service.routes(), cairn_content::SERVICE_NAMES).await?;
+    let channel =
+        hosted.host(service.routes(), Some(service.lifecycle()), cairn_content::SERVICE_NAMES).await?;
     let closing = Arc::clone(&service);
     hosted.on_start(|shutdown| async move { service.run(shutdown).await });
     hosted.at_end(|| async move { closing.close().await });
@@ -335,7 +369,8 @@ async fn open_retrieval(
     };
     let opened = cairn_retrieval::Service::open(config, ambient.clone(), upstreams).await;
     let service = opened.context("the retrieval service cannot open its index or its storage")?;
-    let channel = hosted.host(service.routes(), cairn_retrieval::SERVICE_NAMES).await?;
+    let channel =
+        hosted.host(service.routes(), Some(service.lifecycle()), cairn_retrieval::SERVICE_NAMES).await?;
     let (closing, asked) = (service.clone(), service.clone());
     hosted.ready_when(move || asked.is_ready());
     hosted.on_start(|shutdown| async move { service.run(shutdown).await });

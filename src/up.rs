@@ -127,6 +127,7 @@ fn settings(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::R
         plan_changes: options.workspaces.plan_changes(),
         workspaces_per_person: options.workspaces.workspaces_per_person,
         base_url: Some(base_url.to_owned()),
+        workspace_grace: options.workspaces.workspace_grace(),
         outbound_allowed: options.outbound.outbound_allow.clone(),
         reranker: options.reranker.open(&options.outbound.outbound_allow)?,
         browse: options.browse.config(),

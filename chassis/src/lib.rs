@@ -13,6 +13,7 @@ pub mod identity;
 pub mod ids;
 pub mod jobs;
 pub mod json;
+pub mod lifecycle;
 pub mod outbound;
 pub mod sealing;
 pub mod server;

@@ -27,4 +27,4 @@ macro_rules! contract {
     };
 }
 
-contract!(auth, common, content, document, feed, ingest, retrieval, sync);
+contract!(auth, common, content, document, feed, ingest, lifecycle, retrieval, sync);

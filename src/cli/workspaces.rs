@@ -1,5 +1,7 @@
 //! Options about workspaces, and the operator's command for their plans.
 
+use std::time::Duration;
+
 use cairn_auth::PlanChanges;
 use cairn_proto::ids::WorkspaceId;
 use clap::{Args, Subcommand, ValueEnum};
@@ -39,9 +41,23 @@ pub(crate) struct WorkspaceOptions {
     /// Who changes the plan of a workspace.
     #[arg(long, env = "CAIRN_PLAN_CHANGES", value_name = "WHO", value_enum, default_value = "owner")]
     pub(crate) plan_changes: WhoChangesPlans,
+    /// Seconds in which the owner of a deleted workspace may take it back, before it is removed for good: 7 days.
+    #[arg(
+        long,
+        env = "CAIRN_WORKSPACE_GRACE_SECONDS",
+        value_name = "SECONDS",
+        default_value_t = cairn_auth::DEFAULT_GRACE.as_secs(),
+        value_parser = clap::value_parser!(u64).range(0..=315_360_000)
+    )]
+    workspace_grace_seconds: u64,
 }
 
 impl WorkspaceOptions {
+    /// How long a deleted workspace can be taken back.
+    pub(crate) const fn workspace_grace(&self) -> Duration {
+        Duration::from_secs(self.workspace_grace_seconds)
+    }
+
     pub(crate) const fn plan_changes(&self) -> PlanChanges {
         match self.plan_changes {
             WhoChangesPlans::Owner => PlanChanges::Owner,

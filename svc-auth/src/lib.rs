@@ -12,6 +12,7 @@ mod feedback;
 mod folders;
 mod invitations;
 mod keys;
+mod lifecycle;
 mod mail;
 mod mailed_invitations;
 mod maintenance;
@@ -58,6 +59,8 @@ use self::folders::Folders;
 use self::invitations::Invitations;
 pub use self::keys::Rotation;
 use self::keys::{Keys, ServiceIdentities};
+pub use self::lifecycle::DEFAULT_GRACE;
+use self::lifecycle::Lifecycle;
 pub use self::mail::Config as MailConfig;
 use self::mail::Mailer;
 use self::mailed_invitations::Post;
@@ -105,6 +108,8 @@ pub struct Config {
     pub mesh_secret: String,
     /// The plan of new workspaces, one of [`PLANS`].
     pub default_plan: String,
+    /// How long the owner of a deleted workspace may take it back.
+    pub workspace_grace: Duration,
     /// Who may change the plan of a workspace.
     pub plan_changes: PlanChanges,
     /// How many workspaces one person may own.
@@ -148,6 +153,7 @@ pub struct Service {
     sessions: Arc<Sessions>,
     tokens: Arc<Tokens>,
     workspaces: Arc<Workspaces>,
+    lifecycle: Arc<Lifecycle>,
     members: Arc<Members>,
     invitations: Arc<Invitations>,
     folders: Folders,
@@ -190,6 +196,8 @@ impl Service {
         let oauth_clients = Arc::new(oauth::Clients::new(db.clone(), ambient.clone(), guard.clone()));
         let sessions =
             Arc::new(Sessions::new(db.clone(), ambient.clone(), Arc::clone(&keys), passwords.clone()));
+        let grace = config.workspace_grace;
+        let lifecycle = Arc::new(Lifecycle::new(db.clone(), ambient.clone(), Arc::clone(&keys), grace));
         let oidc = Oidc::new(db.clone(), ambient.clone(), Arc::clone(&sessions), config.oidc, guard)?;
         Ok(Self {
             feedback: Arc::new(Feedback { db: db.clone(), mailer }),
@@ -199,7 +207,13 @@ impl Service {
                 config.mesh_secret,
             )),
             tokens: Arc::new(Tokens::new(db.clone(), ambient.clone(), Arc::clone(&keys), folders.clone())),
-            workspaces: Arc::new(Workspaces::new(db.clone(), ambient.clone(), policy)),
+            workspaces: Arc::new(Workspaces::new(
+                db.clone(),
+                ambient.clone(),
+                policy,
+                Arc::clone(&lifecycle),
+            )),
+            lifecycle,
             members: Arc::new(Members::new(db.clone(), ambient.clone(), post)),
             invitations: Arc::new(Invitations {
                 db: db.clone(),
@@ -241,6 +255,12 @@ impl Service {
         self.folders.connect(content);
     }
 
+    /// Tells where the services are that keep something of workspaces, each by its name: `content`, `ingest`, `sync`,
+    /// `retrieval`. What they are to be told of deleted workspaces waits until then.
+    pub fn connect_services(&self, services: Vec<(&'static str, ServiceChannel)>) {
+        self.lifecycle.connect(services);
+    }
+
     /// Makes the first account, workspace and token; `None` when somebody has an account already. `keep` is given the
     /// secrets before anything is made for good.
     ///
@@ -271,6 +291,10 @@ impl Service {
         let mut last_use = interval(LAST_USE_INTERVAL);
         let mut purge = interval(PURGE_INTERVAL);
         let mut keys = interval(KEY_INTERVAL);
+        let lifecycle = tokio::spawn({
+            let (lifecycle, shutdown) = (Arc::clone(&self.lifecycle), shutdown.clone());
+            async move { lifecycle.run(shutdown).await }
+        });
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => break,
@@ -280,6 +304,9 @@ impl Service {
             }
         }
         self.flush_last_use().await;
+        if let Err(error) = lifecycle.await {
+            tracing::error!(%error, "looking after deleted workspaces ended early");
+        }
     }
 
     /// Checks that the storage answers.

@@ -3,6 +3,7 @@
 pub(crate) mod feedback;
 pub(crate) mod invitations;
 pub(crate) mod keys;
+pub(crate) mod lifecycle;
 pub(crate) mod members;
 pub(crate) mod oauth_clients;
 pub(crate) mod oauth_codes;
@@ -27,6 +28,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0005_oidc"),
     migration!("0006_verified_emails"),
     migration!("0009_publishers"),
+    migration!("0010_lifecycle"),
 ];
 
 /// A column that holds one of a few words.
@@ -53,6 +55,7 @@ pub(crate) fn statements() -> Vec<sql::Statement> {
     ]
     .concat()
     .into_iter()
+    .chain(lifecycle::statements())
     .map(Into::into)
     .collect()
 }

@@ -6,6 +6,7 @@ mod exchange;
 mod folders;
 mod invitations;
 mod keys;
+mod lifecycle;
 mod members;
 mod oauth;
 mod proof;
@@ -64,6 +65,7 @@ fn config(storage: &TestDb) -> Config {
         plan_changes: PlanChanges::Owner,
         workspaces_per_person: 20,
         base_url: None,
+        workspace_grace: crate::DEFAULT_GRACE,
         mail: None,
         sealing: None,
         key_rotation: Rotation::default(),

@@ -1,5 +1,7 @@
 //! Workspaces.
 
+use std::sync::Arc;
+
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Role;
@@ -8,6 +10,7 @@ use cairn_chassis::status::Violation;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use crate::error::Error;
+use crate::lifecycle::Lifecycle;
 use crate::publishers::Publishers;
 use crate::{names, store};
 
@@ -51,6 +54,10 @@ pub(crate) struct Workspace {
     pub(crate) created_at: Timestamp,
     /// When its settings last changed.
     pub(crate) updated_at: Timestamp,
+    /// When it was deleted.
+    pub(crate) deleted_at: Option<Timestamp>,
+    /// Until when a deleted one can be taken back.
+    pub(crate) purge_at: Option<Timestamp>,
 }
 
 /// A workspace with a person's role in it.
@@ -80,16 +87,22 @@ pub(crate) struct Workspaces {
     db: Db,
     ambient: Ambient,
     policy: Policy,
+    lifecycle: Arc<Lifecycle>,
 }
 
 impl Workspaces {
-    pub(crate) const fn new(db: Db, ambient: Ambient, policy: Policy) -> Self {
-        Self { db, ambient, policy }
+    pub(crate) const fn new(db: Db, ambient: Ambient, policy: Policy, lifecycle: Arc<Lifecycle>) -> Self {
+        Self { db, ambient, policy, lifecycle }
     }
 
     /// The workspaces of a person, by name.
     pub(crate) async fn list(&self, user: UserId) -> Result<Vec<Membership>, Error> {
         Ok(store::workspaces::list(&self.db, user).await?)
+    }
+
+    /// The deleted workspaces that the person owns and can take back.
+    pub(crate) async fn list_deleted(&self, user: UserId) -> Result<Vec<Membership>, Error> {
+        Ok(store::workspaces::list_deleted(&self.db, user).await?)
     }
 
     /// Makes a workspace that the person owns.
@@ -134,6 +147,8 @@ impl Workspaces {
             publishers: Publishers::default(),
             created_at: now,
             updated_at: now,
+            deleted_at: None,
+            purge_at: None,
         };
         let membership = Membership { workspace, role: Role::Owner };
         store::workspaces::insert(tx, &membership.workspace).await?;
@@ -186,14 +201,33 @@ impl Workspaces {
         Ok(Membership { workspace, ..membership })
     }
 
-    /// Closes a workspace (owner): nobody finds it any more, and its tokens are refused.
+    /// Closes a workspace (owner): nobody finds it any more, its tokens are refused, and every service knows.
     pub(crate) async fn delete(&self, user: UserId, id: WorkspaceId) -> Result<(), Error> {
         let mut tx = self.db.begin_write().await?;
         let membership = require_member(&mut tx, user, id).await?;
         require_owner(membership.role, "deleting a workspace")?;
-        store::workspaces::mark_deleted(&mut tx, id, self.ambient.clock.now()).await?;
+        self.lifecycle.suspend(&mut tx, id).await?;
         tx.commit().await?;
+        self.lifecycle.tell_now(id).await;
         Ok(())
+    }
+
+    /// Takes a deleted workspace back (owner), with all that was in it. One that lives stays as it is.
+    pub(crate) async fn restore(&self, user: UserId, id: WorkspaceId) -> Result<Membership, Error> {
+        let mut tx = self.db.begin_write().await?;
+        if let Some(living) = store::workspaces::find_membership(&mut tx, user, id).await? {
+            require_owner(living.role, "restoring a workspace")?;
+            return Ok(living);
+        }
+        let deleted = store::workspaces::find_deleted(&mut tx, user, id).await?.ok_or_else(not_found)?;
+        self.check_number(&mut tx, user).await?;
+        if !self.lifecycle.restore(&mut tx, id).await? {
+            return Err(not_found());
+        }
+        tx.commit().await?;
+        self.lifecycle.tell_now(id).await;
+        let workspace = Workspace { deleted_at: None, purge_at: None, ..deleted.workspace };
+        Ok(Membership { workspace, ..deleted })
     }
 }
 

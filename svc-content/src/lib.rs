@@ -20,6 +20,7 @@ mod memories;
 mod overview;
 mod paging;
 mod records;
+mod removal;
 mod retention;
 mod rpc;
 mod scope;

@@ -6,6 +6,7 @@ pub(crate) mod databases;
 pub(crate) mod documents;
 pub(crate) mod files;
 pub(crate) mod folders;
+mod lifecycle;
 pub(crate) mod memories;
 pub(crate) mod overview;
 pub(crate) mod records;

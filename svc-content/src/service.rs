@@ -8,6 +8,7 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::feed::{self, Feed};
 use cairn_chassis::identity::Verifier;
 use cairn_chassis::ids::IdSource;
+use cairn_chassis::lifecycle::{self, Suspensions};
 use cairn_chassis::sql::{self, Db};
 use cairn_proto::ids::FolderId;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,7 @@ use crate::limits::PlanLimits;
 use crate::memories::Memories;
 use crate::overview::Overviews;
 use crate::records::Records;
+use crate::removal::Removal;
 use crate::scope::Caller;
 use crate::trash::Trash;
 use crate::tree::Trees;
@@ -67,6 +69,7 @@ pub struct Config {
 pub(crate) struct Context {
     pub(crate) db: Db,
     pub(crate) feed: Feed,
+    pub(crate) suspensions: Suspensions,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: IdSource,
     pub(crate) limits: Arc<PlanLimits>,
@@ -76,8 +79,10 @@ impl Context {
     pub(crate) async fn open(config: &Config, ambient: &Ambient) -> Result<Self, Error> {
         let db = Db::open(&config.storage, store::SCHEMA, store::MIGRATIONS).await?;
         let feed = Feed::new(db.clone(), Arc::clone(&ambient.clock));
+        let suspensions = Suspensions::open(db.clone(), Arc::clone(&ambient.clock)).await?;
         let limits = Arc::new(config.limits.clone());
-        Ok(Self { db, feed, clock: Arc::clone(&ambient.clock), ids: ambient.ids.clone(), limits })
+        let (clock, ids) = (Arc::clone(&ambient.clock), ambient.ids.clone());
+        Ok(Self { db, feed, suspensions, clock, ids, limits })
     }
 
     /// The live folder that a field of a read names, if the caller's scope covers it.
@@ -104,6 +109,7 @@ pub struct Service {
     context: Context,
     trash: Trash,
     assets: Assets,
+    removal: Removal,
     verifier: Verifier,
 }
 
@@ -117,8 +123,10 @@ impl Service {
         let context = Context::open(&config, &ambient).await?;
         let trash = Trash::new(context.clone(), config.trash_retention);
         let objects = AssetStore::open(&config.assets).await?;
+        let removal = Removal::new(context.clone(), objects.clone());
         let assets = Assets::new(context.clone(), objects);
-        Ok(Self { context, trash, assets, verifier: ambient.verifier })
+        let verifier = ambient.verifier.refusing(context.suspensions.clone());
+        Ok(Self { context, trash, assets, removal, verifier })
     }
 
     /// The generated servers, without layers: the composition adds those.
@@ -140,14 +148,22 @@ impl Service {
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 
+    /// The server by which svc-auth tells what becomes of workspaces; each service has its own of that name.
+    pub fn lifecycle(&self) -> Routes {
+        let suspensions = self.context.suspensions.clone();
+        let removal = Arc::new(self.removal.clone());
+        Routes::new(lifecycle::Rpc::server(suspensions, removal, self.verifier.clone()))
+    }
+
     /// Empties the trash of what is too old and removes what cut uploads left until the shutdown, then ends the open feed
     /// streams so that the server can drain. Closing the storage is [`close`](Self::close), after the drain.
     pub async fn run(&self, shutdown: CancellationToken) {
         let emptying = retention::run(&self.trash, &self.context, &shutdown);
         let sweeping = assets::run_sweeps(&self.assets, &shutdown);
+        let following = self.context.suspensions.run(shutdown.clone());
         tokio::select! {
             () = shutdown.cancelled() => {}
-            _ = async { tokio::join!(emptying, sweeping) } => shutdown.cancelled().await,
+            _ = async { tokio::join!(emptying, sweeping, following) } => shutdown.cancelled().await,
         }
         self.context.feed.close();
     }

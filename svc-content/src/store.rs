@@ -15,13 +15,14 @@ pub(crate) mod overview;
 pub(crate) mod page;
 pub(crate) mod query;
 pub(crate) mod records;
+pub(crate) mod removal;
 pub(crate) mod trash;
 pub(crate) mod tree;
 pub(crate) mod usage;
 pub(crate) mod versions;
 
 use cairn_chassis::sql::{Migration, Statement};
-use cairn_chassis::{feed, jobs, migration};
+use cairn_chassis::{feed, jobs, lifecycle, migration};
 
 /// The tables of this service.
 pub(crate) const MIGRATIONS: &[Migration] = &[
@@ -39,6 +40,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0012_former_properties"),
     migration!("0013_workspace_usage"),
     migration!("0014_memories_to_trash"),
+    lifecycle::MIGRATION,
 ];
 
 /// The schema of this service's tables on PostgreSQL.
@@ -49,6 +51,7 @@ pub(crate) const SCHEMA: &str = "content";
 pub(crate) fn statements() -> Vec<Statement> {
     let mut all = feed::statements();
     all.extend(jobs::statements());
+    all.extend(lifecycle::statements());
     all.extend(assets::statements());
     all.extend(backlinks::statements());
     all.extend(bodies::statements());
@@ -62,6 +65,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(former::statements());
     all.extend(memories::statements());
     all.extend(overview::statements());
+    all.extend(removal::statements());
     all.extend(trash::statements());
     all.extend(tree::statements());
     all.extend(usage::statements());

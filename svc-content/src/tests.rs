@@ -25,6 +25,7 @@ mod record_races;
 mod record_rules;
 mod record_schema;
 mod record_trash;
+mod removal;
 mod scale;
 mod tag_rules;
 mod trash_over_grpc;
@@ -43,6 +44,7 @@ use cairn_chassis::entropy::SeededEntropy;
 use cairn_chassis::feed::{Change, Entry, Feed};
 use cairn_chassis::identity::Scope;
 use cairn_chassis::ids::IdSource;
+use cairn_chassis::lifecycle::Suspensions;
 use cairn_chassis::sql::{self, Db};
 use cairn_chassis::testing::{TestDb, engines};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
@@ -103,8 +105,9 @@ impl Bench {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let entropy = Arc::new(SeededEntropy::new(SEED.fetch_add(1, Ordering::Relaxed)));
         let ids = IdSource::new(Arc::clone(&clock), entropy);
+        let suspensions = Suspensions::in_memory(Arc::clone(&clock));
         let feed = Feed::new(db.clone(), Arc::clone(&clock));
-        let context = Context { feed, db, clock, ids, limits: Arc::default() };
+        let context = Context { feed, suspensions, db, clock, ids, limits: Arc::default() };
         Self {
             test,
             files: Files::new(context.clone()),

@@ -26,6 +26,7 @@ use cairn_chassis::call::{Call, Channel};
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::Identity;
 use cairn_chassis::jobs::Lease;
+use cairn_chassis::lifecycle::Suspensions;
 use cairn_chassis::sql::{self, Db};
 use cairn_proto::ids::WorkspaceId;
 use tokio::sync::{Mutex, mpsc};
@@ -44,6 +45,8 @@ use crate::store;
 
 /// Events that wait for the writer: 16 seconds at 500 a second, in a few megabytes.
 const QUEUE: usize = 8_192;
+/// Rows of each table that one transaction forgets of a workspace that is gone.
+const FORGOTTEN_AT_ONCE: i64 = 1_000;
 /// How long the last sums may take at the shutdown.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
@@ -55,6 +58,7 @@ pub struct Analytics {
     queue: mpsc::Sender<Event>,
     writer: Arc<Mutex<Writer>>,
     lease: Lease,
+    suspensions: Suspensions,
 }
 
 impl fmt::Debug for Analytics {
@@ -70,10 +74,24 @@ impl Analytics {
     /// When the database cannot be reached or written, or was written by a newer version.
     pub async fn open(storage: &sql::Config, ambient: &Ambient) -> Result<Self, sql::Error> {
         let db = Db::open(storage, store::SCHEMA, store::MIGRATIONS).await?;
+        let suspensions = Suspensions::open(db.clone(), Arc::clone(&ambient.clock)).await?;
         let (queue, events) = mpsc::channel(QUEUE);
-        let writer = Arc::new(Mutex::new(Writer::new(db.clone(), events)));
+        let writer = Arc::new(Mutex::new(Writer::new(db.clone(), events, suspensions.clone())));
         let lease = sweep::lease(&db, ambient);
-        Ok(Self { db, clock: Arc::clone(&ambient.clock), queue, writer, lease })
+        Ok(Self { db, clock: Arc::clone(&ambient.clock), queue, writer, lease, suspensions })
+    }
+
+    /// The suspended workspaces: they stand beside these tables.
+    pub(crate) fn suspensions(&self) -> &Suspensions {
+        &self.suspensions
+    }
+
+    /// Removes some of what was counted of a workspace; whether nothing is left.
+    pub(crate) async fn forget(&self, workspace: WorkspaceId) -> Result<bool, sql::Error> {
+        let mut tx = self.db.begin_write().await?;
+        let removed = store::removal::remove_some(&mut tx, workspace, FORGOTTEN_AT_ONCE).await?;
+        tx.commit().await?;
+        Ok(removed == 0)
     }
 
     /// Begins a retrieval of an identity. It counts as failed when what is answered is dropped without [`Measured::end`].
@@ -108,7 +126,7 @@ impl Analytics {
     pub async fn run(&self, shutdown: CancellationToken) {
         let writing = async { self.writer.lock().await.run(&shutdown).await };
         let sweeping = sweep::run(&self.db, &self.lease, &self.clock, &shutdown);
-        tokio::join!(writing, sweeping);
+        tokio::join!(writing, sweeping, self.suspensions.run(shutdown.clone()));
     }
 
     /// Writes what is left in the queue and closes the storage, when nothing is served any more.

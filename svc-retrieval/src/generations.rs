@@ -13,6 +13,7 @@ mod tests;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
+use cairn_proto::ids::WorkspaceId;
 use tokio_util::sync::CancellationToken;
 
 pub use self::shelf::{FolderShelf, Maker, Shelf};
@@ -109,6 +110,19 @@ impl Generations {
         let next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner);
         next.as_ref()
             .map(|next| Rebuilding { embedder: next.maker.embedder.clone(), behind: next.indexer.behind() })
+    }
+
+    /// Forgets a workspace that no owner has any more, in every generation.
+    ///
+    /// # Errors
+    /// When an index fails; it may be repeated.
+    pub(crate) async fn forget(&self, workspace: WorkspaceId) -> Result<(), Error> {
+        // The next one first: when it takes over meanwhile, it is the current one.
+        let next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for generation in next.into_iter().chain([self.current()]) {
+            generation.indexer.forget(workspace).await?;
+        }
+        Ok(())
     }
 
     /// Follows the feeds, and builds the next generation if there is to be one, until the shutdown.

@@ -251,6 +251,25 @@ impl Indexer {
         Ok(())
     }
 
+    /// Forgets a workspace that no owner has any more.
+    ///
+    /// # Errors
+    /// When the index fails; it may be repeated.
+    pub(crate) async fn forget(&self, workspace: WorkspaceId) -> Result<(), Error> {
+        let lanes: Vec<_> = self.0.owners.iter().map(|owner| self.lane(owner.feed, workspace)).collect();
+        // Nothing is applied meanwhile.
+        let mut held = Vec::with_capacity(lanes.len());
+        for lane in &lanes {
+            held.push(lane.applying.lock().await);
+            lane.head.store(0, Ordering::Release);
+        }
+        let index = Arc::clone(&self.0.index);
+        tokio::task::spawn_blocking(move || index.forget(workspace.0)).await??;
+        let mut known = self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(_, other), _| *other != workspace);
+        Ok(())
+    }
+
     /// Returns when the index has applied the workspace's feed up to the position, or at once with `false` when the
     /// feed has no such position.
     ///

@@ -28,6 +28,7 @@ use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
+use cairn_chassis::lifecycle;
 use cairn_chassis::sql;
 use cairn_proto::retrieval::v1::analytics_service_server::{self, AnalyticsServiceServer};
 use cairn_proto::retrieval::v1::browse_service_server::{self, BrowseServiceServer};
@@ -110,7 +111,8 @@ impl Service {
         let clock = Arc::clone(&ambient.clock);
         let browser = Browser::new(browsing, upstreams.content.clone(), identity, generations.clone(), clock);
         let searcher = Searcher::new(generations.clone(), upstreams.content, ambient.clock, reranker);
-        Ok(Self { verifier: ambient.verifier, searcher, browser, generations, analytics })
+        let verifier = ambient.verifier.refusing(analytics.suspensions().clone());
+        Ok(Self { verifier, searcher, browser, generations, analytics })
     }
 
     /// Its gRPC services.
@@ -121,6 +123,12 @@ impl Service {
             .add_service(BrowseServiceServer::new(self.clone()))
             .add_service(IndexServiceServer::new(self.clone()))
             .add_service(AnalyticsServiceServer::new(self.clone()))
+    }
+
+    /// The server by which svc-auth tells what becomes of workspaces.
+    pub fn lifecycle(&self) -> Routes {
+        let suspensions = self.analytics.suspensions().clone();
+        Routes::new(lifecycle::Rpc::server(suspensions, Arc::new(self.clone()), self.verifier.clone()))
     }
 
     /// Whether searches can be answered now: false while the engine that keeps the index elsewhere does not answer.

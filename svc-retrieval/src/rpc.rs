@@ -3,5 +3,6 @@
 mod analytics;
 mod browse;
 mod index;
+mod lifecycle;
 mod related;
 mod search;

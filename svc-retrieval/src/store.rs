@@ -4,9 +4,10 @@ pub(crate) mod counts;
 pub(crate) mod documents;
 pub(crate) mod firsts;
 pub(crate) mod latencies;
+pub(crate) mod removal;
 
 use cairn_chassis::sql::{Dialect, Error, Migration, Text, Tx};
-use cairn_chassis::{jobs, migration, on_db};
+use cairn_chassis::{jobs, lifecycle, migration, on_db};
 use cairn_proto::ids::WorkspaceId;
 use serde_json::Value;
 use sqlx::FromRow;
@@ -17,7 +18,8 @@ use crate::analytics::Day;
 
 /// The schema of these tables on PostgreSQL.
 pub(crate) const SCHEMA: &str = "retrieval";
-pub(crate) const MIGRATIONS: &[Migration] = &[jobs::MIGRATION, migration!("0002_analytics")];
+pub(crate) const MIGRATIONS: &[Migration] =
+    &[jobs::MIGRATION, migration!("0002_analytics"), lifecycle::MIGRATION];
 
 /// Rows that one statement takes; a larger statement would hold the one writer of SQLite for long.
 const ROWS_AT_ONCE: usize = 1_000;
@@ -64,10 +66,12 @@ fn count(column: i64) -> u64 {
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<cairn_chassis::sql::Statement> {
     let mut all = jobs::statements();
+    all.extend(lifecycle::statements());
     all.extend(cairn_chassis::doctor::statements(crate::doctor::CHECKS));
     all.extend(counts::statements());
     all.extend(documents::statements());
     all.extend(firsts::statements());
     all.extend(latencies::statements());
+    all.extend(removal::statements());
     all
 }

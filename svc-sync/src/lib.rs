@@ -1,7 +1,11 @@
 //! Outside trees that become workspace content. Its rooms come with the sync issue: until then every call says so.
 
+use std::sync::Arc;
+
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::identity::Verifier;
+use cairn_chassis::lifecycle::{self, Suspensions};
 use cairn_chassis::status::Problem;
 use cairn_proto::sync::v1::sync_service_server::{self, SyncServiceServer};
 use cairn_proto::sync::v1::{
@@ -18,13 +22,16 @@ pub const SERVICE_NAMES: &[&str] = &[sync_service_server::SERVICE_NAME];
 /// The sync service.
 #[derive(Debug, Clone)]
 pub struct Service {
-    ambient: Ambient,
+    suspensions: Suspensions,
+    verifier: Verifier,
 }
 
 impl Service {
     /// Opens the service.
-    pub fn open(ambient: Ambient) -> Self {
-        Self { ambient }
+    pub fn open(ambient: &Ambient) -> Self {
+        let suspensions = Suspensions::in_memory(Arc::clone(&ambient.clock));
+        let verifier = ambient.verifier.refusing(suspensions.clone());
+        Self { suspensions, verifier }
     }
 
     /// Its gRPC services.
@@ -33,8 +40,14 @@ impl Service {
         Routes::new(server)
     }
 
+    /// The server by which svc-auth tells what becomes of workspaces.
+    pub fn lifecycle(&self) -> Routes {
+        let (suspensions, verifier) = (self.suspensions.clone(), self.verifier.clone());
+        Routes::new(lifecycle::Rpc::server_without_storage(suspensions, verifier))
+    }
+
     async fn refuse(&self, metadata: &MetadataMap) -> Status {
-        match self.ambient.verifier.authenticate(metadata).await {
+        match self.verifier.authenticate(metadata).await {
             Ok(_identity) => Problem::unimplemented("directory sync is not served yet").into(),
             Err(problem) => problem.into(),
         }

@@ -23,6 +23,7 @@ mod browse_scope;
 mod client_commands;
 mod compression;
 mod databases;
+mod deletion;
 mod doctor;
 mod durability;
 mod embedders;

@@ -1,12 +1,10 @@
 //! Who may make memories public: `publishers` of a workspace.
 
-use cairn_proto::auth::v1::ExchangeRequest;
-use cairn_proto::auth::v1::token_service_client::TokenServiceClient;
 use cairn_proto::content::v1::memory_service_client::MemoryServiceClient;
 use cairn_proto::content::v1::{AddMembersRequest, CreateMemoryRequest, UpdateMemoryRequest};
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Request};
+use tonic::Code;
 
+use crate::grpc::{as_caller, connect, exchange};
 use crate::support::callers::ApiToken;
 use crate::support::http::{id, text};
 use crate::support::mcp::call_error;
@@ -88,11 +86,7 @@ async fn the_workspace_lets_more_roles_publish_and_takes_it_back(deployment: &De
 async fn the_services_refuse_by_themselves(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let editor = join(&workspace, "editor").await.token(&workspace, ALL).await;
-    let identity = {
-        let channel = connect(deployment, "auth").await;
-        let request = ExchangeRequest { api_token: editor.secret.clone() };
-        TokenServiceClient::new(channel).exchange(request).await.unwrap().into_inner().identity
-    };
+    let identity = exchange(deployment, &editor).await;
     let mut memories = MemoryServiceClient::new(connect(deployment, "content").await);
     let create = CreateMemoryRequest { name: "Open".into(), is_public: true, ..Default::default() };
     let refused = memories.create_memory(as_caller(&identity, create)).await.unwrap_err();
@@ -111,14 +105,4 @@ async fn the_services_refuse_by_themselves(deployment: &Deployment) {
     let add = UpdateMemoryRequest { memory: id(&made), add_members: vec![member], ..Default::default() };
     let refused = memories.update_memory(as_caller(&identity, add)).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
-}
-
-async fn connect(deployment: &Deployment, service: &str) -> Channel {
-    Endpoint::from_shared(deployment.grpc_url(service)).unwrap().connect().await.unwrap()
-}
-
-fn as_caller<T>(identity: &str, message: T) -> Request<T> {
-    let mut request = Request::new(message);
-    request.metadata_mut().insert("authorization", format!("Bearer {identity}").parse().unwrap());
-    request
 }

@@ -12,6 +12,7 @@ use tonic::metadata::MetadataMap;
 use super::Identity;
 use super::claims::{AUDIENCE, Claims, ISSUER};
 use crate::clock::{Clock, Timestamp};
+use crate::lifecycle::Suspensions;
 use crate::status::Problem;
 
 /// Checking an Ed25519 signature costs tens of microseconds and the gateway sends the same identity for a second, so
@@ -55,7 +56,7 @@ impl KeyDirectory for StaticKeys {
 
 /// Checks identities; cheap to clone, one a process.
 #[derive(Debug, Clone)]
-pub struct Verifier(Arc<Inner>);
+pub struct Verifier(Arc<Inner>, Option<Suspensions>);
 
 struct Inner {
     clock: Arc<dyn Clock>,
@@ -80,21 +81,36 @@ impl fmt::Debug for Inner {
 impl Verifier {
     /// A verifier that asks the directory for keys when it meets one that it does not know.
     pub fn new(directory: Arc<dyn KeyDirectory>, clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(Inner {
+        let inner = Inner {
             clock,
             directory,
             keys: RwLock::default(),
             refreshing: tokio::sync::Mutex::new(()),
             checked: Cache::new(REMEMBERED_IDENTITIES),
-        }))
+        };
+        Self(Arc::new(inner), None)
+    }
+
+    /// The same for one service, which refuses identities of the workspaces that it knows to be suspended.
+    #[must_use]
+    pub fn refusing(&self, suspensions: Suspensions) -> Self {
+        Self(Arc::clone(&self.0), Some(suspensions))
     }
 
     /// The identity that the metadata of a call carries.
     ///
     /// # Errors
-    /// UNAUTHORIZED when there is none or it does not hold; UNAVAILABLE when its key cannot be asked for.
+    /// UNAUTHORIZED when there is none, it does not hold, or its workspace is suspended; UNAVAILABLE when its key cannot be
+    /// asked for.
     pub async fn authenticate(&self, metadata: &MetadataMap) -> Result<Identity, Problem> {
-        let token = bearer(metadata)?;
+        let identity = self.checked(bearer(metadata)?).await?;
+        if let (Some(suspensions), Some(workspace)) = (&self.1, identity.workspace) {
+            suspensions.check(workspace)?;
+        }
+        Ok(identity)
+    }
+
+    async fn checked(&self, token: &str) -> Result<Identity, Problem> {
         if let Some(identity) = self.0.checked.get(token) {
             return self.unexpired(identity);
         }

@@ -40,6 +40,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
             "/api/workspaces/{id}",
             get(workspaces::get).patch(workspaces::update).delete(workspaces::delete),
         )
+        .route("/api/workspaces/{id}/restore", post(workspaces::restore))
         .route("/api/workspaces/{id}/grants", get(grants::list))
         .route("/api/workspaces/{id}/grants/{grantId}", axum::routing::delete(grants::revoke))
         .route("/api/workspaces/{id}/tokens", get(tokens::list).post(tokens::create))

@@ -11,12 +11,20 @@ use utoipa::ToSchema;
 use super::{Answer, answered, present};
 use crate::app::App;
 use crate::auth::SignedIn;
-use crate::extract::{Json, PathId};
+use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
 use crate::records::{Publishers, Workspace};
 use crate::schema::inputs;
 
-inputs!(CreateWorkspace, UpdateWorkspace);
+inputs!(ListWorkspaces, CreateWorkspace, UpdateWorkspace);
+
+/// Which workspaces.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListWorkspaces {
+    /// Instead of those that live, the deleted ones that the person owns and can restore.
+    deleted: Option<bool>,
+}
 
 /// A workspace to make.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -45,8 +53,13 @@ pub(super) struct UpdateWorkspace {
     publishers: Option<Publishers>,
 }
 
-pub(super) async fn list(State(app): State<App>, person: SignedIn) -> Answer {
-    let message = person.call.request(proto::ListWorkspacesRequest {});
+pub(super) async fn list(
+    State(app): State<App>,
+    person: SignedIn,
+    Query(query): Query<ListWorkspaces>,
+) -> Answer {
+    let message =
+        person.call.request(proto::ListWorkspacesRequest { deleted: query.deleted.unwrap_or_default() });
     let listed = answered(app.upstreams.workspaces().list_workspaces(message).await)?;
     let workspaces: Vec<Workspace> = listed.memberships.into_iter().map(Into::into).collect();
     Ok(JsonBody(workspaces).into_response())
@@ -100,4 +113,15 @@ pub(super) async fn delete(
     let message = person.call.request(proto::DeleteWorkspaceRequest { workspace_id: id.to_string() });
     answered(app.upstreams.workspaces().delete_workspace(message).await)?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Takes a deleted workspace back, until `purgeAt`.
+pub(super) async fn restore(
+    State(app): State<App>,
+    person: SignedIn,
+    PathId(id): PathId<WorkspaceId>,
+) -> Answer {
+    let message = person.call.request(proto::RestoreWorkspaceRequest { workspace_id: id.to_string() });
+    let restored = answered(app.upstreams.workspaces().restore_workspace(message).await)?;
+    Ok(JsonBody(Workspace::from(present(restored.membership)?)).into_response())
 }

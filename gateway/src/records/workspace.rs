@@ -198,6 +198,11 @@ pub(crate) struct Workspace {
     role: Option<Role>,
     created_at: String,
     updated_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_at: Option<String>,
+    /// Until when an owner can restore it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    purge_at: Option<String>,
 }
 
 impl From<proto::Membership> for Workspace {
@@ -207,6 +212,8 @@ impl From<proto::Membership> for Workspace {
         Self {
             role,
             publishers: Publishers::read(workspace.publishers()),
+            deleted_at: optional_time(workspace.deleted_at.as_ref()),
+            purge_at: optional_time(workspace.purge_at.as_ref()),
             created_at: time(workspace.created_at.as_ref()),
             updated_at: time(workspace.updated_at.as_ref()),
             id: workspace.id,

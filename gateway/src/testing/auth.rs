@@ -198,4 +198,11 @@ impl WorkspaceService for Workspaces {
     ) -> Answered<auth::DeleteWorkspaceResponse> {
         Err(Status::unimplemented(""))
     }
+
+    async fn restore_workspace(
+        &self,
+        _: Request<auth::RestoreWorkspaceRequest>,
+    ) -> Answered<auth::RestoreWorkspaceResponse> {
+        Err(Status::unimplemented(""))
+    }
 }

@@ -8,7 +8,8 @@ use cairn_proto::auth::v1::workspace_service_server::WorkspaceService;
 use cairn_proto::auth::v1::{
     self as proto, CreateWorkspaceRequest, CreateWorkspaceResponse, DeleteWorkspaceRequest,
     DeleteWorkspaceResponse, GetWorkspaceRequest, GetWorkspaceResponse, ListWorkspacesRequest,
-    ListWorkspacesResponse, UpdateWorkspaceRequest, UpdateWorkspaceResponse,
+    ListWorkspacesResponse, RestoreWorkspaceRequest, RestoreWorkspaceResponse, UpdateWorkspaceRequest,
+    UpdateWorkspaceResponse,
 };
 use tonic::{Request, Response, Status};
 
@@ -31,7 +32,12 @@ impl WorkspaceService for Workspaces {
         request: Request<ListWorkspacesRequest>,
     ) -> Result<Response<ListWorkspacesResponse>, Status> {
         let user = user(&self.verifier, request.metadata()).await?;
-        let memberships = encode_memberships(self.rules.list(user).await?);
+        let listed = if request.get_ref().deleted {
+            self.rules.list_deleted(user).await?
+        } else {
+            self.rules.list(user).await?
+        };
+        let memberships = encode_memberships(listed);
         Ok(Response::new(ListWorkspacesResponse { memberships }))
     }
 
@@ -87,6 +93,16 @@ impl WorkspaceService for Workspaces {
         self.rules.delete(user, workspace_id(&request.get_ref().workspace_id)?).await?;
         Ok(Response::new(DeleteWorkspaceResponse {}))
     }
+
+    async fn restore_workspace(
+        &self,
+        request: Request<RestoreWorkspaceRequest>,
+    ) -> Result<Response<RestoreWorkspaceResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let id = workspace_id(&request.get_ref().workspace_id)?;
+        let membership = encode_membership(self.rules.restore(user, id).await?);
+        Ok(Response::new(RestoreWorkspaceResponse { membership: Some(membership) }))
+    }
 }
 
 fn decode(message: UpdateWorkspaceRequest) -> Changes {
@@ -127,6 +143,8 @@ fn encode(workspace: Workspace) -> proto::Workspace {
         publishers: encode_publishers(workspace.publishers).into(),
         created_at: Some(workspace.created_at.to_proto()),
         updated_at: Some(workspace.updated_at.to_proto()),
+        deleted_at: workspace.deleted_at.map(|at| at.to_proto()),
+        purge_at: workspace.purge_at.map(|at| at.to_proto()),
     }
 }
 

@@ -9,24 +9,35 @@ use super::word;
 use crate::publishers::Publishers;
 use crate::workspaces::{Changes, Membership, Workspace};
 
-const LIST: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, m.role \
-     FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+const LIST: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, w.purge_at, \
+     m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
      WHERE m.user_id = $1 AND w.deleted_at IS NULL ORDER BY w.name, w.id";
-const FIND_MEMBERSHIP: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, m.role \
-     FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+/// Those that their owner can still take back.
+const LIST_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
+     w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+     WHERE m.user_id = $1 AND m.role = 'owner' AND w.deleted_at IS NOT NULL AND w.purge_began_at IS NULL \
+     ORDER BY w.deleted_at DESC, w.id";
+const FIND_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
+     w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+     WHERE m.user_id = $1 AND m.workspace_id = $2 AND m.role = 'owner' AND w.deleted_at IS NOT NULL \
+     AND w.purge_began_at IS NULL";
+const FIND_MEMBERSHIP: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
+     w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
      WHERE m.user_id = $1 AND m.workspace_id = $2 AND w.deleted_at IS NULL";
-const FIND: &str = "SELECT id, name, plan, publishers, created_at, updated_at FROM workspaces WHERE id = $1 AND deleted_at IS NULL";
-const LIST_ALL: &str = "SELECT id, name, plan, publishers, created_at, updated_at FROM workspaces \
+const FIND: &str = "SELECT id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at FROM workspaces \
+     WHERE id = $1 AND deleted_at IS NULL";
+const LIST_ALL: &str = "SELECT id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at FROM workspaces \
      WHERE deleted_at IS NULL ORDER BY name, id";
 const INSERT: &str = "INSERT INTO workspaces (id, name, plan, publishers, created_at, updated_at) \
      VALUES ($1, $2, $3, $4, $5, $6)";
 const UPDATE: &str = "UPDATE workspaces SET name = COALESCE($2, name), plan = COALESCE($3, plan), \
      publishers = COALESCE($4, publishers), updated_at = $5 \
-     WHERE id = $1 AND deleted_at IS NULL RETURNING id, name, plan, publishers, created_at, updated_at";
-const MARK_DELETED: &str = "UPDATE workspaces SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL";
+     WHERE id = $1 AND deleted_at IS NULL \
+     RETURNING id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[LIST, LIST_ALL, FIND_MEMBERSHIP, FIND, INSERT, UPDATE, MARK_DELETED];
+pub(super) const STATEMENTS: &[&str] =
+    &[LIST, LIST_ALL, LIST_DELETED, FIND_DELETED, FIND_MEMBERSHIP, FIND, INSERT, UPDATE];
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -36,6 +47,8 @@ struct Row {
     publishers: String,
     created_at: Timestamp,
     updated_at: Timestamp,
+    deleted_at: Option<Timestamp>,
+    purge_at: Option<Timestamp>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -49,9 +62,9 @@ impl TryFrom<Row> for Workspace {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self, Error> {
-        let Row { id: Text(id), name, plan, publishers, created_at, updated_at } = row;
+        let Row { id: Text(id), name, plan, publishers, created_at, updated_at, deleted_at, purge_at } = row;
         let publishers = word("workspaces.publishers", &publishers)?;
-        Ok(Self { id, name, plan, publishers, created_at, updated_at })
+        Ok(Self { id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at })
     }
 }
 
@@ -73,6 +86,24 @@ pub(crate) async fn list(db: &Db, user: UserId) -> Result<Vec<Membership>, Error
 pub(crate) async fn list_all(db: &Db) -> Result<Vec<Workspace>, Error> {
     let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(LIST_ALL).fetch_all(c).await)?;
     rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// The deleted workspaces that the person owns and can take back, the latest deletion first.
+pub(crate) async fn list_deleted(db: &Db, user: UserId) -> Result<Vec<Membership>, Error> {
+    let rows: Vec<MembershipRow> =
+        on_db!(db, |c| sqlx::query_as(LIST_DELETED).bind(Text(user)).fetch_all(c).await)?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// One of these.
+pub(crate) async fn find_deleted(
+    tx: &mut Tx,
+    user: UserId,
+    id: WorkspaceId,
+) -> Result<Option<Membership>, Error> {
+    let row: Option<MembershipRow> =
+        on_db!(tx, |c| sqlx::query_as(FIND_DELETED).bind(Text(user)).bind(Text(id)).fetch_optional(c).await)?;
+    row.map(TryInto::try_into).transpose()
 }
 
 pub(crate) async fn find_membership(
@@ -121,8 +152,4 @@ pub(crate) async fn update(
         .fetch_optional(c)
         .await)?;
     row.map(TryInto::try_into).transpose()
-}
-
-pub(crate) async fn mark_deleted(tx: &mut Tx, id: WorkspaceId, now: Timestamp) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(MARK_DELETED).bind(Text(id)).bind(now).execute(c).await.map(|_| ()))
 }

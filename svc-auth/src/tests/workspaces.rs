@@ -8,7 +8,7 @@ use super::*;
 
 impl World {
     async fn list_workspaces(&self, person: &Person) -> Vec<Membership> {
-        let request = person.request(ListWorkspacesRequest {});
+        let request = person.request(ListWorkspacesRequest::default());
         self.workspaces().list_workspaces(request).await.unwrap().into_inner().memberships
     }
 
@@ -78,7 +78,7 @@ async fn a_token_sees_the_one_workspace_that_it_opens() {
         assert_eq!(membership.role(), ProtoRole::Unspecified);
         assert_eq!(membership.workspace.unwrap().name, "Home");
         assert_eq!(reason(world.get(&token, &other).await), Reason::NotFound);
-        let list = world.workspaces().list_workspaces(token.request(ListWorkspacesRequest {})).await;
+        let list = world.workspaces().list_workspaces(token.request(ListWorkspacesRequest::default())).await;
         assert_eq!(reason(list), Reason::Forbidden, "{}", world.engine);
 
         world.delete_workspace(&owner).await.unwrap();

@@ -170,6 +170,14 @@ impl AssetStore {
         }
     }
 
+    /// Removes what is left of the place of a workspace without objects; of an engine other than a folder that is nothing.
+    pub(crate) async fn remove_place(&self, workspace: WorkspaceId) {
+        if let Some(folder) = &self.folder {
+            // It stays while an upload that was cut left something: the sweep removes that, and an empty folder is nothing.
+            let _ = tokio::fs::remove_dir(folder.join(workspace.to_string())).await;
+        }
+    }
+
     /// Every object, in no order. What is not named as we name objects is not ours.
     pub(crate) fn list(&self) -> BoxStream<'static, Result<Listed, Error>> {
         self.engine.list(None).try_filter_map(async |meta| Ok(listed(&meta))).boxed()

@@ -75,6 +75,10 @@ impl Memories {
             (None, Err(_)) => None,
         };
         let workspace: WorkspaceId = home.ok_or_else(|| Error::no_memory(named))?;
+        // Of a workspace that was deleted nothing is public.
+        if self.context.suspensions.is_suspended_now(workspace).await? {
+            return Err(Error::no_memory(named));
+        }
         let mut resolved = self.resolve_files(&Caller::anybody(workspace), named).await?;
         if !resolved.memory.is_public {
             return Err(Error::no_memory(named));

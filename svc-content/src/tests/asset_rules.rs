@@ -18,13 +18,13 @@ use crate::records;
 /// What a caller sends after the draft.
 type Sent = Vec<Result<Part, Error>>;
 
-struct Attachments {
+pub(super) struct Attachments {
     assets: Assets,
-    store: AssetStore,
+    pub(super) store: AssetStore,
 }
 
 impl Attachments {
-    async fn new(bench: &Bench) -> Self {
+    pub(super) async fn new(bench: &Bench) -> Self {
         Self::with(bench.context.clone(), AssetStore::open(&AssetLocation::Memory).await.unwrap())
     }
 
@@ -33,7 +33,7 @@ impl Attachments {
         Self { assets: Assets::new(Context { limits, ..context }, store.clone()), store }
     }
 
-    async fn upload(&self, caller: &Caller, name: &str, bytes: &[u8]) -> Asset {
+    pub(super) async fn upload(&self, caller: &Caller, name: &str, bytes: &[u8]) -> Asset {
         self.assets.upload(caller, self::draft(name), whole(bytes)).await.unwrap()
     }
 
@@ -48,7 +48,7 @@ impl Attachments {
         bytes.try_collect::<Vec<Bytes>>().await.unwrap().concat()
     }
 
-    async fn objects(&self) -> usize {
+    pub(super) async fn objects(&self) -> usize {
         self.store.list().try_collect::<Vec<_>>().await.unwrap().len()
     }
 

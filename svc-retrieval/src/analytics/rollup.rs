@@ -222,6 +222,14 @@ impl Rollup {
         }
     }
 
+    /// Drops the sums of other workspaces than those.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(WorkspaceId) -> bool) {
+        self.counts.retain(|key, _| is_kept(key.workspace));
+        self.latencies.retain(|key, _| is_kept(key.workspace));
+        self.documents.retain(|key, _| is_kept(key.workspace));
+        self.firsts.retain(|key, _| is_kept(key.workspace));
+    }
+
     /// Rows that these sums make.
     pub(crate) fn len(&self) -> usize {
         self.counts.len() + self.latencies.len() + self.documents.len() + self.firsts.len()

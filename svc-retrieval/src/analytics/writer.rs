@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cairn_chassis::lifecycle::Suspensions;
 use cairn_chassis::sql::{self, Db};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -31,11 +32,12 @@ pub(super) struct Writer {
     events: mpsc::Receiver<Event>,
     rollup: Rollup,
     known: Known,
+    suspensions: Suspensions,
 }
 
 impl Writer {
-    pub(super) fn new(db: Db, events: mpsc::Receiver<Event>) -> Self {
-        Self { db, events, rollup: Rollup::default(), known: Known::new() }
+    pub(super) fn new(db: Db, events: mpsc::Receiver<Event>, suspensions: Suspensions) -> Self {
+        Self { db, events, rollup: Rollup::default(), known: Known::new(), suspensions }
     }
 
     /// Writes every two seconds until the shutdown; what is left then is written by [`Self::finish`].
@@ -83,6 +85,8 @@ impl Writer {
 
     /// Writes the sums in one transaction; when that fails they stay and are written with the next.
     async fn flush(&mut self) {
+        // What was counted just before a workspace was deleted must not come back after its rows are gone.
+        self.rollup.retain(|workspace| !self.suspensions.is_suspended(workspace));
         if self.rollup.len() == 0 {
             return;
         }

@@ -14,7 +14,7 @@ use super::process::Process;
 use super::scratch::Scratch;
 use super::wait::eventually;
 
-/// The services in the order of their start: each after those that it calls, but for svc-auth, which calls svc-content
+/// The services in the order of their start: each after those that it calls, but for svc-auth, which calls all of them
 /// back.
 pub(crate) const SERVICES: [&str; 5] = ["auth", "content", "ingest", "sync", "retrieval"];
 const GATEWAY: &str = "gateway";
@@ -27,8 +27,8 @@ pub(crate) struct Mesh {
     members: Vec<Member>,
     owner: Owner,
     mesh_secret: String,
-    /// Where svc-content is, also before it has started.
-    content: SocketAddr,
+    /// Where the services that svc-auth calls are, also before they have started.
+    called_back: Vec<(&'static str, SocketAddr)>,
     /// Where the first gateway is, also before it has started: mailed links lead there.
     gateway: SocketAddr,
     folder: Scratch,
@@ -71,13 +71,28 @@ impl Mesh {
         let mesh_secret = token_format::generate(&OsEntropy);
         let folder = Scratch::new();
         let environment = environment.to_vec();
-        let (_held, content) = reserve_address();
+        let called = SERVICES.into_iter().filter(|service| *service != "auth");
+        let (_held, called_back): (Vec<_>, Vec<_>) = called
+            .map(|service| {
+                let (held, address) = reserve_address();
+                (held, (service, address))
+            })
+            .unzip();
         let (_held_too, gateway) = reserve_address();
         let redis = redis::server(redis::Mode::Alone).await;
-        let mut mesh =
-            Self { members: Vec::new(), owner, mesh_secret, content, gateway, folder, environment, redis };
+        let mut mesh = Self {
+            members: Vec::new(),
+            owner,
+            mesh_secret,
+            called_back,
+            gateway,
+            folder,
+            environment,
+            redis,
+        };
         for (service, database) in databases {
-            let listen = if service == "content" { content.to_string() } else { ANY_PORT.to_owned() };
+            let reserved = mesh.called_back.iter().find(|(called, _)| *called == service);
+            let listen = reserved.map_or_else(|| ANY_PORT.to_owned(), |(_, address)| address.to_string());
             mesh.start_member(service, Some(database), &listen).await;
         }
         mesh.start_member(GATEWAY, None, &gateway.to_string()).await;
@@ -94,12 +109,11 @@ impl Mesh {
             arguments.extend(["--database".to_owned(), url.clone()]);
         }
         if service == "auth" {
-            arguments.extend(["--content-url".to_owned(), format!("http://{}", self.content)]);
+            for (called, address) in &self.called_back {
+                arguments.extend([format!("--{called}-url"), format!("http://{address}")]);
+            }
         }
-        let told = |member: &&Member| {
-            let is_content_again = service == "auth" && member.service == "content";
-            ![service, GATEWAY].contains(&member.service) && !is_content_again
-        };
+        let told = |member: &&Member| service != "auth" && ![service, GATEWAY].contains(&member.service);
         for member in self.members.iter().filter(told) {
             arguments.extend([format!("--{}-url", member.service), format!("http://{}", member.address)]);
         }

@@ -246,3 +246,21 @@ async fn old_keys_are_renewed_before_they_are_needed_and_forgotten_when_taken_ba
 fn resign(signer: &Signer, claims: &Value) -> String {
     signer.sign_claims(claims).unwrap()
 }
+
+#[tokio::test]
+async fn a_service_refuses_identities_of_workspaces_that_it_knows_to_be_suspended() {
+    let signer = signer(7);
+    let bench = Bench::new(&[&signer]);
+    let token = bench.sign(&signer);
+    let workspace = bench.check(&token).await.unwrap().workspace.unwrap();
+    let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&bench.clock);
+    let suspensions = Suspensions::in_memory(clock);
+    let refusing = bench.verifier.refusing(suspensions.clone());
+    refusing.authenticate(&metadata(&token)).await.unwrap();
+    suspensions.set(workspace, true, 1).await.unwrap();
+    let refusal = refusing.authenticate(&metadata(&token)).await.unwrap_err();
+    assert_eq!(refusal.reason, crate::status::Reason::Unauthorized);
+    bench.check(&token).await.unwrap();
+    suspensions.set(workspace, false, 2).await.unwrap();
+    refusing.authenticate(&metadata(&token)).await.unwrap();
+}
