@@ -72,7 +72,7 @@ fn shape(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields.iter().map(|(name, field)| (name.clone(), shape(field))).collect(),
         Value::String(_) => json!("text"),
-        other => other.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => value.clone(),
     }
 }
 

@@ -70,7 +70,7 @@ fn rand_part() -> u64 {
 async fn an_invitation_makes_an_account_once() {
     for world in worlds().await {
         let owner = world.owner().await;
-        let Invited { invitation, secret } =
+        let Invited { invitation, secret, .. } =
             world.invite(&owner, " New@Example.com ", ProtoRole::Editor).await;
         let invitation = invitation.unwrap();
         assert_eq!((invitation.email.as_str(), invitation.role()), (EMAIL, ProtoRole::Editor));
