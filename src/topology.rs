@@ -136,6 +136,8 @@ pub(crate) struct Mesh {
     pub(crate) ambient: Ambient,
     /// svc-auth, when it runs here: who starts a deployment asks it for the first account.
     pub(crate) auth: Option<Arc<cairn_auth::Service>>,
+    /// What the gateway proves itself with to svc-auth.
+    gateway: ServiceIdentitySource,
     hosted: Hosted,
 }
 
@@ -251,11 +253,15 @@ impl Mesh {
                 hosted.host(service.routes(), lifecycle, cairn_sync::SERVICE_NAMES).await?
             }
         };
+        let identity_of = |service| {
+            let (secret, clock) = (settings.mesh_secret.clone(), Arc::clone(&clock));
+            ServiceIdentitySource::new(service, secret, auth_channel.clone(), clock)
+        };
+        let gateway = identity_of("gateway");
         let retrieval = match &places.retrieval {
             Place::At(address) => remote("retrieval", address, settings)?,
             Place::Here => {
-                let secret = settings.mesh_secret.clone();
-                let identity = ServiceIdentitySource::new("retrieval", secret, auth_channel.clone(), clock);
+                let identity = identity_of("retrieval");
                 let upstreams = cairn_retrieval::Upstreams { content: content.clone(), identity };
                 open_retrieval(settings, &ambient, upstreams, &mut hosted).await?
             }
@@ -264,13 +270,14 @@ impl Mesh {
         if let Some(service) = &auth {
             service.connect_services(channels.keeping());
         }
-        Ok(Self { channels, ambient, auth, hosted })
+        Ok(Self { channels, ambient, auth, gateway, hosted })
     }
 
     /// The gateway in front of the services.
     pub(crate) fn gateway(&self, config: cairn_gateway::Config) -> anyhow::Result<axum::Router> {
         config.check()?;
         let Channels { auth, content, ingest, retrieval, sync } = self.channels.clone();
+        let auth = auth.presenting(self.gateway.clone());
         let upstreams = cairn_gateway::Upstreams { auth, content, ingest, retrieval, sync };
         Ok(cairn_gateway::Gateway::new(config, upstreams, self.ambient.clone()).router())
     }

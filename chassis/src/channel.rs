@@ -11,18 +11,19 @@
 //! 5. A panic would unwind into the caller: it is caught on the routes.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use tonic::body::Body;
 use tonic::service::Routes;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, TimeoutExpired};
 use tower::Service;
 
+use crate::identity::{SERVICE_IDENTITY, ServiceIdentitySource};
 use crate::status::Problem;
 use crate::{telemetry, tls};
 
@@ -59,6 +60,15 @@ pub enum ServiceChannel {
     Local(Routes),
     /// The service runs elsewhere.
     Remote(Channel),
+    /// One of the others, to which each call proves that a service of the mesh makes it.
+    Presenting(Box<Presenting>),
+}
+
+/// A way, and the identity that is presented on it.
+#[derive(Debug, Clone)]
+pub struct Presenting {
+    way: ServiceChannel,
+    identity: ServiceIdentitySource,
 }
 
 impl ServiceChannel {
@@ -92,6 +102,26 @@ impl ServiceChannel {
         }
         Ok(Self::Remote(endpoint.connect_lazy()))
     }
+
+    /// The same way, on which each call carries a service's identity beside that of whoever it is made for.
+    #[must_use]
+    pub fn presenting(self, identity: ServiceIdentitySource) -> Self {
+        Self::Presenting(Box::new(Presenting { way: self, identity }))
+    }
+}
+
+impl Presenting {
+    fn call(&self, mut request: Request<Body>) -> BoxedFuture<Response<Body>> {
+        let Self { mut way, identity } = self.clone();
+        Box::pin(async move {
+            let signed = identity.identity().await.map_err(Status::from)?;
+            let mut value = HeaderValue::try_from(signed)?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(SERVICE_IDENTITY, value);
+            poll_fn(|context| way.poll_ready(context)).await?;
+            way.call(request).await
+        })
+    }
 }
 
 type BoxedFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
@@ -106,12 +136,15 @@ impl Service<Request<Body>> for ServiceChannel {
             // Routes are always ready.
             Self::Local(_) => Poll::Ready(Ok(())),
             Self::Remote(channel) => channel.poll_ready(context).map_err(Error::from),
+            // The way itself is waited for when there is an identity to present on it.
+            Self::Presenting(_) => Poll::Ready(Ok(())),
         }
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         telemetry::inject_context(request.headers_mut());
         match self {
+            Self::Presenting(presenting) => presenting.call(request),
             Self::Local(routes) => {
                 request.extensions_mut().clear();
                 let answer = routes.call(request);

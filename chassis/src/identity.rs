@@ -18,6 +18,10 @@ pub use self::verifier::{KEY_MAX_AGE, KeyDirectory, PublicKey, StaticKeys, Verif
 use crate::clock::Timestamp;
 use crate::status::Problem;
 
+/// The metadata in which a service proves itself beside the identity of whoever it calls for. It is for one hop: no
+/// service passes it on.
+pub const SERVICE_IDENTITY: &str = "x-cairn-service";
+
 /// What a caller may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Permission {

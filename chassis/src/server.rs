@@ -2,6 +2,7 @@
 
 mod error_info;
 mod observe;
+mod services_only;
 
 use std::any::Any;
 use std::io;
@@ -22,6 +23,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use self::error_info::ErrorInfoLayer;
 use self::observe::ObserveLayer;
+pub use self::services_only::ServicesOnly;
 use crate::deadline::DeadlineLayer;
 use crate::status::Problem;
 use crate::tls;

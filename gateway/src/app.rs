@@ -11,7 +11,7 @@ use crate::intake::Intake;
 use crate::mcp::Connections;
 use crate::origin::Origins;
 use crate::own_writes::OwnWrites;
-use crate::rate_limit::{Limits, SignIns};
+use crate::rate_limit::Limits;
 use crate::records::Links;
 use crate::{Config, Upstreams};
 
@@ -26,7 +26,6 @@ pub(crate) struct Inner {
     pub(crate) links: Links,
     pub(crate) exchanges: Exchanges,
     pub(crate) limits: Limits,
-    pub(crate) sign_ins: SignIns,
     pub(crate) connections: Connections,
     pub(crate) own_writes: OwnWrites,
     pub(crate) intake: Intake,
@@ -47,7 +46,6 @@ impl App {
         Self(Arc::new(Inner {
             origins,
             limits,
-            sign_ins: SignIns::default(),
             connections: Connections::default(),
             intake: Intake::default(),
             own_writes: OwnWrites::new(Arc::clone(&ambient.clock)),

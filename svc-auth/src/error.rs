@@ -1,5 +1,7 @@
 //! What can go wrong, and the one place that says what a caller reads of it.
 
+use std::time::Duration;
+
 use cairn_chassis::identity::{Role, SignerError};
 use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Reason, Violation};
@@ -32,6 +34,10 @@ pub enum Error {
     /// A wrong email or password; which of them is not told.
     #[error("the email or the password is wrong")]
     SignInRefused,
+    /// Too many sign-ins failed of late; the same for an address and an account, so that it does not tell whose guesses
+    /// filled the window.
+    #[error("too many failed sign-ins; retry after {} s", .0.as_secs().max(1))]
+    TooManySignIns(Duration),
     /// A stranger asked for the identity of a service.
     #[error("the mesh secret is wrong: every service of a deployment needs the same one")]
     MeshSecretRefused,
@@ -109,6 +115,9 @@ impl From<Error> for Problem {
             | Error::SessionRefused
             | Error::SignInRefused
             | Error::MeshSecretRefused => Self::unauthorized(error.to_string()),
+            Error::TooManySignIns(wait) => {
+                Self { retry_after: Some(wait), ..Self::new(Reason::RateLimited, error.to_string()) }
+            }
             Error::NotFound(_) | Error::InvitationRefused => Self::not_found(error.to_string()),
             Error::RoleTooLow { .. } | Error::LastOwner | Error::InvitedAnother | Error::PlanIsOperators => {
                 Self::forbidden(error.to_string())

@@ -4,6 +4,7 @@
 //! the email that was invited. Both open it, once. Only the mailed one proves the email. A person whose email is verified
 //! needs neither: they see what waits for them, and accept or decline it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -132,7 +133,13 @@ impl Invitations {
 
     /// Makes the membership and signs the person in: with the account of the email that was invited, when the password is
     /// that account's, else with a new one.
-    pub(crate) async fn accept(&self, secret: &str, name: &str, password: &str) -> Result<SignedIn, Error> {
+    pub(crate) async fn accept(
+        &self,
+        source: Option<IpAddr>,
+        secret: &str,
+        name: &str,
+        password: &str,
+    ) -> Result<SignedIn, Error> {
         // First: a secret that opens nothing must not cost a password hash.
         let found = self.look_up(secret).await?;
         let mut violations = Vec::new();
@@ -141,7 +148,10 @@ impl Invitations {
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));
         }
-        let account = self.account(&found, password).await?;
+        // An invitation must be no way to guess faster than at the sign-in.
+        let email = Some(found.invitation.email.as_str());
+        let sign_ins = self.sessions.sign_ins();
+        let account = sign_ins.counted(source, email, self.account(&found, password)).await?;
 
         let mut tx = self.db.begin_write().await?;
         let taken = self.take(&mut tx, secret).await?;

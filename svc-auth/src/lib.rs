@@ -26,6 +26,7 @@ mod publishers;
 mod rpc;
 mod secrets;
 mod sessions;
+mod sign_ins;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -73,6 +74,7 @@ use self::oidc::Oidc;
 pub use self::oidc::{Config as OidcConfig, Refusal as OidcRefusal};
 use self::passwords::Passwords;
 use self::sessions::Sessions;
+use self::sign_ins::SignIns;
 use self::tokens::Tokens;
 pub use self::workspaces::{PLANS, PlanChanges};
 use self::workspaces::{Policy, Workspaces};
@@ -194,8 +196,14 @@ impl Service {
         let folders = Folders::default();
         let guard = Guard::new(&config.outbound_allowed).map_err(|error| Error::Config(error.to_string()))?;
         let oauth_clients = Arc::new(oauth::Clients::new(db.clone(), ambient.clone(), guard.clone()));
-        let sessions =
-            Arc::new(Sessions::new(db.clone(), ambient.clone(), Arc::clone(&keys), passwords.clone()));
+        let sign_ins = SignIns::new(db.clone(), ambient.clone());
+        let sessions = Arc::new(Sessions::new(
+            db.clone(),
+            ambient.clone(),
+            Arc::clone(&keys),
+            passwords.clone(),
+            sign_ins,
+        ));
         let grace = config.workspace_grace;
         let lifecycle = Arc::new(Lifecycle::new(db.clone(), ambient.clone(), Arc::clone(&keys), grace));
         let oidc = Oidc::new(db.clone(), ambient.clone(), Arc::clone(&sessions), config.oidc, guard)?;
@@ -340,6 +348,9 @@ impl Service {
             Ok(0) => {}
             Ok(sessions) => tracing::info!(sessions, "forgot sessions that had ended"),
             Err(error) => tracing::warn!(%error, "sessions that ended are not forgotten yet"),
+        }
+        if let Err(error) = self.sessions.sign_ins().purge().await {
+            tracing::warn!(%error, "failed sign-ins of the past are not forgotten yet");
         }
         if let Err(error) = self.oauth_tokens.purge().await {
             tracing::warn!(%error, "OAuth tokens that ended are not forgotten yet");

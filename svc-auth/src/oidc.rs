@@ -14,6 +14,7 @@ mod tests;
 mod ticket;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
@@ -113,8 +114,17 @@ impl Oidc {
         Ok(Begun { authorization_url, ticket })
     }
 
-    /// Takes the provider's answer and signs the person in; answers where they wanted to go, too.
-    pub(crate) async fn finish(&self, attempt: &Attempt) -> Result<(SignedIn, String), Error> {
+    /// Takes the provider's answer and signs the person in, who is at that address; answers where they wanted to go,
+    /// too.
+    pub(crate) async fn finish(
+        &self,
+        source: Option<IpAddr>,
+        attempt: &Attempt,
+    ) -> Result<(SignedIn, String), Error> {
+        self.sessions.sign_ins().counted(source, None, self.redeem(attempt)).await
+    }
+
+    async fn redeem(&self, attempt: &Attempt) -> Result<(SignedIn, String), Error> {
         let provider = self.provider()?;
         let ticket = Ticket::read(&attempt.ticket, self.ambient.clock.now()).ok_or(Refusal::NotBegun)?;
         if !secrets::same(&ticket.state(), &attempt.state) {

@@ -11,10 +11,12 @@ mod sessions;
 mod tokens;
 mod workspaces;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::Verifier;
+use cairn_chassis::server::ServicesOnly;
 use cairn_chassis::status::Problem;
 use cairn_proto::auth::v1::feedback_service_server::FeedbackServiceServer;
 use cairn_proto::auth::v1::grant_service_server::GrantServiceServer;
@@ -36,6 +38,13 @@ use crate::{Service, workspaces as rules};
 macro_rules! sized {
     ($server:expr) => {
         $server.max_decoding_message_size(MAX_MESSAGE_BYTES).max_encoding_message_size(MAX_MESSAGE_BYTES)
+    };
+}
+
+/// For the gateway alone, which knows where a person is: what opens without an identity is no way in for anybody else.
+macro_rules! services_only {
+    ($server:expr, $verifier:expr) => {
+        ServicesOnly::new(sized!($server), $verifier.clone())
     };
 }
 
@@ -66,12 +75,12 @@ pub(crate) fn routes(service: &Service) -> Routes {
         identities: Arc::clone(&service.service_identities),
     };
     Routes::new(sized!(TokenServiceServer::new(tokens)))
-        .add_service(sized!(SessionServiceServer::new(sessions)))
+        .add_service(services_only!(SessionServiceServer::new(sessions), verifier))
         .add_service(sized!(WorkspaceServiceServer::new(workspaces)))
         .add_service(sized!(MemberServiceServer::new(members)))
-        .add_service(sized!(InvitationServiceServer::new(invitations)))
-        .add_service(sized!(OauthServiceServer::new(oauth)))
-        .add_service(sized!(OidcServiceServer::new(oidc)))
+        .add_service(services_only!(InvitationServiceServer::new(invitations), verifier))
+        .add_service(services_only!(OauthServiceServer::new(oauth), verifier))
+        .add_service(services_only!(OidcServiceServer::new(oidc), verifier))
         .add_service(sized!(GrantServiceServer::new(grants)))
         .add_service(sized!(FeedbackServiceServer::new(feedback)))
         .add_service(sized!(KeyServiceServer::new(keys)))
@@ -80,6 +89,11 @@ pub(crate) fn routes(service: &Service) -> Routes {
 /// The signed-in person who calls.
 async fn user(verifier: &Verifier, metadata: &MetadataMap) -> Result<UserId, Problem> {
     verifier.authenticate(metadata).await?.user_id()
+}
+
+/// Where a person is, as the gateway tells.
+fn source(address: Option<&str>) -> Option<IpAddr> {
+    address?.parse().ok()
 }
 
 /// A text that is no id is the id of no workspace.

@@ -1,6 +1,7 @@
 //! Web sessions: people sign in with a password; the session's secret becomes their cookie.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::invitations::Found;
 use crate::keys::{Issued, Keys};
 use crate::passwords::{self, Passwords};
 use crate::secrets::{self, Digest};
+use crate::sign_ins::SignIns;
 use crate::store;
 use crate::tokens::has_ended;
 use crate::users::{self, User};
@@ -53,6 +55,14 @@ pub(crate) struct Opened {
     expires_at: Timestamp,
 }
 
+/// A wish for another password.
+pub(crate) struct PasswordChange {
+    pub(crate) current: String,
+    pub(crate) new: String,
+    /// The secret of the session that stays.
+    pub(crate) kept: Option<String>,
+}
+
 /// A session to store.
 pub(crate) struct NewSession {
     pub(crate) id: SessionId,
@@ -75,16 +85,37 @@ pub(crate) struct Sessions {
     ambient: Ambient,
     keys: Arc<Keys>,
     passwords: Passwords,
+    sign_ins: SignIns,
 }
 
 impl Sessions {
-    pub(crate) const fn new(db: Db, ambient: Ambient, keys: Arc<Keys>, passwords: Passwords) -> Self {
-        Self { db, ambient, keys, passwords }
+    pub(crate) const fn new(
+        db: Db,
+        ambient: Ambient,
+        keys: Arc<Keys>,
+        passwords: Passwords,
+        sign_ins: SignIns,
+    ) -> Self {
+        Self { db, ambient, keys, passwords, sign_ins }
     }
 
-    /// Signs a person in. An email that no account has costs the same work and gets the same answer as a wrong
-    /// password.
-    pub(crate) async fn create(&self, email: &str, password: &str) -> Result<SignedIn, Error> {
+    /// Where sign-ins are counted, by whatever way they come.
+    pub(crate) const fn sign_ins(&self) -> &SignIns {
+        &self.sign_ins
+    }
+
+    /// Signs a person in who is at that address. An email that no account has costs the same work and gets the same
+    /// answer as a wrong password.
+    pub(crate) async fn create(
+        &self,
+        source: Option<IpAddr>,
+        email: &str,
+        password: &str,
+    ) -> Result<SignedIn, Error> {
+        self.sign_ins.counted(source, Some(email), self.check(email, password)).await
+    }
+
+    async fn check(&self, email: &str, password: &str) -> Result<SignedIn, Error> {
         let account = match users::fold_email(email) {
             Some(email) => store::users::find_account(&self.db, &email).await?,
             None => None,
@@ -212,14 +243,20 @@ impl Sessions {
     }
 
     /// Gives a person a new password and ends their sessions, but for the one at hand: whoever knew the old password
-    /// may have opened the others.
+    /// may have opened the others. A wrong guess at the old one counts like one at the sign-in: whoever found an open
+    /// session must not try words here instead.
     pub(crate) async fn change_password(
         &self,
+        source: Option<IpAddr>,
         user: UserId,
-        current: &str,
-        new: &str,
-        kept: Option<&str>,
+        change: &PasswordChange,
     ) -> Result<(), Error> {
+        let email = self.get(user).await?.user.email;
+        self.sign_ins.counted(source, Some(&email), self.replace_password(user, change)).await
+    }
+
+    async fn replace_password(&self, user: UserId, change: &PasswordChange) -> Result<(), Error> {
+        let PasswordChange { current, new, kept } = change;
         let mut violations = Vec::new();
         passwords::check("newPassword", new, &mut violations);
         let known = store::users::find_password(&self.db, user).await?;
@@ -235,7 +272,7 @@ impl Sessions {
         let mut tx = self.db.begin_write().await?;
         self.hold(&mut tx, user, &known).await?;
         store::users::set_password(&mut tx, user, Some(&hash)).await?;
-        match kept {
+        match kept.as_deref() {
             Some(secret) => {
                 store::sessions::delete_others(&mut tx, user, &secrets::digest(secret)).await?;
             }

@@ -11,6 +11,7 @@ pub(crate) mod oauth_grants;
 pub(crate) mod oauth_tokens;
 pub(crate) mod oidc;
 pub(crate) mod sessions;
+pub(crate) mod sign_ins;
 pub(crate) mod tokens;
 pub(crate) mod users;
 pub(crate) mod workspaces;
@@ -27,6 +28,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0004_key_rotation"),
     migration!("0005_oidc"),
     migration!("0006_verified_emails"),
+    migration!("0007_sign_ins"),
     migration!("0009_publishers"),
     migration!("0010_lifecycle"),
 ];
@@ -49,6 +51,7 @@ pub(crate) fn statements() -> Vec<sql::Statement> {
         oauth_tokens::STATEMENTS,
         oidc::STATEMENTS,
         sessions::STATEMENTS,
+        sign_ins::STATEMENTS,
         tokens::STATEMENTS,
         users::STATEMENTS,
         workspaces::STATEMENTS,

@@ -12,6 +12,7 @@ mod oauth;
 mod proof;
 mod rotation;
 mod sessions;
+mod sign_ins;
 mod storage;
 mod tokens;
 mod workspaces;
@@ -23,7 +24,9 @@ use cairn_chassis::call::Call;
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::{Clock, ManualClock, Timestamp};
 use cairn_chassis::entropy::{Entropy, OsEntropy};
-use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Role, Scope};
+use cairn_chassis::identity::{
+    Identity, PermissionSet, Principal, PrincipalKind, Role, Scope, ServiceIdentitySource,
+};
 use cairn_chassis::server;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::testing::{TestDb, engines};
@@ -47,7 +50,10 @@ struct World {
     engine: &'static str,
     clock: Arc<ManualClock>,
     service: Service,
+    /// As the gateway calls.
     channel: ServiceChannel,
+    /// As a stranger does.
+    direct: ServiceChannel,
     first: Bootstrapped,
     _storage: TestDb,
 }
@@ -93,8 +99,19 @@ async fn worlds() -> Vec<World> {
         let first = service.bootstrap(wanted(), |_| Ok(())).await.unwrap().unwrap();
         service.connect(folders::content(service.ambient().verifier).await);
         let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
-        let channel = ServiceChannel::local(composed.routes);
-        worlds.push(World { engine: storage.engine, clock, service, channel, first, _storage: storage });
+        let direct = ServiceChannel::local(composed.routes);
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        let gateway = ServiceIdentitySource::new("gateway", MESH_SECRET.to_owned(), direct.clone(), shared);
+        let channel = direct.clone().presenting(gateway);
+        worlds.push(World {
+            engine: storage.engine,
+            clock,
+            service,
+            channel,
+            direct,
+            first,
+            _storage: storage,
+        });
     }
     worlds
 }

@@ -2,8 +2,18 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use cairn_proto::auth::v1::ExchangeRequest;
+use cairn_chassis::entropy::OsEntropy;
+use cairn_chassis::token_format;
+use cairn_proto::auth::v1::invitation_service_client::InvitationServiceClient;
+use cairn_proto::auth::v1::key_service_client::KeyServiceClient;
+use cairn_proto::auth::v1::oauth_service_client::OauthServiceClient;
+use cairn_proto::auth::v1::oidc_service_client::OidcServiceClient;
+use cairn_proto::auth::v1::session_service_client::SessionServiceClient;
 use cairn_proto::auth::v1::token_service_client::TokenServiceClient;
+use cairn_proto::auth::v1::{
+    CreateSessionRequest, DeleteSessionRequest, ExchangeRequest, GetProviderRequest,
+    IssueServiceIdentityRequest, LookUpInvitationRequest, RegisterClientRequest,
+};
 use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::content::v1::{
@@ -31,7 +41,7 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_types::StatusExt as _;
 
 use crate::support::callers::ApiToken;
-use crate::support::mesh::SERVICES;
+use crate::support::mesh::{Mesh, SERVICES};
 use crate::support::prelude::*;
 
 scenarios![
@@ -42,6 +52,8 @@ scenarios![
     a_missing_permission_is_refused_by_the_service,
     the_folder_scope_holds_in_the_service,
     feeds_are_for_services_only,
+    people_sign_in_through_the_gateway_only,
+    a_flood_of_sign_ins_over_grpc_is_refused,
     what_is_not_served_yet_says_so,
     every_service_answers_health_and_reflection,
 ];
@@ -177,6 +189,77 @@ async fn feeds_are_for_services_only(deployment: &Deployment) {
     refused(status, Code::PermissionDenied, "FORBIDDEN");
 }
 
+/// What the four services behind the gateway's sign-in answer whoever calls like that.
+async fn behind_the_gateway(auth: &Channel, authorization: Option<&str>) -> Vec<(Code, String)> {
+    fn with<T>(authorization: Option<&str>, message: T) -> Request<T> {
+        match authorization {
+            Some(identity) => as_caller(identity, message),
+            None => Request::new(message),
+        }
+    }
+    let mut sessions = SessionServiceClient::new(auth.clone());
+    let form =
+        CreateSessionRequest { email: "a@b.example".into(), password: "x".into(), ..Default::default() };
+    let mut invitations = InvitationServiceClient::new(auth.clone());
+    let mut oauth = OauthServiceClient::new(auth.clone());
+    let mut oidc = OidcServiceClient::new(auth.clone());
+    let answers = [
+        sessions.create_session(with(authorization, form)).await.map(drop),
+        sessions.delete_session(with(authorization, DeleteSessionRequest::default())).await.map(drop),
+        invitations
+            .look_up_invitation(with(authorization, LookUpInvitationRequest::default()))
+            .await
+            .map(drop),
+        oauth.register_client(with(authorization, RegisterClientRequest::default())).await.map(drop),
+        oidc.get_provider(with(authorization, GetProviderRequest {})).await.map(drop),
+    ];
+    answers
+        .map(|answer| {
+            answer.map_or_else(|no| (no.code(), no.message().to_owned()), |()| (Code::Ok, String::new()))
+        })
+        .to_vec()
+}
+
+async fn people_sign_in_through_the_gateway_only(deployment: &Deployment) {
+    let Some(mesh) = deployment.mesh() else { return };
+    let auth = connect(deployment, "auth").await;
+    for (code, message) in behind_the_gateway(&auth, None).await {
+        assert_eq!(code, Code::Unauthenticated, "{message}");
+    }
+    let identity = exchange(deployment, &deployment.workspace().await.token).await;
+    for (code, message) in behind_the_gateway(&auth, Some(&identity)).await {
+        assert_eq!(code, Code::PermissionDenied, "{message}");
+    }
+    let service = service_identity(mesh).await;
+    for (code, message) in behind_the_gateway(&auth, Some(&service)).await {
+        assert_ne!(code, Code::PermissionDenied, "{message}");
+    }
+}
+
+/// Also who knows the mesh's secret cannot guess passwords.
+async fn a_flood_of_sign_ins_over_grpc_is_refused(deployment: &Deployment) {
+    let Some(mesh) = deployment.mesh() else { return };
+    let auth = connect(deployment, "auth").await;
+    let service = service_identity(mesh).await;
+    let email = format!("{}@example.com", token_format::generate(&OsEntropy).to_lowercase());
+    let mut guesses = 0;
+    let refused = eventually("the account must wait", async || {
+        guesses += 1;
+        let form = CreateSessionRequest {
+            email: email.clone(),
+            password: "a wrong one".into(),
+            // Each comes from another address.
+            source_address: Some(format!("2001:db8:{guesses:x}::1")),
+        };
+        let answer = SessionServiceClient::new(auth.clone()).create_session(as_caller(&service, form)).await;
+        answer.err().filter(|status| status.code() != Code::Unauthenticated)
+    })
+    .await;
+    assert!(guesses > 10, "the first {guesses} may fail");
+    assert!(refused.get_error_details().retry_info().is_some_and(|info| info.retry_delay.is_some()));
+    self::refused(refused, Code::ResourceExhausted, "RATE_LIMITED");
+}
+
 async fn what_is_not_served_yet_says_so(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let identity = exchange(deployment, &workspace.token).await;
@@ -229,6 +312,15 @@ pub(crate) async fn exchange(deployment: &Deployment, token: &ApiToken) -> Strin
     let mut tokens = TokenServiceClient::new(connect(deployment, "auth").await);
     let request = ExchangeRequest { api_token: token.secret.clone() };
     tokens.exchange(request).await.unwrap().into_inner().identity
+}
+
+/// The identity of a service, for whoever knows the secret of the mesh.
+pub(crate) async fn service_identity(mesh: &Mesh) -> String {
+    let auth = Endpoint::from_shared(mesh.grpc_url("auth")).unwrap().connect().await.unwrap();
+    let request =
+        IssueServiceIdentityRequest { service: "tests".into(), mesh_secret: mesh.mesh_secret().to_owned() };
+    let issued = KeyServiceClient::new(auth).issue_service_identity(request).await.unwrap();
+    issued.into_inner().identity
 }
 
 pub(crate) fn as_caller<T>(identity: &str, message: T) -> Request<T> {

@@ -10,6 +10,7 @@ use quick_cache::sync::Cache;
 use tonic::metadata::MetadataMap;
 
 use super::Identity;
+use super::SERVICE_IDENTITY;
 use super::claims::{AUDIENCE, Claims, ISSUER};
 use crate::clock::{Clock, Timestamp};
 use crate::lifecycle::Suspensions;
@@ -103,14 +104,32 @@ impl Verifier {
     /// UNAUTHORIZED when there is none, it does not hold, or its workspace is suspended; UNAVAILABLE when its key cannot be
     /// asked for.
     pub async fn authenticate(&self, metadata: &MetadataMap) -> Result<Identity, Problem> {
-        let identity = self.checked(bearer(metadata)?).await?;
+        let identity = self.identity_of(bearer(metadata)?).await?;
         if let (Some(suspensions), Some(workspace)) = (&self.1, identity.workspace) {
             suspensions.check(workspace)?;
         }
         Ok(identity)
     }
 
-    async fn checked(&self, token: &str) -> Result<Identity, Problem> {
+    /// Checks that a service of the mesh calls, whomever it calls for: its own identity stands in
+    /// [`SERVICE_IDENTITY`], or is the one that the call carries.
+    ///
+    /// # Errors
+    /// UNAUTHORIZED without an identity that holds, FORBIDDEN for anybody but a service.
+    pub async fn authenticate_service(&self, metadata: &MetadataMap) -> Result<Identity, Problem> {
+        let presented = metadata.get(SERVICE_IDENTITY).and_then(|value| value.to_str().ok());
+        let token = presented.map_or_else(|| bearer(metadata), Ok).map_err(|_| {
+            Problem::unauthorized(
+                "only services of the mesh may call this, and the call carries no service's identity: sign in or \
+                 send the API token to the gateway's REST API, or exchange an API token with TokenService/Exchange",
+            )
+        })?;
+        let identity = self.identity_of(token).await?;
+        identity.require_service()?;
+        Ok(identity)
+    }
+
+    async fn identity_of(&self, token: &str) -> Result<Identity, Problem> {
         if let Some(identity) = self.0.checked.get(token) {
             return self.unexpired(identity);
         }

@@ -8,7 +8,7 @@ use http::{StatusCode, header};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{Answer, answered, present, session};
+use super::{Answer, answered, session};
 use crate::app::App;
 use crate::auth::{self, SignedIn};
 use crate::error;
@@ -36,21 +36,18 @@ pub(super) async fn change_password(State(app): State<App>, request: Request) ->
     let session_secret = auth::session_secret(&app, &parts.headers).map(ToOwned::to_owned);
     let head = parts.clone();
     let Json(input) = Json::<ChangePassword>::from_request(Request::from_parts(parts, body), &app).await?;
-    let asked = person.call.request(proto::GetSessionRequest {});
-    let user = present(answered(app.upstreams.sessions().get_session(asked).await)?.user)?;
     let source = app.limits.source(&head);
-    let attempt = app.sign_ins.begin(&app.limits, &head.extensions, source, &user.email).await?;
+    let attempt = app.limits.begin_sign_in(&head.extensions, source).await?;
     let message = person.call.request(proto::ChangePasswordRequest {
         current_password: input.current_password,
         new_password: input.new_password,
         session_secret,
+        source_address: Some(source.to_string()),
     });
     let changed = app.upstreams.sessions().change_password(message).await;
     let problem = changed.err().map(|status| error::from_upstream(&status));
-    match &problem {
-        None => app.sign_ins.succeeded(&app.limits, attempt).await,
-        Some(problem) if is_guess(problem) => {}
-        Some(_) => app.sign_ins.ended_otherwise(&app.limits, attempt).await,
+    if !problem.as_ref().is_some_and(is_guess) {
+        app.limits.forget_sign_in(attempt).await;
     }
     match problem {
         Some(problem) => Err(problem.into()),

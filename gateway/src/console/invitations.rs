@@ -90,7 +90,8 @@ pub(super) async fn accept(State(app): State<App>, request: Request) -> Answer {
     let Some((name, password)) = new_account(input.name, input.password)? else {
         return join(&app, person?, input.secret).await;
     };
-    let message = proto::AcceptInvitationRequest { secret: input.secret, name, password };
+    let message =
+        proto::AcceptInvitationRequest { secret: input.secret, name, password, source_address: None };
     let accepted = open(&app, &head, message).await?;
     let cookie = cookie_of(&app, &accepted)?;
     let session = Session::read(accepted.user, accepted.memberships, accepted.pending_invitations);
@@ -104,18 +105,13 @@ pub(super) async fn open(
     parts: &Parts,
     message: proto::AcceptInvitationRequest,
 ) -> Result<proto::AcceptInvitationResponse, Problem> {
-    let call = auth::call_of(parts);
-    let asked = call.request(proto::LookUpInvitationRequest { secret: message.secret.clone() });
-    let found = app.upstreams.invitations().look_up_invitation(asked).await;
-    let found = found.map_err(|status| error::from_upstream(&status))?.into_inner();
-    let email = found.invitation.unwrap_or_default().email;
     let source = app.limits.source(parts);
-    let attempt = app.sign_ins.begin(&app.limits, &parts.extensions, source, &email).await?;
-    let accepted = app.upstreams.invitations().accept_invitation(call.request(message)).await;
-    match accepted.as_ref().map_err(tonic::Status::code) {
-        Ok(_) => app.sign_ins.succeeded(&app.limits, attempt).await,
-        Err(Code::Unauthenticated) => {}
-        Err(_) => app.sign_ins.ended_otherwise(&app.limits, attempt).await,
+    let attempt = app.limits.begin_sign_in(&parts.extensions, source).await?;
+    let message = proto::AcceptInvitationRequest { source_address: Some(source.to_string()), ..message };
+    let message = auth::call_of(parts).request(message);
+    let accepted = app.upstreams.invitations().accept_invitation(message).await;
+    if !accepted.as_ref().is_err_and(|status| status.code() == Code::Unauthenticated) {
+        app.limits.forget_sign_in(attempt).await;
     }
     accepted.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status))
 }

@@ -117,6 +117,7 @@ async fn open(app: &App, parts: &Parts, form: &Form) -> Result<HeaderValue, Prob
         secret: secret.clone(),
         name: name.clone(),
         password: password.clone(),
+        source_address: None,
     };
     let accepted = invitations::open(app, parts, message).await?;
     invitations::cookie_of(app, &accepted).map_err(unwritable)

@@ -75,7 +75,7 @@ pub(crate) async fn close(app: &App, parts: &Parts) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Opens a session for whoever knows the password; a failure counts.
+/// Opens a session for whoever knows the password; a failure counts, here and in svc-auth.
 pub(crate) async fn open(
     app: &App,
     parts: &Parts,
@@ -83,13 +83,13 @@ pub(crate) async fn open(
     password: String,
 ) -> Result<proto::CreateSessionResponse, Problem> {
     let source = app.limits.source(parts);
-    let attempt = app.sign_ins.begin(&app.limits, &parts.extensions, source, &email).await?;
-    let message = auth::call_of(parts).request(proto::CreateSessionRequest { email, password });
+    let attempt = app.limits.begin_sign_in(&parts.extensions, source).await?;
+    let source_address = Some(source.to_string());
+    let message =
+        auth::call_of(parts).request(proto::CreateSessionRequest { email, password, source_address });
     let opened = app.upstreams.sessions().create_session(message).await;
-    match opened.as_ref().map_err(tonic::Status::code) {
-        Ok(_) => app.sign_ins.succeeded(&app.limits, attempt).await,
-        Err(Code::Unauthenticated) => {}
-        Err(_) => app.sign_ins.ended_otherwise(&app.limits, attempt).await,
+    if !opened.as_ref().is_err_and(|status| status.code() == Code::Unauthenticated) {
+        app.limits.forget_sign_in(attempt).await;
     }
     opened.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status))
 }

@@ -72,19 +72,20 @@ async fn finish(app: &App, parts: &Parts) -> Result<Response, Failure> {
     if let Some(error) = fields.first("error") {
         return Err(Failure { status: StatusCode::BAD_REQUEST, message: said(&error).to_owned() });
     }
-    let attempt =
-        app.sign_ins.begin_elsewhere(&app.limits, &parts.extensions, app.limits.source(parts)).await?;
+    let source = app.limits.source(parts);
+    let attempt = app.limits.begin_sign_in(&parts.extensions, source).await?;
     let ticket = cookie_value(&parts.headers, COOKIE).filter(|ticket| ticket.len() <= LONGEST_TICKET);
     let message = proto::FinishSignInRequest {
         ticket: ticket.unwrap_or_default().to_owned(),
         state: fields.text("state"),
         code: fields.text("code"),
         redirect_uri: redirect_uri(app, &parts.headers)?,
+        source_address: Some(source.to_string()),
     };
     let finished = app.upstreams.oidc().finish_sign_in(call_of(parts).request(message)).await;
     let is_guess = finished.as_ref().is_err_and(|status| status.code() == tonic::Code::Unauthenticated);
     if !is_guess {
-        app.sign_ins.ended_otherwise(&app.limits, attempt).await;
+        app.limits.forget_sign_in(attempt).await;
     }
     let finished = finished.map_err(|status| error::from_upstream(&status))?.into_inner();
     let lifetime = session::lifetime(app, finished.expires_at.as_ref());

@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 pub(crate) use self::admission::{Limits, Refusal};
 pub use self::redis::RedisUrl;
-pub(crate) use self::sign_in::SignIns;
 pub(crate) use self::window::{Counted, Quota, Standing, Window};
 use crate::{Config, ConfigError};
 

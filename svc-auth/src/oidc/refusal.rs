@@ -51,6 +51,13 @@ pub enum Refusal {
     OtherSubject,
 }
 
+impl Refusal {
+    /// Whether what the browser brought proved nothing, as what somebody made up would not.
+    pub(crate) const fn is_guess(self) -> bool {
+        matches!(self, Self::NotBegun | Self::CodeRefused | Self::Untrusted)
+    }
+}
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();

@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status};
 
 use super::sessions::{encode_pending, encode_user};
 use super::workspaces::{encode_membership, encode_memberships, encode_role};
-use super::{user, workspace_id};
+use super::{source, user, workspace_id};
 use crate::error::Error;
 use crate::invitations::{self as rules, Invitation};
 
@@ -64,7 +64,9 @@ impl InvitationService for Invitations {
         request: Request<AcceptInvitationRequest>,
     ) -> Result<Response<AcceptInvitationResponse>, Status> {
         let message = request.get_ref();
-        let signed_in = self.rules.accept(&message.secret, &message.name, &message.password).await?;
+        let source = source(message.source_address.as_deref());
+        let accepted = self.rules.accept(source, &message.secret, &message.name, &message.password);
+        let signed_in = accepted.await?;
         Ok(Response::new(AcceptInvitationResponse {
             session_secret: signed_in.secret,
             expires_at: Some(signed_in.expires_at.to_proto()),

@@ -9,6 +9,7 @@ use cairn_proto::auth::v1::{
 };
 use tonic::{Request, Response, Status};
 
+use super::source;
 use crate::oidc as rules;
 
 #[derive(Debug)]
@@ -43,9 +44,10 @@ impl OidcService for Oidc {
         &self,
         request: Request<FinishSignInRequest>,
     ) -> Result<Response<FinishSignInResponse>, Status> {
-        let FinishSignInRequest { ticket, state, code, redirect_uri } = request.into_inner();
+        let FinishSignInRequest { ticket, state, code, redirect_uri, source_address } = request.into_inner();
         let attempt = rules::Attempt { ticket, state, code, redirect_uri };
-        let (signed_in, return_to) = self.rules.finish(&attempt).await?;
+        let source = source(source_address.as_deref());
+        let (signed_in, return_to) = self.rules.finish(source, &attempt).await?;
         Ok(Response::new(FinishSignInResponse {
             session_secret: signed_in.secret,
             expires_at: Some(signed_in.expires_at.to_proto()),

@@ -13,7 +13,7 @@ use cairn_proto::auth::v1::{
 use tonic::{Request, Response, Status};
 
 use super::workspaces::{encode_memberships, encode_role};
-use super::{user, workspace_id};
+use super::{source, user, workspace_id};
 use crate::invitations::Found;
 use crate::sessions as rules;
 use crate::users::User;
@@ -31,7 +31,10 @@ impl SessionService for Sessions {
         request: Request<CreateSessionRequest>,
     ) -> Result<Response<CreateSessionResponse>, Status> {
         let message = request.get_ref();
-        let signed_in = self.rules.create(&message.email, &message.password).await?;
+        let signed_in = self
+            .rules
+            .create(source(message.source_address.as_deref()), &message.email, &message.password)
+            .await?;
         Ok(Response::new(CreateSessionResponse {
             session_secret: signed_in.secret,
             expires_at: Some(signed_in.expires_at.to_proto()),
@@ -87,9 +90,14 @@ impl SessionService for Sessions {
         request: Request<ChangePasswordRequest>,
     ) -> Result<Response<ChangePasswordResponse>, Status> {
         let user = user(&self.verifier, request.metadata()).await?;
-        let message = request.get_ref();
-        let (current, new) = (&message.current_password, &message.new_password);
-        self.rules.change_password(user, current, new, message.session_secret.as_deref()).await?;
+        let message = request.into_inner();
+        let source = source(message.source_address.as_deref());
+        let change = rules::PasswordChange {
+            current: message.current_password,
+            new: message.new_password,
+            kept: message.session_secret,
+        };
+        self.rules.change_password(source, user, &change).await?;
         Ok(Response::new(ChangePasswordResponse {}))
     }
 }

@@ -11,7 +11,7 @@ const THIRTY_DAYS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 impl World {
     async fn sign_in(&self, email: &str, password: &str) -> Result<CreateSessionResponse, Status> {
         let (email, password) = (email.to_owned(), password.to_owned());
-        let request = Request::new(CreateSessionRequest { email, password });
+        let request = Request::new(CreateSessionRequest { email, password, source_address: None });
         Ok(self.sessions().create_session(request).await?.into_inner())
     }
 
@@ -158,6 +158,7 @@ impl World {
             current_password: current.to_owned(),
             new_password: new.to_owned(),
             session_secret: kept.map(ToOwned::to_owned),
+            source_address: None,
         };
         self.sessions().change_password(person.request(message)).await.map(drop)
     }

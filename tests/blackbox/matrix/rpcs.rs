@@ -23,23 +23,6 @@ use crate::support::prelude::*;
 const OPEN: &[(&str, Code)] = &[
     // A secret is the proof, and an empty one proves nothing.
     ("cairn.auth.v1.TokenService/Exchange", Code::Unauthenticated),
-    ("cairn.auth.v1.SessionService/CreateSession", Code::Unauthenticated),
-    ("cairn.auth.v1.SessionService/ExchangeSession", Code::Unauthenticated),
-    // Ends nothing when there is none.
-    ("cairn.auth.v1.SessionService/DeleteSession", Code::Ok),
-    ("cairn.auth.v1.InvitationService/LookUpInvitation", Code::NotFound),
-    ("cairn.auth.v1.InvitationService/AcceptInvitation", Code::NotFound),
-    // What clients of OAuth call before there is anybody: the protocol has its own proofs, and an empty request is none.
-    ("cairn.auth.v1.OauthService/RegisterClient", Code::InvalidArgument),
-    ("cairn.auth.v1.OauthService/CheckAuthorization", Code::InvalidArgument),
-    ("cairn.auth.v1.OauthService/RedeemCode", Code::InvalidArgument),
-    ("cairn.auth.v1.OauthService/RedeemRefreshToken", Code::InvalidArgument),
-    ("cairn.auth.v1.OauthService/RevokeToken", Code::InvalidArgument),
-    ("cairn.auth.v1.OauthService/ExchangeAccessToken", Code::Unauthenticated),
-    // What a browser brings from the identity provider is the proof, and an empty answer proves nothing.
-    ("cairn.auth.v1.OidcService/GetProvider", Code::Ok),
-    ("cairn.auth.v1.OidcService/BeginSignIn", Code::InvalidArgument),
-    ("cairn.auth.v1.OidcService/FinishSignIn", Code::Unauthenticated),
     // Public keys, and identities of services for the mesh's secret.
     ("cairn.auth.v1.KeyService/ListKeys", Code::Ok),
     ("cairn.auth.v1.KeyService/IssueServiceIdentity", Code::Unauthenticated),
