@@ -242,7 +242,8 @@ pub(crate) struct UpOptions {
     /// The admin address (/metrics, /healthz, /readyz). Default: the public port + 1, when that is free.
     #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR")]
     pub(crate) admin_listen: Option<SocketAddr>,
-    /// An address for direct gRPC. Default: none.
+    /// An address for programs that call over gRPC: token exchange, content, retrieval, ingest and sync, under the
+    /// same limits as REST. Default: none.
     #[arg(long, env = "CAIRN_GRPC_LISTEN", value_name = "ADDR")]
     pub(crate) grpc_listen: Option<SocketAddr>,
     /// Print nothing but errors.
@@ -352,6 +353,9 @@ pub(crate) struct ServeOptions {
     /// The admin address (/metrics, /healthz, /readyz). Default: a free port of 127.0.0.1.
     #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR", default_value = "127.0.0.1:0")]
     pub(crate) admin_listen: SocketAddr,
+    /// Of the gateway: an address for programs that call over gRPC, under the same limits as REST. Default: none.
+    #[arg(long, env = "CAIRN_GRPC_LISTEN", value_name = "ADDR")]
+    pub(crate) grpc_listen: Option<SocketAddr>,
     /// The folder for what the service keeps on its own disk: SQLite when no database is given, the search index.
     #[arg(long, env = "CAIRN_DATA", value_name = "DIR", default_value = "./cairn-data")]
     pub(crate) data: PathBuf,

@@ -1,4 +1,4 @@
-//! The public HTTP listener.
+//! The public listeners: HTTP, and gRPC where it is asked for.
 
 use std::future::IntoFuture as _;
 use std::net::SocketAddr;
@@ -9,6 +9,7 @@ use axum::Router;
 use axum::extract::connect_info::IntoMakeServiceWithConnectInfo;
 use axum::serve::{Listener, ListenerExt as _, TapIo};
 use cairn_chassis::tls;
+use cairn_gateway::Gateway;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -52,8 +53,30 @@ fn plans(given: &str) -> anyhow::Result<String> {
     fs_err::read_to_string(given).context("CAIRN_PLANS is neither JSON nor a file that can be read")
 }
 
+/// A listener, and the TLS that it speaks.
+pub(crate) struct Door {
+    pub(crate) listener: TcpListener,
+    pub(crate) tls: Option<tls::Server>,
+}
+
+/// Serves the gateway over HTTP, and over gRPC when there is a listener for it, until the shutdown.
+pub(crate) async fn serve_gateway(
+    gateway: &Gateway,
+    http: Door,
+    grpc: Option<Door>,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    let over_http = serve(http.listener, http.tls, gateway.router(), shutdown.clone());
+    let Some(Door { listener, tls }) = grpc else { return over_http.await };
+    let over_grpc = serve(listener, tls, gateway.grpc_router(), shutdown.clone());
+    // Neither is cut off because the other failed.
+    let (http, grpc) = tokio::join!(over_http, over_grpc);
+    http?;
+    grpc.context("public gRPC")
+}
+
 /// Serves, inside of TLS when that is given, until the shutdown; then lets requests under way finish.
-pub(crate) async fn serve(
+async fn serve(
     listener: TcpListener,
     tls: Option<tls::Server>,
     router: Router,

@@ -1,5 +1,6 @@
 //! `cairn serve`: one service of the mesh, over TCP.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Role, ServeOptions, UpstreamOptions};
 use crate::data_folder::DataFolder;
+use crate::public::Door;
 use crate::topology::{ASSETS_FOLDER, Mesh, Place, Places, Settings, sqlite_in};
 use crate::up::bootstrap;
 use crate::{admin, public, secret_keys};
@@ -48,12 +50,19 @@ async fn serve(
         Role::Auth | Role::Content | Role::Ingest | Role::Retrieval | Role::Sync => None,
     };
     let admin_listener = server::bind(options.admin_listen).await?;
-    let announcement = format!(
+    let grpc = match options.grpc_listen.filter(|_| role == Role::Gateway) {
+        Some(address) => Some(server::bind(address).await?),
+        None => None,
+    };
+    let mut announcement = format!(
         "cairn {} listening on {} (admin {})",
         role.name(),
         listener.local_addr()?,
         admin_listener.local_addr()?
     );
+    if let Some(listener) = &grpc {
+        write!(announcement, "\ncairn gateway answers gRPC on {}", listener.local_addr()?)?;
+    }
 
     if role == Role::Auth && secret_keys::given(&options.secret_key)?.is_none() {
         tracing::warn!("signing keys stand unsealed in the database; set CAIRN_SECRET_KEY to seal them");
@@ -74,7 +83,9 @@ async fn serve(
     }
     if let Some(config) = gateway {
         let tls = options.tls.mutual(tls::Protocols::Http)?;
-        public::serve(listener, tls, mesh.gateway(config)?, shutdown.clone()).await?;
+        let grpc_tls = options.tls.mutual(tls::Protocols::Grpc)?;
+        let grpc = grpc.map(|listener| Door { listener, tls: grpc_tls });
+        public::serve_gateway(&mesh.gateway(config)?, Door { listener, tls }, grpc, shutdown).await?;
     } else {
         let tls = options.tls.mutual(tls::Protocols::Grpc)?;
         let serving = mesh.served().await?.serve_over(listener, tls, shutdown.clone());

@@ -274,15 +274,15 @@ impl Mesh {
     }
 
     /// The gateway in front of the services.
-    pub(crate) fn gateway(&self, config: cairn_gateway::Config) -> anyhow::Result<axum::Router> {
+    pub(crate) fn gateway(&self, config: cairn_gateway::Config) -> anyhow::Result<cairn_gateway::Gateway> {
         config.check()?;
         let Channels { auth, content, ingest, retrieval, sync } = self.channels.clone();
         let auth = auth.presenting(self.gateway.clone());
         let upstreams = cairn_gateway::Upstreams { auth, content, ingest, retrieval, sync };
-        Ok(cairn_gateway::Gateway::new(config, upstreams, self.ambient.clone()).router())
+        Ok(cairn_gateway::Gateway::new(config, upstreams, self.ambient.clone()))
     }
 
-    /// Everything that runs here, for a gRPC listener.
+    /// Everything that runs here, for the gRPC listener of a service of the mesh.
     pub(crate) async fn served(&self) -> anyhow::Result<Composed> {
         let (mut routes, mut names) = (self.hosted.plain.clone(), self.hosted.names.clone());
         // Where several services are, svc-auth is among them and needs no way over a listener.

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bootstrap_file::{self, BootstrapFile};
 use crate::cli::{BootstrapOptions, UpOptions};
 use crate::data_folder::DataFolder;
+use crate::public::Door;
 use crate::topology::{ASSETS_FOLDER, Mesh, Places, Settings, sqlite_in};
 use crate::{admin, public, secret_keys, starter_guide};
 
@@ -70,22 +71,13 @@ async fn serve(
         admin::spawn(listener, telemetry, shutdown.clone(), || true);
     }
 
-    // It ends when the draining begins: open feed streams would keep a gRPC listener from draining.
     let mut background = mesh.start_background(shutdown);
-    let router = mesh.gateway(gateway)?;
+    let gateway = mesh.gateway(gateway)?;
     if !options.quiet {
         announce(&base_url, &data, made.is_some(), file.as_ref(), &further)?;
     }
-    let over_http = public::serve(listener, tls, router, shutdown.clone());
-    match grpc {
-        None => over_http.await?,
-        Some(listener) => {
-            let over_grpc = mesh.served().await?.serve_over(listener, grpc_tls, shutdown.clone());
-            let (http, grpc) = tokio::join!(over_http, over_grpc);
-            http?;
-            grpc.context("the gRPC address is no longer served")?;
-        }
-    }
+    let grpc = grpc.map(|listener| Door { listener, tls: grpc_tls });
+    public::serve_gateway(&gateway, Door { listener, tls }, grpc, shutdown).await?;
     let ended = tokio::time::timeout(STOP_LIMIT, async { while background.join_next().await.is_some() {} });
     if ended.await.is_err() {
         tracing::warn!("background work did not end in time; it goes on at the next start");

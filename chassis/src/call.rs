@@ -12,7 +12,7 @@ use crate::deadline;
 /// The metadata and header name of the request id.
 pub const REQUEST_ID: &str = "x-request-id";
 /// The metadata name of the channel.
-const CHANNEL: &str = "x-cairn-channel";
+pub const CHANNEL: &str = "x-cairn-channel";
 const AUTHORIZATION: &str = "authorization";
 
 /// The door that a request came in by. Whoever calls a service directly may name any: it is for counting, and opens

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Calls Cairn over gRPC without generated code: the contracts come from the server, by reflection.
+"""Calls Cairn over gRPC without generated code: the contracts are read from the folder `proto` of this repository.
 
-    pip install grpcio grpcio-reflection
+    pip install grpcio grpcio-tools
     CAIRN_TOKEN=cairn_… python3 direct_grpc.py 127.0.0.1:8710 "How do I add my first file?"
 
-In a mesh, where each service has an address of its own:
+Inside of a mesh, where each service has an address of its own:
 
     python3 direct_grpc.py --content 127.0.0.1:8712 --retrieval 127.0.0.1:8714 127.0.0.1:8711 "rollback"
 
@@ -13,26 +13,49 @@ With TLS: --ca ca.pem, and --cert and --key where the server demands a certifica
 
 import argparse
 import os
+import pathlib
 import sys
+import tempfile
 import time
 
 import grpc
+import grpc_tools
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message_factory import GetMessageClass
-from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from grpc_tools import protoc
 
 DEADLINE_SECONDS = 15
 # An identity lives for five minutes; it is exchanged anew when less than this is left.
 RENEWAL_SECONDS = 60
 
 
+PROTO = pathlib.Path(__file__).resolve().parents[2] / "proto"
+
+
+def contracts():
+    """All contracts, compiled."""
+    well_known = pathlib.Path(grpc_tools.__file__).parent / "_proto"
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = pathlib.Path(folder) / "contracts"
+        files = [str(file) for file in sorted(PROTO.rglob("*.proto"))]
+        options = [f"-I{PROTO}", f"-I{well_known}", "--include_imports", f"--descriptor_set_out={compiled}"]
+        if protoc.main(["protoc", *options, *files]) != 0:
+            sys.exit("the contracts cannot be compiled")
+        described = FileDescriptorSet.FromString(compiled.read_bytes())
+    pool = DescriptorPool()
+    for file in described.file:
+        pool.Add(file)
+    return pool
+
+
 class Services:
     """The services at one address, called by name."""
 
-    def __init__(self, channel):
+    def __init__(self, channel, pool):
         self._channel = channel
-        self._pool = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
+        self._pool = pool
 
     def call(self, service, method, request, metadata=()):
         """Calls a unary method with a dict, and answers a dict."""
@@ -76,7 +99,7 @@ def channel(address, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("auth", help="where svc-auth is; with `cairn up`, the address of --grpc-listen")
+    parser.add_argument("auth", help="the address of --grpc-listen; inside of a mesh, where svc-auth is")
     parser.add_argument("query")
     parser.add_argument("--content", help="where svc-content is, when it is elsewhere")
     parser.add_argument("--retrieval", help="where svc-retrieval is, when it is elsewhere")
@@ -85,9 +108,10 @@ def main():
     parser.add_argument("--key")
     options = parser.parse_args()
 
-    auth = Services(channel(options.auth, options))
-    content = Services(channel(options.content or options.auth, options))
-    retrieval = Services(channel(options.retrieval or options.auth, options))
+    pool = contracts()
+    auth = Services(channel(options.auth, options), pool)
+    content = Services(channel(options.content or options.auth, options), pool)
+    retrieval = Services(channel(options.retrieval or options.auth, options), pool)
     caller = Caller(auth, os.environ["CAIRN_TOKEN"])
 
     listed = content.call("cairn.content.v1.FileService", "ListFiles", {}, caller.metadata())
@@ -99,7 +123,7 @@ def main():
     for result in answer.get("results", []):
         print(f"hit   {result['score']:.3f}  {result['citation']['label']}")
 
-    # The service itself refuses a call without an identity; the gateway is not the lock.
+    # Nobody answers a call without an identity.
     try:
         content.call("cairn.content.v1.FileService", "ListFiles", {})
         sys.exit("a call without an identity went through")

@@ -79,14 +79,31 @@ pub(crate) async fn authenticate(parts: &Parts, app: &App) -> Result<Arc<Passpor
         }
         Err(problem) => return Err(problem.into()),
     };
+    Ok(open(token, parts, app, &call_of(parts)).await?)
+}
+
+/// The same for an API token that came another way than in the header.
+pub(crate) async fn open_token(
+    token: &str,
+    parts: &Parts,
+    app: &App,
+    call: &Call,
+) -> Result<Arc<Passport>, Problem> {
+    if let Err(problem) = check_form(token) {
+        return Err(app.limits.invalid_token(parts, problem).await);
+    }
+    open(token, parts, app, call).await
+}
+
+async fn open(token: &str, parts: &Parts, app: &App, call: &Call) -> Result<Arc<Passport>, Problem> {
     if !app.exchanges.knows(token) {
         app.limits.check_address(parts)?;
     }
-    match app.exchanges.token(token, &call_of(parts)).await {
+    match app.exchanges.token(token, call).await {
         Err(problem) if problem.reason == Reason::Unauthorized => {
-            Err(app.limits.invalid_token(parts, problem).await.into())
+            Err(app.limits.invalid_token(parts, problem).await)
         }
-        exchanged => Ok(exchanged?),
+        exchanged => exchanged,
     }
 }
 
@@ -202,8 +219,13 @@ pub(crate) async fn identity_of(call: &Call, app: &App) -> Result<Identity, Prob
 /// The API token of the one Authorization header.
 pub(crate) fn api_token(headers: &HeaderMap) -> Result<&str, Problem> {
     let token = bearer(headers)?;
+    check_form(token).map(|()| token)
+}
+
+/// Tells what is wrong with a token by its looks.
+fn check_form(token: &str) -> Result<(), Problem> {
     if token_format::is_well_formed(token) {
-        return Ok(token);
+        return Ok(());
     }
     if Format::ACCESS_TOKEN.is_well_formed(token) {
         return Err(Problem::unauthorized(

@@ -109,7 +109,7 @@ fn measure(response: &Response, method: &'static str, route: String, took: Durat
 }
 
 /// The caller's id when it is well formed, so that it can find its request in our log; else a new one.
-fn request_id(headers: &HeaderMap, app: &App) -> String {
+pub(crate) fn request_id(headers: &HeaderMap, app: &App) -> String {
     headers
         .get(REQUEST_ID)
         .and_then(|value| value.to_str().ok())

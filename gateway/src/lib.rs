@@ -13,6 +13,7 @@ mod console;
 mod edge;
 mod error;
 mod extract;
+mod grpc;
 mod guide_pages;
 mod guides;
 mod health;
@@ -134,6 +135,11 @@ impl Gateway {
     /// limits in this process.
     pub fn new(config: Config, upstreams: Upstreams, ambient: Ambient) -> Self {
         Self { app: App::new(config, upstreams, ambient) }
+    }
+
+    /// All that is served over public gRPC; it needs HTTP/2.
+    pub fn grpc_router(&self) -> Router {
+        grpc::router(self.app.clone())
     }
 
     /// All that is served over public HTTP.

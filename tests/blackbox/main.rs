@@ -61,6 +61,7 @@ mod origins;
 mod outage;
 mod overview;
 mod public_address;
+mod public_grpc;
 mod publishing;
 mod quotas;
 mod related;

@@ -17,7 +17,12 @@ use crate::support::http::{each, id, text};
 use crate::support::mcp;
 use crate::support::prelude::*;
 
-scenarios![every_operation_is_guarded, every_tool_is_guarded, every_rpc_wants_an_identity];
+scenarios![
+    every_operation_is_guarded,
+    every_tool_is_guarded,
+    every_rpc_wants_an_identity,
+    the_public_address_serves_programs_only
+];
 
 const PERMISSIONS: [&str; 3] = ["read", "write", "delete"];
 
@@ -82,7 +87,14 @@ async fn every_tool_is_guarded(deployment: &Deployment) {
 }
 
 async fn every_rpc_wants_an_identity(deployment: &Deployment) {
-    rpcs::check(deployment).await;
+    // One process has no other address than the public one.
+    if deployment.mesh().is_some() {
+        rpcs::check(deployment).await;
+    }
+}
+
+async fn the_public_address_serves_programs_only(deployment: &Deployment) {
+    rpcs::check_public(deployment).await;
 }
 
 /// Every operation that is served has an entry, and every entry an operation.

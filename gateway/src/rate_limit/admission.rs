@@ -83,13 +83,19 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl From<Refusal> for Error {
+impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let wait = match refusal {
             Refusal::Exhausted { standing, .. } => Some(standing.wait()),
             Refusal::TooLarge { .. } => None,
         };
-        limited(refusal.to_string(), wait).into()
+        limited(refusal.to_string(), wait)
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Problem::from(refusal).into()
     }
 }
 

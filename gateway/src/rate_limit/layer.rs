@@ -20,7 +20,7 @@ const WINDOW: HeaderName = HeaderName::from_static("x-ratelimit-window");
 
 /// The window that the answer to this request tells of; the last that was noted.
 #[derive(Debug, Clone, Default)]
-struct Told(Arc<Mutex<Option<Noted>>>);
+pub(crate) struct Told(Arc<Mutex<Option<Noted>>>);
 
 #[derive(Debug, Clone, Copy)]
 enum Noted {
@@ -37,6 +37,20 @@ pub(super) fn note(extensions: &Extensions, standing: Option<Standing>) {
 }
 
 impl Told {
+    /// Lets what is noted while a request is served be told on its answer.
+    pub(crate) fn listen(extensions: &mut Extensions) -> Self {
+        let told = Self::default();
+        extensions.insert(told.clone());
+        told
+    }
+
+    /// Tells how the window stands, if one was noted.
+    pub(crate) fn write(&self, headers: &mut HeaderMap) {
+        if let Some(Noted::Limited(standing)) = self.noted() {
+            write(standing, headers);
+        }
+    }
+
     fn noted(&self) -> Option<Noted> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -70,9 +84,8 @@ impl Surface {
 /// Serves a request within its limits, inside of what gives errors their body.
 pub(crate) async fn serve(app: &App, request: Request, next: Next) -> Response {
     let Some(surface) = Surface::of(request.uri().path()) else { return next.run(request).await };
-    let told = Told::default();
     let (mut parts, body) = request.into_parts();
-    parts.extensions.insert(told.clone());
+    let told = Told::listen(&mut parts.extensions);
     let source = app.limits.source(&parts);
     let entered = if surface == Surface::Rest { enter(&mut parts, app).await } else { Ok(()) };
     let mut response = match entered {

@@ -30,6 +30,58 @@ const OPEN: &[(&str, Code)] = &[
     ("cairn.content.v1.MemoryService/ExportMemory", Code::NotFound),
 ];
 
+/// The services that programs may call over the public gRPC address. A new one is inside until it stands here.
+const PUBLIC: &[&str] = &[
+    "cairn.content.v1.AssetService",
+    "cairn.content.v1.BatchService",
+    "cairn.content.v1.DatabaseService",
+    "cairn.content.v1.FileService",
+    "cairn.content.v1.FileVersionService",
+    "cairn.content.v1.FolderService",
+    "cairn.content.v1.MemoryService",
+    "cairn.content.v1.OverviewService",
+    "cairn.content.v1.RecordService",
+    "cairn.content.v1.TrashService",
+    "cairn.ingest.v1.IngestService",
+    "cairn.ingest.v1.SourceService",
+    "cairn.retrieval.v1.AnalyticsService",
+    "cairn.retrieval.v1.BrowseService",
+    "cairn.retrieval.v1.IndexService",
+    "cairn.retrieval.v1.RelatedService",
+    "cairn.retrieval.v1.SearchService",
+    "cairn.sync.v1.SyncService",
+];
+const EXCHANGE: &str = "cairn.auth.v1.TokenService/Exchange";
+
+/// Every RPC that there is, at the public address and without an identity.
+pub(super) async fn check_public(deployment: &Deployment) {
+    let descriptors = FileDescriptorSet::decode(DESCRIPTORS).unwrap();
+    let url = deployment.public_grpc_url();
+    let channel = Endpoint::from_shared(url).unwrap().connect().await.unwrap();
+    let services = descriptors.file.iter().flat_map(|file| {
+        file.service.iter().map(move |one| (format!("{}.{}", file.package(), one.name()), one))
+    });
+    let mut wrong = Vec::new();
+    for (name, service) in services {
+        for method in &service.method {
+            let full = format!("{name}/{}", method.name());
+            let is_public = full == EXCHANGE || PUBLIC.contains(&name.as_str());
+            let open = OPEN.iter().find(|(open, _)| *open == full).map(|(_, code)| *code);
+            let expected =
+                if is_public { open.unwrap_or(Code::Unauthenticated) } else { Code::Unimplemented };
+            let code = call(channel.clone(), &full).await;
+            if code != expected {
+                wrong.push(format!("{full}: {code:?}, not {expected:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "at the public address: {wrong:#?}");
+    for inside in ["grpc.health.v1.Health/Check", "grpc.reflection.v1.ServerReflection/ServerReflectionInfo"]
+    {
+        assert_eq!(call(channel.clone(), inside).await, Code::Unimplemented, "{inside}");
+    }
+}
+
 pub(super) async fn check(deployment: &Deployment) {
     let descriptors = FileDescriptorSet::decode(DESCRIPTORS).unwrap();
     let (mut met, mut wrong) = (BTreeSet::new(), Vec::new());

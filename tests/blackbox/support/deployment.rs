@@ -120,7 +120,15 @@ impl Deployment {
         }
     }
 
-    /// Where a service answers gRPC.
+    /// Where programs are answered over gRPC.
+    pub(crate) fn public_grpc_url(&self) -> String {
+        match &self.shape {
+            Shape::SingleProcess(process) => process.grpc_url(),
+            Shape::Mesh(mesh) => mesh.public_grpc_url(),
+        }
+    }
+
+    /// Where a service answers gRPC; of one process only the public address does.
     pub(crate) fn grpc_url(&self, service: &str) -> String {
         match &self.shape {
             Shape::SingleProcess(process) => process.grpc_url(),

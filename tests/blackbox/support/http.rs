@@ -25,14 +25,24 @@ pub(crate) struct Http {
 /// So many addresses were given to callers.
 static ADDRESSES: AtomicU32 = AtomicU32::new(1);
 
+/// An address that no other caller has.
+pub(crate) fn fresh_address() -> String {
+    let [_, high, middle, low] = ADDRESSES.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    format!("10.{high}.{middle}.{low}")
+}
+
 impl Http {
     pub(crate) fn new(base_url: &str) -> Self {
         // This build has TLS without a default of its own.
         cairn_chassis::outbound::install_crypto();
         let client =
             Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        let [_, high, middle, low] = ADDRESSES.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        Self { base_url: base_url.to_owned(), client, address: format!("10.{high}.{middle}.{low}") }
+        Self { base_url: base_url.to_owned(), client, address: fresh_address() }
+    }
+
+    /// Where it comes from, as the proxy says.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> Request {

@@ -44,6 +44,8 @@ struct Member {
     database: Option<String>,
     address: String,
     admin: String,
+    /// Of the gateway, the address for programs.
+    public_grpc: Option<String>,
     process: Process,
 }
 
@@ -102,6 +104,9 @@ impl Mesh {
     async fn start_member(&mut self, service: &'static str, database: Option<String>, listen: &str) {
         let mut arguments: Vec<String> = ["serve", service, "--listen", listen].map(str::to_owned).to_vec();
         arguments.extend(["--admin-listen", ANY_PORT].map(str::to_owned));
+        if service == GATEWAY {
+            arguments.extend(["--grpc-listen", ANY_PORT].map(str::to_owned));
+        }
         if let Some(url) = &database {
             let data = self.folder.path().join(service);
             std::fs::create_dir_all(&data).unwrap();
@@ -135,14 +140,14 @@ impl Mesh {
         environment.extend(self.environment.iter().copied());
         let mut process = Process::start(&format!("cairn serve {service}"), &arguments, &environment);
         let what = format!("{service} says where it listens");
-        let (address, admin) = eventually(&what, async || {
+        let (address, admin, public_grpc) = eventually(&what, async || {
             if let Some(status) = process.ended() {
                 panic!("cairn serve {service} ended with {status}: {}{}", process.stdout(), process.stderr());
             }
             announced(service, &process.stdout())
         })
         .await;
-        self.members.push(Member { service, database, address, admin, process });
+        self.members.push(Member { service, database, address, admin, public_grpc, process });
     }
 
     /// Kills one service: `kill -9`.
@@ -206,6 +211,11 @@ impl Mesh {
         format!("http://{}", self.member(service).address)
     }
 
+    /// Where the first gateway answers programs over gRPC.
+    pub(crate) fn public_grpc_url(&self) -> String {
+        format!("http://{}", self.member(GATEWAY).public_grpc.as_deref().unwrap())
+    }
+
     pub(crate) fn admin_urls(&self) -> Vec<String> {
         self.members.iter().map(|member| format!("http://{}", member.admin)).collect()
     }
@@ -251,10 +261,14 @@ fn reserve_address() -> (TcpSocket, SocketAddr) {
     (socket, address)
 }
 
-/// Reads `cairn <service> listening on ADDRESS (admin ADDRESS)`.
-fn announced(service: &str, stdout: &str) -> Option<(String, String)> {
+/// Reads `cairn <service> listening on ADDRESS (admin ADDRESS)`, and the gateway's second line.
+fn announced(service: &str, stdout: &str) -> Option<(String, String, Option<String>)> {
     let start = format!("cairn {service} listening on ");
     let rest = stdout.lines().find_map(|line| line.strip_prefix(&start))?;
     let (address, rest) = rest.split_once(" (admin ")?;
-    Some((address.to_owned(), rest.strip_suffix(')')?.to_owned()))
+    let public = stdout.lines().find_map(|line| line.strip_prefix("cairn gateway answers gRPC on "));
+    if service == GATEWAY && public.is_none() {
+        return None;
+    }
+    Some((address.to_owned(), rest.strip_suffix(')')?.to_owned(), public.map(str::to_owned)))
 }

@@ -106,7 +106,7 @@ impl SingleProcess {
         self.admin_url.clone()
     }
 
-    /// Where all its services answer gRPC.
+    /// Where it answers programs over gRPC.
     pub(crate) fn grpc_url(&self) -> String {
         self.grpc_url.clone().unwrap_or_else(|| panic!("cairn up does not say where it answers gRPC"))
     }

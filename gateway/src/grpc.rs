@@ -1,0 +1,159 @@
+//! The public gRPC listener: what programs call instead of REST, under the same limits.
+//!
+//! A call names a method of one of the services for programs ([`door`]), or is answered UNIMPLEMENTED. Who calls is
+//! decided by its metadata, before anything of a message is read, and counts as a request of REST does. The message goes
+//! to the service as it came: every service decides everything anew.
+
+mod door;
+mod exchange;
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use cairn_chassis::call::{CHANNEL, REQUEST_ID};
+use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::deadline;
+use cairn_chassis::identity::{Identity, PrincipalKind, SERVICE_IDENTITY};
+use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::telemetry;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
+use tonic::Status;
+use tonic::codegen::Service as _;
+use tonic::metadata::MetadataMap;
+use tracing::Instrument as _;
+
+use self::door::Door;
+use crate::app::App;
+use crate::edge;
+use crate::rate_limit::layer::Told;
+
+/// What callers may not bring: these are for hops inside of the mesh.
+const INSIDE_ONLY: [&str; 2] = [SERVICE_IDENTITY, CHANNEL];
+const CALLS: &str = "grpc_public_requests_total";
+
+/// All that is served over public gRPC.
+pub(crate) fn router(app: App) -> Router {
+    Router::new().fallback(serve).with_state(app)
+}
+
+async fn serve(State(app): State<App>, request: Request) -> Response {
+    // There are no trailers before HTTP/2, so no gRPC.
+    if request.version() != Version::HTTP_2 {
+        return StatusCode::HTTP_VERSION_NOT_SUPPORTED.into_response();
+    }
+    let (mut parts, body) = request.into_parts();
+    let told = Told::listen(&mut parts.extensions);
+    let id = edge::request_id(&parts.headers, &app);
+    let door = Door::of(parts.uri.path());
+    let method = door.map_or("unknown", Door::name);
+    let span = tracing::info_span!("grpc", method, request_id = id);
+    telemetry::continue_trace(&span, &parts.headers);
+    let answered = answer(&app, door, parts, body, &id).instrument(span).await;
+    let outcome = if answered.is_ok() { "passed" } else { "refused" };
+    metrics::counter!(CALLS, "service" => method, "outcome" => outcome).increment(1);
+    let mut response = answered.unwrap_or_else(|problem| Status::from(problem).into_http());
+    told.write(response.headers_mut());
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response
+}
+
+async fn answer(
+    app: &App,
+    door: Option<Door>,
+    mut parts: Parts,
+    body: Body,
+    id: &str,
+) -> Result<Response, Problem> {
+    let Some(door) = door else {
+        return Err(Problem::unimplemented(
+            "there is no such method at this address: it serves cairn.auth.v1.TokenService/Exchange and the \
+             services of content, retrieval, ingest and sync that are for programs",
+        ));
+    };
+    prepare(&mut parts.headers, id);
+    let budget = deadline::budget(&parts.headers).unwrap_or(deadline::DEFAULT);
+    let channel = match door {
+        Door::Exchange => return exchange::serve(app, parts, body, budget, id).await,
+        Door::Public { owner, .. } if !parts.headers.contains_key(header::AUTHORIZATION) => {
+            app.limits.public_read(&parts).await?;
+            owner.channel(&app.upstreams)
+        }
+        Door::Public { owner, .. } | Door::Service { owner, .. } => {
+            let caller = authenticate(app, &parts).await?;
+            app.limits.admit(&parts, &caller, 1).await.map_err(Problem::from)?;
+            owner.channel(&app.upstreams)
+        }
+    };
+    pass_on(channel, parts, body, budget).await
+}
+
+/// What goes to the service beside the message: nothing that only the mesh may say, and an id to find the call by.
+fn prepare(headers: &mut HeaderMap, id: &str) {
+    for name in INSIDE_ONLY {
+        headers.remove(name);
+    }
+    if let Ok(value) = HeaderValue::from_str(id) {
+        headers.insert(REQUEST_ID, value);
+    }
+}
+
+/// The identity that a call carries. One that never held counts for the source address; one that has ended does not:
+/// its program exchanges its token again.
+async fn authenticate(app: &App, parts: &Parts) -> Result<Identity, Problem> {
+    let Some(sent) = parts.headers.get(header::AUTHORIZATION) else {
+        return Err(Problem::unauthorized(
+            "the call carries no identity: exchange an API token with cairn.auth.v1.TokenService/Exchange and send \
+             `authorization: Bearer <identity>`",
+        ));
+    };
+    let mut proof = HeaderMap::new();
+    for value in parts.headers.get_all(header::AUTHORIZATION) {
+        proof.append(header::AUTHORIZATION, value.clone());
+    }
+    let caller = match app.ambient.verifier.authenticate(&MetadataMap::from_headers(proof)).await {
+        Ok(caller) => caller,
+        Err(problem) if problem.reason == Reason::Unauthorized => {
+            let token = sent.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
+            if app.ambient.verifier.has_ended(token.unwrap_or_default()).await {
+                return Err(problem);
+            }
+            return Err(app.limits.invalid_token(parts, problem).await);
+        }
+        Err(problem) => return Err(problem),
+    };
+    match caller.principal.kind {
+        PrincipalKind::Token | PrincipalKind::Grant => Ok(caller),
+        PrincipalKind::User | PrincipalKind::Service => Err(Problem::forbidden(
+            "this address is for programs with an API token: exchange one with cairn.auth.v1.TokenService/Exchange",
+        )),
+    }
+}
+
+/// The call as it came, to the service; the answer as it is.
+async fn pass_on(
+    mut channel: ServiceChannel,
+    parts: Parts,
+    body: Body,
+    budget: Duration,
+) -> Result<Response, Problem> {
+    let mut request = http::Request::from_parts(parts, tonic::body::Body::new(body));
+    request.extensions_mut().clear();
+    let answered = tokio::time::timeout(budget, async {
+        poll_fn(|context| channel.poll_ready(context)).await?;
+        channel.call(request).await
+    });
+    match answered.await {
+        Ok(Ok(response)) => Ok(response.map(Body::new)),
+        Ok(Err(error)) => Err(Problem::from_status(&Status::from_error(error))),
+        Err(_elapsed) => {
+            Err(Problem::new(Reason::DeadlineExceeded, "the time for this call ran out; try again"))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The exchange of an API token, answered here so that it counts: what opens nothing for its address, the rest for the
+//! token, as a request of REST would.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use cairn_chassis::call::Call;
+use cairn_chassis::status::Problem;
+use cairn_proto::auth::v1::{ExchangeRequest, ExchangeResponse};
+use http::request::Parts;
+use tonic::Status;
+use tonic::server::{Grpc, UnaryService};
+use tonic_prost::ProstCodec;
+
+use crate::app::App;
+use crate::auth;
+
+/// A token is 52 characters.
+const MOST_BYTES: usize = 4 * 1024;
+
+/// Answers the exchange. An address that sent too many wrong tokens is told so when its token is read: one that
+/// opened something of late goes on.
+pub(super) async fn serve(
+    app: &App,
+    parts: Parts,
+    body: Body,
+    budget: Duration,
+    id: &str,
+) -> Result<Response, Problem> {
+    let call = Call::within(budget).with_request_id(id);
+    let service = Exchange { app: app.clone(), head: parts.clone(), call };
+    let mut grpc = Grpc::new(ProstCodec::<ExchangeResponse, ExchangeRequest>::default())
+        .max_decoding_message_size(MOST_BYTES);
+    let request = http::Request::from_parts(parts, tonic::body::Body::new(body));
+    Ok(grpc.unary(service, request).await.map(Body::new))
+}
+
+struct Exchange {
+    app: App,
+    head: Parts,
+    call: Call,
+}
+
+impl UnaryService<ExchangeRequest> for Exchange {
+    type Response = ExchangeResponse;
+    type Future = Pin<Box<dyn Future<Output = Result<tonic::Response<ExchangeResponse>, Status>> + Send>>;
+
+    fn call(&mut self, request: tonic::Request<ExchangeRequest>) -> Self::Future {
+        let Self { app, head, call } = self;
+        let (app, head, call) = (app.clone(), head.clone(), call.clone());
+        let token = request.into_inner().api_token;
+        Box::pin(async move {
+            let passport = auth::open_token(&token, &head, &app, &call).await?;
+            app.limits.admit(&head, &passport.identity, 1).await.map_err(Problem::from)?;
+            let expires_at = Some(passport.identity.expires_at.to_proto());
+            Ok(tonic::Response::new(ExchangeResponse { identity: passport.signed.clone(), expires_at }))
+        })
+    }
+}
