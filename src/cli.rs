@@ -179,6 +179,21 @@ pub(crate) struct OutboundOptions {
     pub(crate) outbound_allow: Vec<cairn_chassis::outbound::Network>,
 }
 
+/// Agents that come without a token.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AgentOptions {
+    /// How many OAuth clients that registered themselves are kept before anybody has used them; further ones are
+    /// refused until some are used or a day old.
+    #[arg(
+        long,
+        env = "CAIRN_OAUTH_CLIENTS",
+        value_name = "NUMBER",
+        default_value_t = 10_000,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub(crate) oauth_clients: u32,
+}
+
 /// The first account; it is made when there is none yet.
 #[derive(Clone, Args)]
 pub(crate) struct BootstrapOptions {
@@ -275,6 +290,8 @@ pub(crate) struct UpOptions {
     pub(crate) mail: MailOptions,
     #[command(flatten)]
     pub(crate) oidc: OidcOptions,
+    #[command(flatten)]
+    pub(crate) agents: AgentOptions,
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
 }
@@ -400,6 +417,8 @@ pub(crate) struct ServeOptions {
     pub(crate) mail: MailOptions,
     #[command(flatten)]
     pub(crate) oidc: OidcOptions,
+    #[command(flatten)]
+    pub(crate) agents: AgentOptions,
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
     #[command(flatten)]

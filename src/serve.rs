@@ -150,6 +150,7 @@ fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
         plan_limits: options.content.asset_limits.clone().unwrap_or_default(),
         mail: options.mail.config(),
         oidc: options.oidc.config()?,
+        oauth_clients: options.agents.oauth_clients,
         sealing: secret_keys::given(&options.secret_key)?.map(Arc::new),
         key_rotation: options.signing_key.rotation(),
         tls_client: options.tls_client.client(&options.tls)?,

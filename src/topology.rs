@@ -91,6 +91,8 @@ pub(crate) struct Settings {
     pub(crate) sealing: Option<Arc<Keyring>>,
     /// When signing keys are replaced.
     pub(crate) key_rotation: cairn_auth::Rotation,
+    /// How many registered OAuth clients are kept that nobody has used yet.
+    pub(crate) oauth_clients: u32,
     /// The OpenID Connect provider that people may sign in by.
     pub(crate) oidc: Option<cairn_auth::OidcConfig>,
     /// TLS of the calls to services at https:// addresses.
@@ -332,6 +334,7 @@ async fn open_auth(
         outbound_allowed: settings.outbound_allowed.clone(),
         mail: settings.mail.clone(),
         oidc: settings.oidc.clone(),
+        oauth_clients: settings.oauth_clients,
         sealing: settings.sealing.clone(),
         key_rotation: settings.key_rotation,
     };

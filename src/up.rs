@@ -128,6 +128,7 @@ fn settings(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::R
         plan_limits: options.content.asset_limits.clone().unwrap_or_default(),
         mail: options.mail.config(),
         oidc: options.oidc.config()?,
+        oauth_clients: options.agents.oauth_clients,
         sealing: Some(Arc::new(secret_keys::establish(&options.secret_key, data.path())?)),
         key_rotation: options.signing_key.rotation(),
         tls_client: None,

@@ -67,6 +67,8 @@ ids! {
     SessionId,
     /// An invitation to a workspace.
     InvitationId,
+    /// A report to the people who maintain a workspace.
+    FeedbackId,
     /// A folder.
     FolderId,
     /// A file.

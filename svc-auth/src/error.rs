@@ -93,6 +93,22 @@ pub enum Error {
     /// Mail is set up, and nobody could be mailed.
     #[error("the feedback could not be mailed: try again later, or tell an owner of the workspace directly")]
     DeliveryFailed,
+    /// Reports are mails to people.
+    #[error(
+        "{whose} may send {most} reports in an hour; wait, and put what belongs together into one report"
+    )]
+    TooMuchFeedback {
+        /// For people to read.
+        whose: &'static str,
+        /// How many.
+        most: i64,
+    },
+    /// Anybody may register clients, so those that nobody uses are few.
+    #[error(
+        "this server keeps {0} registered clients that nobody has used yet, and that many there are: use one that is \
+         registered or known by the address of its metadata, or try again in an hour"
+    )]
+    TooManyClients(i64),
     /// A sealed secret does not open.
     #[error("{0}")]
     Sealed(String),
@@ -115,6 +131,10 @@ impl From<Error> for Problem {
             | Error::SessionRefused
             | Error::SignInRefused
             | Error::MeshSecretRefused => Self::unauthorized(error.to_string()),
+            Error::TooMuchFeedback { .. } | Error::TooManyClients(_) => Self {
+                retry_after: Some(Duration::from_secs(60 * 60)),
+                ..Self::new(Reason::RateLimited, error.to_string())
+            },
             Error::TooManySignIns(wait) => {
                 Self { retry_after: Some(wait), ..Self::new(Reason::RateLimited, error.to_string()) }
             }

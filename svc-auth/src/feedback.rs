@@ -1,19 +1,23 @@
-//! Feedback: a report that goes to the people who maintain a workspace, and is stored nowhere.
+//! Feedback: a report that goes to the people who maintain a workspace. It is mailed; where there is no mail it is
+//! stored for them to read. Each report may be a mail to many people, so there are few of them in an hour.
 
 use std::fmt::Write as _;
+use std::str::FromStr;
 use std::time::Duration;
 
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Identity;
 use cairn_chassis::sql::Db;
 use cairn_chassis::status::Violation;
-use cairn_proto::ids::WorkspaceId;
+use cairn_proto::ids::{FeedbackId, UserId, WorkspaceId};
 use futures::StreamExt as _;
 use serde_json::Value;
 
 use crate::error::Error;
 use crate::mail::Mailer;
 use crate::store;
-use crate::workspaces::{self, Workspace};
+use crate::workspaces::{self, Workspace, require_manager, require_member};
 
 /// Spec 2.9.
 const MAX_MESSAGE_CHARACTERS: usize = 5_000;
@@ -21,6 +25,13 @@ const MAX_CONTEXT_BYTES: usize = 10 * 1024;
 /// Less than what the gateway gives the whole request, so that the caller learns that delivery failed.
 const DELIVERY_LIMIT: Duration = Duration::from_secs(8);
 const DELIVERIES_AT_ONCE: usize = 4;
+const HOUR: Duration = Duration::from_secs(60 * 60);
+/// Reports of one token in an hour (contract).
+const OF_CALLER: i64 = 10;
+/// Reports of a workspace in an hour, whoever makes them (contract).
+const OF_WORKSPACE: i64 = 30;
+/// Of the stored ones, the newest stay: at most 8 MB of a workspace.
+const MOST_KEPT: i64 = 500;
 
 /// What a report is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,14 +44,30 @@ pub(crate) enum Category {
 }
 
 impl Category {
-    const fn as_str(self) -> &'static str {
+    const ALL: [Self; 5] =
+        [Self::MissingContext, Self::StaleContent, Self::WrongResult, Self::ToolProblem, Self::Other];
+
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            Self::MissingContext => "missing context",
-            Self::StaleContent => "stale content",
-            Self::WrongResult => "wrong result",
-            Self::ToolProblem => "tool problem",
+            Self::MissingContext => "missing_context",
+            Self::StaleContent => "stale_content",
+            Self::WrongResult => "wrong_result",
+            Self::ToolProblem => "tool_problem",
             Self::Other => "other",
         }
+    }
+
+    /// For people.
+    fn text(self) -> String {
+        self.as_str().replace('_', " ")
+    }
+}
+
+impl FromStr for Category {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|category| category.as_str() == text).ok_or(())
     }
 }
 
@@ -54,7 +81,19 @@ pub(crate) enum Channel {
 }
 
 impl Channel {
-    const fn as_str(self) -> &'static str {
+    const ALL: [Self; 4] = [Self::Rest, Self::Cli, Self::Mcp, Self::Grpc];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rest => "rest",
+            Self::Cli => "cli",
+            Self::Mcp => "mcp",
+            Self::Grpc => "grpc",
+        }
+    }
+
+    /// For people.
+    const fn text(self) -> &'static str {
         match self {
             Self::Rest => "the REST API",
             Self::Cli => "the command line",
@@ -64,13 +103,21 @@ impl Channel {
     }
 }
 
+impl FromStr for Channel {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|channel| channel.as_str() == text).ok_or(())
+    }
+}
+
 /// What became of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// At least one owner or admin was mailed.
     Mailed,
-    /// There is no mail; that it came in stands in the log.
-    Logged,
+    /// There is no mail: owners and admins read it in the list.
+    Stored,
 }
 
 /// A report as it came in.
@@ -82,10 +129,31 @@ pub(crate) struct Report {
     pub(crate) channel: Channel,
 }
 
+/// Who reported.
+#[derive(Debug, Clone)]
+pub(crate) struct Reporter {
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) name: String,
+}
+
+/// A report in the table; without its text when it was mailed.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: FeedbackId,
+    pub(crate) created_at: Timestamp,
+    pub(crate) reporter: Reporter,
+    pub(crate) category: Category,
+    pub(crate) channel: Channel,
+    pub(crate) message: Option<String>,
+    pub(crate) context: Option<String>,
+}
+
 /// The rules of feedback.
 #[derive(Debug)]
 pub(crate) struct Feedback {
     pub(crate) db: Db,
+    pub(crate) ambient: Ambient,
     pub(crate) mailer: Option<Mailer>,
 }
 
@@ -100,21 +168,80 @@ impl Feedback {
         let context = check(report)?;
         let found = store::workspaces::find(&self.db, workspace).await?;
         let workspace = found.ok_or_else(workspaces::not_found)?;
+        self.record(caller, workspace.id, report).await?;
         let (category, channel) = (report.category.as_str(), report.channel.as_str());
         let Some(mailer) = &self.mailer else {
-            tracing::warn!(
+            tracing::info!(
                 workspace.id = %workspace.id, category, channel,
-                "feedback was received and mailed to nobody: CAIRN_SMTP_URL is not set"
+                "feedback was received and stored: CAIRN_SMTP_URL is not set"
             );
-            return Ok(Delivery::Logged);
+            return Ok(Delivery::Stored);
         };
         let recipients = store::feedback::list_managers(&self.db, workspace.id).await?;
-        let subject = format!("Feedback on {}: {category}", workspace.name);
+        let subject = format!("Feedback on {}: {}", workspace.name, report.category.text());
         let text = compose(caller, &workspace, report, context.as_ref());
         let mailed = deliver(mailer, &recipients, &subject, &text).await;
         tracing::info!(workspace.id = %workspace.id, mailed, of = recipients.len(), "feedback was mailed");
         if mailed == 0 { Err(Error::DeliveryFailed) } else { Ok(Delivery::Mailed) }
     }
+
+    /// Counts a report, or refuses it as one too many; keeps it when there is no mail. What was to be mailed counts
+    /// whether it arrives or not.
+    async fn record(&self, caller: &Identity, workspace: WorkspaceId, report: &Report) -> Result<(), Error> {
+        let now = self.ambient.clock.now();
+        let reporter = Reporter {
+            kind: caller.principal.kind.as_str().to_owned(),
+            id: caller.principal.id.clone(),
+            name: caller.principal.name.clone(),
+        };
+        let mut tx = self.db.begin_write().await?;
+        // Those who report at once see each other's reports.
+        tx.lock_name(&format!("cairn:feedback:{workspace}")).await?;
+        let (all, own) = store::feedback::count(&mut tx, workspace, hour_before(now), &reporter).await?;
+        if own >= OF_CALLER {
+            return Err(Error::TooMuchFeedback { whose: "this token", most: OF_CALLER });
+        }
+        if all >= OF_WORKSPACE {
+            return Err(Error::TooMuchFeedback {
+                whose: "the callers of a workspace together",
+                most: OF_WORKSPACE,
+            });
+        }
+        let is_kept = self.mailer.is_none();
+        let entry = Entry {
+            id: self.ambient.ids.next(),
+            created_at: now,
+            reporter,
+            category: report.category,
+            channel: report.channel,
+            message: is_kept.then(|| report.message.clone()),
+            context: report.context.clone().filter(|_| is_kept),
+        };
+        store::feedback::insert(&mut tx, workspace, &entry).await?;
+        if is_kept {
+            store::feedback::keep_newest(&mut tx, workspace, MOST_KEPT).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// What was stored, newest first, for an owner or admin.
+    pub(crate) async fn list(&self, user: UserId, workspace: WorkspaceId) -> Result<Vec<Entry>, Error> {
+        let mut tx = self.db.begin_read().await?;
+        let held = require_member(&mut tx, user, workspace).await?.role;
+        require_manager(held, "reading feedback")?;
+        let listed = store::feedback::list(&mut tx, workspace, MOST_KEPT).await?;
+        tx.commit().await?;
+        Ok(listed)
+    }
+
+    /// Forgets what was mailed and counts no more.
+    pub(crate) async fn purge(&self) -> Result<(), Error> {
+        Ok(store::feedback::delete_mailed(&self.db, hour_before(self.ambient.clock.now())).await?)
+    }
+}
+
+fn hour_before(now: Timestamp) -> Timestamp {
+    Timestamp::from_seconds(now.as_seconds() - HOUR.as_secs().cast_signed())
 }
 
 /// How many of the recipients were mailed. Each gets a mail of its own: an address that is refused keeps it from nobody
@@ -169,9 +296,9 @@ fn compose(caller: &Identity, workspace: &Workspace, report: &Report, context: O
         "{} ({}) reported over {}:\n\n{}\n\n-- \nCategory: {}\nWorkspace: {} ({})\n",
         caller.principal.name,
         caller.principal.kind.as_str(),
-        report.channel.as_str(),
+        report.channel.text(),
         report.message,
-        report.category.as_str(),
+        report.category.text(),
         workspace.name,
         workspace.id,
     );

@@ -126,6 +126,8 @@ pub struct Config {
     pub key_rotation: Rotation,
     /// Networks that are not public and may yet be asked for clients' metadata.
     pub outbound_allowed: Vec<Network>,
+    /// How many registered OAuth clients are kept that nobody has used yet.
+    pub oauth_clients: u32,
     /// The OpenID Connect provider that people may sign in by; absent: by password only.
     pub oidc: Option<OidcConfig>,
 }
@@ -195,7 +197,9 @@ impl Service {
         let passwords = Passwords::new();
         let folders = Folders::default();
         let guard = Guard::new(&config.outbound_allowed).map_err(|error| Error::Config(error.to_string()))?;
-        let oauth_clients = Arc::new(oauth::Clients::new(db.clone(), ambient.clone(), guard.clone()));
+        let most_unused = i64::from(config.oauth_clients);
+        let oauth_clients =
+            Arc::new(oauth::Clients::new(db.clone(), ambient.clone(), guard.clone(), most_unused));
         let sign_ins = SignIns::new(db.clone(), ambient.clone());
         let sessions = Arc::new(Sessions::new(
             db.clone(),
@@ -208,7 +212,7 @@ impl Service {
         let lifecycle = Arc::new(Lifecycle::new(db.clone(), ambient.clone(), Arc::clone(&keys), grace));
         let oidc = Oidc::new(db.clone(), ambient.clone(), Arc::clone(&sessions), config.oidc, guard)?;
         Ok(Self {
-            feedback: Arc::new(Feedback { db: db.clone(), mailer }),
+            feedback: Arc::new(Feedback { db: db.clone(), ambient: ambient.clone(), mailer }),
             service_identities: Arc::new(ServiceIdentities::new(
                 ambient.clone(),
                 Arc::clone(&keys),
@@ -351,6 +355,12 @@ impl Service {
         }
         if let Err(error) = self.sessions.sign_ins().purge().await {
             tracing::warn!(%error, "failed sign-ins of the past are not forgotten yet");
+        }
+        if let Err(error) = self.feedback.purge().await {
+            tracing::warn!(%error, "feedback that was mailed is not forgotten yet");
+        }
+        if let Err(error) = self.oauth_clients.purge().await {
+            tracing::warn!(%error, "OAuth clients that nobody uses are not forgotten yet");
         }
         if let Err(error) = self.oauth_tokens.purge().await {
             tracing::warn!(%error, "OAuth tokens that ended are not forgotten yet");

@@ -29,6 +29,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0005_oidc"),
     migration!("0006_verified_emails"),
     migration!("0007_sign_ins"),
+    migration!("0008_feedback"),
     migration!("0009_publishers"),
     migration!("0010_lifecycle"),
 ];

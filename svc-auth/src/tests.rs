@@ -76,6 +76,7 @@ fn config(storage: &TestDb) -> Config {
         sealing: None,
         key_rotation: Rotation::default(),
         oidc: None,
+        oauth_clients: 20,
         outbound_allowed: vec!["127.0.0.1/32".parse().unwrap()],
     }
 }

@@ -1,9 +1,12 @@
-//! Feedback (spec 2.9, 4.8): mailed to those who maintain the workspace, stored nowhere.
+//! Feedback (spec 2.9, 4.8): mailed to those who maintain the workspace, stored for them where there is no mail.
 
 use uuid::Uuid;
 
-use crate::support::callers::Anonymous;
+use crate::doctor::assert_sound;
+use crate::support::callers::{Anonymous, ApiToken, Session};
+use crate::support::http::{Http, Reply, id};
 use crate::support::mcp;
+use crate::support::people;
 use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
@@ -17,6 +20,7 @@ scenarios![
     a_report_needs_read_and_a_token,
     no_text_makes_a_header,
     what_cannot_be_delivered_says_so,
+    few_reports_pass_in_an_hour,
 ];
 
 const FEEDBACK: &str = "/api/v1/feedback";
@@ -124,21 +128,90 @@ async fn what_cannot_be_delivered_says_so(deployment: &Deployment) {
 }
 
 #[test]
-fn without_mail_it_is_received_and_logged_without_its_text() {
+fn without_mail_it_is_stored_for_owners_and_admins_and_logged_without_its_text() {
     run_alone(async {
         let data = Scratch::new();
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
+        let workspace = workspace_of(&up).await;
         let message = unique();
-        let body = json!({"message": message, "context": {"secret": message}});
-        let answer = up.token().post(FEEDBACK).json(body).await.expect(200).json();
-        assert!(answer["message"].as_str().unwrap().contains("it was received"), "{answer}");
+        let body = json!({"message": message, "category": "stale_content", "context": {"secret": message}});
+        let answer = workspace.token.post(FEEDBACK).json(body).await.expect(200).json();
+        let said = answer["message"].as_str().unwrap();
+        assert!(said.contains("stored") && said.contains("not mailed"), "{answer}");
+        let second = mcp::call(&workspace.token, "submit_feedback", json!({"message": "the second"})).await;
+        assert!(mcp::text_of(&second).contains("stored"), "{second}");
+
+        let path = format!("/api/workspaces/{}/feedback", workspace.id);
+        let listed = workspace.session.get(&path).await.expect(200).json();
+        let [newest, oldest] = listed.as_array().unwrap().as_slice() else { panic!("{listed}") };
+        assert_eq!((&newest["message"], &newest["channel"]), (&json!("the second"), &json!("mcp")));
+        assert_eq!(newest["context"], json!(null));
+        assert_eq!((&oldest["message"], &oldest["category"]), (&json!(message), &json!("stale_content")));
+        assert_eq!((&oldest["channel"], &oldest["context"]), (&json!("rest"), &json!({"secret": message})));
+        assert_eq!(oldest["createdBy"]["kind"], "token", "{oldest}");
+
+        let admin = people::join(&workspace, "admin").await;
+        assert_eq!(admin.session.get(&path).await.expect(200).json(), listed);
+        let editor = people::join(&workspace, "editor").await;
+        let refused = editor.session.get(&path).await.expect_error(403, "FORBIDDEN");
+        assert!(refused["message"].as_str().unwrap().contains("reading feedback"), "{refused}");
+        workspace.token.get(&path).await.expect_error(401, "UNAUTHORIZED");
+        let elsewhere = "/api/workspaces/0199c0de-0000-7000-8000-00000000ffff/feedback";
+        workspace.session.get(elsewhere).await.expect_error(404, "NOT_FOUND");
+
         let logged = eventually("the log names the report", async || {
             let logged = up.process_mut().stderr();
-            logged.contains("feedback was received").then_some(logged)
+            logged.contains("feedback was received and stored").then_some(logged)
         })
         .await;
         assert!(logged.contains("CAIRN_SMTP_URL") && !logged.contains(&message), "{logged}");
+        assert!(up.stop().await.success());
+        assert_sound(data.path()).await;
     });
+}
+
+/// The first account's workspace.
+async fn workspace_of(up: &SingleProcess) -> Workspace {
+    let http = Http::new(up.base_url());
+    let owner = up.owner();
+    let form = json!({"email": owner.email, "password": owner.password});
+    let signed_in = Anonymous { http: http.clone() }.post("/api/session").json(form).await.expect(200);
+    let cookie = signed_in.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let id = id(&signed_in.json()["workspaces"][0]);
+    Workspace { id, session: Session { http, cookie }, token: up.token() }
+}
+
+/// Reports until one is refused; answers how many passed.
+async fn report_until_refused(token: &ApiToken) -> (usize, Reply) {
+    for passed in 0..40 {
+        let reply = token.post(FEEDBACK).json(json!({"message": "once more"})).await;
+        if reply.status != 200 {
+            return (passed, reply);
+        }
+    }
+    panic!("40 reports passed");
+}
+
+async fn few_reports_pass_in_an_hour(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let (passed, refused) = report_until_refused(&workspace.token).await;
+    assert_eq!(passed, 10, "of one token");
+    assert!(refused.header("retry-after").is_some());
+    refused.expect_error(429, "RATE_LIMITED");
+    let over_mcp = mcp::call_error(&workspace.token, "submit_feedback", json!({"message": "m"})).await;
+    assert!(over_mcp.contains("10 reports"), "{over_mcp}");
+    let mut all = passed;
+    let refused = eventually("the workspace has made its reports", async || {
+        let (passed, refused) = report_until_refused(&workspace.token_with(&["read"]).await).await;
+        all += passed;
+        (passed < 10).then_some(refused)
+    })
+    .await;
+    assert_eq!(all, 30, "of one workspace");
+    let refused = refused.expect_error(429, "RATE_LIMITED");
+    assert!(refused["message"].as_str().unwrap().contains("workspace"), "{refused}");
+    let other = deployment.workspace().await;
+    other.token.post(FEEDBACK).json(json!({"message": "m"})).await.expect(200);
 }
 
 #[test]

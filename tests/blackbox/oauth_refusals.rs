@@ -1,8 +1,12 @@
 //! Everything that can be wrong with a request of OAuth, and what the client is told.
 
-use crate::support::http::{Reply, text};
+use crate::support::callers::Anonymous;
+use crate::support::http::{Http, Reply, text};
 use crate::support::oauth::{Agent, CHALLENGE, FORM, REDIRECT, answer, basic, encoded};
 use crate::support::prelude::*;
+use crate::support::runner::run_alone;
+use crate::support::scratch::Scratch;
+use crate::support::single::SingleProcess;
 
 scenarios!(
     a_request_of_nobody_known_goes_nowhere,
@@ -211,4 +215,26 @@ async fn metadata_of_a_client_is_not_fetched_from_inside(deployment: &Deployment
     let stranger =
         deployment.anonymous().get(&agent.address(&[("client_id", "https://127.0.0.2/client.json")])).await;
     assert!(stranger.expect(200).text().contains("Sign in to Cairn"));
+}
+
+#[test]
+fn clients_that_nobody_uses_are_few() {
+    run_alone(async {
+        let data = Scratch::new();
+        let up = SingleProcess::start_on(data.path(), &[("CAIRN_OAUTH_CLIENTS", "2")]).await;
+        let anonymous = Anonymous { http: Http::new(up.base_url()) };
+        let register = async |metadata: Value| anonymous.post("/oauth/register").json(metadata).await;
+        let client = || json!({"redirect_uris": ["https://tools.example/cb"]});
+        let uris: Vec<_> =
+            (0..9).map(|number| format!("https://tools.example/{number}{}", "x".repeat(1_000))).collect();
+        let large = register(json!({"redirect_uris": uris})).await.expect(400).json();
+        assert_eq!(large["error"], "invalid_client_metadata", "{large}");
+        register(client()).await.expect(201);
+        register(client()).await.expect(201);
+        let refused = register(client()).await.expect(429);
+        assert!(refused.header("retry-after").is_some());
+        let refused = refused.json();
+        assert_eq!(refused["error"], "temporarily_unavailable");
+        assert!(refused["error_description"].as_str().unwrap().contains("2 registered clients"), "{refused}");
+    });
 }

@@ -16,6 +16,8 @@ use crate::status::Problem;
 
 /// An identity is renewed when less than this is left of it.
 const RENEWAL_MARGIN: Duration = Duration::from_secs(60);
+/// How long nobody asks again after svc-auth did not answer.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// How long svc-auth may take to answer.
 const AUTH_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -47,7 +49,29 @@ struct Inner {
     mesh_secret: String,
     auth: ServiceChannel,
     clock: Arc<dyn Clock>,
-    current: Mutex<Option<(String, Timestamp)>>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// The identity and its end.
+    current: Option<(String, Timestamp)>,
+    /// Why it was not renewed, and when.
+    failed: Option<(Problem, Timestamp)>,
+}
+
+impl Kept {
+    /// The identity, if more than that is left of it.
+    fn lasting(&self, now: Timestamp, more_than: Duration) -> Option<String> {
+        let (identity, ends_at) = self.current.as_ref()?;
+        (ends_at.since(now) > more_than).then(|| identity.clone())
+    }
+
+    /// Why it was not renewed a moment ago.
+    fn recent_failure(&self, now: Timestamp) -> Option<Problem> {
+        let (problem, at) = self.failed.as_ref()?;
+        (now.since(*at) < RETRY_INTERVAL).then(|| problem.clone())
+    }
 }
 
 impl fmt::Debug for ServiceIdentitySource {
@@ -67,7 +91,7 @@ impl ServiceIdentitySource {
         auth: ServiceChannel,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self(Arc::new(Inner { service, mesh_secret, auth, clock, current: Mutex::default() }))
+        Self(Arc::new(Inner { service, mesh_secret, auth, clock, kept: Mutex::default() }))
     }
 
     /// The signed identity, renewed when it nears its end.
@@ -75,12 +99,30 @@ impl ServiceIdentitySource {
     /// # Errors
     /// What svc-auth answered, or UNAVAILABLE when it could not be reached.
     pub async fn identity(&self) -> Result<String, Problem> {
-        let mut current = self.0.current.lock().await;
-        if let Some((identity, expires_at)) = current.as_ref()
-            && expires_at.since(self.0.clock.now()) > RENEWAL_MARGIN
-        {
-            return Ok(identity.clone());
+        let mut kept = self.0.kept.lock().await;
+        let now = self.0.clock.now();
+        if let Some(identity) = kept.lasting(now, RENEWAL_MARGIN) {
+            return Ok(identity);
         }
+        // Who waited for the lock while svc-auth did not answer must not wait for it in turn.
+        let problem = match kept.recent_failure(now) {
+            Some(problem) => problem,
+            None => match self.renew().await {
+                Ok(renewed) => {
+                    let identity = renewed.0.clone();
+                    *kept = Kept { current: Some(renewed), failed: None };
+                    return Ok(identity);
+                }
+                Err(problem) => {
+                    kept.failed = Some((problem.clone(), self.0.clock.now()));
+                    problem
+                }
+            },
+        };
+        kept.lasting(self.0.clock.now(), Duration::ZERO).ok_or(problem)
+    }
+
+    async fn renew(&self) -> Result<(String, Timestamp), Problem> {
         let mut request = Request::new(IssueServiceIdentityRequest {
             service: self.0.service.to_owned(),
             mesh_secret: self.0.mesh_secret.clone(),
@@ -89,7 +131,6 @@ impl ServiceIdentitySource {
         let response = KeyServiceClient::new(self.0.auth.clone()).issue_service_identity(request).await;
         let issued = response.map_err(|status| Problem::from_status(&status))?.into_inner();
         let expires_at = issued.expires_at.as_ref().map_or_else(|| self.0.clock.now(), Timestamp::from_proto);
-        *current = Some((issued.identity.clone(), expires_at));
-        Ok(issued.identity)
+        Ok((issued.identity, expires_at))
     }
 }

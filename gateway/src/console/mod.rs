@@ -3,6 +3,7 @@
 mod account;
 mod analytics;
 mod assets;
+mod feedback;
 mod grants;
 mod invitations;
 mod invite_page;
@@ -50,6 +51,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .route("/api/workspaces/{id}/invitations", get(invitations::list))
         .route("/api/workspaces/{id}/invitations/{invitationId}", axum::routing::delete(invitations::delete))
         .route("/api/workspaces/{id}/usage", get(usage::get))
+        .route("/api/workspaces/{id}/feedback", get(feedback::list))
         .route("/api/workspaces/{id}/trash", get(trash::list))
         .route("/api/workspaces/{id}/trash/{kind}/{itemId}", axum::routing::delete(trash::remove))
         .route("/api/workspaces/{id}/trash/{kind}/{itemId}/restore", axum::routing::post(trash::restore))

@@ -114,8 +114,9 @@ async fn send(
     let answer = answered(context.app.upstreams.feedback().submit_feedback(request).await)?;
     let message = match answer.delivery() {
         proto::FeedbackDelivery::Mailed => "Feedback was sent to the owners and admins of the workspace.",
-        proto::FeedbackDelivery::Logged | proto::FeedbackDelivery::Unspecified => {
-            "Feedback was sent: it was received, and this deployment has no mail to pass it on by."
+        proto::FeedbackDelivery::Stored | proto::FeedbackDelivery::Unspecified => {
+            "Feedback was stored, not mailed, as this deployment has no mail: the owners and admins of the workspace \
+             read it in the console's API (GET /api/workspaces/{id}/feedback)."
         }
     };
     Ok(FeedbackSent { message: message.to_owned() })

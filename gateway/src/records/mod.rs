@@ -2,6 +2,7 @@
 
 mod analytics;
 mod database;
+mod feedback;
 mod file;
 mod file_version;
 mod folder;
@@ -22,6 +23,7 @@ use cairn_chassis::clock::Timestamp;
 
 pub(crate) use self::analytics::RetrievalAnalytics;
 pub(crate) use self::database::{Database, Property, PropertyType, View};
+pub(crate) use self::feedback::FeedbackReport;
 pub(crate) use self::file::{File, FileType};
 pub(crate) use self::file_version::FileVersion;
 pub(crate) use self::folder::Folder;

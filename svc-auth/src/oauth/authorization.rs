@@ -118,6 +118,7 @@ impl Authorizations {
             resource: wanted.resource,
             expires_at: self.ambient.clock.now().plus(CODE_LIFETIME),
         };
+        store::oauth_clients::set_used(&mut tx, &code.client_id, self.ambient.clock.now()).await?;
         store::oauth_codes::insert(&mut tx, &secrets::digest(&secret), &code).await?;
         tx.commit().await?;
         Ok((secret, checked.redirect_uri))

@@ -2,6 +2,7 @@
 //! (Client ID Metadata Documents).
 
 use std::fmt;
+use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::Timestamp;
@@ -13,6 +14,7 @@ use subtle::ConstantTimeEq as _;
 use super::document::{self, Documents};
 use super::redirect;
 use super::refusal::{Code, Refusal};
+use super::tokens::{GRANT_LIFETIME, before};
 use crate::error::Error;
 use crate::secrets::{self, Digest};
 use crate::store;
@@ -20,6 +22,10 @@ use crate::store;
 const ID_BYTES: usize = 16;
 const LONGEST_NAME: usize = 100;
 const MOST_REDIRECT_URIS: usize = 20;
+/// What a registration may weigh: anybody may make one, and it is kept.
+const MOST_BYTES: usize = 8 * 1024;
+/// How long a registered client is kept that nobody uses.
+const UNUSED_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 const UNNAMED: &str = "An app without a name";
 const NO_SECRET: &str = "none";
 /// What RFC 7591 takes for granted when nothing is said.
@@ -74,11 +80,13 @@ pub(crate) struct Clients {
     db: Db,
     ambient: Ambient,
     documents: Documents,
+    /// How many registered clients are kept that nobody has used yet.
+    most_unused: i64,
 }
 
 impl Clients {
-    pub(crate) fn new(db: Db, ambient: Ambient, guard: Guard) -> Self {
-        Self { db, ambient, documents: Documents::new(guard) }
+    pub(crate) fn new(db: Db, ambient: Ambient, guard: Guard, most_unused: i64) -> Self {
+        Self { db, ambient, documents: Documents::new(guard), most_unused }
     }
 
     /// Registers a client. Anybody may: what a client may do is decided by a person, each time.
@@ -94,7 +102,20 @@ impl Clients {
             secret: secret.as_deref().map(secrets::digest),
             fresh_until: None,
         };
-        store::oauth_clients::put(&self.db, &client, issued_at).await?;
+        let mut tx = self.db.begin_write().await?;
+        // Those who register at once see each other's clients.
+        tx.lock_name("cairn:oauth_clients").await?;
+        store::oauth_clients::delete_unused(&mut tx, before(issued_at, UNUSED_LIFETIME)).await?;
+        if store::oauth_clients::count_unused(&mut tx).await? >= self.most_unused {
+            tx.commit().await?;
+            tracing::warn!(
+                most = self.most_unused,
+                "no further OAuth client is registered (CAIRN_OAUTH_CLIENTS)"
+            );
+            return Err(Error::TooManyClients(self.most_unused));
+        }
+        store::oauth_clients::put(&mut tx, &client, issued_at).await?;
+        tx.commit().await?;
         Ok(Registered { client, secret, auth_method, issued_at })
     }
 
@@ -114,8 +135,19 @@ impl Clients {
             return Ok(None);
         }
         let fetched = self.documents.fetch(id, now).await?;
-        store::oauth_clients::put(&self.db, &fetched, now).await?;
+        let mut tx = self.db.begin_write().await?;
+        store::oauth_clients::put(&mut tx, &fetched, now).await?;
+        tx.commit().await?;
         Ok(Some(fetched))
+    }
+
+    /// Forgets registered clients that nobody used within a day, and all that nobody allows anything any more.
+    pub(crate) async fn purge(&self) -> Result<(), Error> {
+        let now = self.ambient.clock.now();
+        let mut tx = self.db.begin_write().await?;
+        store::oauth_clients::delete_unused(&mut tx, before(now, UNUSED_LIFETIME)).await?;
+        store::oauth_clients::delete_forgotten(&mut tx, before(now, GRANT_LIFETIME)).await?;
+        Ok(tx.commit().await?)
     }
 
     /// The client of a token request, which proves who it is. What is known of it is enough, however old.
@@ -138,6 +170,12 @@ fn unknown() -> Error {
 
 /// Checks a registration; answers how the client will prove who it is.
 fn check(wish: &Registration) -> Result<String, Refusal> {
+    let weight = wish.name.len() + wish.redirect_uris.iter().map(String::len).sum::<usize>();
+    if weight > MOST_BYTES {
+        let message =
+            format!("client_name and redirect_uris have {weight} bytes; at most {MOST_BYTES} are kept");
+        return Err(Refusal::new(Code::InvalidClientMetadata, "redirect_uris", message));
+    }
     check_redirect_uris(&wish.redirect_uris)?;
     let refused =
         |parameter, message: &str| Err(Refusal::new(Code::InvalidClientMetadata, parameter, message));

@@ -24,7 +24,7 @@ use crate::store;
 /// Contract, "Identity".
 const ACCESS_LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// A grant that is not used for this long has ended.
-const GRANT_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub(super) const GRANT_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Processes of one client refresh at the same time, and answers get lost: a rotated token gets its successor again for
 /// this long.
 const GRACE: Duration = Duration::from_secs(60);
@@ -297,12 +297,11 @@ impl Tokens {
         let now = self.ambient.clock.now();
         store::oauth_tokens::delete_ended(&self.db, now, before(now, GRANT_LIFETIME)).await?;
         store::oauth_codes::delete_ended(&self.db, before(now, CODE_MEMORY)).await?;
-        store::oauth_grants::delete_ended(&self.db, now).await?;
-        Ok(store::oauth_clients::delete_unused(&self.db, before(now, GRANT_LIFETIME)).await?)
+        Ok(store::oauth_grants::delete_ended(&self.db, now).await?)
     }
 }
 
-fn before(now: Timestamp, duration: Duration) -> Timestamp {
+pub(super) fn before(now: Timestamp, duration: Duration) -> Timestamp {
     Timestamp::from_micros(
         now.as_micros().saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)),
     )

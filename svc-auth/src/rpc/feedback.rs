@@ -5,11 +5,13 @@ use std::sync::Arc;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::auth::v1::feedback_service_server::FeedbackService;
 use cairn_proto::auth::v1::{
-    FeedbackCategory, FeedbackChannel, FeedbackDelivery, SubmitFeedbackRequest, SubmitFeedbackResponse,
+    FeedbackCategory, FeedbackChannel, FeedbackDelivery, FeedbackReport, ListFeedbackRequest,
+    ListFeedbackResponse, SubmitFeedbackRequest, SubmitFeedbackResponse,
 };
 use tonic::{Request, Response, Status};
 
-use crate::feedback::{self as rules, Category, Channel, Delivery, Report};
+use super::{user, workspace_id};
+use crate::feedback::{self as rules, Category, Channel, Delivery, Entry, Report};
 
 #[derive(Debug)]
 pub(super) struct FeedbackServer {
@@ -28,6 +30,16 @@ impl FeedbackService for FeedbackServer {
         let workspace = caller.workspace_id()?;
         let delivery = self.rules.submit(&caller, workspace, &decode(request.into_inner())).await?;
         Ok(Response::new(SubmitFeedbackResponse { delivery: encode(delivery).into() }))
+    }
+
+    async fn list_feedback(
+        &self,
+        request: Request<ListFeedbackRequest>,
+    ) -> Result<Response<ListFeedbackResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let workspace = workspace_id(&request.get_ref().workspace_id)?;
+        let reports = self.rules.list(user, workspace).await?.into_iter().map(encode_entry).collect();
+        Ok(Response::new(ListFeedbackResponse { reports }))
     }
 }
 
@@ -51,6 +63,33 @@ fn decode(message: SubmitFeedbackRequest) -> Report {
 const fn encode(delivery: Delivery) -> FeedbackDelivery {
     match delivery {
         Delivery::Mailed => FeedbackDelivery::Mailed,
-        Delivery::Logged => FeedbackDelivery::Logged,
+        Delivery::Stored => FeedbackDelivery::Stored,
+    }
+}
+
+fn encode_entry(entry: Entry) -> FeedbackReport {
+    let category = match entry.category {
+        Category::MissingContext => FeedbackCategory::MissingContext,
+        Category::StaleContent => FeedbackCategory::StaleContent,
+        Category::WrongResult => FeedbackCategory::WrongResult,
+        Category::ToolProblem => FeedbackCategory::ToolProblem,
+        Category::Other => FeedbackCategory::Other,
+    };
+    let channel = match entry.channel {
+        Channel::Rest => FeedbackChannel::Rest,
+        Channel::Cli => FeedbackChannel::Cli,
+        Channel::Mcp => FeedbackChannel::Mcp,
+        Channel::Grpc => FeedbackChannel::Unspecified,
+    };
+    FeedbackReport {
+        id: entry.id.to_string(),
+        created_at: Some(entry.created_at.to_proto()),
+        message: entry.message.unwrap_or_default(),
+        category: category.into(),
+        context_json: entry.context,
+        channel: channel.into(),
+        caller_kind: entry.reporter.kind,
+        caller_id: entry.reporter.id,
+        caller_name: entry.reporter.name,
     }
 }

@@ -2,6 +2,7 @@
 
 mod documents;
 mod races;
+mod registrations;
 mod tokens;
 
 use base64::Engine as _;

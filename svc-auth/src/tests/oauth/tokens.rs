@@ -172,11 +172,11 @@ async fn a_grant_that_is_not_used_for_a_month_has_ended_and_is_forgotten() {
         world.clock.advance(DAY * 29);
         let tokens = world.renew(renewal(&client, &tokens.refresh_token)).await.unwrap();
         world.clock.advance(DAY * 29);
-        world.service.oauth_tokens.purge().await.unwrap();
+        world.service.purge().await;
         let tokens = world.renew(renewal(&client, &tokens.refresh_token)).await.unwrap();
         world.clock.advance(DAY * 30);
         assert_eq!(code_of(world.renew(renewal(&client, &tokens.refresh_token)).await), "invalid_grant");
-        world.service.oauth_tokens.purge().await.unwrap();
+        world.service.purge().await;
         let gone = world.renew(renewal(&client, &tokens.refresh_token)).await;
         assert_eq!(code_of(gone), "invalid_client", "an unused client goes too: {}", world.engine);
     }
