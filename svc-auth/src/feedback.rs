@@ -10,6 +10,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Identity;
 use cairn_chassis::sql::Db;
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{FeedbackId, UserId, WorkspaceId};
 use futures::StreamExt as _;
 use serde_json::Value;
@@ -271,7 +272,7 @@ fn check(report: &Report) -> Result<Option<Value>, Error> {
         violations.push(Violation::new("message", "required", "must say something"));
     }
     if report.message.chars().count() > MAX_MESSAGE_CHARACTERS {
-        let message = format!("must have at most {MAX_MESSAGE_CHARACTERS} characters");
+        let message = wording::at_most(MAX_MESSAGE_CHARACTERS, Unit::Characters);
         violations.push(Violation::new("message", "too_long", message));
     }
     let context = report.context.as_deref().and_then(|text| read_context(text, &mut violations));

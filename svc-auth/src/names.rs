@@ -1,6 +1,7 @@
 //! The rule for names that people give to things.
 
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
 
 const MAX_LENGTH: usize = 100;
 
@@ -11,11 +12,7 @@ pub(crate) fn check(path: &str, given: &str, violations: &mut Vec<Violation>) ->
         violations.push(Violation::new(path, "required", format!("must have 1 to {MAX_LENGTH} characters")));
     }
     if name.chars().count() > MAX_LENGTH {
-        violations.push(Violation::new(
-            path,
-            "too_long",
-            format!("must have at most {MAX_LENGTH} characters"),
-        ));
+        violations.push(Violation::new(path, "too_long", wording::at_most(MAX_LENGTH, Unit::Characters)));
     }
     if name.chars().any(char::is_control) {
         violations.push(Violation::new(path, "invalid", "must not contain control characters"));

@@ -7,6 +7,7 @@ use argon2::Argon2;
 use argon2::password_hash::{self, PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash};
 use cairn_chassis::entropy::Entropy;
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
 use tokio::sync::Semaphore;
 
 use crate::error::Error;
@@ -83,18 +84,10 @@ impl Passwords {
 pub(crate) fn check(path: &str, password: &str, violations: &mut Vec<Violation>) {
     let length = password.chars().count();
     if length < MIN_LENGTH {
-        violations.push(Violation::new(
-            path,
-            "too_short",
-            format!("must have at least {MIN_LENGTH} characters"),
-        ));
+        violations.push(Violation::new(path, "too_short", wording::at_least(MIN_LENGTH, Unit::Characters)));
     }
     if length > MAX_LENGTH {
-        violations.push(Violation::new(
-            path,
-            "too_long",
-            format!("must have at most {MAX_LENGTH} characters"),
-        ));
+        violations.push(Violation::new(path, "too_long", wording::at_most(MAX_LENGTH, Unit::Characters)));
     }
 }
 

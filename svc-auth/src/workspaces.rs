@@ -7,6 +7,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Role;
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use crate::error::Error;
@@ -271,7 +272,7 @@ pub(crate) fn check(changes: &mut Changes) -> Result<(), Error> {
     if let Some(plan) = &changes.plan
         && !PLANS.contains(&plan.as_str())
     {
-        violations.push(Violation::new("plan", "invalid", format!("must be one of: {}", PLANS.join(", "))));
+        violations.push(Violation::new("plan", "invalid", wording::one_of(&PLANS)));
     }
     if violations.is_empty() { Ok(()) } else { Err(Error::Invalid(violations)) }
 }

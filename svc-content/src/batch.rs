@@ -4,6 +4,7 @@ use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::identity::Permission;
 use cairn_chassis::sql::Tx;
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{FileId, FolderId};
 use uuid::Uuid;
 
@@ -214,13 +215,16 @@ impl Batches {
 
 fn check_size(writes: &[Write]) -> Result<(), Error> {
     if writes.len() > MAX_WRITES {
-        let message = format!("a batch has at most {MAX_WRITES} writes; this one has {}", writes.len());
+        let message =
+            format!("{}; this batch has {}", wording::at_most(MAX_WRITES, Unit::Writes), writes.len());
         return Err(Error::invalid("writes", "too_long", message));
     }
     let bytes: usize = writes.iter().map(Write::content_bytes).sum();
     if bytes > MAX_CONTENT_BYTES {
-        let message =
-            format!("a batch has at most {MAX_CONTENT_BYTES} bytes of content; this one has {bytes}");
+        let message = format!(
+            "{} of content; this batch has {bytes}",
+            wording::at_most(MAX_CONTENT_BYTES, Unit::Bytes)
+        );
         return Err(Error::invalid("writes", "too_long", message));
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
 
 use crate::Error;
 
@@ -38,13 +39,17 @@ impl Checks {
             return self.violation("name", "required", "give a name");
         }
         if name.chars().count() > MAX_NAME_CHARS {
-            self.violation("name", "too_long", format!("a name has at most {MAX_NAME_CHARS} characters"));
+            self.violation("name", "too_long", wording::at_most(MAX_NAME_CHARS, Unit::Characters));
         }
         if name == "." || name == ".." {
             self.violation("name", "invalid", "'.' and '..' mean folders in a path and cannot be names");
         }
         if name.contains('/') {
-            self.violation("name", "invalid", "a name has no '/'; put the file into a folder instead");
+            self.violation(
+                "name",
+                "invalid",
+                "may not hold a '/': that parts the steps of a path; make a folder for each step",
+            );
         }
         if name.contains(char::is_control) {
             self.violation("name", "invalid", "a name has no control characters");
@@ -70,9 +75,9 @@ impl Checks {
         for (place, tag) in tags.into_iter().enumerate() {
             let path = format!("tags[{place}]");
             if tag.trim().is_empty() {
-                self.violation(&path, "required", "a tag has at least one character");
+                self.violation(&path, "required", wording::EMPTY);
             } else if tag.chars().count() > MAX_TAG_CHARS {
-                self.violation(&path, "too_long", format!("a tag has at most {MAX_TAG_CHARS} characters"));
+                self.violation(&path, "too_long", wording::at_most(MAX_TAG_CHARS, Unit::Characters));
             } else if tag.contains(char::is_control) {
                 self.violation(&path, "invalid", "a tag has no control characters");
             } else if kept.contains(&tag) {
@@ -85,7 +90,7 @@ impl Checks {
             }
         }
         if is_too_many {
-            self.violation("tags", "too_long", format!("a file has at most {MAX_TAGS} tags"));
+            self.violation("tags", "too_long", wording::at_most(MAX_TAGS, Unit::Tags));
         }
         kept
     }

@@ -12,6 +12,7 @@ pub(crate) mod views;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind, Op};
 use cairn_chassis::sql::Tx;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{DatabaseId, FolderId, PropertyId, ViewId, WorkspaceId};
 
 use self::properties::{Property, PropertyType, Settings};
@@ -347,7 +348,7 @@ fn check_texts(checks: &mut Checks, description: Option<&str>, icon: Option<&str
     {
         let Some(text) = text else { continue };
         if text.chars().count() > most {
-            checks.violation(path, "too_long", format!("at most {most} characters"));
+            checks.violation(path, "too_long", wording::at_most(most, Unit::Characters));
         }
         if text.contains('\0') {
             checks.violation(path, "invalid", "text has no NUL character");

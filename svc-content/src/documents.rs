@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{DatabaseId, DocumentId, FolderId, WorkspaceId};
 
 use crate::Error;
@@ -257,5 +258,5 @@ fn check_count(refs: &[Ref], most: usize) -> Result<(), Error> {
     if refs.len() <= most {
         return Ok(());
     }
-    Err(Error::invalid("refs", "out_of_range", format!("at most {most} documents in one call")))
+    Err(Error::invalid("refs", "out_of_range", wording::at_most(most, Unit::Documents)))
 }

@@ -1,6 +1,7 @@
 //! The rules of connected sources (spec 2.4, 4.4).
 
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::SourceId;
 
 use crate::Error;
@@ -54,7 +55,7 @@ fn check_text(path: &str, text: &str, advice: &str, most: usize) -> Option<Viola
         return Some(Violation::new(path, "required", advice));
     }
     let is_long = text.chars().count() > most;
-    is_long.then(|| Violation::new(path, "too_long", format!("may have at most {most} characters")))
+    is_long.then(|| Violation::new(path, "too_long", wording::at_most(most, Unit::Characters)))
 }
 
 fn finish(violations: Vec<Violation>) -> Result<(), Error> {

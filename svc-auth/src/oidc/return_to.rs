@@ -1,5 +1,6 @@
 //! Where somebody goes after a sign-in: a path of this deployment and nothing else.
 
+use cairn_chassis::wording::{self, Unit};
 use url::Url;
 
 /// It travels in a cookie, and a browser keeps 4,096 bytes of one.
@@ -10,7 +11,7 @@ const HERE: &str = "http://cairn.invalid";
 /// What is wrong with it.
 pub(super) fn fault(path: &str) -> Option<String> {
     if path.len() > LONGEST {
-        return Some(format!("must have at most {LONGEST} bytes"));
+        return Some(wording::at_most(LONGEST, Unit::Bytes));
     }
     // A browser reads `//host` and `/\host` as other hosts, and drops tabs and line breaks before it reads.
     let is_odd = |character: char| character == '\\' || character.is_control() || character.is_whitespace();

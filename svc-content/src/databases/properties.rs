@@ -1,5 +1,6 @@
 //! The properties of a database: ten types, each with what its values need to know.
 
+use cairn_chassis::wording::{self, Unit};
 use std::collections::HashSet;
 
 use cairn_proto::ids::{DatabaseId, PropertyId};
@@ -160,7 +161,7 @@ pub(super) fn check_label(checks: &mut Checks, path: &str, name: &str) {
     if name.trim().is_empty() {
         checks.violation(path, "required", "give a name");
     } else if name.chars().count() > MAX_NAME_CHARS {
-        checks.violation(path, "too_long", format!("a name has at most {MAX_NAME_CHARS} characters"));
+        checks.violation(path, "too_long", wording::at_most(MAX_NAME_CHARS, Unit::Characters));
     }
     if name.contains(char::is_control) {
         checks.violation(path, "invalid", "a name has no control characters");
@@ -230,7 +231,7 @@ fn check_options(
     new_id: &mut impl FnMut() -> String,
 ) -> Vec<PropertyOption> {
     if drafts.len() > MAX_OPTIONS {
-        checks.violation("config.options", "too_many", format!("at most {MAX_OPTIONS} options"));
+        checks.violation("config.options", "too_many", wording::at_most(MAX_OPTIONS, Unit::Options));
         return Vec::new();
     }
     let named_by_id: HashSet<String> = drafts.iter().map(|draft| draft.id.clone()).collect();

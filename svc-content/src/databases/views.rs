@@ -1,5 +1,6 @@
 //! Saved views: filters that hold together, sorts, and what is hidden.
 
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{PropertyId, ViewId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -117,7 +118,7 @@ impl View {
 
 fn check_filters(checks: &mut Checks, database: &Database, filters: &[ViewFilter]) {
     if filters.len() > MAX_FILTERS {
-        checks.violation("filters", "too_many", format!("a view has at most {MAX_FILTERS} filters"));
+        checks.violation("filters", "too_many", wording::at_most(MAX_FILTERS, Unit::Filters));
         return;
     }
     for (place, filter) in filters.iter().enumerate() {
@@ -134,7 +135,7 @@ pub(crate) fn check_sorts(
     allow_names: bool,
 ) -> Vec<Sort> {
     if drafts.len() > MAX_SORTS {
-        checks.violation(path, "too_many", format!("at most {MAX_SORTS} sorts"));
+        checks.violation(path, "too_many", wording::at_most(MAX_SORTS, Unit::Sorts));
         return Vec::new();
     }
     let mut sorts: Vec<Sort> = Vec::with_capacity(drafts.len());
@@ -144,7 +145,7 @@ pub(crate) fn check_sorts(
             "" | "asc" => false,
             "desc" => true,
             _ => {
-                checks.violation(&format!("{at}.direction"), "invalid_value", "must be asc or desc");
+                checks.violation(&format!("{at}.direction"), "invalid_value", "must be one of: asc, desc");
                 false
             }
         };

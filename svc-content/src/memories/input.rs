@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId};
 
 use super::{DatabaseQuery, Member, Memories, Memory, Target, slug};
@@ -139,7 +140,7 @@ pub(super) fn check_patch(patch: Patch) -> Result<CheckedPatch, Error> {
     check_guidance(&mut checks, "useWhen", patch.use_when.as_ref().and_then(Option::as_deref));
     let add = check_members(&mut checks, "addMembers", patch.add);
     if patch.remove.len() > MAX_ADDED {
-        checks.violation("removeMemberIds", "too_many", format!("at most {MAX_ADDED} members in one call"));
+        checks.violation("removeMemberIds", "too_many", wording::at_most(MAX_ADDED, Unit::Members));
     }
     checks.finish()?;
     let (name, slug, is_public) = (patch.name, patch.slug, patch.is_public);
@@ -150,7 +151,7 @@ pub(super) fn check_patch(patch: Patch) -> Result<CheckedPatch, Error> {
 pub(super) fn check_added(members: Vec<MemberDraft>) -> Result<Vec<Wanted>, Error> {
     let mut checks = Checks::default();
     if members.is_empty() {
-        checks.violation("members", "too_few", "give at least one member");
+        checks.violation("members", "too_few", wording::EMPTY);
     }
     let wanted = check_members(&mut checks, "members", members);
     checks.finish()?;
@@ -161,7 +162,7 @@ pub(super) fn check_total(members: usize) -> Result<(), Error> {
     if members <= MAX_MEMBERS {
         return Ok(());
     }
-    Err(Error::invalid("members", "too_many", format!("a memory has at most {MAX_MEMBERS} members")))
+    Err(Error::invalid("members", "too_many", wording::at_most(MAX_MEMBERS, Unit::Members)))
 }
 
 /// The members of a memory that ids name, each once.
@@ -270,7 +271,7 @@ fn check_name(checks: &mut Checks, name: &str) {
         return checks.violation("name", "required", "give a name");
     }
     if name.chars().count() > MAX_NAME_CHARS {
-        checks.violation("name", "too_long", format!("a name has at most {MAX_NAME_CHARS} characters"));
+        checks.violation("name", "too_long", wording::at_most(MAX_NAME_CHARS, Unit::Characters));
     }
     if name.contains(char::is_control) {
         checks.violation("name", "invalid", "a name has no control characters");
@@ -291,7 +292,7 @@ fn check_slug(checks: &mut Checks, slug: Option<&str>) {
 fn check_guidance(checks: &mut Checks, path: &str, text: Option<&str>) {
     let Some(text) = text else { return };
     if text.chars().count() > MAX_GUIDANCE_CHARS {
-        checks.violation(path, "too_long", format!("at most {MAX_GUIDANCE_CHARS} characters"));
+        checks.violation(path, "too_long", wording::at_most(MAX_GUIDANCE_CHARS, Unit::Characters));
     }
     if text.contains('\0') {
         checks.violation(path, "invalid", "this is text and has no NUL character");
@@ -300,7 +301,7 @@ fn check_guidance(checks: &mut Checks, path: &str, text: Option<&str>) {
 
 fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) -> Vec<Wanted> {
     if members.len() > MAX_ADDED {
-        checks.violation(field, "too_many", format!("at most {MAX_ADDED} members in one call"));
+        checks.violation(field, "too_many", wording::at_most(MAX_ADDED, Unit::Members));
         return Vec::new();
     }
     let check = |(place, member)| check_member(checks, &format!("{field}[{place}]"), &member);

@@ -1,5 +1,6 @@
 //! Filters: trees of conditions on typed values.
 
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{FolderId, PropertyId};
 use serde_json::Value;
 
@@ -179,7 +180,7 @@ impl Reader<'_> {
     fn condition(&mut self, fields: &serde_json::Map<String, Value>, path: &str) -> Option<Filter> {
         self.conditions += 1;
         if self.conditions > MAX_CONDITIONS {
-            self.checks.violation(path, "too_many", format!("at most {MAX_CONDITIONS} conditions"));
+            self.checks.violation(path, "too_many", wording::at_most(MAX_CONDITIONS, Unit::Conditions));
             return None;
         }
         let is_strange = |name: &&String| !matches!(name.as_str(), "fieldId" | "operator" | "value");
@@ -209,7 +210,7 @@ impl Reader<'_> {
         let found = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
         if found.is_none() {
             let known: Vec<&str> = OPERATORS.iter().map(|(known, _)| *known).collect();
-            self.checks.violation(path, "invalid_value", format!("must be one of: {}", known.join(", ")));
+            self.checks.violation(path, "invalid_value", wording::one_of(&known));
         }
         found
     }
@@ -245,7 +246,7 @@ impl Reader<'_> {
         };
         let at = format!("{path}.value");
         if choices.len() > MAX_CHOICES {
-            self.checks.violation(&at, "too_many", format!("at most {MAX_CHOICES} values"));
+            self.checks.violation(&at, "too_many", wording::at_most(MAX_CHOICES, Unit::Entries));
             return None;
         }
         let test = match property.kind {
@@ -360,7 +361,7 @@ fn reference(operator: Operator, choices: &[&Value]) -> Result<Test, Refusal> {
     let mut ids = Vec::with_capacity(choices.len());
     for choice in choices {
         let id: Option<PropertyId> = choice.as_str().and_then(|text| text.parse().ok());
-        let message = || Refusal::Value("must be an id: a UUID".to_owned());
+        let message = || Refusal::Value(wording::ID.to_owned());
         ids.push(id.ok_or_else(message)?.to_string());
     }
     Ok(Test::KeyIs(ids))

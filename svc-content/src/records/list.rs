@@ -1,6 +1,7 @@
 //! A page of a database's records: which, in which order, from where on.
 
 use cairn_chassis::json;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::RecordId;
 
 use super::filter::{self, Filter, sorts_by_number};
@@ -108,7 +109,7 @@ impl Records {
 fn select(database: &Database, ask: &ListAsk) -> Result<Selection, Error> {
     let mut checks = Checks::default();
     if ask.limit > MAX_LIMIT {
-        checks.violation("limit", "out_of_range", format!("a page has 1 to {MAX_LIMIT} records"));
+        checks.violation("limit", "out_of_range", wording::between(1, MAX_LIMIT));
     }
     if i64::try_from(ask.offset).is_err() {
         checks.violation("offset", "out_of_range", "no database has as many records");
@@ -177,7 +178,7 @@ fn check_field_filter(
 /// Words that must all be found, each with the options whose names hold it.
 fn words(checks: &mut Checks, database: &Database, search: &str) -> Vec<Word> {
     if search.chars().count() > MAX_SEARCH_CHARS {
-        let message = format!("may have at most {MAX_SEARCH_CHARS} characters");
+        let message = wording::at_most(MAX_SEARCH_CHARS, Unit::Characters);
         checks.violation("search", "too_long", message);
     }
     if search.contains('\0') {

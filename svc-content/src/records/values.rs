@@ -2,6 +2,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::json::{self, Unreadable};
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::PropertyId;
 use serde_json::{Map, Value};
 
@@ -120,7 +121,7 @@ impl Reader<'_> {
             return self.refuse("wrong_type", "must be a text");
         };
         if text.chars().count() > most {
-            return self.refuse("too_long", &format!("may have at most {most} characters"));
+            return self.refuse("too_long", &wording::at_most(most, Unit::Characters));
         }
         if text.contains('\0') {
             return self.refuse("invalid", "text has no NUL character");
@@ -183,7 +184,7 @@ impl Reader<'_> {
             let path = if is_list { format!("{}[{place}]", self.path) } else { self.path.clone() };
             let id: Option<PropertyId> = element.as_str().and_then(|text| text.parse().ok());
             let Some(id) = id.map(|id| id.to_string()) else {
-                self.checks.violation(&path, "invalid_id", "must be an id: a UUID");
+                self.checks.violation(&path, "invalid_id", wording::ID);
                 continue;
             };
             let value = Value::String(id.clone());
@@ -208,7 +209,7 @@ impl Reader<'_> {
             }
         };
         if elements.len() > MAX_ELEMENTS {
-            self.refuse("too_many", &format!("may have at most {MAX_ELEMENTS} elements"));
+            self.refuse("too_many", &wording::at_most(MAX_ELEMENTS, Unit::Entries));
             return None;
         }
         Some(elements)

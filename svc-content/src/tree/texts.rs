@@ -1,5 +1,6 @@
 //! The texts that a tree shows, read when somebody wants them.
 
+use cairn_chassis::wording::{self, Unit};
 use std::collections::HashMap;
 
 use cairn_proto::ids::{DatabaseId, DocumentId, RecordId};
@@ -45,11 +46,7 @@ impl Trees {
     pub(crate) async fn texts(&self, workspace: &str, refs: &[Option<TextRef>]) -> Result<ReadTexts, Error> {
         let workspace = parse(workspace)?;
         if refs.len() > MAX_REFS {
-            return Err(Error::invalid(
-                "refs",
-                "out_of_range",
-                format!("at most {MAX_REFS} texts in one call"),
-            ));
+            return Err(Error::invalid("refs", "out_of_range", wording::at_most(MAX_REFS, Unit::Entries)));
         }
         let db = &self.context.db;
         let hashes: Vec<&str> = refs.iter().flatten().filter_map(TextRef::body).collect();

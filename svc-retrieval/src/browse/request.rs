@@ -1,6 +1,7 @@
 //! A script to run, and its rules.
 
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::retrieval::v1::ExecuteScriptRequest;
 use cairn_shell::Limits;
 
@@ -51,7 +52,8 @@ fn script_violation(script: &str) -> Option<Violation> {
         return Some(Violation::new("script", "required", message));
     }
     if script.len() > MAX_SCRIPT_BYTES {
-        let message = format!("must have at most {MAX_SCRIPT_BYTES} bytes; send several scripts instead");
+        let message =
+            format!("{}; send several scripts instead", wording::at_most(MAX_SCRIPT_BYTES, Unit::Bytes));
         return Some(Violation::new("script", "too_long", message));
     }
     None
@@ -63,7 +65,7 @@ fn cwd_violation(cwd: &str) -> Option<Violation> {
         return Some(Violation::new("cwd", "invalid", message));
     }
     if cwd.len() > MAX_CWD_BYTES {
-        let message = format!("must have at most {MAX_CWD_BYTES} bytes");
+        let message = wording::at_most(MAX_CWD_BYTES, Unit::Bytes);
         return Some(Violation::new("cwd", "too_long", message));
     }
     None
@@ -74,7 +76,7 @@ fn output_violation(bytes: usize) -> Option<Violation> {
     if (least..=most).contains(&bytes) {
         return None;
     }
-    let message = format!("must be {least} to {most}");
+    let message = wording::between(least, most);
     Some(Violation::new("maxOutputBytes", "out_of_range", message))
 }
 

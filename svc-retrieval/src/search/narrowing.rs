@@ -1,6 +1,7 @@
 //! What a search is narrowed to besides the caller's scope: the owners say which documents that are.
 
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::document::v1::SelectDocumentsRequest;
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::retrieval::v1::SearchContextRequest;
@@ -46,11 +47,11 @@ impl Narrowing {
     pub(super) fn violations(request: &SearchContextRequest) -> Vec<Violation> {
         let mut violations = Vec::new();
         if request.tags.len() > MAX_TAGS {
-            let message = format!("must have at most {MAX_TAGS} tags");
+            let message = wording::at_most(MAX_TAGS, Unit::Tags);
             violations.push(Violation::new("tags", "too_many", message));
         }
         if request.kinds.len() > MAX_KINDS {
-            let message = format!("must have at most {MAX_KINDS} kinds");
+            let message = wording::at_most(MAX_KINDS, Unit::Entries);
             violations.push(Violation::new("kinds", "too_many", message));
         }
         let is_known = |kind: &i32| Kind::try_from(*kind).is_ok_and(|kind| kind != Kind::Unspecified);

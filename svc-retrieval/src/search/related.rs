@@ -10,6 +10,7 @@ use cairn_chassis::call::Call;
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::Identity;
 use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::wording;
 use cairn_proto::content::v1::GetFileRequest;
 use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::document::v1::ConfirmedDocument;
@@ -50,7 +51,7 @@ impl TryFrom<GetRelatedFilesRequest> for RelatedRequest {
             limit => limit,
         };
         if limit > MAX_LIMIT {
-            let message = format!("must be 1 to {MAX_LIMIT}");
+            let message = wording::between(1, MAX_LIMIT);
             return Err(Error::Invalid(vec![Violation::new("limit", "out_of_range", message)]));
         }
         let max_wait = max_wait(request.max_wait.as_ref());

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::retrieval::v1::{self as proto, SearchContextRequest};
 
 use super::narrowing::Narrowing;
@@ -190,26 +191,30 @@ fn violations(request: &SearchContextRequest) -> Vec<Violation> {
     let mut violations = Vec::new();
     violations.extend(text_violation("query", &request.query));
     if limit(request) > MAX_LIMIT {
-        violations.push(Violation::new("limit", "out_of_range", format!("must be 1 to {MAX_LIMIT}")));
+        violations.push(Violation::new("limit", "out_of_range", wording::between(1, MAX_LIMIT)));
     }
     if request.searches.len() > MAX_SUBQUERIES {
-        let message = format!("must have at most {MAX_SUBQUERIES} sub-queries");
+        let message = wording::at_most(MAX_SUBQUERIES, Unit::SubQueries);
         violations.push(Violation::new("searches", "too_many", message));
     }
     for (place, search) in request.searches.iter().enumerate() {
         if search.r#type() == proto::SubqueryType::Unspecified {
             let path = format!("searches[{place}].type");
-            violations.push(Violation::new(path, "invalid", "must be one of lex, vec, hyde"));
+            violations.push(Violation::new(path, "invalid", "must be one of: lex, vec, hyde"));
         }
         violations.extend(text_violation(&format!("searches[{place}].text"), &search.text));
     }
     if request.source_ids.len() > MAX_SOURCES {
-        let message = format!("must have at most {MAX_SOURCES} sources");
+        let message = wording::at_most(MAX_SOURCES, Unit::Sources);
         violations.push(Violation::new("sourceIds", "too_many", message));
     }
     violations.extend(Narrowing::violations(request));
     if request.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
-        violations.push(Violation::new("minScore", "out_of_range", "must be 0 to 1: scores are normalised"));
+        violations.push(Violation::new(
+            "minScore",
+            "out_of_range",
+            "must be between 0 and 1: scores are normalised",
+        ));
     }
     violations
 }
@@ -219,14 +224,14 @@ fn text_violation(path: &str, text: &str) -> Option<Violation> {
         return Some(Violation::new(path, "required", "must not be empty"));
     }
     if text.chars().count() > MAX_QUERY_CHARACTERS {
-        let message = format!("must have at most {MAX_QUERY_CHARACTERS} characters");
+        let message = wording::at_most(MAX_QUERY_CHARACTERS, Unit::Characters);
         return Some(Violation::new(path, "too_long", message));
     }
     if text.contains('\0') {
         return Some(Violation::new(path, "invalid", "must not contain the character NUL"));
     }
     if ParsedQuery::parse(text).excluded().len() > MAX_EXCLUSIONS {
-        let message = format!("must have at most {MAX_EXCLUSIONS} exclusions");
+        let message = wording::at_most(MAX_EXCLUSIONS, Unit::Exclusions);
         return Some(Violation::new(path, "too_many", message));
     }
     None
