@@ -66,6 +66,8 @@ pub enum Error {
     /// As much as there may be is there.
     #[error("there are {used} of at most {limit} {what}: {remedy}")]
     LimitExceeded {
+        /// The name of what is counted, for programs.
+        path: &'static str,
         /// What is counted.
         what: &'static str,
         /// How many there are.
@@ -142,7 +144,10 @@ impl From<Error> for Problem {
             Error::RoleTooLow { .. } | Error::LastOwner | Error::InvitedAnother | Error::PlanIsOperators => {
                 Self::forbidden(error.to_string())
             }
-            Error::LimitExceeded { .. } => Self::new(Reason::LimitExceeded, error.to_string()),
+            Error::LimitExceeded { path, used, limit, .. } => {
+                let counted = Violation::new(path, "limit_exceeded", format!("{used} of {limit} are used"));
+                Self { violations: vec![counted], ..Self::new(Reason::LimitExceeded, error.to_string()) }
+            }
             Error::Invalid(violations) => Self::validation(violations),
             Error::Oauth(Refusal { code, parameter, description }) => {
                 Self::validation(vec![Violation::new(parameter, code.as_str(), description)])

@@ -90,6 +90,7 @@ impl Members {
         let open = store::invitations::count(&mut tx, workspace, now).await?;
         if open >= MOST_INVITATIONS {
             return Err(Error::LimitExceeded {
+                path: "invitations",
                 what: "open invitations of the workspace",
                 used: open,
                 limit: MOST_INVITATIONS,

@@ -205,7 +205,8 @@ impl Tokens {
             return Ok(());
         }
         let what = "live tokens of yours in this workspace";
-        Err(Error::LimitExceeded { what, used, limit: MOST_TOKENS, remedy: "delete those that nobody uses" })
+        let remedy = "delete those that nobody uses";
+        Err(Error::LimitExceeded { path: "tokens", what, used, limit: MOST_TOKENS, remedy })
     }
 
     /// Makes a workspace's first token, with every permission, as part of a larger step.

@@ -130,7 +130,8 @@ impl Workspaces {
             return Ok(());
         }
         let remedy = "delete one that nobody uses, or ask the operator of this server for more";
-        Err(Error::LimitExceeded { what: "workspaces that you own", used, limit, remedy })
+        let what = "workspaces that you own";
+        Err(Error::LimitExceeded { path: "workspaces", what, used, limit, remedy })
     }
 
     /// The same as part of a larger step, with a name that was checked.

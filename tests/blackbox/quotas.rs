@@ -25,6 +25,10 @@ async fn a_member_has_so_many_live_tokens(deployment: &Deployment) {
     person.session.patch(&one).json(json!({"active": false})).await.expect(200);
     let full = person.session.post(&path).json(&body).await.expect_error(403, "LIMIT_EXCEEDED");
     assert!(text(&full, "message").contains("100 of at most 100"), "{full}");
+    assert_eq!(
+        (&full["errors"][0]["path"], &full["errors"][0]["message"]),
+        (&json!("tokens"), &json!("100 of 100 are used"))
+    );
     workspace.session.post(&path).json(&body).await.expect(201);
     person.session.delete(&one).await.expect(204);
     person.session.post(&path).json(&body).await.expect(201);
