@@ -145,8 +145,15 @@ pub(crate) const COMMANDS: &[&Command] = &[
 ];
 
 /// Expands the words of a command and starts it; what goes wrong is left for the command to say when it runs.
-pub(crate) fn start(ctx: &Context<'_>, words: &[Word], piped: bool) -> Result<Box<dyn Program>, Halt> {
-    let mut words = match expand::expand(ctx, words)? {
+///
+/// The paths that its globs stand for are taken from the room that is left.
+pub(crate) fn start(
+    ctx: &Context<'_>,
+    words: &[Word],
+    piped: bool,
+    room: &mut usize,
+) -> Result<Box<dyn Program>, Halt> {
+    let mut words = match expand::expand(ctx, words, room)? {
         Ok(words) => words,
         Err(too_long) => return Ok(Box::new(Complaint::new(126, too_long))),
     };

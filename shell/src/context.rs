@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::session::{Limits, Session, Watch};
+use crate::meter::Meter;
+use crate::session::{Limits, Session};
 use crate::sink::Sink;
 use crate::tree::{Node, Tree, Unreadable};
 use crate::{Stats, paths};
@@ -42,18 +43,31 @@ pub(crate) enum Stop {
 /// The most that one command holds in memory: lines to sort, the end of an input, one line.
 pub(crate) const HELD_BYTES: usize = 32 << 20;
 
+/// Searches in one pipe, each of which remembers what it has met, and the bytes that their patterns are compiled to.
+const MOST_SEARCHES: usize = 32;
+const COMPILED_BYTES: usize = 32 << 20;
+
+/// The searches of the pipe that runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Patterns {
+    count: usize,
+    bytes: usize,
+}
+
 /// One run.
 pub(crate) struct Context<'a> {
     pub(crate) tree: &'a dyn Tree,
     pub(crate) now: i64,
     pub(crate) sink: RefCell<Sink>,
+    /// Where work is charged that is not linear in what is read, or has no other bound.
+    pub(crate) meter: Meter<'a>,
     cwd: Cell<Node>,
     previous: Cell<Node>,
     limits: Limits,
-    watch: &'a dyn Watch,
     files: Cell<u64>,
     bytes: Cell<u64>,
     nodes: Cell<u64>,
+    pub(crate) patterns: Cell<Patterns>,
     last: Cell<Option<Node>>,
 }
 
@@ -63,13 +77,14 @@ impl<'a> Context<'a> {
             tree,
             now: session.now,
             sink: RefCell::new(Sink::new(session.limits.output_bytes)),
+            meter: Meter::new(session.watch, session.limits.wall_clock),
             cwd: Cell::new(cwd),
             previous: Cell::new(cwd),
             limits: session.limits,
-            watch: session.watch,
             files: Cell::new(0),
             bytes: Cell::new(0),
             nodes: Cell::new(0),
+            patterns: Cell::default(),
             last: Cell::new(None),
         }
     }
@@ -95,13 +110,7 @@ impl<'a> Context<'a> {
 
     /// Looks at the clock and at whether the caller is still there.
     pub(crate) fn check(&self) -> Result<(), Halt> {
-        if self.watch.cancelled() {
-            return Err(Halt::Stop(Stop::Cancelled));
-        }
-        if self.watch.elapsed() > self.limits.wall_clock {
-            return Err(Halt::Stop(Stop::Time));
-        }
-        Ok(())
+        self.meter.look()
     }
 
     /// Counts a folder or file that a walk or a glob looks at.
@@ -134,6 +143,25 @@ impl<'a> Context<'a> {
             self.bytes.set(self.bytes.get().saturating_add(body.len() as u64));
         }
         Ok(body)
+    }
+
+    /// Counts a search of the pipe that is being started, or tells why there may be no further one.
+    pub(crate) fn hold_pattern(&self, bytes: usize) -> Result<(), String> {
+        let held = self.patterns.get();
+        let held = Patterns { count: held.count + 1, bytes: held.bytes.saturating_add(bytes) };
+        if held.count > MOST_SEARCHES {
+            return Err(format!(
+                "more than {MOST_SEARCHES} searches in one pipe: put patterns together as `a|b`, or split the pipe"
+            ));
+        }
+        if held.bytes > COMPILED_BYTES {
+            let most = in_mebibytes(COMPILED_BYTES as u64);
+            return Err(format!(
+                "the patterns of this pipe compile to more than {most}: use smaller repetitions, or split the pipe"
+            ));
+        }
+        self.patterns.set(held);
+        Ok(())
     }
 
     /// How many more files may be opened, and how many more bytes read.
@@ -169,7 +197,7 @@ impl<'a> Context<'a> {
             ),
             Stop::Time => (
                 format!("{} of time used, the limit of one script", in_seconds(self.limits.wall_clock)),
-                "name a smaller folder, a plainer pattern (-F), or split the script",
+                "name a smaller folder, a plainer pattern (-F) or fewer globs and sort keys, or split the script",
             ),
             Stop::Cancelled => ("the caller went away".to_owned(), "run it again"),
             Stop::Output => ("the output is full".to_owned(), "ask for less"),
@@ -197,4 +225,21 @@ fn in_mebibytes(bytes: u64) -> String {
 
 fn in_seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MemoryTree, NOW, StepClock};
+
+    #[test]
+    fn the_patterns_of_a_pipe_are_held_to_a_limit() {
+        let (tree, watch) = (MemoryTree::new([]), StepClock::default());
+        let session = Session { cwd: "/", now: NOW, limits: Limits::default(), watch: &watch };
+        let ctx = Context::new(&tree, &session, tree.root());
+        assert_eq!(ctx.hold_pattern(COMPILED_BYTES / 2), Ok(()));
+        assert_eq!(ctx.hold_pattern(COMPILED_BYTES / 2), Ok(()));
+        let why = ctx.hold_pattern(1).unwrap_err();
+        assert!(why.contains("compile to more than 32 MiB"), "{why}");
+    }
 }

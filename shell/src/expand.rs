@@ -1,29 +1,36 @@
 //! Words to arguments: globs become the paths that they match, or stay as they are when there are none.
 
-use crate::context::{Context, Halt};
+use crate::context::{Context, HELD_BYTES, Halt, Stop};
 use crate::glob::Glob;
 use crate::parse::Word;
 use crate::paths;
 use crate::tree::{Kind, Node};
 
-/// The most bytes that the arguments of one command have, as on Linux.
-const MOST: usize = 2 << 20;
+/// The most bytes of the paths that the globs of one pipe stand for, as on Linux those of one command.
+pub(crate) const MOST: usize = 2 << 20;
 
-/// The arguments that words stand for, or why there are too many.
-pub(crate) fn expand(ctx: &Context<'_>, words: &[Word]) -> Result<Result<Vec<String>, String>, Halt> {
+/// The arguments that words stand for, or why that cannot be. Their paths are taken from the room that is left.
+pub(crate) fn expand(
+    ctx: &Context<'_>,
+    words: &[Word],
+    room: &mut usize,
+) -> Result<Result<Vec<String>, String>, Halt> {
     let mut args = Vec::with_capacity(words.len());
-    let mut bytes = 0;
     for word in words {
         let before = args.len();
         if let Some(glob) = &word.glob {
-            for path in matching(ctx, glob)? {
-                bytes += path.len() + 1;
-                if bytes > MOST {
+            let paths = match matching(ctx, glob)? {
+                Ok(paths) => paths,
+                Err(why) => return Ok(Err(format!("shell: the glob {}: {why}", word.text))),
+            };
+            for path in paths {
+                let Some(left) = room.checked_sub(path.len() + 1) else {
                     return Ok(Err(format!(
                         "shell: the glob {} stands for too many paths: use `find` or `grep -r --include`",
                         word.text
                     )));
-                }
+                };
+                *room = left;
                 args.push(path);
             }
         }
@@ -35,7 +42,7 @@ pub(crate) fn expand(ctx: &Context<'_>, words: &[Word]) -> Result<Result<Vec<Str
 }
 
 /// The paths that a glob matches, in byte order, segment by segment.
-fn matching(ctx: &Context<'_>, glob: &str) -> Result<Vec<String>, Halt> {
+fn matching(ctx: &Context<'_>, glob: &str) -> Result<Result<Vec<String>, String>, Halt> {
     let tree = ctx.tree;
     let absolute = glob.starts_with('/');
     let root = if absolute { tree.root() } else { ctx.cwd() };
@@ -43,8 +50,12 @@ fn matching(ctx: &Context<'_>, glob: &str) -> Result<Vec<String>, Halt> {
     let mut segments = glob.split('/').filter(|segment| !segment.is_empty()).peekable();
     while let Some(segment) = segments.next() {
         let inner = segments.peek().is_some() || glob.ends_with('/');
-        let pattern = Glob::new(segment, false);
+        let pattern = match Glob::new(segment, false) {
+            Ok(pattern) => pattern,
+            Err(why) => return Ok(Err(why)),
+        };
         let mut next = Vec::new();
+        let mut held = 0;
         for (folder, path) in found {
             if tree.kind(folder) != Kind::Folder {
                 continue;
@@ -53,6 +64,7 @@ fn matching(ctx: &Context<'_>, glob: &str) -> Result<Vec<String>, Halt> {
                 ctx.visit(folder)?;
                 if let Ok(node) = paths::resolve(tree, folder, &name) {
                     next.push((node, paths::joined(&path, &name)));
+                    held += path.len() + name.len();
                 }
                 continue;
             }
@@ -60,13 +72,18 @@ fn matching(ctx: &Context<'_>, glob: &str) -> Result<Vec<String>, Halt> {
                 ctx.visit(child)?;
                 let name = tree.name(child);
                 let shown = !name.starts_with('.') || pattern.starts_with_dot();
-                if shown && (!inner || tree.kind(child) == Kind::Folder) && pattern.matches(name) {
+                let shown = shown && (!inner || tree.kind(child) == Kind::Folder);
+                if shown && pattern.matches(name, &ctx.meter)? {
                     next.push((child, paths::joined(&path, name)));
+                    held += path.len() + name.len();
+                }
+                if held > HELD_BYTES {
+                    return Err(Halt::Stop(Stop::Memory));
                 }
             }
         }
         found = next;
     }
     let slash = glob.ends_with('/');
-    Ok(found.into_iter().map(|(_, path)| if slash { format!("{path}/") } else { path }).collect())
+    Ok(Ok(found.into_iter().map(|(_, path)| if slash { format!("{path}/") } else { path }).collect()))
 }

@@ -164,6 +164,7 @@ impl<D: Digest> Inputs<D> {
         };
         self.digest.open(name, out)?;
         if !body.is_empty() {
+            ctx.meter.charge_bytes(body.len())?;
             self.digest.take(ctx, &Chunk::new(&body, Origin::File(node)), out)?;
         }
         self.digest.close(name, out)

@@ -14,6 +14,7 @@ mod differential;
 mod expand;
 mod glob;
 mod inputs;
+mod meter;
 mod out;
 mod outcome;
 mod parse;

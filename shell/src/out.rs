@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::block::{Block, Chunk};
-use crate::context::{Context, Halt};
+use crate::context::{Context, HELD_BYTES, Halt, Stop};
 use crate::parse::Complaints;
 
 /// Text is handed on when so much of it has gathered.
@@ -33,7 +33,7 @@ impl<'a> Out<'a> {
         Self {
             ctx,
             gathered: Block::default(),
-            threshold: usize::MAX,
+            threshold: HELD_BYTES,
             most: usize::MAX,
             drain: None,
             complaints,
@@ -83,6 +83,9 @@ impl<'a> Out<'a> {
     pub(crate) fn flow(&mut self) -> Result<(), Halt> {
         if self.gathered.len() < self.threshold {
             return Ok(());
+        }
+        if self.drain.is_none() {
+            return Err(Halt::Stop(Stop::Memory));
         }
         self.threshold = self.threshold.saturating_mul(2).min(self.most);
         self.flush()

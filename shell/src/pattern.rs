@@ -23,8 +23,13 @@ use scan::Scan;
 const COMPILED_BYTES: usize = 2 << 20;
 /// What a search may remember of the states that it has been in.
 const CACHE_BYTES: usize = 4 << 20;
-/// Steps that a search may take at worst, states times bytes, without a look at the clock: about a second.
+/// Steps that a search of one line may take at worst, states times bytes, without a look at the clock: about a second.
 const MOST_STEPS: usize = 1 << 29;
+/// The same of a search through several lines, which can be cut.
+const WINDOW_STEPS: usize = 1 << 26;
+/// So much text is searched at once, and the line that goes on behind it.
+const WINDOW: usize = 32 << 10;
+const LEAST_WINDOW: usize = 1 << 10;
 /// After so much text it pays to make an automaton for the rest.
 const SCANNED_BEFORE: usize = 128 << 10;
 /// In so much of the text, the literals are counted that a match has in it.
@@ -151,6 +156,18 @@ impl Pattern {
     /// Whether a search through so many bytes cannot take long, whatever they are.
     pub(crate) fn is_quick(&self, length: usize) -> bool {
         self.nfa.states().len().saturating_mul(length) <= MOST_STEPS
+    }
+
+    /// How much text to search between two looks at the clock.
+    pub(crate) fn window(&self) -> usize {
+        (WINDOW_STEPS / self.nfa.states().len().max(1)).clamp(LEAST_WINDOW, WINDOW)
+    }
+
+    /// The memory that it takes, without what it remembers of the texts that it meets.
+    pub(crate) fn bytes(&self) -> usize {
+        let engines = [Some(&self.rough), self.exact.as_ref()];
+        let engines: usize = engines.into_iter().flatten().map(|engine| engine.regex.memory_usage()).sum();
+        engines.saturating_add(self.nfa.memory_usage())
     }
 
     /// A place in the first line that matches roughly.

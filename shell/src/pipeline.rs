@@ -3,7 +3,8 @@
 
 use crate::block::Block;
 use crate::commands::{self, Flow, Program};
-use crate::context::{Context, DONE, HELD_BYTES, Halt, Status, Stop};
+use crate::context::{Context, DONE, HELD_BYTES, Halt, Patterns, Status, Stop};
+use crate::expand;
 use crate::out::{Drain, Out};
 use crate::parse::{Complaints, Stage, Step};
 
@@ -11,6 +12,7 @@ use crate::parse::{Complaints, Stage, Step};
 pub(crate) fn run(ctx: &Context<'_>, step: &Step) -> Result<Status, Stop> {
     let (cwd, previous) = (ctx.cwd(), ctx.previous());
     let status = run_stages(ctx, &step.stages)?;
+    ctx.patterns.set(Patterns::default());
     if step.stages.len() > 1 {
         ctx.restore(cwd, previous);
     }
@@ -19,8 +21,11 @@ pub(crate) fn run(ctx: &Context<'_>, step: &Step) -> Result<Status, Stop> {
 
 fn run_stages(ctx: &Context<'_>, stages: &[Stage]) -> Result<Status, Stop> {
     let mut running = Vec::with_capacity(stages.len());
+    let mut room = expand::MOST;
     for (at, stage) in stages.iter().enumerate() {
-        let program = match commands::start(ctx, &stage.words, at > 0) {
+        // To start takes time, too: a pattern is compiled.
+        ctx.check().map_err(stop_of)?;
+        let program = match commands::start(ctx, &stage.words, at > 0, &mut room) {
             Ok(program) => program,
             Err(Halt::Stop(stop)) => return Err(stop),
             Err(Halt::Closed) => continue,
@@ -177,6 +182,7 @@ impl Running {
         if block.is_empty() {
             return Ok(());
         }
+        ctx.meter.charge_bytes(block.len())?;
         if self.program.take(ctx, &block.as_chunk(), out)? == Flow::Done {
             self.done = true;
             self.partial.clear();

@@ -165,6 +165,11 @@ impl StepClock {
     pub fn leaving_after(looks: u64) -> Self {
         Self { leaves_after: Some(looks), ..Self::default() }
     }
+
+    /// How often it was looked at.
+    pub fn looks(&self) -> u64 {
+        self.looks.get()
+    }
 }
 
 impl Watch for StepClock {

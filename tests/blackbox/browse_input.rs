@@ -13,6 +13,8 @@ scenarios![
     wrong_patterns_are_explained,
     output_is_cut_at_a_line,
     hostile_scripts_end,
+    work_that_nobody_needs_is_refused,
+    a_script_that_only_computes_ends_with_its_time,
     no_path_leads_out,
     bodies_are_passed_through_as_they_are,
 ];
@@ -78,11 +80,24 @@ async fn what_a_shell_would_do_beyond_reading_is_refused(deployment: &Deployment
 
 async fn wrong_patterns_are_explained(deployment: &Deployment) {
     let token = deployment.workspace().await.token;
-    for (pattern, word) in [("(?=x)", "look"), ("(?<!x)y", "look"), ("(x)\\1", "backreference")] {
+    for (pattern, word) in [
+        ("(?=x)", "look"),
+        ("(?<!x)y", "look"),
+        ("(x)\\1", "backreference"),
+        ("x++", "possessive"),
+        ("(?R)", "recursion"),
+        ("\\<x", "\\b"),
+        ("\\u0041", "\\x{e9}"),
+    ] {
         let said = complaint(&token, &format!("grep -E '{pattern}' /README.md")).await.to_lowercase();
         assert!(said.contains(word), "{pattern}: {said}");
     }
     assert!(!complaint(&token, "grep -E '(' /README.md").await.is_empty());
+    assert_eq!(
+        output(&token, "echo 'A1' | grep -o '\\101'").await,
+        "A\n",
+        "an octal number is no backreference"
+    );
 }
 
 async fn output_is_cut_at_a_line(deployment: &Deployment) {
@@ -146,6 +161,35 @@ async fn hostile_scripts_end(deployment: &Deployment) {
         assert!(matches!(reply.status, 200 | 400), "{shown}: {} {}", reply.status, reply.text());
     }
     assert_eq!(output(token, "pwd").await, "/\n", "the service goes on");
+}
+
+async fn work_that_nobody_needs_is_refused(deployment: &Deployment) {
+    let token = deployment.workspace().await.token;
+    let keys = "-k1,1 ".repeat(17);
+    let glob = "?".repeat(257);
+    for (script, why) in [
+        (format!("sort {keys} /README.md"), "more than 16 keys"),
+        (format!("find / -path '{glob}'"), "257 parts is too long"),
+        (format!("ls /{glob}"), "257 parts is too long"),
+        (format!("cat /README.md{}", " | grep a".repeat(33)), "more than 32 searches"),
+    ] {
+        let said = complaint(&token, &script).await;
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+/// It would run for minutes, reads little, and prints nothing before its end.
+async fn a_script_that_only_computes_ends_with_its_time(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let lines = (0..36_000).fold(String::new(), |mut lines, number| {
+        let _ = writeln!(lines, "{:06}{}", number * 7_919 % 36_000, " x".repeat(60));
+        lines
+    });
+    workspace.file("lines.md", None, &lines).await.expect(201);
+    let script = format!("sort {} {} | wc -l", "-k 50,50 ".repeat(16), "/files/lines.md ".repeat(5));
+    let said = complaint(&workspace.token, &script).await;
+    assert!(said.starts_with("shell: stopped: 10 s of time used"), "{said}");
+    assert_eq!(output(&workspace.token, "wc -l /files/lines.md").await, "36000 /files/lines.md\n");
 }
 
 async fn no_path_leads_out(deployment: &Deployment) {

@@ -1,5 +1,7 @@
 //! `cut`
 
+use std::ops::Range;
+
 use super::{Call, Command, Complaint, Flow, Started};
 use crate::args::{Arg, Args};
 use crate::block::Chunk;
@@ -15,6 +17,9 @@ pub(super) const COMMAND: Command = Command {
               -c LIST  these characters\n  -b LIST  these bytes\n  --complement, --output-delimiter TEXT\n",
     start,
 };
+
+/// What a part of a line costs beside its bytes.
+const PART_STEPS: u64 = 64;
 
 fn start(call: &Call<'_>) -> Started {
     let mut args = Args::new("cut", 1, call.args);
@@ -129,96 +134,122 @@ struct Cut {
 }
 
 impl Cut {
-    /// Where the n-th parts of a line lie, from one on.
-    fn fields(&self, text: &[u8]) -> Vec<(usize, usize)> {
-        let delimiter = self.delimiter.as_bytes();
-        let mut fields = Vec::new();
-        let mut start = 0;
-        for at in memchr::memmem::find_iter(text, delimiter) {
-            fields.push((start, at));
-            start = at + delimiter.len();
-        }
-        fields.push((start, text.len()));
-        fields
-    }
-
     fn write_fields(
         &self,
+        ctx: &Context<'_>,
         chunk: &Chunk<'_>,
         start: usize,
         text: &[u8],
         out: &mut Out<'_>,
     ) -> Result<(), Halt> {
-        let fields = self.fields(text);
-        if fields.len() == 1 {
+        let mut ends = memchr::memmem::find_iter(text, self.delimiter.as_bytes()).peekable();
+        if ends.peek().is_none() {
             if !self.only_delimited {
                 out.carry(chunk, start..start + text.len())?;
                 out.text("\n");
             }
             return Ok(());
         }
-        let mut any = false;
-        for &(first, last) in &self.ranges {
-            for &(from, to) in fields.get(first - 1..last.min(fields.len())).unwrap_or_default() {
-                if any {
-                    out.text(&self.output);
-                }
-                any = true;
-                out.carry(chunk, start + from..start + to)?;
+        let mut ranges = self.ranges.iter().peekable();
+        let (mut field, mut from, mut any) = (1, 0, false);
+        loop {
+            while ranges.next_if(|(_, last)| *last < field).is_some() {}
+            let Some((first, _)) = ranges.peek() else { break };
+            let end = ends.next();
+            if field >= *first {
+                self.part(ctx, chunk, start + from..start + end.unwrap_or(text.len()), &mut any, out)?;
             }
+            let Some(end) = end else { break };
+            (field, from) = (field + 1, end + self.delimiter.len());
         }
         out.text("\n");
         Ok(())
     }
 
+    /// Writes a part of a line, behind what stands between two of them. A line may have very many.
+    fn part(
+        &self,
+        ctx: &Context<'_>,
+        chunk: &Chunk<'_>,
+        range: Range<usize>,
+        any: &mut bool,
+        out: &mut Out<'_>,
+    ) -> Result<(), Halt> {
+        ctx.meter.charge(PART_STEPS)?;
+        if std::mem::replace(any, true) {
+            out.text(&self.output);
+        }
+        out.carry(chunk, range)?;
+        out.flow()
+    }
+
     fn write_places(
         &self,
+        ctx: &Context<'_>,
         chunk: &Chunk<'_>,
         start: usize,
         text: &[u8],
         out: &mut Out<'_>,
     ) -> Result<(), Halt> {
-        // Where each character begins; bytes need no such list.
-        let begins: Vec<usize> = match self.unit {
-            Unit::Chars if !text.is_ascii() => text
-                .iter()
-                .enumerate()
-                .filter(|(_, byte)| (**byte & 0xC0) != 0x80)
-                .map(|(at, _)| at)
-                .collect(),
-            Unit::Chars | Unit::Bytes | Unit::Fields => Vec::new(),
-        };
-        let length = if begins.is_empty() { text.len() } else { begins.len() };
-        let place =
-            |nth: usize| begins.get(nth).copied().unwrap_or(if begins.is_empty() { nth } else { text.len() });
+        let mut places = Places::new(text, self.unit == Unit::Chars);
         let mut any = false;
         for &(first, last) in &self.ranges {
-            if first > length {
+            let from = places.of(first - 1);
+            if from == text.len() {
                 break;
             }
-            if any {
-                out.text(&self.output);
-            }
-            any = true;
-            out.carry(chunk, start + place(first - 1)..start + place(last.min(length)))?;
+            self.part(ctx, chunk, start + from..start + places.of(last), &mut any, out)?;
         }
         out.text("\n");
         Ok(())
     }
 }
 
+/// Where the characters of a line begin, or its bytes, asked for in ascending order.
+struct Places<'a> {
+    text: &'a [u8],
+    /// Whether a character may be more than a byte.
+    wide: bool,
+    /// The character that was asked for last, and where it begins.
+    nth: usize,
+    at: usize,
+}
+
+impl<'a> Places<'a> {
+    fn new(text: &'a [u8], chars: bool) -> Self {
+        let at = text.iter().position(|byte| begins(*byte)).unwrap_or(text.len());
+        Self { text, wide: chars && !text.is_ascii(), nth: 0, at }
+    }
+
+    /// Where the n-th one begins, from zero on; the end of the line if there is none.
+    fn of(&mut self, nth: usize) -> usize {
+        if !self.wide {
+            return nth.min(self.text.len());
+        }
+        if let Some(further) = nth.checked_sub(self.nth + 1) {
+            let rest = self.text.get(self.at + 1..).unwrap_or_default();
+            let next = rest.iter().enumerate().filter(|(_, byte)| begins(**byte)).nth(further);
+            self.at = next.map_or(self.text.len(), |(passed, _)| self.at + 1 + passed);
+            self.nth = if next.is_some() { nth } else { usize::MAX - 1 };
+        }
+        self.at
+    }
+}
+
+/// Whether a byte begins a character.
+fn begins(byte: u8) -> bool {
+    (byte & 0xC0) != 0x80
+}
+
 impl Digest for Cut {
     const NAME: &'static str = "cut";
 
     fn take(&mut self, ctx: &Context<'_>, chunk: &Chunk<'_>, out: &mut Out<'_>) -> Result<Flow, Halt> {
-        for (number, line) in chunk.lines().enumerate() {
-            if number % 4096 == 0 {
-                ctx.check()?;
-            }
+        for line in chunk.lines() {
             let text = chunk.line(line.clone());
             match self.unit {
-                Unit::Fields => self.write_fields(chunk, line.start, text, out)?,
-                Unit::Chars | Unit::Bytes => self.write_places(chunk, line.start, text, out)?,
+                Unit::Fields => self.write_fields(ctx, chunk, line.start, text, out)?,
+                Unit::Chars | Unit::Bytes => self.write_places(ctx, chunk, line.start, text, out)?,
             }
             out.flow()?;
         }

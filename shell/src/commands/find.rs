@@ -91,7 +91,7 @@ impl Find {
             return Ok(false);
         }
         let mut verdict = Verdict::default();
-        self.expression.holds(seen, &mut verdict);
+        self.expression.holds(seen, &mut verdict)?;
         for _ in 0..verdict.prints {
             seen.path.iter().for_each(|part| out.text(part));
             out.text("\n");

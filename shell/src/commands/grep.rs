@@ -58,9 +58,15 @@ fn start(call: &Call<'_>) -> Started {
             Arg::Short('E' | 'G' | 'T') | Arg::Long("extended-regexp" | "basic-regexp" | "line-buffered") => {
                 options.extended |= arg == Arg::Short('E') || arg == Arg::Long("extended-regexp");
             }
-            Arg::Long("include") => options.chosen.include(args.value()?),
-            Arg::Long("exclude") => options.chosen.exclude(args.value()?),
-            Arg::Long("exclude-dir") => options.chosen.exclude_folder(args.value()?),
+            Arg::Long("include") => {
+                options.chosen.include(args.value()?).map_err(|why| args.complain(&why))?
+            }
+            Arg::Long("exclude") => {
+                options.chosen.exclude(args.value()?).map_err(|why| args.complain(&why))?
+            }
+            Arg::Long("exclude-dir") => {
+                options.chosen.exclude_folder(args.value()?).map_err(|why| args.complain(&why))?
+            }
             Arg::Operand(operand) => operands.push(operand.to_owned()),
             Arg::Short(_) | Arg::Long(_) => return Err(args.unknown()),
         }
@@ -77,7 +83,7 @@ fn start(call: &Call<'_>) -> Started {
             "grep: no file is named and nothing is piped in: write `grep -rn PATTERN PATH`, or `grep PATTERN FILE`",
         ));
     }
-    Grep::start(options, &patterns, operands)
+    Grep::start(call, options, &patterns, operands)
 }
 
 /// A search that runs.
@@ -98,10 +104,16 @@ const BAR_HINT: &str =
     "grep: note: patterns are RE2, where `\\|` is a plain bar: for alternatives write `a|b`";
 
 impl Grep {
-    pub(super) fn start(options: Options, patterns: &[String], mut operands: Vec<String>) -> Started {
+    pub(super) fn start(
+        call: &Call<'_>,
+        options: Options,
+        patterns: &[String],
+        mut operands: Vec<String>,
+    ) -> Started {
         let name = options.dialect.name();
-        let pattern = Pattern::new(patterns, options.reading)
-            .map_err(|why| Complaint::new(2, format!("{name}: {why}")))?;
+        let complaint = |why| Complaint::new(2, format!("{name}: {why}"));
+        let pattern = Pattern::new(patterns, options.reading).map_err(complaint)?;
+        call.ctx.hold_pattern(pattern.bytes()).map_err(complaint)?;
         let grepped_bars = options.dialect == Dialect::Grep && !options.extended && !options.reading.fixed;
         let hint =
             (grepped_bars && patterns.iter().any(|pattern| pattern.contains("\\|"))).then_some(BAR_HINT);

@@ -2,7 +2,7 @@
 
 use super::{Call, Command, Program, Started};
 use crate::args::{Arg, Args};
-use crate::context::{Context, DONE, Halt, Status};
+use crate::context::{Context, DONE, HELD_BYTES, Halt, Status, Stop};
 use crate::out::Out;
 use crate::tree::{Kind, Node, Tree};
 use crate::{dates, paths};
@@ -105,7 +105,10 @@ impl Program for Ls {
         let titled = self.recursive || self.operands.len() > 1;
         let mut any = !files.is_empty();
         folders.reverse();
+        // The paths of folders that are still to be listed.
+        let mut held: usize = 0;
         while let Some(folder) = folders.pop() {
+            held = held.saturating_sub(folder.name.len());
             if titled {
                 let gap = if any { "\n" } else { "" };
                 out.text(format!("{gap}{}:\n", folder.name));
@@ -123,9 +126,15 @@ impl Program for Ls {
                     ctx.tree.kind(entry.node) == Kind::Folder && entry.name != "." && entry.name != ".."
                 };
                 let inner = inside.into_iter().filter(is_inner).rev();
-                folders.extend(
-                    inner.map(|entry| Entry { name: paths::joined(&folder.name, &entry.name), ..entry }),
-                );
+                let inner =
+                    inner.map(|entry| Entry { name: paths::joined(&folder.name, &entry.name), ..entry });
+                for entry in inner {
+                    held += entry.name.len();
+                    folders.push(entry);
+                    if held > HELD_BYTES {
+                        return Err(Halt::Stop(Stop::Memory));
+                    }
+                }
             }
         }
         Ok(status)

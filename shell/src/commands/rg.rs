@@ -38,15 +38,17 @@ fn start(call: &Call<'_>) -> Started {
             Arg::Long("files-without-match") => options.show(Show::Files { matching: false }),
             Arg::Long("no-messages") => options.silent = true,
             Arg::Short('u' | '.') | Arg::Long("hidden" | "unrestricted") => options.hidden = true,
-            Arg::Short('g') | Arg::Long("glob") => choose(&mut options, args.value()?),
+            Arg::Short('g') | Arg::Long("glob") => {
+                choose(&mut options, args.value()?).map_err(|why| args.complain(&why))?
+            }
             Arg::Short('t') | Arg::Long("type") => {
                 for glob in kind(&mut args)? {
-                    options.chosen.include(glob);
+                    options.chosen.include(glob).map_err(|why| args.complain(&why))?;
                 }
             }
             Arg::Short('T') | Arg::Long("type-not") => {
                 for glob in kind(&mut args)? {
-                    options.chosen.exclude(glob);
+                    options.chosen.exclude(glob).map_err(|why| args.complain(&why))?;
                 }
             }
             Arg::Long("files") => lists = true,
@@ -77,14 +79,14 @@ fn start(call: &Call<'_>) -> Started {
     if operands.is_empty() && call.piped {
         operands.push(PIPED.to_owned());
     }
-    Grep::start(options, &patterns, operands)
+    Grep::start(call, options, &patterns, operands)
 }
 
-fn choose(options: &mut Options, glob: &str) {
+fn choose(options: &mut Options, glob: &str) -> Result<(), String> {
     match glob.strip_prefix('!') {
         Some(glob) => {
-            options.chosen.exclude(glob);
-            options.chosen.exclude_folder(glob.trim_end_matches("/**").trim_end_matches("/*"));
+            options.chosen.exclude(glob)?;
+            options.chosen.exclude_folder(glob.trim_end_matches("/**").trim_end_matches("/*"))
         }
         None => options.chosen.include(glob),
     }
@@ -122,10 +124,10 @@ fn list(options: Options, operands: Vec<String>) -> Started {
             while let Some(step) = walk.next()? {
                 let seen = options.hidden || !step.name.starts_with('.');
                 if step.kind == Kind::Folder {
-                    if seen && options.chosen.takes_folder(walk.folder(), step.name) {
+                    if seen && options.chosen.takes_folder(walk.folder(), step.name, &ctx.meter)? {
                         walk.enter(step.node, step.name);
                     }
-                } else if seen && options.chosen.takes_file(walk.folder(), step.name) {
+                } else if seen && options.chosen.takes_file(walk.folder(), step.name, &ctx.meter)? {
                     if status == 1 {
                         status = DONE;
                     }

@@ -1,17 +1,19 @@
 //! `sort`, by bytes, as with `LC_ALL=C`.
 
 mod keys;
+mod merge;
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use keys::{Key, Order, compare_by, compare_lines};
+use keys::{Key, Order, compare_by};
 
 use super::{Call, Command, Flow, Started};
 use crate::args::{Arg, Args};
 use crate::block::{Block, Chunk};
 use crate::context::{Context, DONE, HELD_BYTES, Halt, Status, Stop};
 use crate::inputs::{Digest, Inputs, Trouble};
+use crate::meter::Meter;
 use crate::out::Out;
 
 pub(super) const COMMAND: Command = Command {
@@ -21,13 +23,13 @@ pub(super) const COMMAND: Command = Command {
     details: "  -r  the other way round\n  -n  by number\n  -h  by number with a unit (2K, 1G)\n  -V  by version\n  \
               -u  one of each\n  -f  small and capital letters are the same\n  -b  leading blanks do not count\n  \
               -d  only letters, digits and blanks count\n  \
-              -k  by a field, as in -k2, -k2,2, -k2nr\n  -t  what separates fields\n  -s  keep the order of equals\n  \
+              -k  by a field, as in -k2, -k2,2, -k2nr (at most 16)\n  -t  what separates fields\n  -s  keep the order of equals\n  \
               -c  only tell whether lines are in order\n",
     start,
 };
 
-/// So many lines are compared between two looks at the clock, at least.
-const COMPARED: usize = 1 << 16;
+/// More keys than anybody sorts by; each is looked for in both lines of a comparison.
+const MOST_KEYS: usize = 16;
 
 fn start(call: &Call<'_>) -> Started {
     let mut args = Args::new("sort", 2, call.args);
@@ -45,6 +47,11 @@ fn start(call: &Call<'_>) -> Started {
             Arg::Short('k') | Arg::Long("key") => {
                 let text = args.value()?;
                 how.keys.push(Key::parse(text).ok_or_else(|| args.invalid("key", text))?);
+                if how.keys.len() > MOST_KEYS {
+                    return Err(args.complain(&format!(
+                        "more than {MOST_KEYS} keys (-k): sort by the first {MOST_KEYS}, or leave out keys that rarely differ"
+                    )));
+                }
             }
             Arg::Short('t') | Arg::Long("field-separator") => {
                 let text = args.value()?;
@@ -85,63 +92,98 @@ impl How {
         }
     }
 
-    /// By the keys alone.
-    fn compare_keys(&self, left: &[u8], right: &[u8]) -> Ordering {
-        if self.keys.is_empty() {
-            return compare_lines(self.order, left, right);
+    /// The part of a line that is compared first, which is looked for once.
+    fn first_key(&self, line: &[u8]) -> Range<usize> {
+        match self.keys.first() {
+            Some(key) => key.range(line, self.separator),
+            None => keys::whole(self.order, line),
         }
-        self.keys
-            .iter()
-            .map(|key| {
-                let (left, right) = (key.of(left, self.separator), key.of(right, self.separator));
-                compare_by(key.order, left, right)
-            })
-            .find(|ordering| ordering.is_ne())
-            .unwrap_or(Ordering::Equal)
     }
 
-    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        let ordering = self.compare_keys(left, right);
-        if ordering.is_ne() || self.unique || self.stable {
-            return ordering;
+    /// By the keys alone. Each further one is charged for both lines, in which it has to be found.
+    fn compare_keys(&self, meter: &Meter<'_>, left: Row<'_>, right: Row<'_>) -> Result<Ordering, Halt> {
+        meter.charge_bytes(left.key.len() + right.key.len())?;
+        let order = self.keys.first().map_or(self.order, |key| key.order);
+        let ordering = compare_by(order, left.key, right.key);
+        if ordering.is_ne() {
+            return Ok(ordering);
         }
-        let ordering = left.cmp(right);
-        if self.order.reverse { ordering.reverse() } else { ordering }
+        for key in self.keys.iter().skip(1) {
+            meter.charge_bytes(left.text.len() + right.text.len())?;
+            let (left, right) = (key.of(left.text, self.separator), key.of(right.text, self.separator));
+            let ordering = compare_by(key.order, left, right);
+            if ordering.is_ne() {
+                return Ok(ordering);
+            }
+        }
+        Ok(Ordering::Equal)
+    }
+
+    fn compare(&self, meter: &Meter<'_>, left: Row<'_>, right: Row<'_>) -> Result<Ordering, Halt> {
+        let ordering = self.compare_keys(meter, left, right)?;
+        if ordering.is_ne() || self.unique || self.stable {
+            return Ok(ordering);
+        }
+        meter.charge_bytes(left.text.len().min(right.text.len()))?;
+        let ordering = left.text.cmp(right.text);
+        Ok(if self.order.reverse { ordering.reverse() } else { ordering })
+    }
+}
+
+/// A line as it is compared.
+#[derive(Debug, Clone, Copy)]
+struct Row<'a> {
+    text: &'a [u8],
+    key: &'a [u8],
+}
+
+/// Where a line is, without its end, and its first key. What is held is less than can be counted so.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    start: u32,
+    end: u32,
+    key_start: u32,
+    key_end: u32,
+}
+
+impl Line {
+    fn new(text: Range<usize>, key: Range<usize>) -> Self {
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let (start, end) = (place(text.start), place(text.end));
+        Self { start, end, key_start: place(text.start + key.start), key_end: place(text.start + key.end) }
+    }
+
+    fn text(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    fn row(self, held: &[u8]) -> Row<'_> {
+        let key = self.key_start as usize..self.key_end as usize;
+        Row { text: held.get(self.text()).unwrap_or_default(), key: held.get(key).unwrap_or_default() }
     }
 }
 
 struct Sort {
     held: Block,
-    /// Each line without its end.
-    lines: Vec<Range<usize>>,
+    lines: Vec<Line>,
     how: How,
 }
 
 impl Sort {
-    fn text(&self, line: &Range<usize>) -> &[u8] {
-        self.held.bytes.get(line.clone()).unwrap_or_default()
-    }
-
-    /// Sorts in runs that are merged, so that the clock is looked at in between.
-    fn in_order(&self, ctx: &Context<'_>) -> Result<Vec<Range<usize>>, Halt> {
-        let mut lines = self.lines.clone();
-        for run in lines.chunks_mut(COMPARED) {
-            ctx.check()?;
-            run.sort_by(|left, right| self.how.compare(self.text(left), self.text(right)));
-        }
-        // The runs are in order already, which the sort makes use of.
-        ctx.check()?;
-        lines.sort_by(|left, right| self.how.compare(self.text(left), self.text(right)));
-        ctx.check()?;
+    fn in_order(&mut self, meter: &Meter<'_>) -> Result<Vec<Line>, Halt> {
+        let mut lines = std::mem::take(&mut self.lines);
+        let held = &self.held.bytes;
+        merge::sort(&mut lines, |left, right| self.how.compare(meter, left.row(held), right.row(held)))?;
         Ok(lines)
     }
 
-    fn disorder(&self, out: &mut Out<'_>) -> Result<Status, Halt> {
+    fn disorder(&self, meter: &Meter<'_>, out: &mut Out<'_>) -> Result<Status, Halt> {
+        let held = &self.held.bytes;
         for (number, pair) in self.lines.windows(2).enumerate() {
             let [left, right] = pair else { continue };
-            let ordering = self.how.compare(self.text(left), self.text(right));
+            let ordering = self.how.compare(meter, left.row(held), right.row(held))?;
             if ordering == Ordering::Greater || (self.how.unique && ordering == Ordering::Equal) {
-                let text = String::from_utf8_lossy(self.text(right));
+                let text = String::from_utf8_lossy(right.row(held).text);
                 out.complain(&format!("sort: -:{}: disorder: {text}", number + 2))?;
                 return Ok(1);
             }
@@ -156,7 +198,7 @@ impl Digest for Sort {
     const ALL_OR_NOTHING: bool = true;
 
     fn take(&mut self, _: &Context<'_>, chunk: &Chunk<'_>, _: &mut Out<'_>) -> Result<Flow, Halt> {
-        let lines = self.lines.len() * size_of::<Range<usize>>();
+        let lines = self.lines.len() * size_of::<Line>();
         if self.held.len() + lines + chunk.bytes.len() > HELD_BYTES {
             return Err(Halt::Stop(Stop::Memory));
         }
@@ -164,27 +206,27 @@ impl Digest for Sort {
         self.held.carry(chunk, 0..chunk.bytes.len());
         self.lines.extend(chunk.lines().map(|line| {
             let text = chunk.line(line.clone());
-            base + line.start..base + line.start + text.len()
+            Line::new(base + line.start..base + line.start + text.len(), self.how.first_key(text))
         }));
         Ok(Flow::More)
     }
 
     fn end(&mut self, ctx: &Context<'_>, out: &mut Out<'_>) -> Result<Status, Halt> {
         if self.how.check {
-            return self.disorder(out);
+            return self.disorder(&ctx.meter, out);
         }
-        let lines = self.in_order(ctx)?;
+        let lines = self.in_order(&ctx.meter)?;
         let chunk = self.held.as_chunk();
-        let mut previous: Option<&[u8]> = None;
+        let mut previous: Option<Row<'_>> = None;
         for line in lines {
-            let text = chunk.line(line.clone());
-            if self.how.unique
-                && previous.is_some_and(|previous| self.how.compare_keys(previous, text).is_eq())
+            let row = line.row(chunk.bytes);
+            if let Some(previous) = previous.filter(|_| self.how.unique)
+                && self.how.compare_keys(&ctx.meter, previous, row)?.is_eq()
             {
                 continue;
             }
-            previous = Some(text);
-            out.carry(&chunk, line)?;
+            previous = Some(row);
+            out.carry(&chunk, line.text())?;
             out.text("\n");
             out.flow()?;
         }

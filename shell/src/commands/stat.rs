@@ -2,7 +2,8 @@
 
 use super::{Call, Command, Started, writer};
 use crate::args::{Arg, Args};
-use crate::context::{Context, DONE};
+use crate::context::{Context, DONE, Halt};
+use crate::out::Out;
 use crate::tree::{Kind, Node};
 use crate::{dates, paths};
 
@@ -34,10 +35,10 @@ fn start(call: &Call<'_>) -> Started {
             match paths::resolve(ctx.tree, ctx.cwd(), name) {
                 Ok(node) => {
                     ctx.visit(node)?;
-                    out.text(match &format {
-                        Some(format) => formatted(ctx, node, name, format),
-                        None => described(ctx, node),
-                    });
+                    match &format {
+                        Some(format) => write_formatted(ctx, node, name, format, out)?,
+                        None => out.text(described(ctx, node)),
+                    }
                     out.flow()?;
                 }
                 Err(missing) => {
@@ -77,25 +78,33 @@ fn described(ctx: &Context<'_>, node: Node) -> String {
     text
 }
 
-fn formatted(ctx: &Context<'_>, node: Node, name: &str, format: &str) -> String {
-    let mut text = String::new();
+/// Writes what a format asks for, piece by piece: it may ask for a long path very often.
+fn write_formatted(
+    ctx: &Context<'_>,
+    node: Node,
+    name: &str,
+    format: &str,
+    out: &mut Out<'_>,
+) -> Result<(), Halt> {
     let mut chars = format.chars();
     while let Some(c) = chars.next() {
         if c != '%' {
-            text.push(c);
+            out.text(c.encode_utf8(&mut [0; 4]));
             continue;
         }
         match chars.next() {
-            Some('n') => text.push_str(name),
-            Some('N') => text.push_str(&format!("'{name}'")),
-            Some('s') => text.push_str(&ctx.tree.size(node).to_string()),
-            Some('y') => text.push_str(&dates::exact(ctx.tree.modified(node))),
-            Some('Y') => text.push_str(&ctx.tree.modified(node).div_euclid(1_000_000).to_string()),
-            Some('F') => text.push_str(kind(ctx, node)),
-            Some('%') => text.push('%'),
-            Some(_) | None => text.push('?'),
+            Some('n') => out.text(name),
+            Some('N') => out.text(format!("'{name}'")),
+            Some('s') => out.text(ctx.tree.size(node).to_string()),
+            Some('y') => out.text(dates::exact(ctx.tree.modified(node))),
+            Some('Y') => out.text(ctx.tree.modified(node).div_euclid(1_000_000).to_string()),
+            Some('F') => out.text(kind(ctx, node)),
+            Some('%') => out.text("%"),
+            Some(_) | None => out.text("?"),
         }
+        ctx.meter.charge_bytes(name.len())?;
+        out.flow()?;
     }
-    text.push('\n');
-    text
+    out.text("\n");
+    Ok(())
 }

@@ -35,8 +35,8 @@ fn start(call: &Call<'_>) -> Started {
             Arg::Short('a') => tree.hidden = true,
             Arg::Short('f') => tree.whole_paths = true,
             Arg::Short('i') => tree.plain = true,
-            Arg::Short('I') => tree.without.extend(globs(args.value()?)),
-            Arg::Short('P') => tree.only.extend(globs(args.value()?)),
+            Arg::Short('I') => tree.without.extend(globs(&mut args)?),
+            Arg::Short('P') => tree.only.extend(globs(&mut args)?),
             Arg::Long("dirsfirst") => tree.folders_first = true,
             Arg::Long("noreport") => tree.reports = false,
             Arg::Short('n' | 'C' | 'N' | 'F' | 'A' | 'S' | 'v') | Arg::Long("charset") => {
@@ -52,8 +52,18 @@ fn start(call: &Call<'_>) -> Started {
     Ok(Box::new(tree))
 }
 
-fn globs(text: &str) -> Vec<Glob> {
-    text.split('|').map(|glob| Glob::new(glob, false)).collect()
+fn globs(args: &mut Args<'_>) -> Result<Vec<Glob>, Complaint> {
+    let globs = args.value()?.split('|').map(|glob| Glob::new(glob, false)).collect::<Result<_, _>>();
+    globs.map_err(|why| args.complain(&why))
+}
+
+fn any(globs: &[Glob], name: &str, ctx: &Context<'_>) -> Result<bool, Halt> {
+    for glob in globs {
+        if glob.matches(name, &ctx.meter)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[derive(Default)]
@@ -156,8 +166,8 @@ impl Drawing {
             let is_file = tree.kind(node) == Kind::File;
             let left_out = (!self.hidden && name.starts_with('.'))
                 || (self.only_folders && is_file)
-                || self.without.iter().any(|glob| glob.matches(name))
-                || (is_file && !self.only.is_empty() && !self.only.iter().any(|glob| glob.matches(name)));
+                || any(&self.without, name, ctx)?
+                || (is_file && !self.only.is_empty() && !any(&self.only, name, ctx)?);
             if !left_out {
                 shown.push(node);
             }

@@ -1,5 +1,7 @@
 //! `uniq`
 
+use std::ops::Range;
+
 use super::{Call, Command, Complaint, Flow, Started};
 use crate::args::{Arg, Args};
 use crate::block::{Block, Chunk};
@@ -64,11 +66,14 @@ struct Uniq {
     width: Option<usize>,
     /// The first line of those that are being counted.
     line: Block,
+    /// The part of it that counts: looked for once, however many lines follow.
+    key: Range<usize>,
     count: u64,
 }
 
 impl Uniq {
-    fn key<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+    /// The part of a line that counts.
+    fn key_of(&self, line: &[u8]) -> Range<usize> {
         let mut rest = line;
         for _ in 0..self.fields {
             if rest.is_empty() {
@@ -78,16 +83,16 @@ impl Uniq {
             let text = rest.iter().skip(blanks).take_while(|byte| !matches!(byte, b' ' | b'\t')).count();
             rest = rest.get(blanks + text..).unwrap_or_default();
         }
-        let rest = rest.get(self.bytes.min(rest.len())..).unwrap_or_default();
-        match self.width {
-            Some(width) => rest.get(..width.min(rest.len())).unwrap_or_default(),
-            None => rest,
-        }
+        let start = line.len() - rest.len() + self.bytes.min(rest.len());
+        let end = self.width.map_or(line.len(), |width| start.saturating_add(width).min(line.len()));
+        start..end
     }
 
-    fn same(&self, left: &[u8], right: &[u8]) -> bool {
-        let (left, right) = (self.key(left), self.key(right));
-        if self.folds { left.eq_ignore_ascii_case(right) } else { left == right }
+    /// Whether the line that is counted and another one are the same.
+    fn same(&self, line: &[u8], key: &Range<usize>) -> bool {
+        let held = self.line.bytes.get(self.key.clone()).unwrap_or_default();
+        let other = line.get(key.clone()).unwrap_or_default();
+        if self.folds { held.eq_ignore_ascii_case(other) } else { held == other }
     }
 
     fn write(&mut self, out: &mut Out<'_>) -> Result<(), Halt> {
@@ -113,12 +118,14 @@ impl Digest for Uniq {
     fn take(&mut self, _: &Context<'_>, chunk: &Chunk<'_>, out: &mut Out<'_>) -> Result<Flow, Halt> {
         for line in chunk.lines() {
             let text = chunk.line(line.clone());
-            if self.count > 0 && self.same(&self.line.bytes, text) {
+            let key = self.key_of(text);
+            if self.count > 0 && self.same(text, &key) {
                 self.count += 1;
                 continue;
             }
             self.write(out)?;
             self.count = 1;
+            self.key = key;
             self.line.clear();
             self.line.carry(chunk, line.start..line.start + text.len());
         }

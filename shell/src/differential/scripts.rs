@@ -79,7 +79,6 @@ fn pattern() -> impl Strategy<Value = &'static str> {
         "[[:space:]]",
         "[]a]",
         "\\bfoo\\b",
-        "\\<foo",
     ])
 }
 

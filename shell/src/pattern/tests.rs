@@ -28,8 +28,30 @@ fn names_what_re2_lacks() {
         ("(?<!a)b", "negative lookbehind"),
         (r"(a)\1", "backreference"),
         (r"(?P<x>a)(?P=x)", "backreference"),
+        (r"(a)\1", r"`\1`"),
+        (r"(a)\9", r"`\9`"),
+        (r"(a)\1x", "backreference"),
+        (r"[\1]", "backreference"),
         ("(?>a)", "atomic group"),
-        ("a**", "RE2"),
+        ("a++", "possessive repetition (`++`)"),
+        ("a*+b", "possessive repetition (`*+`)"),
+        ("a?+", "possessive"),
+        ("a{2}+", "possessive repetition (`{2}+`)"),
+        ("a**", "repetition of a repetition (`**`)"),
+        ("a{2}{3}", "repetition of a repetition"),
+        ("a+?*", "repetition of a repetition (`+?*`)"),
+        ("(?R)", "recursion (`(?R)`)"),
+        ("(a(?1)?b)", "recursion (`(?1)`)"),
+        ("(?&name)", "recursion (`(?&name)`)"),
+        ("(?P>name)", "recursion (`(?P>name)`)"),
+        ("(?x)a b", "`(?x`"),
+        ("(?u:a)", "`(?u`"),
+        ("(?|a)", "`(?|`"),
+        (r"\<word", r"start of a word (`\<`)"),
+        (r"word\>", r"end of a word (`\>`)"),
+        (r"\u00e9", r"`\x{e9}`"),
+        (r"[\u00e9]", r"`\x{e9}`"),
+        (r"\U0001F980", r"`\x{e9}`"),
         ("(a", "RE2"),
         ("[a", "RE2"),
         ("*a", "RE2"),
@@ -61,6 +83,14 @@ fn reads_what_re2_reads() {
     assert!(matches(r"\p{Greek}", "λ"));
     assert!(matches("(?i)ABC", "xabc"));
     assert!(matches(r"\x{e9}", "é"));
+    assert!(matches(r"^\101\1012$", "AA2"));
+    assert!(matches(r"^[\101-\103]+$", "ABC"));
+    assert!(matches(r"\0411", "!1"));
+    assert!(matches("a+?b*?c??d{2,}?", "abcdd"));
+    assert!(matches("(?P<x>a)(?<y>b)(?i-s:C)(?U)d+", "abcdd"));
+    assert!(matches(r"[\<]a>", "<a>"));
+    assert!(matches("^x{,2}+$", "x{,2}}"));
+    assert!(matches("a(?:b*)*", "abb"));
 }
 
 #[test]

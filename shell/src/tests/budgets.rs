@@ -142,3 +142,83 @@ fn a_search_that_can_be_sieved_opens_only_what_has_the_text() {
         assert_eq!((outcome.output.as_str(), outcome.stats.files_opened), (output, opened), "{script}");
     }
 }
+
+/// What would take minutes ends when the caller leaves, and looks at the clock often enough for that.
+#[test]
+fn work_is_charged_where_it_is_done() {
+    let lines: String =
+        (0..1_000).map(|n| format!("{:05} {}\n", n * 7_919 % 1_000, "a b ".repeat(25))).collect();
+    let fields = format!("{}\n{}", "a ".repeat(50_000), "\n".repeat(50_000));
+    let wide = "a".repeat(60_000);
+    let deep = format!("d/{}", "a".repeat(250)).repeat(8);
+    let tree = MemoryTree::new([
+        ("lines", lines.as_bytes()),
+        ("fields", fields.as_bytes()),
+        ("wide", wide.as_bytes()),
+        ("commas", ",".repeat(100_000).as_bytes()),
+        (deep.as_str(), b"x"),
+    ]);
+    let keys = "-k 40,40 ".repeat(8);
+    let paths = format!("find / {}", format!("-path '*{}z' -o ", "?".repeat(200)).repeat(8)) + "-false";
+    for (script, least) in [
+        (format!("sort {keys} lines | wc -l"), 20),
+        ("sort -s -d -f lines lines lines | wc -l".to_owned(), 10),
+        (paths, 5),
+        ("uniq -f 900000 fields | wc -l".to_owned(), 2),
+        ("cut -d , -f 1- --output-delimiter=aaaaaaaaaaaa commas | wc -c".to_owned(), 10),
+    ] {
+        let watch = StepClock::default();
+        let session = Session { cwd: "/", now: NOW, limits: Limits::default(), watch: &watch };
+        run(&tree, &script, &session);
+        let looks = watch.looks();
+        assert!((least..least * 100).contains(&looks), "{looks} looks: {script}");
+        leaves(&tree, &script, least / 2);
+    }
+    // To its end this would take the square of the line.
+    leaves(&tree, "grep -o 'a.*b|a' wide | wc -l", 20);
+}
+
+/// A script ends when its caller leaves after so many looks.
+fn leaves(tree: &MemoryTree, script: &str, looks: u64) {
+    let watch = StepClock::leaving_after(looks);
+    let session = Session { cwd: "/", now: NOW, limits: Limits::default(), watch: &watch };
+    let outcome = run(tree, script, &session);
+    assert!(outcome.failed && outcome.output.contains("went away"), "{script}: {}", outcome.output);
+    // What was printed until then may be handed on.
+    assert!(watch.looks() <= looks + 4, "{} looks: {script}", watch.looks());
+}
+
+#[test]
+fn what_needs_too_much_is_refused() {
+    let keys = |count: usize| format!("sort {} d0/f0.md | wc -l", "-k1,1 ".repeat(count));
+    assert_eq!(limited(Limits::default(), &keys(16)).output, "2\n");
+    let searches = |count: usize| format!("cat d0/f0.md{}", " | grep a".repeat(count));
+    assert_eq!(limited(Limits::default(), &searches(32)).output, "and a needle\n");
+    let glob = "?".repeat(257);
+    for (script, why) in [
+        (keys(17), "sort: more than 16 keys (-k)"),
+        (searches(33), "grep: more than 32 searches in one pipe"),
+        (
+            format!("find . -name '{glob}'"),
+            "find: `-name`: a glob of 257 parts is too long, 256 are the most",
+        ),
+        (format!("echo {glob}"), "shell: the glob"),
+        (format!("tree -I '{glob}'"), "tree: a glob of 257 parts"),
+        (format!("grep -r --include='{glob}' a ."), "grep: a glob of 257 parts"),
+        (format!("rg -g '{glob}' a"), "rg: a glob of 257 parts"),
+    ] {
+        let output = limited(Limits::default(), &script).output;
+        assert!(output.contains(why), "{script}: {output}");
+    }
+}
+
+#[test]
+fn what_grows_in_a_pipe_is_held_to_a_limit() {
+    let commas = ",".repeat(40_000) + "\n";
+    let tree = MemoryTree::new([("commas", commas.as_bytes())]);
+    let script =
+        format!("cat commas | cut -d , -f 1- --output-delimiter={} | wc -c; echo never", "x".repeat(15_000));
+    let session = Session { cwd: "/", now: NOW, limits: Limits::default(), watch: &StepClock::default() };
+    let outcome = run(&tree, &script, &session);
+    assert!(outcome.failed && outcome.output.contains("hold more than 32 MiB"), "{}", outcome.output);
+}

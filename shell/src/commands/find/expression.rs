@@ -4,13 +4,16 @@ use std::cmp::Ordering;
 use std::iter::Peekable;
 use std::slice::Iter;
 
-use crate::context::Context;
+use crate::context::{Context, Halt};
 use crate::glob::Glob;
 use crate::paths;
 use crate::tree::{Kind, Node};
 
 /// Parentheses nest no deeper.
 const DEEPEST: usize = 50;
+
+/// What a test costs, whatever it looks at.
+const TEST_STEPS: u64 = 16;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -82,22 +85,29 @@ impl Expression {
         }
     }
 
-    pub(super) fn holds(&self, seen: &Seen<'_>, verdict: &mut Verdict) -> bool {
-        match self {
-            Self::All(parts) => parts.iter().all(|part| part.holds(seen, verdict)),
-            Self::Any(parts) => parts.iter().any(|part| part.holds(seen, verdict)),
-            Self::Not(part) => !part.holds(seen, verdict),
-            Self::Test(test) => test.holds(seen, verdict),
+    pub(super) fn holds(&self, seen: &Seen<'_>, verdict: &mut Verdict) -> Result<bool, Halt> {
+        let (parts, until) = match self {
+            Self::All(parts) => (parts, false),
+            Self::Any(parts) => (parts, true),
+            Self::Not(part) => return Ok(!part.holds(seen, verdict)?),
+            Self::Test(test) => return test.holds(seen, verdict),
+        };
+        for part in parts {
+            if part.holds(seen, verdict)? == until {
+                return Ok(until);
+            }
         }
+        Ok(!until)
     }
 }
 
 impl Test {
-    fn holds(&self, seen: &Seen<'_>, verdict: &mut Verdict) -> bool {
-        let tree = seen.ctx.tree;
-        match self {
-            Self::Name(glob) => glob.matches(seen.name),
-            Self::Path(glob) => glob.matches(&seen.path.concat()),
+    fn holds(&self, seen: &Seen<'_>, verdict: &mut Verdict) -> Result<bool, Halt> {
+        let (tree, meter) = (seen.ctx.tree, &seen.ctx.meter);
+        meter.charge(TEST_STEPS)?;
+        Ok(match self {
+            Self::Name(glob) => glob.matches(seen.name, meter)?,
+            Self::Path(glob) => glob.matches(&seen.path.concat(), meter)?,
             Self::Kinds(kinds) => kinds.contains(&seen.kind),
             Self::Size { ordering, count, unit } => {
                 tree.size(seen.node).div_ceil(*unit).cmp(count) == *ordering
@@ -120,7 +130,7 @@ impl Test {
                 verdict.prunes = true;
                 true
             }
-        }
+        })
     }
 }
 
@@ -198,10 +208,10 @@ impl<'a> Parser<'a> {
 
     fn test(&mut self, name: &str) -> Result<Test, String> {
         Ok(match name {
-            "-name" => Test::Name(Glob::new(self.value(name)?, false)),
-            "-iname" => Test::Name(Glob::new(self.value(name)?, true)),
-            "-path" | "-wholename" => Test::Path(Glob::new(self.value(name)?, false)),
-            "-ipath" | "-iwholename" => Test::Path(Glob::new(self.value(name)?, true)),
+            "-name" => Test::Name(self.glob(name, false)?),
+            "-iname" => Test::Name(self.glob(name, true)?),
+            "-path" | "-wholename" => Test::Path(self.glob(name, false)?),
+            "-ipath" | "-iwholename" => Test::Path(self.glob(name, true)?),
             "-type" => Test::Kinds(kinds(self.value(name)?)?),
             "-maxdepth" => {
                 self.most = self.depth_value(name)?;
@@ -234,6 +244,10 @@ impl<'a> Parser<'a> {
 
     fn value(&mut self, name: &str) -> Result<&'a str, String> {
         self.words.next().map(String::as_str).ok_or_else(|| format!("missing argument to `{name}'"))
+    }
+
+    fn glob(&mut self, name: &str, folds: bool) -> Result<Glob, String> {
+        Glob::new(self.value(name)?, folds).map_err(|why| format!("`{name}`: {why}"))
     }
 
     fn depth_value(&mut self, name: &str) -> Result<usize, String> {

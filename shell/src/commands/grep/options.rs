@@ -3,7 +3,9 @@
 use crate::args::{Arg, Args};
 use crate::commands::Complaint;
 use crate::commands::head::with_digit;
+use crate::context::Halt;
 use crate::glob::Glob;
+use crate::meter::Meter;
 use crate::pattern::Reading;
 
 /// Whose habits are followed.
@@ -174,45 +176,67 @@ struct Rule {
 }
 
 impl Rule {
-    fn new(text: &str) -> Self {
+    fn new(text: &str) -> Result<Self, String> {
         let anchored = text.trim_start_matches("./").trim_start_matches('/');
         // Two stars take any folders, also none.
         let plain = anchored.strip_prefix("**/").unwrap_or(anchored);
         let whole = plain.contains('/');
         let glob = if whole && anchored != plain { format!("*{plain}") } else { plain.to_owned() };
-        Self { glob: Glob::new(&glob.replace("/**/", "/*"), false), whole }
+        Ok(Self { glob: Glob::new(&glob.replace("/**/", "/*"), false)?, whole })
     }
 
-    fn matches(&self, folder: &str, name: &str) -> bool {
+    fn matches(&self, folder: &str, name: &str, meter: &Meter<'_>) -> Result<bool, Halt> {
         if self.whole {
             let path = [folder, name].concat();
-            return self.glob.matches(path.trim_start_matches("./").trim_start_matches('/'));
+            return self.glob.matches(path.trim_start_matches("./").trim_start_matches('/'), meter);
         }
-        self.glob.matches(name)
+        self.glob.matches(name, meter)
+    }
+
+    fn any(rules: &[Self], folder: &str, name: &str, meter: &Meter<'_>) -> Result<bool, Halt> {
+        for rule in rules {
+            if rule.matches(folder, name, meter)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
 impl Chosen {
-    pub(in crate::commands) fn include(&mut self, glob: &str) {
-        self.includes.push(Rule::new(glob));
+    pub(in crate::commands) fn include(&mut self, glob: &str) -> Result<(), String> {
+        self.includes.push(Rule::new(glob)?);
+        Ok(())
     }
 
-    pub(in crate::commands) fn exclude(&mut self, glob: &str) {
-        self.excludes.push(Rule::new(glob));
+    pub(in crate::commands) fn exclude(&mut self, glob: &str) -> Result<(), String> {
+        self.excludes.push(Rule::new(glob)?);
+        Ok(())
     }
 
-    pub(in crate::commands) fn exclude_folder(&mut self, glob: &str) {
-        self.folder_excludes.push(Rule::new(glob.trim_end_matches('/')));
+    pub(in crate::commands) fn exclude_folder(&mut self, glob: &str) -> Result<(), String> {
+        self.folder_excludes.push(Rule::new(glob.trim_end_matches('/'))?);
+        Ok(())
     }
 
     /// Whether a file is searched whose path is spelt like this, in two parts of which the last one is the name.
-    pub(in crate::commands) fn takes_file(&self, folder: &str, name: &str) -> bool {
-        let fits = |rule: &Rule| rule.matches(folder, name);
-        (self.includes.is_empty() || self.includes.iter().any(fits)) && !self.excludes.iter().any(fits)
+    pub(in crate::commands) fn takes_file(
+        &self,
+        folder: &str,
+        name: &str,
+        meter: &Meter<'_>,
+    ) -> Result<bool, Halt> {
+        let included = self.includes.is_empty() || Rule::any(&self.includes, folder, name, meter)?;
+        Ok(included && !Rule::any(&self.excludes, folder, name, meter)?)
     }
 
     /// The same of a folder.
-    pub(in crate::commands) fn takes_folder(&self, folder: &str, name: &str) -> bool {
-        !self.folder_excludes.iter().any(|rule| rule.matches(folder, name))
+    pub(in crate::commands) fn takes_folder(
+        &self,
+        folder: &str,
+        name: &str,
+        meter: &Meter<'_>,
+    ) -> Result<bool, Halt> {
+        Ok(!Rule::any(&self.folder_excludes, folder, name, meter)?)
     }
 }

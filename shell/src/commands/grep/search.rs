@@ -8,9 +8,6 @@ use crate::context::{Context, Halt};
 use crate::out::Out;
 use crate::pattern::Pattern;
 
-/// The clock is looked at after so much text, or the line that is longer.
-const WINDOW: usize = 32 << 10;
-
 /// A search through one input after the other.
 pub(super) struct Search {
     name: String,
@@ -28,6 +25,8 @@ pub(super) struct Search {
     /// Whether a line was shown at all, so that a gap is worth a mark.
     shown_any: bool,
     is_binary: bool,
+    /// Whether the current chunk has a NUL in it; not known before a line of it is to be shown.
+    has_nul: Option<bool>,
     /// Whether any input had a line that was selected.
     found: bool,
     with_context: bool,
@@ -45,6 +44,7 @@ impl Search {
             shown: 0,
             shown_any: false,
             is_binary: false,
+            has_nul: None,
             found: false,
             with_context: options.show == Show::Lines && (options.before > 0 || options.after > 0),
         }
@@ -85,10 +85,11 @@ impl Search {
     ) -> Result<(), Halt> {
         self.counted = 0;
         self.shown = 0;
+        self.has_nul = None;
         let mut lines = Selected { ctx, pattern, chunk, invert: options.invert, next: 0, hit: None };
         while !self.has_enough(options) {
             let Some(line) = lines.next()? else { break };
-            self.select(pattern, options, chunk, line, out)?;
+            self.select(ctx, pattern, options, chunk, line, out)?;
         }
         self.show_trailing(options, chunk, chunk.bytes.len(), out)?;
         if options.numbers && !chunk.is_whole() {
@@ -121,6 +122,7 @@ impl Search {
 
     fn select(
         &mut self,
+        ctx: &Context<'_>,
         pattern: &Pattern,
         options: &Options,
         chunk: &Chunk<'_>,
@@ -132,11 +134,12 @@ impl Search {
         if !matches!(options.show, Show::Lines | Show::Matches) {
             return Ok(());
         }
-        if !options.binary_is_text && memchr::memchr(0, chunk.bytes).is_some() {
+        let has_nul = || memchr::memchr(0, chunk.bytes).is_some();
+        if !options.binary_is_text && *self.has_nul.get_or_insert_with(has_nul) {
             return self.meet_binary(options, out);
         }
         if options.show == Show::Matches {
-            return self.show_matches(pattern, options, chunk, line, out);
+            return self.show_matches(ctx, pattern, options, chunk, line, out);
         }
         if self.with_context {
             self.show_trailing(options, chunk, line.start, out)?;
@@ -196,6 +199,7 @@ impl Search {
 
     fn show_matches(
         &mut self,
+        ctx: &Context<'_>,
         pattern: &Pattern,
         options: &Options,
         chunk: &Chunk<'_>,
@@ -215,6 +219,8 @@ impl Search {
         }
         let mut from = line.start;
         while from <= end {
+            // To find out where a match ends, the rest of the line may have to be looked at.
+            ctx.meter.charge_bytes(1 + end - from)?;
             let Some(found) = pattern.find(chunk.bytes, from..end) else { break };
             if found.is_empty() {
                 from = found.end + 1;
@@ -333,9 +339,10 @@ impl Selected<'_> {
         let mut from = self.next;
         while from < text.len() {
             let mut to = text.len();
-            if to - from > WINDOW {
+            let window = self.pattern.window();
+            if to - from > window {
                 self.ctx.check()?;
-                to = line_at(text, from + WINDOW).end;
+                to = line_at(text, from + window).end;
             }
             let hit = if self.pattern.is_quick(to - from) {
                 self.pattern.hit(text, from..to)

@@ -85,7 +85,7 @@ impl<'a> Targets<'a> {
     fn next_target(&mut self) -> Result<Option<Target>, Halt> {
         loop {
             if let Some(walk) = &mut self.walk {
-                let target = next_of(walk, &self.options, self.sieve.as_deref())?;
+                let target = next_of(self.ctx, walk, &self.options, self.sieve.as_deref())?;
                 if target.is_some() {
                     return Ok(target);
                 }
@@ -120,7 +120,8 @@ impl<'a> Targets<'a> {
             ctx.visit(node)?;
             let name = ctx.tree.name(node);
             let folder = operand.strip_suffix(name).unwrap_or_default();
-            if self.options.dialect == Dialect::Grep && !self.options.chosen.takes_file(folder, name) {
+            let chosen = &self.options.chosen;
+            if self.options.dialect == Dialect::Grep && !chosen.takes_file(folder, name, &ctx.meter)? {
                 return Ok(None);
             }
             return Ok(target_of(&self.options, self.sieve.as_deref(), node, [folder, name], self.named));
@@ -130,7 +131,7 @@ impl<'a> Targets<'a> {
         }
         let path = operand.trim_end_matches('/');
         let (folder, name) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));
-        if !name.is_empty() && !self.options.chosen.takes_folder(folder, name) {
+        if !name.is_empty() && !self.options.chosen.takes_folder(folder, name, &ctx.meter)? {
             return Ok(None);
         }
         self.walk = Some(Walk::below(ctx, node, &operand));
@@ -140,6 +141,7 @@ impl<'a> Targets<'a> {
 
 /// The next file of a walk.
 fn next_of(
+    ctx: &Context<'_>,
     walk: &mut Walk<'_>,
     options: &Options,
     sieve: Option<&dyn Sieve>,
@@ -150,12 +152,12 @@ fn next_of(
             continue;
         }
         if step.kind == Kind::Folder {
-            if options.chosen.takes_folder(walk.folder(), step.name) {
+            if options.chosen.takes_folder(walk.folder(), step.name, &ctx.meter)? {
                 walk.enter(step.node, step.name);
             }
             continue;
         }
-        if !options.chosen.takes_file(walk.folder(), step.name) {
+        if !options.chosen.takes_file(walk.folder(), step.name, &ctx.meter)? {
             continue;
         }
         let target = target_of(options, sieve, step.node, [walk.folder(), step.name], named);

@@ -1,6 +1,7 @@
 //! What lines are compared by.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// How two texts compare.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,11 +90,16 @@ impl Key {
         }
     }
 
-    /// The part of a line that the key names.
-    pub(super) fn of<'a>(&self, line: &'a [u8], separator: Option<u8>) -> &'a [u8] {
+    /// Where the part of a line is that the key names.
+    pub(super) fn range(&self, line: &[u8], separator: Option<u8>) -> Range<usize> {
         let start = self.start(line, separator);
         let end = self.to.map_or(line.len(), |to| end(to, line, separator, self.to_skips_blanks));
-        line.get(start..end).unwrap_or_default()
+        start..end.max(start)
+    }
+
+    /// The part of a line that the key names.
+    pub(super) fn of<'a>(&self, line: &'a [u8], separator: Option<u8>) -> &'a [u8] {
+        line.get(self.range(line, separator)).unwrap_or_default()
     }
 
     fn start(&self, line: &[u8], separator: Option<u8>) -> usize {
@@ -168,11 +174,10 @@ fn blanks(text: &[u8]) -> usize {
     text.iter().take_while(|byte| is_blank(**byte)).count()
 }
 
-/// Compares lines that are a key as a whole.
-pub(super) fn compare_lines(order: Order, left: &[u8], right: &[u8]) -> Ordering {
-    let skipped = |line: &[u8]| if order.blanks { blanks(line) } else { 0 };
-    let (left_from, right_from) = (skipped(left), skipped(right));
-    compare_by(order, left.get(left_from..).unwrap_or_default(), right.get(right_from..).unwrap_or_default())
+/// What is compared of a line that is a key as a whole.
+pub(super) fn whole(order: Order, line: &[u8]) -> Range<usize> {
+    let start = if order.blanks { blanks(line) } else { 0 };
+    start..line.len()
 }
 
 pub(super) fn compare_by(order: Order, left: &[u8], right: &[u8]) -> Ordering {
