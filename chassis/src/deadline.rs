@@ -30,6 +30,11 @@ pub fn current() -> Option<Instant> {
     DEADLINE.try_with(|deadline| *deadline).ok()
 }
 
+/// Serves a call until that moment: what it does can ask for it by [`current`].
+pub async fn within<F: Future>(deadline: Instant, call: F) -> F::Output {
+    DEADLINE.scope(deadline, call).await
+}
+
 /// The budget that `grpc-timeout` names (gRPC over HTTP/2, "Timeout"); `None` when it is absent or malformed.
 pub fn budget(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(HEADER)?.to_str().ok()?;
@@ -89,8 +94,7 @@ where
         let deadline = Instant::now() + budget(request.headers()).unwrap_or(DEFAULT);
         let answer = self.inner.call(request);
         Box::pin(async move {
-            let scoped = DEADLINE.scope(deadline, answer);
-            match tokio::time::timeout_at(deadline.into(), scoped).await {
+            match tokio::time::timeout_at(deadline.into(), within(deadline, answer)).await {
                 Ok(answered) => answered,
                 Err(_elapsed) => Ok(exceeded()),
             }

@@ -25,4 +25,5 @@ pub mod telemetry;
 pub mod testing;
 pub mod tls;
 pub mod token_format;
+pub mod turns;
 pub mod wording;

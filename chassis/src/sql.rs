@@ -10,6 +10,7 @@
 //! - text never holds NUL, which PostgreSQL cannot store;
 //! - a list is bound as one JSON array ([`list_statement!`](crate::list_statement), [`json_list`]).
 
+mod brake;
 mod config;
 mod db;
 mod dialect;
@@ -19,7 +20,7 @@ mod sqlite;
 mod types;
 
 pub use self::config::Config;
-pub use self::db::{Db, Engine, SqlitePools, Tx, Writer};
+pub use self::db::{Db, Engine, PostgresPool, SqlitePools, Tx, Writer};
 pub use self::dialect::{Dialect, Statement, json_list, prepare_all};
 pub use self::error::{Error, Kind};
 pub use self::migrate::Migration;

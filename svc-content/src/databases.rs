@@ -200,6 +200,7 @@ impl Databases {
         };
         let db = &self.context.db;
         let workspace = caller.workspace;
+        let _turn = db.reading_fairly(workspace).await?;
         let found = store::databases::list(db, workspace, &among, ask.after.as_ref(), ask.fetch()).await?;
         let total = match ask.known_total(found.len()) {
             Some(total) => total,

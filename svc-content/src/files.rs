@@ -173,6 +173,7 @@ impl Files {
         let among = self.among(caller, folder).await?;
         let db = &self.context.db;
         let workspace = caller.workspace;
+        let _turn = db.reading_fairly(workspace).await?;
         let files = store::files::list(db, workspace, &among, &tags, ask.after.as_ref(), ask.fetch()).await?;
         let total = match ask.known_total(files.len()) {
             Some(total) => total,
@@ -224,6 +225,7 @@ impl Files {
             None => caller.listed().map(<[FolderId]>::to_vec),
         };
         let db = &self.context.db;
+        let _turn = db.reading_fairly(caller.workspace).await?;
         let found = store::files::search(
             db,
             caller.workspace,

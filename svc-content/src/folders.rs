@@ -141,6 +141,7 @@ impl Folders {
         if let (Among::Root, Some(_)) = (&among, caller.listed()) {
             return self.list_covered_roots(caller, ask).await;
         }
+        let _turn = db.reading_fairly(workspace).await?;
         let folders = store::folders::list(db, workspace, &among, ask.after.as_ref(), ask.fetch()).await?;
         let total = match ask.known_total(folders.len()) {
             Some(total) => total,

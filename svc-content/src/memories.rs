@@ -128,6 +128,7 @@ impl Memories {
     /// Memories in the order of name, then id.
     pub(crate) async fn list(&self, caller: &Caller, ask: Ask) -> Result<Page<Memory>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
+        let _turn = db.reading_fairly(workspace).await?;
         let memories =
             store::memories::list(db, workspace, caller.listed(), ask.after.as_ref(), ask.fetch()).await?;
         let total = match ask.known_total(memories.len()) {

@@ -89,6 +89,7 @@ impl Trash {
             Some(cursor) => (read_place(&cursor.name)?, cursor.id.as_str()),
         };
         let db = &self.context.db;
+        let _turn = db.reading_fairly(caller.workspace).await?;
         let found = store::trash::list(db, caller.workspace, (at, id), ask.fetch()).await?;
         let total = match ask.known_total(found.len()) {
             Some(total) => total,

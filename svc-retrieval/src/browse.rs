@@ -10,7 +10,6 @@ mod request;
 mod run;
 mod sieve;
 mod tree;
-mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +18,8 @@ use cairn_chassis::call::Call;
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{Identity, ServiceIdentitySource};
+pub use cairn_chassis::turns::Share;
+use cairn_chassis::turns::{Busy, Turns};
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{ExecuteScriptResponse, ScriptStats};
 use tokio::runtime::Handle;
@@ -29,8 +30,6 @@ use self::bodies::{Bodies, Reader};
 pub(crate) use self::request::Script;
 use self::run::{Ran, Watched};
 use self::tree::{Mounted, Trees};
-pub use self::turns::Share;
-use self::turns::{Busy, Turns};
 use crate::error::Error;
 use crate::generations::Generations;
 

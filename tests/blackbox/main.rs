@@ -29,6 +29,7 @@ mod durability;
 mod embedders;
 mod errors;
 mod eval;
+mod fairness;
 mod feedback;
 mod file_versions;
 mod files;

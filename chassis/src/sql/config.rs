@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use super::Error;
 
 const POSTGRES_CONNECTIONS: u32 = 10;
-const SQLITE_READERS: u32 = 4;
+/// Half of them for what one workspace reads at length, see `Db::reading_fairly`.
+const SQLITE_READERS: u32 = 6;
 
 /// Which engine, where, and how many connections.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,19 +1,28 @@
 //! Connections and transactions of either engine.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use cairn_proto::ids::WorkspaceId;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{Connection as _, PgConnection, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres, Transaction};
 
 use super::config::Target;
 use super::sqlite::{self, Keep};
 use super::{Config, Dialect, Error, Kind, Migration, migrate};
+use crate::deadline;
+use crate::turns::{Busy, Share, Turn, Turns};
 
 /// sqlx goes on knocking at a server that is down until this has passed.
 const POSTGRES_WAIT_LIMIT: Duration = Duration::from_secs(3);
+/// A statement outside of a transaction ends after this at the latest: no caller waits for longer.
+const POSTGRES_STATEMENT_LIMIT: &str = "60s";
+/// Reads of one workspace that wait for their turn.
+const MOST_WAITING: usize = 256;
+/// How long a read waits for its turn, if its caller does.
+const TURN_LIMIT: Duration = Duration::from_secs(10);
 /// How long SQLite waits for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two tries of what SQLite does not wait for by itself.
@@ -76,7 +85,7 @@ pub enum Db {
     /// An embedded database file.
     Sqlite(SqlitePools),
     /// A PostgreSQL server; the service's tables stand in a schema of its own.
-    Postgres(PgPool),
+    Postgres(PostgresPool),
 }
 
 /// SQLite takes one writer at a time: writers wait in a fair queue for the one connection instead of polling a lock.
@@ -84,6 +93,15 @@ pub enum Db {
 pub struct SqlitePools {
     writer: sqlite::Pool,
     readers: sqlite::Pool,
+    /// Of the readers.
+    turns: Turns,
+}
+
+/// Connections to a PostgreSQL server.
+#[derive(Debug, Clone)]
+pub struct PostgresPool {
+    pool: PgPool,
+    turns: Turns,
 }
 
 impl Db {
@@ -138,7 +156,7 @@ impl Db {
     pub const fn engine(&self) -> Engine<&sqlite::Pool, &PgPool> {
         match self {
             Self::Sqlite(pools) => Engine::Sqlite(&pools.readers),
-            Self::Postgres(pool) => Engine::Postgres(pool),
+            Self::Postgres(server) => Engine::Postgres(&server.pool),
         }
     }
 
@@ -154,7 +172,7 @@ impl Db {
     pub async fn begin_write(&self) -> Result<Tx, Error> {
         Ok(match self {
             Self::Sqlite(pools) => Tx::Sqlite(pools.writer.begin(BEGIN_WRITE.sqlite).await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin_with(BEGIN_WRITE.postgres).await?),
+            Self::Postgres(server) => Tx::Postgres(server.begin(BEGIN_WRITE.postgres).await?),
         })
     }
 
@@ -165,8 +183,24 @@ impl Db {
     pub async fn begin_read(&self) -> Result<Tx, Error> {
         Ok(match self {
             Self::Sqlite(pools) => Tx::Sqlite(pools.readers.begin(BEGIN_READ.sqlite).await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin_with(BEGIN_READ.postgres).await?),
+            Self::Postgres(server) => Tx::Postgres(server.begin(BEGIN_READ.postgres).await?),
         })
+    }
+
+    /// Waits for a turn to read at length: what takes longer the more a workspace holds, such as a query of records. Hold
+    /// it while the statements run, and ask for no second one meanwhile.
+    ///
+    /// One workspace has at most half of the connections for that, and all of them together leave one to what is read
+    /// in no time.
+    ///
+    /// # Errors
+    /// [`Kind::Busy`] when the workspace has too much under way.
+    pub async fn reading_fairly(&self, workspace: WorkspaceId) -> Result<Turn, Error> {
+        let turns = match self {
+            Self::Sqlite(pools) => &pools.turns,
+            Self::Postgres(server) => &server.turns,
+        };
+        turns.take(workspace).await.map_err(|Busy| Error::busy())
     }
 
     /// Whether other processes may write to the same tables.
@@ -190,8 +224,31 @@ impl Db {
                 // Last, so that SQLite folds the write-ahead log into the database file.
                 pools.writer.close().await;
             }
-            Self::Postgres(pool) => pool.close().await,
+            Self::Postgres(server) => server.pool.close().await,
         }
+    }
+}
+
+impl PostgresPool {
+    /// Begins a transaction whose statements end with the call that it is for. One that is for no call has no limit.
+    async fn begin(&self, statement: &'static str) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        // To PostgreSQL, 0 is no limit.
+        let left = deadline::current()
+            .map_or(0, |deadline| deadline.saturating_duration_since(Instant::now()).as_millis().max(1));
+        // One message, so that it costs no round trip. A constant and a number.
+        let text = AssertSqlSafe(format!("{statement}; SET LOCAL statement_timeout = {left}"));
+        self.pool.begin_with(text).await
+    }
+}
+
+/// The share of one workspace in what is read at length.
+fn share(connections: u32) -> Share {
+    let connections = usize::try_from(connections).unwrap_or(usize::MAX);
+    Share {
+        at_once: connections.saturating_sub(1).max(1),
+        of_one_workspace: (connections / 2).max(1),
+        waiting: MOST_WAITING,
+        patience: TURN_LIMIT,
     }
 }
 
@@ -204,7 +261,7 @@ impl<'a> Writer<'a> {
     pub const fn engine(self) -> Engine<&'a sqlite::Pool, &'a PgPool> {
         match self.0 {
             Db::Sqlite(pools) => Engine::Sqlite(&pools.writer),
-            Db::Postgres(pool) => Engine::Postgres(pool),
+            Db::Postgres(server) => Engine::Postgres(&server.pool),
         }
     }
 }
@@ -285,6 +342,7 @@ fn open_sqlite(path: &Path, readers: u32) -> SqlitePools {
     SqlitePools {
         writer: sqlite::Pool::new(writing, 1, Keep::Always),
         readers: sqlite::Pool::new(reading, readers, Keep::WhileWanted),
+        turns: Turns::new(share(readers)),
     }
 }
 
@@ -303,10 +361,11 @@ async fn make_file(writer: &sqlite::Pool) -> Result<(), Error> {
     }
 }
 
-fn open_postgres(url: &str, service: &'static str, connections: u32) -> Result<PgPool, Error> {
+fn open_postgres(url: &str, service: &'static str, connections: u32) -> Result<PostgresPool, Error> {
     let options: PgConnectOptions = url.parse()?;
     let options = options.application_name(&format!("cairn-{service}")).options([
         ("search_path", service),
+        ("statement_timeout", POSTGRES_STATEMENT_LIMIT),
         // Ours are short statements: compiling one costs more than it ever saves.
         ("jit", "off"),
     ]);
@@ -325,5 +384,5 @@ fn open_postgres(url: &str, service: &'static str, connections: u32) -> Result<P
             })
         })
         .connect_lazy_with(options);
-    Ok(pool)
+    Ok(PostgresPool { pool, turns: Turns::new(share(connections)) })
 }

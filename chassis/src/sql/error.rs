@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::status::Problem;
+use crate::status::{Problem, Reason};
 
 const RETRY_WHEN_FULL: Duration = Duration::from_secs(30);
 const RETRY_WHEN_DOWN: Duration = Duration::from_secs(2);
+const RETRY_WHEN_BUSY: Duration = Duration::from_secs(2);
 const RETRY_AFTER_CONFLICT: Duration = Duration::from_secs(1);
 
 /// Primary result codes of SQLite (the low byte of the extended ones).
@@ -14,6 +15,7 @@ mod sqlite {
     pub(super) const BUSY: i32 = 5;
     pub(super) const LOCKED: i32 = 6;
     pub(super) const READ_ONLY: i32 = 8;
+    pub(super) const INTERRUPT: i32 = 9;
     pub(super) const IO: i32 = 10;
     pub(super) const FULL: i32 = 13;
     pub(super) const CANNOT_OPEN: i32 = 14;
@@ -31,6 +33,10 @@ pub enum Kind {
     Unavailable,
     /// Another transaction stood in the way (deadlock, serialization, lock timeout): the same again may work.
     Conflict,
+    /// The call's time ran out while the statement ran.
+    TimedOut,
+    /// The workspace reads too much at once already.
+    Busy,
     /// A fault of ours, or of the data.
     Other,
 }
@@ -64,6 +70,10 @@ impl Error {
         Self { kind: Kind::Other, context: message.into(), source: None }
     }
 
+    pub(super) fn busy() -> Self {
+        Self { kind: Kind::Busy, context: "the workspace has many reads under way".into(), source: None }
+    }
+
     pub(super) fn within(mut self, context: impl Into<Cow<'static, str>>) -> Self {
         self.context = context.into();
         self
@@ -89,6 +99,14 @@ impl From<Error> for Problem {
                 Self::unavailable("the database is unreachable", RETRY_WHEN_DOWN)
             }
             Kind::Conflict => Self::unavailable("another change stood in the way", RETRY_AFTER_CONFLICT),
+            Kind::TimedOut => Self::new(
+                Reason::DeadlineExceeded,
+                "the time for this call ran out; ask for less at once, or try again",
+            ),
+            Kind::Busy => Self::unavailable(
+                "too many lists and searches of this workspace are under way; send fewer at once, or try again",
+                RETRY_WHEN_BUSY,
+            ),
             Kind::UniqueViolation | Kind::Other => Self::internal(error),
         }
     }
@@ -122,6 +140,7 @@ fn classify_sqlite(code: i32) -> Kind {
         sqlite::FULL | sqlite::READ_ONLY | sqlite::IO => Kind::Full,
         sqlite::CANNOT_OPEN => Kind::Unavailable,
         sqlite::BUSY | sqlite::LOCKED => Kind::Conflict,
+        sqlite::INTERRUPT => Kind::TimedOut,
         _ => Kind::Other,
     }
 }
@@ -133,6 +152,8 @@ fn classify_postgres(code: &str) -> Kind {
         "53100" | "25006" => Kind::Full,
         // serialization_failure, deadlock_detected, lock_not_available
         "40001" | "40P01" | "55P03" => Kind::Conflict,
+        // query_canceled, by statement_timeout
+        "57014" => Kind::TimedOut,
         // too_many_connections, admin_shutdown, crash_shutdown, cannot_connect_now
         "53300" | "57P01" | "57P02" | "57P03" => Kind::Unavailable,
         // connection exceptions
@@ -150,10 +171,12 @@ mod tests {
         assert_eq!(classify_sqlite(13), Kind::Full);
         assert_eq!(classify_sqlite(8 | (4 << 8)), Kind::Full);
         assert_eq!(classify_sqlite(5 | (2 << 8)), Kind::Conflict);
+        assert_eq!(classify_sqlite(9), Kind::TimedOut);
         assert_eq!(classify_sqlite(1), Kind::Other);
         assert_eq!(classify_postgres("53100"), Kind::Full);
         assert_eq!(classify_postgres("40P01"), Kind::Conflict);
         assert_eq!(classify_postgres("08006"), Kind::Unavailable);
+        assert_eq!(classify_postgres("57014"), Kind::TimedOut);
         assert_eq!(classify_postgres("42703"), Kind::Other);
     }
 

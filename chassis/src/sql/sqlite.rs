@@ -18,6 +18,9 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::brake::Brake;
+use crate::deadline;
+
 /// A step of a statement that runs: a row, or how many rows were changed.
 type Step = Either<SqliteQueryResult, SqliteRow>;
 
@@ -43,6 +46,7 @@ struct Inner {
 
 struct Idle {
     connection: SqliteConnection,
+    brake: Brake,
     since: Instant,
 }
 
@@ -78,12 +82,18 @@ impl Pool {
         let turn = tokio::time::timeout(WAIT_LIMIT, Arc::clone(&self.0.turns).acquire_owned());
         let turn = turn.await.map_err(|_elapsed| Error::PoolTimedOut)?.map_err(|_| Error::PoolClosed)?;
         let idle = self.0.idle().pop();
-        let connection = match idle {
-            Some(Idle { connection, .. }) => connection,
-            None => SqliteConnection::connect_with(&self.0.options).await?,
+        let (connection, brake) = match idle {
+            Some(Idle { connection, brake, .. }) => (connection, brake),
+            None => {
+                let mut connection = SqliteConnection::connect_with(&self.0.options).await?;
+                let brake = Brake::on(&mut connection).await?;
+                (connection, brake)
+            }
         };
+        // What is read for a call ends with it.
+        brake.set(deadline::current());
         let pool = Arc::clone(&self.0);
-        Ok(Lease { borrowed: Some(Borrowed { connection, pool, _turn: turn }) })
+        Ok(Lease { borrowed: Some(Borrowed { connection, brake, pool, _turn: turn }) })
     }
 
     /// Begins a transaction with that statement.
@@ -143,6 +153,7 @@ pub struct Lease {
 
 struct Borrowed {
     connection: SqliteConnection,
+    brake: Brake,
     pool: Arc<Inner>,
     /// Free again when the connection is back.
     _turn: OwnedSemaphorePermit,
@@ -178,6 +189,8 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(borrowed) = self.borrowed.take() else { return };
+        // Nobody waits for what may still run.
+        borrowed.brake.pull();
         // Without a runtime the connection is closed, which rolls back as well.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(borrowed.clean());
@@ -187,12 +200,18 @@ impl Drop for Lease {
 
 impl Borrowed {
     fn give_back(self) {
-        let Self { connection, pool, .. } = self;
-        pool.idle().push(Idle { connection, since: Instant::now() });
+        let Self { connection, brake, pool, .. } = self;
+        pool.idle().push(Idle { connection, brake, since: Instant::now() });
     }
 
     /// Rolls back and gives back. What cannot be rolled back is closed.
     async fn clean(mut self) {
+        // It answers when what ran before has ended.
+        if let Err(error) = self.connection.ping().await {
+            tracing::warn!(%error, "a connection to SQLite is given up");
+            return;
+        }
+        self.brake.set(None);
         match sqlx::query("ROLLBACK").execute(&mut self.connection).await {
             Ok(_) => self.give_back(),
             Err(Error::Database(error)) if error.code().as_deref() == Some(NO_TRANSACTION) => {
@@ -307,6 +326,10 @@ impl Transaction {
     }
 
     async fn end(mut self, statement: &'static str) -> Result<(), Error> {
+        // It takes no time, and whoever hears that it was ended should be able to believe that.
+        if let Some(borrowed) = &self.0.borrowed {
+            borrowed.brake.set(None);
+        }
         sqlx::query(statement).execute(&mut self.0).await?;
         self.0.done();
         Ok(())
@@ -409,6 +432,40 @@ mod tests {
             sqlx::query("ROLLBACK").execute(&mut lease).await.unwrap();
             lease.done();
         }
+    }
+
+    /// It counts for longer than anybody waits.
+    const ENDLESS: &str =
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n WHERE i < 0";
+
+    #[tokio::test]
+    async fn a_statement_ends_when_its_caller_leaves() {
+        let folder = TempDir::new().unwrap();
+        let pool = pool(&folder, 1, Keep::Always);
+        for _ in 0..3 {
+            let mut endless = Box::pin(sqlx::query(ENDLESS).execute(&pool));
+            assert!(tokio::time::timeout(Duration::from_millis(20), &mut endless).await.is_err());
+            drop(endless);
+            assert_eq!(one(&pool).await, 1, "the only connection is free again");
+            let mut transaction = pool.begin("BEGIN").await.unwrap();
+            let endless = sqlx::query(ENDLESS).execute(transaction.lease());
+            assert!(tokio::time::timeout(Duration::from_millis(20), endless).await.is_err());
+            drop(transaction);
+        }
+        assert_eq!(one(&pool).await, 1);
+        assert_eq!(pool.0.idle().len(), 1, "it is still the same connection");
+    }
+
+    #[tokio::test]
+    async fn a_statement_ends_with_its_call() {
+        let folder = TempDir::new().unwrap();
+        let pool = pool(&folder, 1, Keep::Always);
+        let deadline = std::time::Instant::now() + Duration::from_millis(20);
+        let ended = deadline::within(deadline, sqlx::query(ENDLESS).execute(&pool)).await;
+        let error = crate::sql::Error::from(ended.unwrap_err());
+        assert_eq!(error.kind(), crate::sql::Kind::TimedOut, "{error}");
+        assert_eq!(one(&pool).await, 1, "the next one has all the time it wants");
+        assert_eq!(pool.0.idle().len(), 1);
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-use cairn_proto::ids::FileId;
+use cairn_proto::ids::{FileId, WorkspaceId};
 use tokio::task::JoinSet;
 
 use super::*;
@@ -99,6 +99,58 @@ async fn what_is_not_committed_never_was() {
         let n: Option<i64> =
             on_db!(tx, |c| sqlx::query_scalar(READ).bind("x").fetch_optional(c).await).unwrap();
         assert_eq!(n, None, "{}", test.engine);
+    }
+}
+
+/// What takes minutes, unless it is ended.
+const ENDLESS: Dialect = Dialect {
+    sqlite: "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n WHERE i < 0",
+    postgres: "SELECT COUNT(*) FROM generate_series(1, 1000000000000) WHERE generate_series < 0",
+};
+
+#[tokio::test]
+async fn a_transaction_ends_with_its_call() {
+    for test in engines().await {
+        let db = test.open("counting", &[COUNTERS]).await.unwrap();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_millis(50);
+        let ended = crate::deadline::within(deadline, async {
+            let mut tx = db.begin_read().await.unwrap();
+            let text = ENDLESS.of(tx.engine());
+            on_db!(tx, |c| sqlx::query(text).execute(c).await.map(|_| ()))
+        });
+        assert_eq!(ended.await.unwrap_err().kind(), Kind::TimedOut, "{}", test.engine);
+        insert(&db, "after", 1).await.unwrap();
+        let mut tx = db.begin_read().await.unwrap();
+        let n: i64 = on_db!(tx, |c| sqlx::query_scalar(READ).bind("after").fetch_one(c).await).unwrap();
+        assert_eq!(n, 1, "{}", test.engine);
+    }
+}
+
+/// However much some workspaces read at length, there is a turn for another one, or else a connection for what is brief.
+#[tokio::test]
+async fn what_is_read_at_length_leaves_connections_to_others() {
+    use futures::FutureExt as _;
+    for test in engines().await {
+        let db = test.open("counting", &[COUNTERS]).await.unwrap();
+        insert(&db, "n", 1).await.unwrap();
+        let workspaces: [WorkspaceId; 3] = [1, 2, 3].map(|n| WorkspaceId(uuid::Uuid::from_u128(n)));
+        let mut held = Vec::new();
+        for (place, workspace) in workspaces.into_iter().enumerate() {
+            let mut own = 0;
+            while let Some(turn) = db.reading_fairly(workspace).now_or_never() {
+                let mut tx = db.begin_read().await.unwrap();
+                on_db!(tx, |c| sqlx::query(READ).bind("n").fetch_one(c).await.map(|_| ())).unwrap();
+                held.push((turn.unwrap(), tx));
+                own += 1;
+            }
+            assert!(place == 2 || own > 0, "{}", test.engine);
+        }
+        let n: i64 = on_db!(db, |c| sqlx::query_scalar(READ).bind("n").fetch_one(c).await).unwrap();
+        assert_eq!(n, 1, "{}", test.engine);
+        drop(held);
+        for workspace in workspaces {
+            drop(db.reading_fairly(workspace).await.unwrap());
+        }
     }
 }
 

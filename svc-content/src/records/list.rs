@@ -69,22 +69,30 @@ impl Records {
         let mut selection = select(&database, &ask)?;
         self.narrow(caller, &database, &mut selection).await?;
         let limit = if ask.limit == 0 { DEFAULT_LIMIT } else { ask.limit };
-        let db = &self.context.db;
+        // What is costly is read in its turn, and all of it of one moment.
+        let turn = self.context.db.reading_fairly(caller.workspace).await?;
+        let mut tx = self.context.db.begin_read().await?;
         let total = match selection.is_everything() {
             true => database.record_count,
-            false => store::query::count(db, &selection).await?,
+            false => store::query::count(&mut tx, &selection).await?,
         };
         let offset = match &ask.record_id {
             None => ask.offset,
             Some(text) => {
                 let id: RecordId = parse(text)?;
-                let place = store::query::place_of(db, &selection, total, id).await?;
-                let Some(place) = place else { return Err(self.not_among(&database, text, id).await) };
+                let place = store::query::place_of(&mut tx, &selection, total, id).await?;
+                let Some(place) = place else {
+                    tx.rollback().await?;
+                    drop(turn);
+                    return Err(self.not_among(&database, text, id).await);
+                };
                 place - place % u64::from(limit)
             }
         };
-        let ids = store::query::page(db, &selection, total, limit, offset).await?;
-        let records = store::records::get_in_order(db, caller.workspace, &ids).await?;
+        let ids = store::query::page(&mut tx, &selection, total, limit, offset).await?;
+        tx.rollback().await?;
+        drop(turn);
+        let records = store::records::get_in_order(&self.context.db, caller.workspace, &ids).await?;
         let records = self.show(caller, &database, records).await?;
         let property_names = match ask.allow_names {
             true => database.properties.iter().map(|one| (one.id.to_string(), one.name.clone())).collect(),

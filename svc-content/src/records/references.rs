@@ -52,11 +52,13 @@ impl Records {
         let of = store::backlinks::Of { workspace: caller.workspace, file: id, scope: caller.listed() };
         let after = ask.after.as_ref().map(place).transpose()?;
         let (time, record, property) = after.unwrap_or((Timestamp::from_micros(i64::MIN), "", ""));
+        let turn = db.reading_fairly(caller.workspace).await?;
         let rows = store::backlinks::list(db, of, (time, record, property), ask.fetch()).await?;
         let total = match ask.known_total(rows.len()) {
             Some(total) => total,
             None => store::backlinks::count(db, of).await?,
         };
+        drop(turn);
         let page = ask.page(rows, total, |row| {
             let property = row.property_id.map(|id| id.to_string()).unwrap_or_default();
             (row.created_at.as_micros().to_string(), format!("{}/{property}", row.record_id))

@@ -12,7 +12,7 @@ mod statement;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::on_db;
-use cairn_chassis::sql::{Db, Error, Text};
+use cairn_chassis::sql::{Error, Text, Tx};
 use cairn_proto::ids::{DatabaseId, PropertyId, RecordId, WorkspaceId};
 use sqlx::AssertSqlSafe;
 
@@ -62,8 +62,8 @@ impl Selection {
 }
 
 macro_rules! fetch {
-    ($db:expr, $sql:expr, $query:ident, $fetch:ident) => {
-        on_db!($db, |c| {
+    ($tx:expr, $sql:expr, $query:ident, $fetch:ident) => {
+        on_db!($tx, |c| {
             let mut query = sqlx::$query(AssertSqlSafe($sql.text.clone()));
             for bind in &$sql.binds {
                 query = match bind {
@@ -78,13 +78,13 @@ macro_rules! fetch {
 }
 
 /// How many records are selected.
-pub(crate) async fn count(db: &Db, selection: &Selection) -> Result<u64, Error> {
-    let mut sql = Sql::new(db, selection);
+pub(crate) async fn count(tx: &mut Tx, selection: &Selection) -> Result<u64, Error> {
+    let mut sql = Sql::new(tx, selection);
     sql.matching(selection, |id, is_single| match is_single {
         true => "COUNT(*)".to_owned(),
         false => format!("COUNT(DISTINCT {id})"),
     });
-    counted(db, sql).await
+    counted(tx, sql).await
 }
 
 /// Whether a walk that ends with the selected record of that number costs more than to take all of them.
@@ -95,7 +95,7 @@ fn is_few(selection: &Selection, total: u64, end: u64) -> bool {
 
 /// The records of a page. Records without a value of the first order's property come last.
 pub(crate) async fn page(
-    db: &Db,
+    tx: &mut Tx,
     selection: &Selection,
     total: u64,
     limit: u32,
@@ -105,52 +105,54 @@ pub(crate) async fn page(
         return Ok(Vec::new());
     }
     if !is_few(selection, total, offset.saturating_add(limit.into())) {
-        return part_of(db, selection, Ask::Probe, limit, offset).await;
+        return part_of(tx, selection, Ask::Probe, limit, offset).await;
     }
-    let ids = listed(db, selection).await?;
-    part_of(db, selection, Ask::Listed(&ids), limit, offset).await
+    let ids = listed(tx, selection).await?;
+    part_of(tx, selection, Ask::Listed(&ids), limit, offset).await
 }
 
 /// All selected records, in no order. One that has several values is named several times.
-async fn listed(db: &Db, selection: &Selection) -> Result<Vec<RecordId>, Error> {
-    let mut sql = Sql::new(db, selection);
+async fn listed(tx: &mut Tx, selection: &Selection) -> Result<Vec<RecordId>, Error> {
+    let mut sql = Sql::new(tx, selection);
     sql.matching(selection, |id, _| id.to_owned());
-    read_ids(db, sql).await
+    read_ids(tx, sql).await
 }
 
 async fn part_of(
-    db: &Db,
+    tx: &mut Tx,
     selection: &Selection,
     ask: Ask<'_>,
     limit: u32,
     offset: u64,
 ) -> Result<Vec<RecordId>, Error> {
     let Some(first) = selection.orders.first().copied() else {
-        let mut sql = Sql::new(db, selection);
+        let mut sql = Sql::new(tx, selection);
         sql.push("SELECT r.id FROM records r ");
         match ask {
             Ask::Listed(_) => sql.push("WHERE r.workspace_id = $1 AND r.deleted_at IS NULL"),
             Ask::Set | Ask::Probe => sql.push(LIVE),
         };
         sql.conditions(selection, "r.id", ask).push(" ORDER BY r.created_at, r.id");
-        return part(db, sql, limit, offset).await;
+        return part(tx, sql, limit, offset).await;
     };
-    let with_value = part(db, valued(db, selection, first, ask), limit, offset).await?;
+    let sql = valued(tx, selection, first, ask);
+    let with_value = part(tx, sql, limit, offset).await?;
     let found = with_value.len() as u64;
     if found == u64::from(limit) {
         return Ok(with_value);
     }
     // The page ends among the records with a value, or begins behind them.
-    let skipped = if found > 0 { offset + found } else { count_valued(db, selection, first, ask).await? };
+    let skipped = if found > 0 { offset + found } else { count_valued(tx, selection, first, ask).await? };
     let rest = u32::try_from(u64::from(limit) - found).unwrap_or(0);
     let from = (offset + found).saturating_sub(skipped);
     let mut ids = with_value;
-    ids.extend(part(db, unvalued(db, selection, first, ask), rest, from).await?);
+    let sql = unvalued(tx, selection, first, ask);
+    ids.extend(part(tx, sql, rest, from).await?);
     Ok(ids)
 }
 
-fn valued(db: &Db, selection: &Selection, first: Order, ask: Ask<'_>) -> Sql {
-    let mut sql = Sql::new(db, selection);
+fn valued(tx: &mut Tx, selection: &Selection, first: Order, ask: Ask<'_>) -> Sql {
+    let mut sql = Sql::new(tx, selection);
     let (key, direction) = (first.key(), first.direction());
     sql.push("SELECT s.record_id FROM record_cells s").joins(&selection.orders, "s.record_id", 1);
     sql.valued(selection, first, ask).push(&format!(" ORDER BY s.{key} {direction}, "));
@@ -158,66 +160,66 @@ fn valued(db: &Db, selection: &Selection, first: Order, ask: Ask<'_>) -> Sql {
     sql
 }
 
-fn unvalued(db: &Db, selection: &Selection, first: Order, ask: Ask<'_>) -> Sql {
-    let mut sql = Sql::new(db, selection);
+fn unvalued(tx: &mut Tx, selection: &Selection, first: Order, ask: Ask<'_>) -> Sql {
+    let mut sql = Sql::new(tx, selection);
     sql.push("SELECT r.id FROM records r").joins(&selection.orders, "r.id", 1);
     sql.unvalued(selection, first, ask).push(" ORDER BY ");
     sql.order_by(&selection.orders, 1).push("r.created_at, r.id");
     sql
 }
 
-async fn count_valued(db: &Db, selection: &Selection, first: Order, ask: Ask<'_>) -> Result<u64, Error> {
-    let mut sql = Sql::new(db, selection);
+async fn count_valued(tx: &mut Tx, selection: &Selection, first: Order, ask: Ask<'_>) -> Result<u64, Error> {
+    let mut sql = Sql::new(tx, selection);
     let ask = if ask == Ask::Probe { Ask::Set } else { ask };
     sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, ask);
-    counted(db, sql).await
+    counted(tx, sql).await
 }
 
-async fn part(db: &Db, mut sql: Sql, limit: u32, offset: u64) -> Result<Vec<RecordId>, Error> {
+async fn part(tx: &mut Tx, mut sql: Sql, limit: u32, offset: u64) -> Result<Vec<RecordId>, Error> {
     sql.push(" LIMIT ").bind(Bind::Count(i64::from(limit)));
     sql.push(" OFFSET ").bind(Bind::Count(to_column(offset)));
-    read_ids(db, sql).await
+    read_ids(tx, sql).await
 }
 
-async fn read_ids(db: &Db, sql: Sql) -> Result<Vec<RecordId>, Error> {
-    let rows: Vec<(Text<RecordId>,)> = fetch!(db, sql, query_as, fetch_all)?;
+async fn read_ids(tx: &mut Tx, sql: Sql) -> Result<Vec<RecordId>, Error> {
+    let rows: Vec<(Text<RecordId>,)> = fetch!(tx, sql, query_as, fetch_all)?;
     Ok(rows.into_iter().map(|(id,)| id.0).collect())
 }
 
-async fn counted(db: &Db, sql: Sql) -> Result<u64, Error> {
-    let count: i64 = fetch!(db, sql, query_scalar, fetch_one)?;
+async fn counted(tx: &mut Tx, sql: Sql) -> Result<u64, Error> {
+    let count: i64 = fetch!(tx, sql, query_scalar, fetch_one)?;
     Ok(to_count(count))
 }
 
 /// At which place from 0 a record stands among the selected ones; `None` when it is not one of them.
 pub(crate) async fn place_of(
-    db: &Db,
+    tx: &mut Tx,
     selection: &Selection,
     total: u64,
     id: RecordId,
 ) -> Result<Option<u64>, Error> {
     if is_few(selection, total, total) {
-        let ids = listed(db, selection).await?;
+        let ids = listed(tx, selection).await?;
         let all = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-        let ordered = part_of(db, selection, Ask::Listed(&ids), all, 0).await?;
+        let ordered = part_of(tx, selection, Ask::Listed(&ids), all, 0).await?;
         return Ok(ordered.iter().position(|one| *one == id).map(|place| place as u64));
     }
-    let Some(target) = target(db, selection, id).await? else { return Ok(None) };
+    let Some(target) = target(tx, selection, id).await? else { return Ok(None) };
     let Some(first) = selection.orders.first().copied() else {
-        let mut sql = Sql::new(db, selection);
+        let mut sql = Sql::new(tx, selection);
         sql.push("SELECT COUNT(*) FROM records r ").push(LIVE).conditions(selection, "r.id", Ask::Set);
         target.push_created_before(&mut sql);
-        return counted(db, sql).await.map(Some);
+        return counted(tx, sql).await.map(Some);
     };
     let Some(key) = target.key.clone() else {
-        let valued = count_valued(db, selection, first, Ask::Set).await?;
-        return Ok(Some(valued + before_unvalued(db, selection, first, &target).await?));
+        let valued = count_valued(tx, selection, first, Ask::Set).await?;
+        return Ok(Some(valued + before_unvalued(tx, selection, first, &target).await?));
     };
-    let mut sql = Sql::new(db, selection);
+    let mut sql = Sql::new(tx, selection);
     sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, Ask::Set);
     sql.push(&format!(" AND s.{} {} ", first.key(), first.before())).bind(key.clone());
-    let before = counted(db, sql).await?;
-    Ok(Some(before + before_alike(db, selection, first, (&target, key)).await?))
+    let before = counted(tx, sql).await?;
+    Ok(Some(before + before_alike(tx, selection, first, (&target, key)).await?))
 }
 
 /// A selected record whose place is asked.
@@ -235,9 +237,9 @@ impl Target {
     }
 }
 
-async fn target(db: &Db, selection: &Selection, id: RecordId) -> Result<Option<Target>, Error> {
+async fn target(tx: &mut Tx, selection: &Selection, id: RecordId) -> Result<Option<Target>, Error> {
     let first = selection.orders.get(..1).unwrap_or_default();
-    let mut sql = Sql::new(db, selection);
+    let mut sql = Sql::new(tx, selection);
     sql.push("SELECT r.created_at, ");
     sql.push(match first {
         [] => "CAST(NULL AS DOUBLE PRECISION), CAST(NULL AS TEXT)",
@@ -250,7 +252,7 @@ async fn target(db: &Db, selection: &Selection, id: RecordId) -> Result<Option<T
         .push(" AND r.id = ")
         .bind_text(id);
     sql.conditions(selection, "r.id", Ask::Probe);
-    let found: Option<(Timestamp, Option<f64>, Option<String>)> = fetch!(db, sql, query_as, fetch_optional)?;
+    let found: Option<(Timestamp, Option<f64>, Option<String>)> = fetch!(tx, sql, query_as, fetch_optional)?;
     Ok(found.map(|(created_at, number, text)| {
         let key = match first.first() {
             Some(order) if order.by_number => number.map(Bind::Number),
@@ -262,47 +264,47 @@ async fn target(db: &Db, selection: &Selection, id: RecordId) -> Result<Option<T
 
 /// How many of those with the same key stand before it.
 async fn before_alike(
-    db: &Db,
+    tx: &mut Tx,
     selection: &Selection,
     first: Order,
     (target, key): (&Target, Bind),
 ) -> Result<u64, Error> {
-    let mut sql = Sql::new(db, selection);
+    let mut sql = Sql::new(tx, selection);
     if selection.orders.len() == 1 {
         sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, Ask::Set);
         sql.push(&format!(" AND s.{} = ", first.key())).bind(key);
         sql.push(&format!(" AND s.record_id {} ", first.before())).bind_text(target.id);
-        return counted(db, sql).await;
+        return counted(tx, sql).await;
     }
     sql.push("SELECT CAST(a.place AS BIGINT) FROM (SELECT s.record_id AS id, ROW_NUMBER() OVER (ORDER BY ");
     sql.order_by(&selection.orders, 1)
         .push(&format!("s.record_id {}) AS place FROM record_cells s", first.direction()));
     sql.joins(&selection.orders, "s.record_id", 1).valued(selection, first, Ask::Set);
     sql.push(&format!(" AND s.{} = ", first.key())).bind(key);
-    ranked(db, sql, target).await
+    ranked(tx, sql, target).await
 }
 
 /// How many of those without a key stand before it.
 async fn before_unvalued(
-    db: &Db,
+    tx: &mut Tx,
     selection: &Selection,
     first: Order,
     target: &Target,
 ) -> Result<u64, Error> {
-    let mut sql = Sql::new(db, selection);
+    let mut sql = Sql::new(tx, selection);
     if selection.orders.len() == 1 {
         sql.push("SELECT COUNT(*) FROM records r").unvalued(selection, first, Ask::Set);
         target.push_created_before(&mut sql);
-        return counted(db, sql).await;
+        return counted(tx, sql).await;
     }
     sql.push("SELECT CAST(a.place AS BIGINT) FROM (SELECT r.id AS id, ROW_NUMBER() OVER (ORDER BY ");
     sql.order_by(&selection.orders, 1).push("r.created_at, r.id) AS place FROM records r");
     sql.joins(&selection.orders, "r.id", 1).unvalued(selection, first, Ask::Set);
-    ranked(db, sql, target).await
+    ranked(tx, sql, target).await
 }
 
-async fn ranked(db: &Db, mut sql: Sql, target: &Target) -> Result<u64, Error> {
+async fn ranked(tx: &mut Tx, mut sql: Sql, target: &Target) -> Result<u64, Error> {
     sql.push(") a WHERE a.id = ").bind_text(target.id);
-    let place: Option<i64> = fetch!(db, sql, query_scalar, fetch_optional)?;
+    let place: Option<i64> = fetch!(tx, sql, query_scalar, fetch_optional)?;
     Ok(to_count(place.unwrap_or(1) - 1))
 }

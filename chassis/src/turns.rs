@@ -1,5 +1,5 @@
-//! Whose script runs next: so many at once in this process, and of one workspace never all of them, so that whoever
-//! has many scripts waits for itself.
+//! Whose work runs next, where it is costly: so much at once in this process, and of one workspace never all of it, so
+//! that whoever has much to do waits for itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,21 +9,21 @@ use std::time::Duration;
 use cairn_proto::ids::WorkspaceId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many scripts run, and how many wait.
+/// How many have their turn, and how many wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Scripts that run at once.
+    /// Turns that are taken at once.
     pub at_once: usize,
-    /// Of those, scripts of one workspace.
+    /// Of those, turns of one workspace.
     pub of_one_workspace: usize,
-    /// Scripts of one workspace that wait.
+    /// How many of one workspace wait.
     pub waiting: usize,
-    /// How long a script waits for its turn.
+    /// How long one waits for its turn.
     pub patience: Duration,
 }
 
 impl Default for Share {
-    /// Two for each core, since a script that waits for bodies uses none; a quarter is left to other workspaces.
+    /// Two for each core, since work that waits for something uses none; a quarter is left to other workspaces.
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Self::of(cores.saturating_mul(2).max(4))
@@ -31,7 +31,7 @@ impl Default for Share {
 }
 
 impl Share {
-    /// The share of one workspace in so many scripts at once: all but a quarter.
+    /// The share of one workspace in so many turns at once: all but a quarter.
     pub fn of(at_once: usize) -> Self {
         let at_once = at_once.max(1);
         let of_one_workspace = (at_once - at_once / 4).min(at_once - 1).max(1);
@@ -39,36 +39,36 @@ impl Share {
     }
 }
 
-/// Too many scripts of the workspace wait already, or this one has waited too long.
+/// Too many of the workspace wait already, or this one has waited too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Busy;
+pub struct Busy;
 
-/// Gives scripts their turns; cheap to clone.
+/// Gives turns; cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Turns {
+pub struct Turns {
     share: Share,
     all: Arc<Semaphore>,
     lanes: Arc<Mutex<HashMap<WorkspaceId, Lane>>>,
 }
 
-/// The scripts of one workspace.
+/// Those of one workspace.
 #[derive(Debug)]
 struct Lane {
     turns: Arc<Semaphore>,
-    /// Scripts that run or wait.
+    /// How many have their turn or wait.
     present: usize,
 }
 
-/// A script's turn, until it is dropped.
+/// A turn, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub struct Turn {
     // Fields are dropped in their order: the place of all is free before that of the workspace.
     _of_all: OwnedSemaphorePermit,
     _of_workspace: OwnedSemaphorePermit,
     _presence: Presence,
 }
 
-/// Counts a script in its lane, until it is dropped.
+/// Counts one in its lane, until it is dropped.
 #[derive(Debug)]
 struct Presence {
     turns: Turns,
@@ -77,15 +77,18 @@ struct Presence {
 
 impl Turns {
     /// Turns by that share.
-    pub(crate) fn new(share: Share) -> Self {
+    pub fn new(share: Share) -> Self {
         Self { share, all: Arc::new(Semaphore::new(share.at_once)), lanes: Arc::default() }
     }
 
     /// Waits for a turn. Whoever gives up waiting has never been here.
     ///
-    /// A script first waits for its workspace's share and then, in one queue, for its place among all. So no workspace
-    /// has more than its share in that queue.
-    pub(crate) async fn take(&self, workspace: WorkspaceId) -> Result<Turn, Busy> {
+    /// It first waits for its workspace's share and then, in one queue, for its place among all. So no workspace has more
+    /// than its share in that queue.
+    ///
+    /// # Errors
+    /// When too many wait, or it takes too long.
+    pub async fn take(&self, workspace: WorkspaceId) -> Result<Turn, Busy> {
         let (presence, lane) = self.enter(workspace)?;
         let waited = tokio::time::timeout(self.share.patience, async {
             let of_workspace = lane.acquire_owned().await.ok()?;

@@ -1,0 +1,83 @@
+//! Ends the statement that runs on a connection to SQLite: at the deadline of its call, or when nobody waits for it any
+//! more. SQLite asks for that now and then while it works (`sqlite3_progress_handler`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use sqlx::{Error, SqliteConnection};
+
+/// SQLite asks after so many steps of its machine, some microseconds, against which a look at the clock is little. One step
+/// may take long, if it looks for a text in a long one.
+const STEPS_BETWEEN_LOOKS: i32 = 128;
+const NEVER: u64 = u64::MAX;
+const AT_ONCE: u64 = 0;
+
+/// When the statements of one connection end; cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Brake(Arc<Limit>);
+
+#[derive(Debug)]
+struct Limit {
+    since: Instant,
+    /// Microseconds from then on.
+    until: AtomicU64,
+}
+
+impl Brake {
+    /// Puts a brake on a connection. It is off.
+    pub(super) async fn on(connection: &mut SqliteConnection) -> Result<Self, Error> {
+        let brake = Self::new();
+        let asked = brake.clone();
+        let mut handle = connection.lock_handle().await?;
+        handle.set_progress_handler(STEPS_BETWEEN_LOOKS, move || asked.lets_go_on());
+        Ok(brake)
+    }
+
+    fn new() -> Self {
+        Self(Arc::new(Limit { since: Instant::now(), until: AtomicU64::new(NEVER) }))
+    }
+
+    /// Ends what runs from a moment on; without one, never.
+    pub(super) fn set(&self, deadline: Option<Instant>) {
+        let until = deadline.map_or(NEVER, |deadline| self.micros(deadline));
+        self.0.until.store(until, Ordering::Relaxed);
+    }
+
+    /// Ends what runs.
+    pub(super) fn pull(&self) {
+        self.0.until.store(AT_ONCE, Ordering::Relaxed);
+    }
+
+    fn lets_go_on(&self) -> bool {
+        match self.0.until.load(Ordering::Relaxed) {
+            NEVER => true,
+            until => self.micros(Instant::now()) < until,
+        }
+    }
+
+    fn micros(&self, moment: Instant) -> u64 {
+        u64::try_from(moment.saturating_duration_since(self.0.since).as_micros()).unwrap_or(NEVER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn it_is_off_until_it_is_set() {
+        let brake = Brake::new();
+        assert!(brake.lets_go_on());
+        brake.set(Some(Instant::now() + Duration::from_secs(3_600)));
+        assert!(brake.lets_go_on());
+        brake.set(Some(Instant::now()));
+        assert!(!brake.lets_go_on());
+        brake.set(None);
+        assert!(brake.lets_go_on());
+        brake.pull();
+        assert!(!brake.lets_go_on());
+    }
+}
