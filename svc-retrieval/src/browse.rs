@@ -91,7 +91,8 @@ impl Browser {
             cancelled.clone(),
             Handle::current(),
         );
-        let mounted = Mounted::new(Arc::clone(&view), reader, self.indexed(workspace));
+        let mounted =
+            Mounted::new(Arc::clone(&view), reader, self.indexed(workspace), script.link_base.clone());
         let budget = call.remaining().saturating_sub(MARGIN);
         let watched = Watched::begin(Arc::clone(&self.clock), budget, cancelled);
         if let Some(answer) = in_passing::run(&script, &mounted, &watched, answer) {

@@ -35,7 +35,7 @@ async fn the_tree_has_five_roots(deployment: &Deployment) {
     let listed: Vec<&str> = roots.lines().collect();
     assert_eq!(listed, ["README.md", "databases", "files", "memories", "sources"]);
     let guide = output(&workspace.token, "cat /README.md").await;
-    for word in ["/files", "/memories", "/databases", "grep", "search_context"] {
+    for word in ["/files", "/memories", "/databases", "0 sources", "grep", "search_context"] {
         assert!(guide.contains(word), "{word} is not in {guide}");
     }
     for empty in ["/files", "/memories", "/databases"] {
@@ -256,7 +256,12 @@ async fn what_stat_tells(deployment: &Deployment) {
     let workspace = handbook(deployment).await;
     let file = workspace.file_id("plain.md", None, "x\n").await;
     let told = output(&workspace.token, "stat /files/plain.md").await;
-    assert!(told.contains(&file) && told.contains(&format!("/file/{file}")), "{told}");
+    // As in citations: what it prints can be opened as it stands.
+    let cited = exec(&workspace.token, "cat /files/plain.md").await;
+    let url = text(&cited["citations"][0], "url");
+    let address = url.split('#').next().unwrap();
+    assert!(address.starts_with("http") && address.ends_with(&format!("/file/{file}")), "{cited}");
+    assert!(told.contains(&format!("link: {address}\n")), "{told}");
     let stored = read_file(&workspace.token, &file).await;
     let day = text(&stored, "updatedAt");
     assert!(told.contains(day.get(..10).unwrap()), "{told}");

@@ -24,10 +24,12 @@ pub(crate) struct SourceQuery {
     pub(crate) limit: Option<u32>,
 }
 
-pub(crate) async fn list(context: &Context) -> Result<Vec<Source>, Problem> {
+/// All of them on one page: nobody connects as many as a page holds.
+pub(crate) async fn list(context: &Context) -> Result<Page<Source>, Problem> {
     let request = context.call.request(proto::ListSourcesRequest {});
     let listed = answered(context.app.upstreams.sources().list_sources(request).await)?;
-    Ok(listed.sources.into_iter().map(Source::from).collect())
+    let total = u64::try_from(listed.sources.len()).unwrap_or(u64::MAX);
+    Ok(Page::read(listed.sources, String::new(), total))
 }
 
 /// Documents of one source, or of all.

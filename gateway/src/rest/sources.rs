@@ -1,9 +1,12 @@
 //! Connected sources (spec 4.4; the list is the contract's).
 
+use axum::extract::State;
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::SourceId;
+use http::Uri;
 
-use super::Answer;
+use super::{Answer, paging};
+use crate::app::App;
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
 use crate::operations::Context;
@@ -15,8 +18,8 @@ use crate::records::{Source, SourceAnswer, SourceContent};
     get, path = "/api/v1/sources", operation_id = "listSources", tag = "Sources",
     responses((status = 200, description = "The sources, by name.", body = Vec<Source>)),
 )]
-pub(super) async fn list(context: Context) -> Answer {
-    Ok(JsonBody(sources::list(&context).await?).into_response())
+pub(super) async fn list(context: Context, State(app): State<App>, uri: Uri) -> Answer {
+    Ok(paging::respond(sources::list(&context).await?, &uri, &app.links))
 }
 
 /// Query one source: retained content first, then the provider within its daily budget. Takes a workspace-wide token.

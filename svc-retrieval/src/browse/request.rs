@@ -10,6 +10,7 @@ use crate::error::Error;
 const MAX_SCRIPT_BYTES: usize = 16 * 1024;
 /// Deeper than any path that a workspace can have.
 const MAX_CWD_BYTES: usize = 64 * 1024;
+const MAX_BASE_BYTES: usize = 2_048;
 const DEFAULT_OUTPUT: usize = 60 * 1024;
 
 /// A checked request.
@@ -21,6 +22,8 @@ pub(crate) struct Script {
     pub(crate) cwd: String,
     /// Bytes of output at most.
     pub(crate) output_bytes: usize,
+    /// The address before the paths of links; empty for none.
+    pub(crate) link_base: String,
 }
 
 impl TryFrom<ExecuteScriptRequest> for Script {
@@ -33,16 +36,18 @@ impl TryFrom<ExecuteScriptRequest> for Script {
             Ok(bytes) => bytes,
             Err(_) => usize::MAX,
         };
-        let violations: Vec<Violation> =
-            [script_violation(&request.script), cwd_violation(&request.cwd), output_violation(output_bytes)]
-                .into_iter()
-                .flatten()
-                .collect();
+        let violations = [
+            script_violation(&request.script),
+            cwd_violation(&request.cwd),
+            output_violation(output_bytes),
+            base_violation(&request.link_base),
+        ];
+        let violations: Vec<Violation> = violations.into_iter().flatten().collect();
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));
         }
         let cwd = if request.cwd.is_empty() { "/".to_owned() } else { request.cwd };
-        Ok(Self { text: request.script, cwd, output_bytes })
+        Ok(Self { text: request.script, cwd, output_bytes, link_base: request.link_base })
     }
 }
 
@@ -71,6 +76,18 @@ fn cwd_violation(cwd: &str) -> Option<Violation> {
     None
 }
 
+/// It is printed, so that it is held to what an address may be.
+fn base_violation(base: &str) -> Option<Violation> {
+    let is_address = (base.starts_with("https://") || base.starts_with("http://"))
+        && base.len() <= MAX_BASE_BYTES
+        && base.bytes().all(|byte| byte.is_ascii_graphic());
+    if base.is_empty() || is_address {
+        return None;
+    }
+    let message = format!("must be an http or https address of at most {MAX_BASE_BYTES} bytes");
+    Some(Violation::new("linkBase", "invalid", message))
+}
+
 fn output_violation(bytes: usize) -> Option<Violation> {
     let (least, most) = (Limits::LEAST_OUTPUT, Limits::MOST_OUTPUT);
     if (least..=most).contains(&bytes) {
@@ -90,10 +107,15 @@ mod tests {
 
     #[test]
     fn all_violations_come_at_once() {
-        let request = ExecuteScriptRequest { cwd: "files".to_owned(), max_output_bytes: 1, ..request(" \n") };
+        let request = ExecuteScriptRequest {
+            cwd: "files".to_owned(),
+            max_output_bytes: 1,
+            link_base: "javascript:alert(1)".to_owned(),
+            ..request(" \n")
+        };
         let Err(Error::Invalid(violations)) = Script::try_from(request) else { panic!("it was accepted") };
         let paths: Vec<&str> = violations.iter().map(|violation| violation.path.as_str()).collect();
-        assert_eq!(paths, ["script", "cwd", "maxOutputBytes"]);
+        assert_eq!(paths, ["script", "cwd", "maxOutputBytes", "linkBase"]);
     }
 
     #[test]

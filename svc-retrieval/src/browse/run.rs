@@ -145,7 +145,12 @@ mod tests {
     }
 
     fn script(text: &str) -> Script {
-        Script { text: text.to_owned(), cwd: "/".to_owned(), output_bytes: 60 * 1024 }
+        Script {
+            text: text.to_owned(),
+            cwd: "/".to_owned(),
+            output_bytes: 60 * 1024,
+            link_base: String::new(),
+        }
     }
 
     /// Tells when it is dropped.
@@ -189,6 +194,27 @@ mod tests {
             further += 1;
         }
         assert!(further < 1_000, "{further} more bodies were read");
+        while !returned.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// It reads one file, and then works for minutes without reading or printing anything.
+    #[tokio::test]
+    async fn a_script_that_only_computes_ends_when_its_caller_is_gone() {
+        let lines: String =
+            (0..100_000).map(|n| format!("{:06}{}\n", n * 7_919 % 100_000, " x".repeat(60))).collect();
+        let tree = MemoryTree::new([("/files/lines", lines.as_bytes())]);
+        let (began, mut reading) = tokio::sync::mpsc::unbounded_channel();
+        let returned = Arc::new(AtomicBool::new(false));
+        let tree = Slow { tree, before: move || began.send(()).unwrap() };
+        let watched =
+            Watched::begin(Arc::new(SystemClock), Duration::from_secs(36_000), CancellationToken::new());
+        let keys = "-k 50,50 ".repeat(16);
+        let sorting = script(&format!("sort {keys} /files/lines | wc -l"));
+        let running = tokio::spawn(run(sorting, tree, watched, Turn(Arc::clone(&returned)), |_, _| ()));
+        reading.recv().await.unwrap();
+        running.abort();
         while !returned.load(Ordering::SeqCst) {
             tokio::task::yield_now().await;
         }

@@ -16,12 +16,19 @@ pub(crate) struct Mounted {
     view: Arc<View>,
     reader: Reader,
     indexed: Option<u64>,
+    link_base: String,
 }
 
 impl Mounted {
-    /// For one script; `indexed` is how far the index has followed content's feed, where that is known.
-    pub(crate) const fn new(view: Arc<View>, reader: Reader, indexed: Option<u64>) -> Self {
-        Self { view, reader, indexed }
+    /// For one script; `indexed` is how far the index has followed content's feed, where that is known, and `link_base`
+    /// the address before the paths of links.
+    pub(crate) const fn new(
+        view: Arc<View>,
+        reader: Reader,
+        indexed: Option<u64>,
+        link_base: String,
+    ) -> Self {
+        Self { view, reader, indexed, link_base }
     }
 
     /// What the script sees.
@@ -85,7 +92,7 @@ impl Tree for Mounted {
     }
 
     fn details(&self, node: Node) -> Vec<(&'static str, String)> {
-        self.view.details(node, self.indexed)
+        self.view.details(node, self.indexed, &self.link_base)
     }
 }
 

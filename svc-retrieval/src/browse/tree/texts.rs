@@ -62,6 +62,8 @@ pub(super) fn root(base: &Base, lens: &Lens) -> String {
     let databases = lens.children(base, Fixed::Databases.node());
     let memories = base.children(Fixed::Memories.node());
     let held = below(base, lens, files);
+    // Beside the README.
+    let sources = lens.children(base, Fixed::Sources.node()).len().saturating_sub(1);
     let held_records: usize = databases.iter().map(|database| records(base, *database)).sum();
     let mut text = String::from("# This workspace\n\n");
     text.push_str(match lens.is_whole() {
@@ -92,7 +94,7 @@ pub(super) fn root(base: &Base, lens: &Lens) -> String {
             "typed tables: _schema.md tells the fields, each record is a Markdown file",
             format!("{}, {}", count(databases.len(), "database"), count(held_records, "record")),
         ),
-        ("/sources", "connected sources", "none".to_owned()),
+        ("/sources", "connected sources", count(sources, "source")),
     ];
     for (path, what, much) in rows {
         // Writing to a String cannot fail.

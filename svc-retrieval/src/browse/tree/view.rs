@@ -248,8 +248,14 @@ impl View {
         })
     }
 
-    /// What `stat` tells beyond kind, size and time. `indexed` is how far the index has followed the feed.
-    pub(super) fn details(&self, node: Node, indexed: Option<u64>) -> Vec<(&'static str, String)> {
+    /// What `stat` tells beyond kind, size and time. `indexed` is how far the index has followed the feed; `link_base`
+    /// stands before the path of the link.
+    pub(super) fn details(
+        &self,
+        node: Node,
+        indexed: Option<u64>,
+        link_base: &str,
+    ) -> Vec<(&'static str, String)> {
         let mut details = Vec::new();
         let Some(slot) = self.slot(node) else { return details };
         if self.lens.is_way(self.shown(node)) {
@@ -257,7 +263,7 @@ impl View {
         }
         if let Some((link, label)) = self.link(slot) {
             details.push(("id", slot.id.to_string()));
-            details.push(("link", link));
+            details.push(("link", format!("{link_base}{link}")));
             details.push(("citation", label));
             details.push(("freshness", self.freshness(node, slot, indexed)));
         }

@@ -172,7 +172,7 @@ fn a_scope_sees_its_folders_and_the_way_to_them() {
         "/sources/README.md",
     ];
     assert_eq!(shown(&narrow), expected);
-    assert!(narrow.details(find(&narrow, "/files/Team"), None).is_empty());
+    assert!(narrow.details(find(&narrow, "/files/Team"), None, "").is_empty());
     assert!(read(&narrow, "/README.md").contains("| 1 file, 2 folders |"));
     for path in ["/README.md", "/memories/onboarding/README.md"] {
         let text = read(&narrow, path);
@@ -196,7 +196,7 @@ fn a_scope_sees_its_folders_and_the_way_to_them() {
         under("/memories/onboarding/"),
         ["/memories/onboarding/README.md", "/memories/onboarding/hidden.md"]
     );
-    assert!(!other.details(find(&other, "/files/Team"), None).is_empty());
+    assert!(!other.details(find(&other, "/files/Team"), None, "").is_empty());
 
     for nothing in [view(&base, Some(&[])), view(&base, Some(&[88, 10, 20]))] {
         let roots = ["", "/README.md", "/databases", "/files", "/memories", "/memories/onboarding"];
@@ -249,13 +249,14 @@ fn what_is_cited_is_what_other_answers_cite() {
 fn stat_tells_ids_links_and_guidance() {
     let base = workspace();
     let whole = view(&base, None);
-    let told = |path: &str, indexed| whole.details(find(&whole, path), indexed);
+    let base_url = "https://cairn.example";
+    let told = |path: &str, indexed| whole.details(find(&whole, path), indexed, base_url);
     let value = |path: &str, name: &str| {
         told(path, Some(1)).into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     };
     assert_eq!(value("/files/root.md", "id"), Some(id(13).to_string()));
-    assert_eq!(value("/files/root.md", "link"), Some(format!("/file/{}", id(13))));
-    let record = format!("/databases/{}?record={}", id(20), id(30));
+    assert_eq!(value("/files/root.md", "link"), Some(format!("https://cairn.example/file/{}", id(13))));
+    let record = format!("https://cairn.example/databases/{}?record={}", id(20), id(30));
     assert_eq!(value("/databases/Tasks/Ship it.md", "link"), Some(record));
     assert_eq!(value("/databases/Tasks/Ship it.md", "citation").as_deref(), Some("Ship it"));
     for path in
