@@ -121,7 +121,10 @@ const CHECKS: &[Check] = &[
               SELECT workspace_id, -files AS files, -bytes AS bytes FROM workspace_usage UNION ALL \
               SELECT workspace_id, COUNT(*), 0 FROM files GROUP BY workspace_id UNION ALL \
               SELECT workspace_id, 0, SUM(size_bytes) FROM bodies GROUP BY workspace_id UNION ALL \
-              SELECT workspace_id, 0, SUM(size_bytes) FROM asset_objects GROUP BY workspace_id) AS counted \
+              SELECT workspace_id, 0, SUM(size_bytes) FROM asset_objects GROUP BY workspace_id UNION ALL \
+              SELECT workspace_id, 0, SUM(OCTET_LENGTH(field_values)) FROM records GROUP BY workspace_id UNION ALL \
+              SELECT workspace_id, 0, SUM(OCTET_LENGTH(field_values)) FROM record_versions GROUP BY workspace_id) \
+              AS counted \
               GROUP BY workspace_id HAVING SUM(files) <> 0 OR SUM(bytes) <> 0",
     },
     Check { rule: "the feed's last word on a file is true", sql: last_word!("files", "1") },

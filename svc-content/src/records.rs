@@ -31,6 +31,7 @@ use crate::paging::{Ask, Page};
 use crate::scope::Caller;
 use crate::service::Context;
 use crate::store;
+use crate::usage::Growth;
 
 /// Every change of the database's schema in between costs a write one more try.
 const MAX_TRIES: usize = 5;
@@ -149,7 +150,8 @@ impl Records {
             self.keep_version(&mut tx, caller, &record, now).await?;
             store::cells::insert(&mut tx, &prepared.database, &record).await?;
             store::records::count(&mut tx, caller.workspace, record.database_id, 1).await?;
-            return self.announce(tx, caller, &prepared.database, record, now).await;
+            let growth = Growth::of_change(0, store::records::size_of(&record)?);
+            return self.announce(tx, caller, &prepared.database, record, growth, now).await;
         }
         Err(schema_in_flux())
     }
@@ -296,7 +298,8 @@ impl Records {
         self.keep_version(&mut tx, caller, &record, now).await?;
         store::cells::forget_record(&mut tx, caller.workspace, record.id).await?;
         store::cells::insert(&mut tx, database, &record).await?;
-        self.announce(tx, caller, database, record, now).await
+        let (size, size_before) = (store::records::size_of(&record)?, store::records::size_of(before)?);
+        self.announce(tx, caller, database, record, Growth::of_change(size_before, size), now).await
     }
 
     async fn keep_version(
@@ -316,9 +319,11 @@ impl Records {
         caller: &Caller,
         database: &Database,
         record: Record,
+        growth: Growth,
         at: Timestamp,
     ) -> Result<Written<Shown>, Error> {
         let entry = Entry::upsert(Kind::Record, record.id);
+        self.context.count(&mut tx, caller, growth).await?;
         let position = feed::append(&mut tx, caller.workspace, &[entry], at).await?;
         self.context.feed.commit(tx, caller.workspace, position).await?;
         let item = self.show_one(caller, database, record).await?;

@@ -17,7 +17,6 @@ use crate::folders::MAX_DEPTH;
 use crate::paging::{Ask, Page};
 use crate::scope::Caller;
 use crate::service::Context;
-use crate::usage::Growth;
 use crate::{databases, memories, records, store};
 
 /// How many deletions one sweep looks at before it looks again.
@@ -181,9 +180,7 @@ impl Trash {
         let gone = along.into_iter().map(|id| (Kind::Record, id)).chain(removed.items);
         let entries: Vec<Entry> = gone.map(|(kind, id)| Entry::delete(kind, id)).collect();
         let entries = with_bodied_records(&mut tx, deletion.workspace, entries).await?;
-        if removed.growth != Growth::default() {
-            store::usage::add(&mut tx, deletion.workspace, removed.growth).await?;
-        }
+        store::usage::count(&mut tx, deletion.workspace, removed.growth).await?;
         self.announce(tx, deletion.workspace, entries).await
     }
 

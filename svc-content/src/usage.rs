@@ -1,6 +1,6 @@
 //! What a workspace keeps, and how much its plan lets it keep (contract, "Limits").
 //!
-//! Files and bytes are those of content, versions, trash and assets, equal contents counted once. Each write counts what
+//! Files and bytes are those of content, versions, trash and assets, equal contents of files and assets counted once. Each write counts what
 //! it adds and takes away in its own transaction: a row for each workspace, which is written late, right before the
 //! feed's head, so that nobody waits for others in a circle and two writers at the limit cannot both pass.
 
@@ -27,6 +27,14 @@ impl Growth {
     /// Content is gone.
     pub(crate) fn less_bytes(bytes: u64) -> Self {
         Self { bytes: -Self::more_bytes(bytes).bytes, ..Self::default() }
+    }
+
+    /// A content was stored in the place of another one, and once more as a version.
+    pub(crate) fn of_change(before: u64, after: u64) -> Self {
+        let mut growth = Self::less_bytes(before);
+        growth.add_bytes(after);
+        growth.add_bytes(after);
+        growth
     }
 
     /// Content was stored along with what this is already.

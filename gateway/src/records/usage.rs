@@ -31,7 +31,8 @@ impl From<TokenUsage> for Measure {
 pub(crate) struct Usage {
     /// Files, those in trash too.
     files: Option<Measure>,
-    /// The bytes of all content: of files, their versions, what is in trash, and assets; equal contents once.
+    /// The bytes of all content: of files, their versions, what is in trash, and assets, equal contents once;
+    /// and of the values of records and their versions.
     storage_bytes: Option<Measure>,
     /// Documents that were ingested.
     documents: Option<Measure>,

@@ -15,6 +15,7 @@ use crate::records::values::Values;
 use crate::records::{Author, Version};
 use crate::service::Context;
 use crate::store;
+use crate::usage::Growth;
 
 /// Which values of a property go.
 enum Gone {
@@ -23,19 +24,19 @@ enum Gone {
     Options(HashSet<String>),
 }
 
-/// Takes a property out of every record that has a value of it.
+/// Takes a property out of every record that has a value of it; answers what the workspace keeps more.
 pub(super) async fn let_property_go(
     tx: &mut Tx,
     database: &Database,
     property: &Property,
     author: &Author,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<Growth, Error> {
     store::former::insert_property(tx, database, property, now).await?;
     rewrite(tx, database, property.id, &Gone::All, author, now).await
 }
 
-/// Takes options out of every record that has chosen them.
+/// Takes options out of every record that has chosen them; answers what the workspace keeps more.
 pub(super) async fn let_options_go(
     tx: &mut Tx,
     database: &Database,
@@ -43,9 +44,9 @@ pub(super) async fn let_options_go(
     options: Vec<PropertyOption>,
     author: &Author,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<Growth, Error> {
     if options.is_empty() {
-        return Ok(());
+        return Ok(Growth::default());
     }
     store::former::insert_options(tx, database, property, &options, now).await?;
     let ids = options.into_iter().map(|option| option.id).collect();
@@ -60,18 +61,20 @@ async fn rewrite(
     gone: &Gone,
     author: &Author,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<Growth, Error> {
+    let mut growth = Growth::default();
     let key = property.to_string();
     let mut after = None;
     loop {
         let holders = store::former::holders(tx, database, property, after).await?;
-        let Some((last, _)) = holders.last() else { return Ok(()) };
+        let Some((last, _)) = holders.last() else { return Ok(growth) };
         after = Some(*last);
         let changed: Vec<_> = holders
             .into_iter()
             .filter_map(|(id, mut values)| take(&mut values, &key, gone).then_some((id, values)))
             .collect();
-        store::former::rewrite(tx, database.workspace_id, &changed, author, now).await?;
+        let more = store::former::rewrite(tx, database.workspace_id, &changed, author, now).await?;
+        growth.bytes = growth.bytes.saturating_add(more.bytes);
     }
 }
 

@@ -15,6 +15,7 @@ use crate::files::Written;
 use crate::records::Author;
 use crate::scope::Caller;
 use crate::store;
+use crate::usage::Growth;
 
 /// What was changed within a database, and the place at which it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,11 +101,13 @@ impl Databases {
         let now = self.context.clock.now();
         database.updated_at = now;
         store::databases::update(&mut tx, &database).await?;
+        // What goes needs no room, though a version stays of it.
+        let mut growth = Growth::default();
         if property.config.options != before.config.options {
             let gone = before.config.options.iter().filter(|option| property.option(&option.id).is_none());
             let gone = gone.cloned().collect();
             let author = Author::from(caller);
-            former::let_options_go(&mut tx, &database, property.id, gone, &author, now).await?;
+            growth = former::let_options_go(&mut tx, &database, property.id, gone, &author, now).await?;
             store::cells::follow_options(&mut tx, &database, &property).await?;
         }
         // The fields of a record are shown in the order of the properties.
@@ -112,6 +115,7 @@ impl Databases {
             || property.name != before.name
             || property.config.options != before.config.options;
         let records = if is_shown_anew { Records::Changed } else { Records::Untouched };
+        store::usage::count(&mut tx, caller.workspace, growth).await?;
         let written = self.announce(tx, database, records, now).await?;
         Ok(placed_property(written, property))
     }
@@ -138,8 +142,10 @@ impl Databases {
         let now = self.context.clock.now();
         database.updated_at = now;
         store::databases::update(&mut tx, &database).await?;
-        former::let_property_go(&mut tx, &database, &property, &Author::from(caller), now).await?;
+        let author = Author::from(caller);
+        let growth = former::let_property_go(&mut tx, &database, &property, &author, now).await?;
         store::cells::forget_property(&mut tx, &database, property.id).await?;
+        store::usage::count(&mut tx, caller.workspace, growth).await?;
         Ok(self.announce(tx, database, Records::Changed, now).await?.position)
     }
 

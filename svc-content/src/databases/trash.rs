@@ -12,6 +12,7 @@ use crate::paging::{Ask, Page};
 use crate::scope::Caller;
 use crate::store;
 use crate::trash::Deletion;
+use crate::usage::Growth;
 
 impl Databases {
     /// Databases in trash; of a folder-scoped caller those whose folder is live and covered.
@@ -83,6 +84,9 @@ impl Databases {
         let database = trashed(&mut tx, caller, database_id).await?;
         let deletion = deletion(&mut tx, caller, database_id).await?;
         let now = self.context.clock.now();
+        // Before the feed's head is had, as everywhere.
+        let bytes = store::databases::record_bytes(&mut tx, caller.workspace, database.id).await?;
+        store::usage::count(&mut tx, caller.workspace, Growth::less_bytes(bytes)).await?;
         match &deletion {
             Some(deletion) => store::trash::forget(&mut tx, deletion).await?,
             // It went along with a folder, whose deletion has not told of the records.

@@ -12,6 +12,7 @@ use crate::files::Written;
 use crate::scope::Caller;
 use crate::store;
 use crate::trash::Deletion;
+use crate::usage::Growth;
 
 /// A title may be a whole text; in the list of the trash it is a name.
 const MAX_NAME_CHARS: usize = 255;
@@ -67,7 +68,7 @@ impl Records {
             store::trash::restore(&mut tx, &deletion).await?;
             make_findable(&mut tx, &database, &record).await?;
             let now = self.context.clock.now();
-            return self.announce(tx, caller, &database, record, now).await;
+            return self.announce(tx, caller, &database, record, Growth::default(), now).await;
         }
         Err(schema_in_flux())
     }
@@ -78,7 +79,8 @@ impl Records {
         let mut tx = self.context.db.begin_write().await?;
         hold_live(&mut tx, &database).await?;
         let (record, deletion) = trashed(&mut tx, caller, &database, parse(id)?).await?;
-        store::trash::remove(&mut tx, &deletion).await?;
+        let removed = store::trash::remove(&mut tx, &deletion).await?;
+        store::usage::count(&mut tx, caller.workspace, removed.growth).await?;
         let now = self.context.clock.now();
         let entry = Entry::delete(Kind::Record, record.id);
         let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;

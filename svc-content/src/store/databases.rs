@@ -110,6 +110,13 @@ const PURGE: [&str; 8] = [
     "DELETE FROM databases WHERE workspace_id = $1 AND id = $2",
 ];
 
+/// The bytes of the values of a database's records and their versions.
+const RECORD_BYTES: &str = "SELECT CAST(COALESCE(SUM(kept.bytes), 0) AS BIGINT) FROM (\
+     SELECT OCTET_LENGTH(field_values) AS bytes FROM records WHERE workspace_id = $1 AND database_id = $2 UNION ALL \
+     SELECT OCTET_LENGTH(v.field_values) FROM records r \
+     JOIN record_versions v ON v.workspace_id = $1 AND v.record_id = r.id \
+     WHERE r.workspace_id = $1 AND r.database_id = $2) AS kept";
+
 const LIVE_RECORDS: &str =
     "SELECT COUNT(*) FROM records WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL";
 
@@ -124,6 +131,7 @@ pub(super) fn statements() -> Vec<Statement> {
     all.extend([COUNT_ALL, COUNT_ROOT, COUNT_IN, INSERT, UPDATE, TRASH, RESTORE].map(Statement::from));
     all.extend([LIVE_RECORDS, ANNOUNCE_RECORDS, WRITTEN_AT].map(Statement::from));
     all.extend(PURGE.map(Statement::from));
+    all.push(RECORD_BYTES.into());
     all.push(Dialect { sqlite: GET, postgres: HOLD }.into());
     all.push(Dialect { sqlite: GET, postgres: LOCK }.into());
     all
@@ -381,6 +389,16 @@ pub(crate) async fn purge(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -
         on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))?;
     }
     Ok(())
+}
+
+/// How many bytes the values of a database's records and their versions have.
+pub(crate) async fn record_bytes(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<u64, Error> {
+    let bytes: i64 = on_db!(tx, |c| sqlx::query_scalar(RECORD_BYTES)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .fetch_one(c)
+        .await)?;
+    Ok(to_count(bytes))
 }
 
 /// How many live records a database has, counted.

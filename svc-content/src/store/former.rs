@@ -12,6 +12,7 @@ use crate::databases::Database;
 use crate::databases::properties::{Property, PropertyOption, PropertyType, Settings};
 use crate::records::Author;
 use crate::records::values::Values;
+use crate::usage::Growth;
 
 const INSERT_PROPERTY: &str = "INSERT INTO former_properties (workspace_id, database_id, id, name, kind, deleted_at) \
      VALUES ($1, $2, $3, $4, $5, $6)";
@@ -57,7 +58,14 @@ const KEEP: Dialect = Dialect {
          JOIN records r ON r.workspace_id = $1 AND r.id = list.entry ->> 0",
 };
 
-/// The same list.
+const SIZE: Dialect = list_statement!(
+    "SELECT CAST(COALESCE(SUM(OCTET_LENGTH(field_values)), 0) AS BIGINT) FROM records \
+     WHERE workspace_id = $1 AND id IN ",
+    "$2",
+    ""
+);
+
+/// The same list as [`KEEP`]'s.
 const REWRITE: Dialect = Dialect {
     sqlite: "UPDATE records SET field_values = list.kept, version = version + 1, updated_at = $3 \
          FROM (SELECT value ->> 0 AS record_id, value ->> 1 AS kept FROM json_each($2)) AS list \
@@ -74,7 +82,7 @@ const MAX_BATCH_CHARS: u64 = 4 * 1024 * 1024;
 
 pub(super) fn statements() -> Vec<Statement> {
     let mut all: Vec<Statement> = vec![INSERT_PROPERTY.into(), HOLDERS.into()];
-    all.extend([INSERT_OPTIONS, PROPERTIES, OPTIONS, VALUES, KEEP, REWRITE].map(Statement::from));
+    all.extend([INSERT_OPTIONS, PROPERTIES, OPTIONS, VALUES, SIZE, KEEP, REWRITE].map(Statement::from));
     all
 }
 
@@ -197,23 +205,28 @@ pub(crate) async fn holders(
     Ok(held)
 }
 
-/// Gives records other values, as a new version of each.
+/// Gives records other values, as a new version of each; answers what the workspace keeps more.
 pub(crate) async fn rewrite(
     tx: &mut Tx,
     workspace: WorkspaceId,
     records: &[(RecordId, Values)],
     author: &Author,
     at: Timestamp,
-) -> Result<(), Error> {
+) -> Result<Growth, Error> {
     if records.is_empty() {
-        return Ok(());
+        return Ok(Growth::default());
     }
+    let (sql, ids) = (SIZE.of(tx.engine()), json_list(records.iter().map(|(id, _)| id)));
+    let before: i64 =
+        on_db!(tx, |c| sqlx::query_scalar(sql).bind(Text(workspace)).bind(&ids).fetch_one(c).await)?;
     let pair = |(id, values): &(RecordId, Values)| {
         let text = serde_json::to_string(values)
             .map_err(|_| Error::corrupt("a record's values cannot be written as JSON"))?;
         Ok([id.to_string(), text])
     };
-    let list = json!(records.iter().map(pair).collect::<Result<Vec<_>, Error>>()?).to_string();
+    let pairs = records.iter().map(pair).collect::<Result<Vec<_>, Error>>()?;
+    let after: usize = pairs.iter().map(|[_, text]| text.len()).sum();
+    let list = json!(pairs).to_string();
     let sql = KEEP.of(tx.engine());
     on_db!(tx, |c| sqlx::query(sql)
         .bind(Text(workspace))
@@ -226,5 +239,6 @@ pub(crate) async fn rewrite(
         .await
         .map(|_| ()))?;
     let sql = REWRITE.of(tx.engine());
-    on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(&list).bind(at).execute(c).await.map(|_| ()))
+    on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(&list).bind(at).execute(c).await.map(|_| ()))?;
+    Ok(Growth::of_change(to_count(before), after as u64))
 }

@@ -205,6 +205,11 @@ pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: RecordId) -> R
     Ok(())
 }
 
+/// How many bytes the values of a record are kept in.
+pub(crate) fn size_of(record: &Record) -> Result<u64, Error> {
+    Ok(values_column(record)?.len() as u64)
+}
+
 /// Stores a new record.
 pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
     let values = values_column(record)?;

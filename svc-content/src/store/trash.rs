@@ -2,11 +2,12 @@
 //! [`PARTS`].
 
 mod along;
+mod room;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::on_db;
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx};
 use cairn_proto::ids::{DatabaseId, DeletionId, DocumentId, FolderId, WorkspaceId};
 
 pub(crate) use self::along::along;
@@ -215,18 +216,6 @@ const CANDIDATES: &str = concat!(
     files_taken!()
 );
 
-/// PostgreSQL only. Who stores a file with one of these bodies holds it: once it is locked, the next statement sees that
-/// file. In one order, so that nobody waits in a circle.
-const LOCK_BODIES: &str = "SELECT 1 FROM bodies WHERE workspace_id = $1 \
-     AND hash IN (SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))) ORDER BY hash FOR UPDATE";
-
-const SWEEP_BODIES: Dialect = list_statement!(
-    "DELETE FROM bodies WHERE workspace_id = $1 AND hash IN ",
-    "$2",
-    " AND NOT EXISTS (SELECT 1 FROM files f WHERE f.workspace_id = $1 AND f.content_hash = bodies.hash) \
-      AND NOT EXISTS (SELECT 1 FROM file_versions v WHERE v.workspace_id = $1 AND v.content_hash = bodies.hash) RETURNING size_bytes"
-);
-
 pub(super) fn statements() -> Vec<Statement> {
     let mut all: Vec<Statement> =
         [INSERT, GET, LIST, COUNT, OLDER, FORGET, HEIGHT, CANDIDATES, RECORDS_ALONG]
@@ -238,8 +227,7 @@ pub(super) fn statements() -> Vec<Statement> {
         all.extend(part.place.map(Statement::from));
         all.extend(part.release.iter().map(|sql| Statement::from(*sql)));
     }
-    all.push(SWEEP_BODIES.into());
-    all.push(Dialect { sqlite: SWEEP_BODIES.sqlite, postgres: LOCK_BODIES }.into());
+    all.extend(room::statements());
     all.push(LOCK.into());
     all.push(Dialect { sqlite: TAKEN_DATABASES.sqlite, postgres: LOCK_FOLDERS }.into());
     all.push(TAKEN_DATABASES.into());
@@ -441,6 +429,7 @@ pub(crate) struct Removed {
 /// Removes for good what a deletion took, with the bodies that nothing else has.
 pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Removed, Error> {
     let bodies = run(tx, CANDIDATES, deletion).await?;
+    let of_records = room::of_records(tx, deletion).await?;
     let mut all = Vec::new();
     for part in PARTS.iter().rev() {
         for sql in part.release {
@@ -455,8 +444,8 @@ pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Removed, 
     }
     forget(tx, deletion).await?;
     let files = all.iter().filter(|(kind, _)| *kind == Kind::File).count();
-    let bytes = sweep_bodies(tx, deletion.workspace, &bodies).await?;
-    let growth = Growth { files: -to_column(files as u64), bytes: -bytes };
+    let bytes = room::sweep_bodies(tx, deletion.workspace, &bodies).await?;
+    let growth = Growth { files: -to_column(files as u64), bytes: -bytes - of_records };
     Ok(Removed { items: all, growth })
 }
 
@@ -477,19 +466,4 @@ pub(crate) async fn forget(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error
         .execute(c)
         .await
         .map(|_| ()))
-}
-
-/// Removes those of these bodies that nothing refers to; answers how many bytes they had.
-async fn sweep_bodies(tx: &mut Tx, workspace: WorkspaceId, hashes: &[String]) -> Result<i64, Error> {
-    if hashes.is_empty() {
-        return Ok(0);
-    }
-    let sql = SWEEP_BODIES.of(tx.engine());
-    let list = json_list(hashes);
-    if let Engine::Postgres(connection) = tx.engine() {
-        sqlx::query(LOCK_BODIES).bind(Text(workspace)).bind(&list).execute(connection).await?;
-    }
-    let sizes: Vec<i64> =
-        on_db!(tx, |c| sqlx::query_scalar(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
-    Ok(sizes.iter().sum())
 }

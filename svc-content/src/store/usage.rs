@@ -28,6 +28,14 @@ pub(crate) async fn get(db: &Db, workspace: WorkspaceId) -> Result<Usage, Error>
     Ok(row.map(read).unwrap_or_default())
 }
 
+/// Counts what a transaction takes away, or adds without asking the plan.
+pub(crate) async fn count(tx: &mut Tx, workspace: WorkspaceId, growth: Growth) -> Result<(), Error> {
+    if growth == Growth::default() {
+        return Ok(());
+    }
+    add(tx, workspace, growth).await.map(|_| ())
+}
+
 /// Counts more, or less; answers what the workspace keeps then. Other writers of the row wait until the transaction ends.
 pub(crate) async fn add(tx: &mut Tx, workspace: WorkspaceId, growth: Growth) -> Result<Usage, Error> {
     let row: (i64, i64) = on_db!(tx, |c| sqlx::query_as(ADD)

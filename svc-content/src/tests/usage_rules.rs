@@ -4,10 +4,13 @@ use cairn_chassis::feed::Kind;
 use futures::stream;
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestRunner};
+use serde_json::json;
 
+use super::record_rules::Table;
 use super::*;
 use crate::assets::{self, Asset, AssetStore, Assets, End, Part};
 use crate::batch::{Batches, Write};
+use crate::records;
 use crate::usage::{Accounts, Measure};
 
 const MB: u64 = 1024 * 1024;
@@ -104,6 +107,41 @@ async fn a_batch_is_counted_as_a_whole() {
         assert_eq!(bench.uses(&small).await, (0, 0));
         batches.write(&small, vec![create("a", "x"), create("b", "x"), create("c", "yy")]).await.unwrap();
         assert_eq!(bench.uses(&small).await, (3, 3), "{}", bench.engine());
+    }
+}
+
+/// A record's values are kept as they are now and as a version: twice 100 000 bytes and what is around them.
+#[tokio::test]
+async fn a_plan_holds_for_records_and_their_versions() {
+    for (bench, small) in limited().await {
+        let table = Table::new(&bench, None).await;
+        let values = json!({ table.field("Name"): "x".repeat(100_000) }).to_string();
+        let draft = || records::Draft { values: values.clone(), ..records::Draft::default() };
+        let mut made = Vec::new();
+        for _ in 0..10 {
+            made.push(table.records.create(&small, &table.id(), draft()).await.unwrap().item.record);
+        }
+        let kept = 20 * values.len() as u64;
+        assert_eq!(bench.uses(&small).await, (0, kept), "{}", bench.engine());
+        refused(table.records.create(&small, &table.id(), draft()).await, "storageBytes");
+        let id = made[0].id.to_string();
+        table.records.delete(&small, &table.id(), &id).await.unwrap();
+        refused(table.records.create(&small, &table.id(), draft()).await, "storageBytes");
+        table.records.restore(&small, &table.id(), &id).await.unwrap();
+        let less = json!({ table.field("Name"): "y" }).to_string();
+        let shorter = records::Draft { values: less.clone(), ..records::Draft::default() };
+        table.records.update(&small, &table.id(), &id, shorter).await.unwrap();
+        let kept = kept - values.len() as u64 + 2 * less.len() as u64;
+        assert_eq!(bench.uses(&small).await, (0, kept), "{}", bench.engine());
+        table.records.delete(&small, &table.id(), &id).await.unwrap();
+        table.records.purge(&small, &table.id(), &id).await.unwrap();
+        assert_eq!(bench.uses(&small).await, (0, 18 * values.len() as u64), "{}", bench.engine());
+        assert_eq!(bench.wrong().await, [], "{}", bench.engine());
+
+        table.databases.delete(&small, &table.id()).await.unwrap();
+        table.databases.purge(&small, &table.id()).await.unwrap();
+        assert_eq!(bench.uses(&small).await, (0, 0), "{}", bench.engine());
+        assert_eq!(bench.wrong().await, [], "{}", bench.engine());
     }
 }
 
