@@ -181,15 +181,15 @@ async fn work_that_nobody_needs_is_refused(deployment: &Deployment) {
 /// It would run for minutes, reads little, and prints nothing before its end.
 async fn a_script_that_only_computes_ends_with_its_time(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let lines = (0..36_000).fold(String::new(), |mut lines, number| {
-        let _ = writeln!(lines, "{:06}{}", number * 7_919 % 36_000, " x".repeat(60));
+    let lines = (0..7_200).fold(String::new(), |mut lines, number| {
+        let _ = writeln!(lines, "{:06}{}", number * 7_919 % 7_200, " x".repeat(60));
         lines
     });
     workspace.file("lines.md", None, &lines).await.expect(201);
-    let script = format!("sort {} {} | wc -l", "-k 50,50 ".repeat(16), "/files/lines.md ".repeat(5));
+    let script = format!("sort {} {} | wc -l", "-k 60,60 ".repeat(16), "/files/lines.md ".repeat(25));
     let said = complaint(&workspace.token, &script).await;
     assert!(said.starts_with("shell: stopped: 10 s of time used"), "{said}");
-    assert_eq!(output(&workspace.token, "wc -l /files/lines.md").await, "36000 /files/lines.md\n");
+    assert_eq!(output(&workspace.token, "wc -l /files/lines.md").await, "7200 /files/lines.md\n");
 }
 
 async fn no_path_leads_out(deployment: &Deployment) {
