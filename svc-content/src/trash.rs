@@ -245,7 +245,7 @@ async fn find(tx: &mut Tx, caller: &Caller, kind: Kind, id: &str, deed: &str) ->
     match require(tx, caller, &with, deed).await {
         Ok(()) => {}
         // Nothing is said of what lies outside.
-        Err(error) if matches!(error, Error::OutOfScope(_)) => {
+        Err(Error::OutOfScope(_)) => {
             return Err(Error::OutOfScope(format!(
                 "the {kind} {id} went to trash along with something outside the folders of this token: a workspace-wide \
                  token can {deed} that"
