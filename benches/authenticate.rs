@@ -15,7 +15,8 @@ use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::entropy::OsEntropy;
 use cairn_chassis::identity::{Permission, Scope};
 use cairn_chassis::testing::identity::Issuer;
-use cairn_chassis::{server, telemetry, token_format};
+use cairn_chassis::testing::server as double;
+use cairn_chassis::{telemetry, token_format};
 use cairn_gateway::{Config, Gateway, Upstreams};
 use cairn_proto::auth::v1::token_service_server::{self, TokenService, TokenServiceServer};
 use cairn_proto::auth::v1::{
@@ -155,7 +156,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
 
 async fn gateway(identity: String, ambient: Ambient) -> anyhow::Result<Router> {
     let routes = Routes::new(TokenServiceServer::new(Tokens { identity }));
-    let composed = server::compose(routes, &[token_service_server::SERVICE_NAME]).await?;
+    let composed = double::compose(routes, &[token_service_server::SERVICE_NAME]).await?;
     let nobody = ServiceChannel::remote("http://127.0.0.1:1")?;
     let upstreams = Upstreams {
         auth: ServiceChannel::local(composed.routes),

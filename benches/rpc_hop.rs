@@ -12,6 +12,7 @@ use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::identity::{Permission, Scope, Verifier};
 use cairn_chassis::testing::identity::Issuer;
+use cairn_chassis::testing::server as double;
 use cairn_chassis::{server, telemetry};
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
@@ -173,7 +174,7 @@ fn routes(service: Double) -> Routes {
 }
 
 async fn composed(service: Double) -> anyhow::Result<server::Composed> {
-    Ok(server::compose(routes(service), &[ingest_service_server::SERVICE_NAME]).await?)
+    Ok(double::compose(routes(service), &[ingest_service_server::SERVICE_NAME]).await?)
 }
 
 fn question() -> GetIngestedDocumentRequest {

@@ -15,7 +15,7 @@ use cairn_chassis::entropy::{Entropy, OsEntropy};
 use cairn_chassis::identity::{RemoteKeys, ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle;
 use cairn_chassis::sealing::Keyring;
-use cairn_chassis::server::{self, Composed};
+use cairn_chassis::server::{self, Access, Composed};
 use cairn_chassis::sql;
 use cairn_chassis::tls;
 use futures::future::BoxFuture;
@@ -150,6 +150,7 @@ struct Hosted {
     /// LifecycleService of each service that has one: they share their name.
     lifecycles: Vec<Routes>,
     names: Vec<&'static str>,
+    access: Vec<Access>,
     background: Vec<Background>,
     ready: Vec<Ready>,
     closing: Vec<Closing>,
@@ -162,15 +163,18 @@ impl Hosted {
         routes: Routes,
         lifecycle: Option<Routes>,
         names: &'static [&'static str],
+        access: Access,
+        verifier: &Verifier,
     ) -> anyhow::Result<ServiceChannel> {
         let mut own = (routes.clone(), names.to_vec());
         if let Some(lifecycle) = lifecycle {
             own = (merged(own.0, lifecycle.clone()), [names, &[lifecycle::SERVICE_NAME]].concat());
             self.lifecycles.push(lifecycle);
         }
-        let composed = server::compose(own.0, &own.1).await?;
+        let composed = server::compose(own.0, &own.1, &[access], verifier).await?;
         self.plain = merged(std::mem::take(&mut self.plain), routes);
         self.names.extend_from_slice(names);
+        self.access.push(access);
         Ok(ServiceChannel::local(composed.routes))
     }
 
@@ -217,7 +221,9 @@ impl Mesh {
             Place::At(address) => (None, remote("auth", address, settings)?),
             Place::Here => {
                 let service = Arc::new(open_auth(settings, &clock, &entropy).await?);
-                let channel = hosted.host(service.routes(), None, cairn_auth::SERVICE_NAMES).await?;
+                let (names, access) = (cairn_auth::SERVICE_NAMES, cairn_auth::ACCESS);
+                let verifier = service.ambient().verifier;
+                let channel = hosted.host(service.routes(), None, names, access, &verifier).await?;
                 let (running, closing) = (Arc::clone(&service), Arc::clone(&service));
                 hosted.on_start(|shutdown| async move { running.run(shutdown).await });
                 hosted.at_end(|| async move { closing.close().await });
@@ -244,7 +250,8 @@ impl Mesh {
             Place::Here => {
                 let service = cairn_ingest::Service::open(&ambient);
                 let lifecycle = Some(service.lifecycle());
-                hosted.host(service.routes(), lifecycle, cairn_ingest::SERVICE_NAMES).await?
+                let (names, access) = (cairn_ingest::SERVICE_NAMES, cairn_ingest::ACCESS);
+                hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?
             }
         };
         let sync = match &places.sync {
@@ -252,7 +259,8 @@ impl Mesh {
             Place::Here => {
                 let service = cairn_sync::Service::open(&ambient);
                 let lifecycle = Some(service.lifecycle());
-                hosted.host(service.routes(), lifecycle, cairn_sync::SERVICE_NAMES).await?
+                let (names, access) = (cairn_sync::SERVICE_NAMES, cairn_sync::ACCESS);
+                hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?
             }
         };
         let identity_of = |service| {
@@ -292,7 +300,7 @@ impl Mesh {
             routes = merged(routes, lifecycle.clone());
             names.push(lifecycle::SERVICE_NAME);
         }
-        Ok(server::compose(routes, &names).await?)
+        Ok(server::compose(routes, &names, &self.hosted.access, &self.ambient.verifier).await?)
     }
 
     /// Starts the work that goes on beside the requests; the token ends it.
@@ -355,8 +363,9 @@ async fn open_content(
     };
     let opened = cairn_content::Service::open(config, ambient.clone()).await;
     let service = Arc::new(opened.context("the content service cannot open its storage")?);
-    let channel =
-        hosted.host(service.routes(), Some(service.lifecycle()), cairn_content::SERVICE_NAMES).await?;
+    let (names, access) = (cairn_content::SERVICE_NAMES, cairn_content::ACCESS);
+    let lifecycle = Some(service.lifecycle());
+    let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
     let closing = Arc::clone(&service);
     hosted.on_start(|shutdown| async move { service.run(shutdown).await });
     hosted.at_end(|| async move { closing.close().await });
@@ -379,8 +388,9 @@ async fn open_retrieval(
     };
     let opened = cairn_retrieval::Service::open(config, ambient.clone(), upstreams).await;
     let service = opened.context("the retrieval service cannot open its index or its storage")?;
-    let channel =
-        hosted.host(service.routes(), Some(service.lifecycle()), cairn_retrieval::SERVICE_NAMES).await?;
+    let (names, access) = (cairn_retrieval::SERVICE_NAMES, cairn_retrieval::ACCESS);
+    let lifecycle = Some(service.lifecycle());
+    let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
     let (closing, asked) = (service.clone(), service.clone());
     hosted.ready_when(move || asked.is_ready());
     hosted.on_start(|shutdown| async move { service.run(shutdown).await });

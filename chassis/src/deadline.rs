@@ -18,6 +18,9 @@ use crate::status::{Problem, Reason};
 /// The budget of a call that names none: no call is without one.
 pub const DEFAULT: Duration = Duration::from_secs(30);
 
+/// The longest budget that a caller can name; whoever names more gets this.
+pub const LONGEST: Duration = Duration::from_secs(60);
+
 const HEADER: &str = "grpc-timeout";
 const MOST_DIGITS: usize = 8;
 
@@ -35,7 +38,8 @@ pub async fn within<F: Future>(deadline: Instant, call: F) -> F::Output {
     DEADLINE.scope(deadline, call).await
 }
 
-/// The budget that `grpc-timeout` names (gRPC over HTTP/2, "Timeout"); `None` when it is absent or malformed.
+/// The budget that `grpc-timeout` names (gRPC over HTTP/2, "Timeout"), at most [`LONGEST`]; `None` when it is absent or
+/// malformed.
 pub fn budget(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(HEADER)?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
@@ -45,7 +49,7 @@ pub fn budget(headers: &HeaderMap) -> Option<Duration> {
         return None;
     }
     let amount: u64 = digits.parse().ok()?;
-    match unit {
+    let named = match unit {
         "H" => Some(Duration::from_secs(amount * 3_600)),
         "M" => Some(Duration::from_secs(amount * 60)),
         "S" => Some(Duration::from_secs(amount)),
@@ -53,7 +57,8 @@ pub fn budget(headers: &HeaderMap) -> Option<Duration> {
         "u" => Some(Duration::from_micros(amount)),
         "n" => Some(Duration::from_nanos(amount)),
         _ => None,
-    }
+    };
+    named.map(|budget| budget.min(LONGEST))
 }
 
 /// Puts [`Deadline`] around a service.
@@ -119,12 +124,14 @@ mod tests {
             headers.insert(HEADER, text.parse().unwrap());
             budget(&headers)
         };
-        assert_eq!(read("2H"), Some(Duration::from_secs(7_200)));
-        assert_eq!(read("3M"), Some(Duration::from_secs(180)));
+        assert_eq!(read("1M"), Some(Duration::from_secs(60)));
         assert_eq!(read("4S"), Some(Duration::from_secs(4)));
         assert_eq!(read("5m"), Some(Duration::from_millis(5)));
         assert_eq!(read("6u"), Some(Duration::from_micros(6)));
         assert_eq!(read("99999999n"), Some(Duration::from_nanos(99_999_999)));
+        for long in ["1H", "99999999H", "2M", "61S", "60001m"] {
+            assert_eq!(read(long), Some(LONGEST), "{long}");
+        }
         for odd in ["", "S", "100000000S", "-1S", "1", "1x", "1é"] {
             assert_eq!(read(odd), None, "{odd}");
         }

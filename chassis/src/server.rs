@@ -1,7 +1,11 @@
 //! Serving: what every service's routes carry, and how they listen.
 
+mod admission;
+mod body;
+mod contracts;
 mod error_info;
 mod observe;
+mod scanner;
 mod services_only;
 
 use std::any::Any;
@@ -21,15 +25,35 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use self::admission::AdmissionLayer;
+pub use self::admission::{MAX_OPEN_BYTES, MAX_USUAL_BYTES};
 use self::error_info::ErrorInfoLayer;
 use self::observe::ObserveLayer;
 pub use self::services_only::ServicesOnly;
 use crate::deadline::DeadlineLayer;
+use crate::identity::Verifier;
 use crate::status::Problem;
 use crate::tls;
 
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many calls a connection may have under way; more of them wait at the caller.
+const MOST_STREAMS: u32 = 200;
+/// What the metadata of a call may weigh.
+const MOST_METADATA_BYTES: u32 = 16 * 1024;
+/// When a caller may try again that was one too many.
+const BUSY: Duration = Duration::from_secs(1);
+const CROWDED: &str = "too much is being sent at once; try again";
+
+/// What a service's methods ask of their callers beside what each checks itself. A method that is not listed needs an
+/// identity, and its messages have the usual size.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Access {
+    /// Paths of methods that need no identity (`/cairn.auth.v1.TokenService/Exchange`): their messages are small.
+    pub open: &'static [&'static str],
+    /// Paths of methods whose messages may be as large as messages get.
+    pub large: &'static [&'static str],
+}
 
 /// The contracts' descriptors are damaged: a fault of the build.
 #[derive(Debug, thiserror::Error)]
@@ -57,11 +81,23 @@ pub struct Composed {
     names: Vec<&'static str>,
 }
 
-/// Composes plain routes; `names` are the full names of their gRPC services (`cairn.content.v1.FileService`).
+/// The paths of all methods that are served by any service.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
+    contracts::Contracts::get().paths()
+}
+
+/// Composes plain routes; `names` are the full names of their gRPC services (`cairn.content.v1.FileService`), `access`
+/// says who may call them. An identity is verified before anything of a call's body is read.
 ///
 /// # Errors
 /// When the descriptors of the contracts cannot be read.
-pub async fn compose(routes: Routes, names: &[&'static str]) -> Result<Composed, ReflectionError> {
+pub async fn compose(
+    routes: Routes,
+    names: &[&'static str],
+    access: &[Access],
+    verifier: &Verifier,
+) -> Result<Composed, ReflectionError> {
     let (health, health_service) = tonic_health::server::health_reporter();
     for name in names {
         health.set_service_status(*name, ServingStatus::Serving).await;
@@ -71,6 +107,7 @@ pub async fn compose(routes: Routes, names: &[&'static str]) -> Result<Composed,
         .add_service(reflection(names).build_v1()?)
         .add_service(reflection(names).build_v1alpha()?)
         .into_axum_router()
+        .layer(AdmissionLayer::new(access, verifier.clone()))
         .layer(ErrorInfoLayer)
         .layer(DeadlineLayer)
         .layer(CatchPanicLayer::custom(answer_panic))
@@ -121,6 +158,8 @@ impl Composed {
         let server = Server::builder()
             .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+            .http2_max_header_list_size(Some(MOST_METADATA_BYTES))
+            .max_concurrent_streams(Some(MOST_STREAMS))
             .add_routes(self.routes);
         match tls {
             Some(tls) => {
@@ -163,3 +202,6 @@ fn answer_panic(panic: Box<dyn Any + Send>) -> Response<axum::body::Body> {
     let problem = Problem::internal(format_args!("a handler panicked: {said}"));
     Status::from(problem).into_http::<Body>().map(axum::body::Body::new)
 }
+
+#[cfg(test)]
+mod tests;

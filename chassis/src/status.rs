@@ -3,12 +3,16 @@
 //! Every service maps its own error enum to a [`Problem`] in one exhaustive match. What a client may read is in the
 //! problem; what only the log may get never enters it.
 
+mod bounds;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
 use tonic::{Code, Status};
 use tonic_types::{BadRequest, ErrorDetails, FieldViolation, StatusExt as _};
+
+pub use self::bounds::{MOST_ERROR_BYTES, MOST_VIOLATIONS};
 
 /// The `domain` of every google.rpc.ErrorInfo.
 pub const DOMAIN: &str = "cairn.dev";
@@ -228,13 +232,13 @@ impl From<Problem> for Status {
         let mut details = ErrorDetails::new();
         details.set_error_info(problem.reason.as_str(), DOMAIN, HashMap::new());
         if !problem.violations.is_empty() {
-            let fields: Vec<_> = problem.violations.into_iter().map(write_violation).collect();
+            let fields: Vec<_> = bounds::violations(problem.violations).map(write_violation).collect();
             details.set_bad_request(fields);
         }
         if problem.retry_after.is_some() {
             details.set_retry_info(problem.retry_after);
         }
-        Self::with_error_details(problem.reason.code(), problem.message, details)
+        Self::with_error_details(problem.reason.code(), bounds::message(&problem.message), details)
     }
 }
 
@@ -263,6 +267,38 @@ mod tests {
 
         let waiting = Problem::unavailable("content is down", Duration::from_secs(3));
         assert_eq!(Problem::from_status(&Status::from(waiting.clone())), waiting);
+    }
+
+    #[test]
+    fn no_error_weighs_more_than_a_call_carries() {
+        let long = "ü%x".repeat(3_000);
+        let one = |path: &str| Violation::new(path, "too_long", "must have at most 255 characters");
+        for problem in [
+            Problem::version_conflict(long.clone()),
+            Problem::version_conflict("\u{1}".repeat(9_000)),
+            Problem::validation(vec![one("writes[1].createFile.name"); 1_000_000]),
+            Problem::validation(vec![one(&long), one(&long), one("c")]),
+            Problem::validation(vec![Violation::new(long.as_str(), long.as_str(), long.as_str())]),
+        ] {
+            let (count, message) = (problem.violations.len(), problem.message.clone());
+            let status = Status::from(problem);
+            let headers = status.clone().into_http::<tonic::body::Body>().into_parts().0.headers;
+            let weight: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+            assert!(weight <= MOST_ERROR_BYTES, "{weight} bytes for {count} violations");
+            let read = Problem::from_status(&status);
+            assert!(count == 0 || !read.violations.is_empty(), "none of {count} violations is left");
+            assert!(read.violations.len() <= MOST_VIOLATIONS);
+            let kept = read.message.trim_end_matches('…');
+            assert!(message.starts_with(kept) && kept.len() > 80.min(message.len() - 1), "{kept}");
+        }
+    }
+
+    #[test]
+    fn usual_errors_are_whole() {
+        let several =
+            (0..40).map(|place| Violation::new(format!("writes[{place}].name"), "required", "say a name"));
+        let problem = Problem::validation(several.collect());
+        assert_eq!(Problem::from_status(&Status::from(problem.clone())), problem);
     }
 
     #[test]

@@ -7,5 +7,6 @@ mod engines;
 pub mod identity;
 pub mod postgres;
 pub mod redis;
+pub mod server;
 
 pub use self::engines::{TestDb, engines};

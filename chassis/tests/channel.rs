@@ -6,10 +6,14 @@
 )]
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_chassis::clock::SystemClock;
+use cairn_chassis::identity::{StaticKeys, Verifier};
+use cairn_chassis::server::Access;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::{deadline, server};
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
@@ -24,6 +28,10 @@ use tonic::{Code, Request, Response, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt as _;
+
+/// Anybody may call this one.
+const GET: &str = "/cairn.ingest.v1.IngestService/GetIngestedDocument";
+const INGEST: &str = "/cairn.ingest.v1.IngestService/IngestDocument";
 
 /// What a caller may smuggle into the extensions of a request.
 #[derive(Debug, Clone)]
@@ -64,18 +72,24 @@ impl IngestService for Double {
     }
 }
 
-async fn routes() -> server::Composed {
+async fn routes(access: Access) -> server::Composed {
     let double = IngestServiceServer::new(Double).max_decoding_message_size(MAX_MESSAGE_BYTES);
-    server::compose(Routes::new(double), &[ingest_service_server::SERVICE_NAME]).await.unwrap()
+    let verifier = Verifier::new(Arc::new(StaticKeys(Vec::new())), Arc::new(SystemClock));
+    let names = [ingest_service_server::SERVICE_NAME];
+    server::compose(Routes::new(double), &names, &[access], &verifier).await.unwrap()
 }
 
-/// The same service behind both kinds of channel.
+/// The same service behind both kinds of channel, open to everybody.
 async fn channels() -> [(&'static str, ServiceChannel); 2] {
+    channels_with(Access { open: &[GET, INGEST], large: &[INGEST] }).await
+}
+
+async fn channels_with(access: Access) -> [(&'static str, ServiceChannel); 2] {
     let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(routes().await.serve(listener, CancellationToken::new()));
+    tokio::spawn(routes(access).await.serve(listener, CancellationToken::new()));
     [
-        ("local", ServiceChannel::local(routes().await.routes)),
+        ("local", ServiceChannel::local(routes(access).await.routes)),
         ("remote", ServiceChannel::remote(&format!("http://{address}")).unwrap()),
     ]
 }
@@ -155,6 +169,40 @@ async fn a_message_of_five_mebibytes_passes_and_one_beyond_the_limit_does_not() 
 }
 
 #[tokio::test]
+async fn what_must_not_be_large_is_not() {
+    for (kind, channel) in channels_with(Access { open: &[INGEST], large: &[] }).await {
+        let of = |length: usize| IngestDocumentRequest {
+            content: "x".repeat(length),
+            ..IngestDocumentRequest::default()
+        };
+        client(&channel).ingest_document(of(server::MAX_OPEN_BYTES - 8)).await.unwrap();
+        let status = client(&channel).ingest_document(of(server::MAX_OPEN_BYTES)).await.unwrap_err();
+        assert_eq!(Problem::from_status(&status).reason, Reason::PayloadTooLarge, "{kind}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_calls_without_an_identity_what_is_not_open() {
+    for (kind, channel) in channels_with(Access { open: &[], large: &[INGEST] }).await {
+        let content = "x".repeat(31 * 1024 * 1024);
+        let request = IngestDocumentRequest { content, ..IngestDocumentRequest::default() };
+        let status = client(&channel).ingest_document(request).await.unwrap_err();
+        assert_eq!(Problem::from_status(&status).reason, Reason::Unauthorized, "{kind}: {status}");
+        let status = ask(&channel, &Call::within(Duration::from_secs(5)), "x").await.unwrap_err();
+        assert_eq!(Problem::from_status(&status).reason, Reason::Unauthorized, "{kind}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn a_caller_cannot_name_a_deadline_of_hours() {
+    for (kind, channel) in channels().await {
+        let call = Call::within(Duration::from_secs(3 * 60 * 60));
+        let left: u128 = ask(&channel, &call, "budget").await.unwrap().parse().unwrap();
+        assert!(left <= deadline::LONGEST.as_millis(), "{kind}: {left} ms");
+    }
+}
+
+#[tokio::test]
 async fn a_panic_becomes_an_internal_error() {
     for (kind, channel) in channels().await {
         let call = Call::within(Duration::from_secs(5));
@@ -185,7 +233,8 @@ async fn a_service_that_is_not_there_is_unavailable() {
 
 #[tokio::test]
 async fn an_error_of_the_framework_has_its_details_too() {
-    for (kind, channel) in channels().await {
+    let access = Access { open: &["/cairn.sync.v1.SyncService/GetSync"], large: &[] };
+    for (kind, channel) in channels_with(access).await {
         let mut other = cairn_proto::sync::v1::sync_service_client::SyncServiceClient::new(channel);
         let status = other.get_sync(cairn_proto::sync::v1::GetSyncRequest::default()).await.unwrap_err();
         let info = status.get_error_details().error_info().cloned();

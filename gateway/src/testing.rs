@@ -14,7 +14,8 @@ use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{Permission, Scope};
 use cairn_chassis::testing::identity::Issuer;
-use cairn_chassis::{server, token_format};
+use cairn_chassis::testing::server as double;
+use cairn_chassis::token_format;
 use cairn_proto::auth::v1::session_service_server::SessionServiceServer;
 use cairn_proto::auth::v1::token_service_server::TokenServiceServer;
 use cairn_proto::auth::v1::workspace_service_server::WorkspaceServiceServer;
@@ -100,7 +101,7 @@ async fn bench_with(change: impl FnOnce(Ambient) -> Ambient) -> Bench {
 }
 
 async fn local(routes: Routes) -> ServiceChannel {
-    ServiceChannel::local(server::compose(routes, &[]).await.unwrap().routes)
+    ServiceChannel::local(double::compose(routes, &[]).await.unwrap().routes)
 }
 
 impl Bench {

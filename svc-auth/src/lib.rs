@@ -46,6 +46,7 @@ use cairn_chassis::entropy::Entropy;
 use cairn_chassis::identity::Verifier;
 use cairn_chassis::outbound::{Guard, Network};
 use cairn_chassis::sealing::Keyring;
+use cairn_chassis::server::Access;
 use cairn_chassis::sql::{self, Db};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
@@ -92,6 +93,30 @@ pub const SERVICE_NAMES: &[&str] = &[
     "cairn.auth.v1.FeedbackService",
     "cairn.auth.v1.KeyService",
 ];
+
+/// Who has no identity yet calls these: each takes a secret of another kind, or tells what everybody may know.
+pub const ACCESS: Access = Access {
+    open: &[
+        "/cairn.auth.v1.TokenService/Exchange",
+        "/cairn.auth.v1.SessionService/CreateSession",
+        "/cairn.auth.v1.SessionService/ExchangeSession",
+        "/cairn.auth.v1.SessionService/DeleteSession",
+        "/cairn.auth.v1.InvitationService/LookUpInvitation",
+        "/cairn.auth.v1.InvitationService/AcceptInvitation",
+        "/cairn.auth.v1.OauthService/RegisterClient",
+        "/cairn.auth.v1.OauthService/CheckAuthorization",
+        "/cairn.auth.v1.OauthService/RedeemCode",
+        "/cairn.auth.v1.OauthService/RedeemRefreshToken",
+        "/cairn.auth.v1.OauthService/RevokeToken",
+        "/cairn.auth.v1.OauthService/ExchangeAccessToken",
+        "/cairn.auth.v1.OidcService/GetProvider",
+        "/cairn.auth.v1.OidcService/BeginSignIn",
+        "/cairn.auth.v1.OidcService/FinishSignIn",
+        "/cairn.auth.v1.KeyService/ListKeys",
+        "/cairn.auth.v1.KeyService/IssueServiceIdentity",
+    ],
+    large: &[],
+};
 
 /// A shorter mesh secret could be guessed, and with it the identity of any service.
 const MIN_MESH_SECRET: usize = 16;

@@ -39,7 +39,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
 
 use crate::users::NewUser;
-use crate::{Bootstrap, Bootstrapped, Config, PlanChanges, Rotation, SERVICE_NAMES, Service, store};
+use crate::{ACCESS, Bootstrap, Bootstrapped, Config, PlanChanges, Rotation, SERVICE_NAMES, Service, store};
 
 const MESH_SECRET: &str = "a mesh secret for tests";
 const PASSWORD: &str = "correct horse battery";
@@ -92,6 +92,13 @@ fn wanted() -> Bootstrap {
     Bootstrap { password, workspace_name: "Home".to_owned(), ..Bootstrap::default() }
 }
 
+/// The service behind the layers that it has in a process.
+async fn local(service: &Service) -> ServiceChannel {
+    let verifier = service.ambient().verifier;
+    let composed = server::compose(service.routes(), SERVICE_NAMES, &[ACCESS], &verifier).await.unwrap();
+    ServiceChannel::local(composed.routes)
+}
+
 async fn worlds() -> Vec<World> {
     let mut worlds = Vec::new();
     for storage in engines().await {
@@ -99,8 +106,7 @@ async fn worlds() -> Vec<World> {
         let service = open(&storage, &clock).await.unwrap();
         let first = service.bootstrap(wanted(), |_| Ok(())).await.unwrap().unwrap();
         service.connect(folders::content(service.ambient().verifier).await);
-        let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
-        let direct = ServiceChannel::local(composed.routes);
+        let direct = local(&service).await;
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
         let gateway = ServiceIdentitySource::new("gateway", MESH_SECRET.to_owned(), direct.clone(), shared);
         let channel = direct.clone().presenting(gateway);

@@ -213,12 +213,17 @@ impl Batches {
     }
 }
 
-fn check_size(writes: &[Write]) -> Result<(), Error> {
-    if writes.len() > MAX_WRITES {
-        let message =
-            format!("{}; this batch has {}", wording::at_most(MAX_WRITES, Unit::Writes), writes.len());
+/// Checked before anything is made of the writes.
+pub(crate) fn check_count(writes: usize) -> Result<(), Error> {
+    if writes > MAX_WRITES {
+        let message = format!("{}; this batch has {writes}", wording::at_most(MAX_WRITES, Unit::Writes));
         return Err(Error::invalid("writes", "too_long", message));
     }
+    Ok(())
+}
+
+fn check_size(writes: &[Write]) -> Result<(), Error> {
+    check_count(writes.len())?;
     let bytes: usize = writes.iter().map(Write::content_bytes).sum();
     if bytes > MAX_CONTENT_BYTES {
         let message = format!(

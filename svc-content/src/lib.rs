@@ -35,7 +35,7 @@ pub use self::assets::{AssetLocation, Bucket, UnknownLocation};
 pub use self::doctor::examine;
 pub use self::error::Error;
 pub use self::limits::{InvalidLimits, PlanLimits};
-pub use self::service::{Config, SERVICE_NAMES, Service};
+pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 
 #[cfg(test)]
 mod tests;

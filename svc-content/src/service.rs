@@ -9,6 +9,7 @@ use cairn_chassis::feed::{self, Feed};
 use cairn_chassis::identity::Verifier;
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::lifecycle::{self, Suspensions};
+use cairn_chassis::server::Access;
 use cairn_chassis::sql::{self, Db};
 use cairn_proto::ids::FolderId;
 use tokio_util::sync::CancellationToken;
@@ -50,6 +51,17 @@ pub const SERVICE_NAMES: &[&str] = &[
     "cairn.document.v1.DocumentService",
     "cairn.feed.v1.FeedService",
 ];
+
+/// A memory may be published; files and what carries them are large.
+pub const ACCESS: Access = Access {
+    open: &["/cairn.content.v1.MemoryService/ExportMemory"],
+    large: &[
+        "/cairn.content.v1.FileService/CreateFile",
+        "/cairn.content.v1.FileService/UpdateFile",
+        "/cairn.content.v1.BatchService/BatchWrite",
+        "/cairn.content.v1.AssetService/UploadAsset",
+    ],
+};
 
 /// What the service is told at its opening.
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::identity::Verifier;
 use cairn_chassis::lifecycle::{self, Suspensions};
+use cairn_chassis::server::Access;
 use cairn_proto::ingest::v1::{ingest_service_server, source_service_server};
 use tonic::service::Routes;
 
@@ -18,6 +19,9 @@ pub use self::error::Error;
 /// The full names of the gRPC services here.
 pub const SERVICE_NAMES: &[&str] =
     &[ingest_service_server::SERVICE_NAME, source_service_server::SERVICE_NAME];
+
+/// Documents are large.
+pub const ACCESS: Access = Access { open: &[], large: &["/cairn.ingest.v1.IngestService/IngestDocument"] };
 
 /// The ingest service.
 #[derive(Debug, Clone)]

@@ -29,6 +29,7 @@ use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle;
+use cairn_chassis::server::Access;
 use cairn_chassis::sql;
 use cairn_proto::retrieval::v1::analytics_service_server::{self, AnalyticsServiceServer};
 use cairn_proto::retrieval::v1::browse_service_server::{self, BrowseServiceServer};
@@ -58,6 +59,9 @@ pub const SERVICE_NAMES: &[&str] = &[
     index_service_server::SERVICE_NAME,
     analytics_service_server::SERVICE_NAME,
 ];
+
+/// Everybody needs an identity here, and nothing is large.
+pub const ACCESS: Access = Access { open: &[], large: &[] };
 
 /// What svc-retrieval is told at its opening.
 #[derive(Debug, Clone)]

@@ -16,6 +16,7 @@ use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::SystemClock;
 use cairn_chassis::identity::{Permission, Scope, ServiceIdentitySource};
 use cairn_chassis::server;
+use cairn_chassis::testing::server as double;
 use cairn_proto::feed::v1::Op;
 use cairn_proto::ids::FolderId;
 use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
@@ -214,7 +215,7 @@ async fn the_same_answers_come_over_tcp() {
         Service::open(config, bench.owner.issuer.ambient(), Upstreams { content: upstream, identity })
             .await
             .unwrap();
-    let composed = server::compose(service.routes(), cairn_retrieval::SERVICE_NAMES).await.unwrap();
+    let composed = double::compose(service.routes(), cairn_retrieval::SERVICE_NAMES).await.unwrap();
     let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(composed.serve(listener, CancellationToken::new()));

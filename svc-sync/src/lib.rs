@@ -6,6 +6,7 @@ use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::Verifier;
 use cairn_chassis::lifecycle::{self, Suspensions};
+use cairn_chassis::server::Access;
 use cairn_chassis::status::Problem;
 use cairn_proto::sync::v1::sync_service_server::{self, SyncServiceServer};
 use cairn_proto::sync::v1::{
@@ -18,6 +19,9 @@ use tonic::{Request, Response, Status};
 
 /// The full names of the gRPC services here.
 pub const SERVICE_NAMES: &[&str] = &[sync_service_server::SERVICE_NAME];
+
+/// A manifest carries its documents.
+pub const ACCESS: Access = Access { open: &[], large: &["/cairn.sync.v1.SyncService/PreviewSync"] };
 
 /// The sync service.
 #[derive(Debug, Clone)]

@@ -35,6 +35,7 @@ mod file_versions;
 mod files;
 mod folders;
 mod grpc;
+mod grpc_limits;
 mod health;
 mod hidden_references;
 mod hostile_bodies;

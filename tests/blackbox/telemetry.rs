@@ -1,5 +1,6 @@
 //! Traces go out by OTLP when an endpoint is set, one trace for the whole way of a request.
 
+use std::future::IntoFuture as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
@@ -8,8 +9,6 @@ use axum::body::Bytes;
 use axum::http::Uri;
 use axum::response::IntoResponse;
 use cairn_chassis::server;
-use tokio_util::sync::CancellationToken;
-use tonic::service::Routes;
 use tonic::{Code, Status};
 
 use crate::support::prelude::*;
@@ -35,10 +34,9 @@ impl Collector {
             // An empty answer of the export: a frame of no bytes would do as well.
             Status::new(Code::Ok, "").into_http::<axum::body::Body>().into_response()
         };
-        let composed = server::compose(Routes::from(Router::new().fallback(receive)), &[]).await.unwrap();
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(composed.serve(listener, CancellationToken::new()));
+        tokio::spawn(axum::serve(listener, Router::new().fallback(receive)).into_future());
         (collector, address)
     }
 

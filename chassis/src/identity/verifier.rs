@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use quick_cache::sync::Cache;
 use tonic::metadata::MetadataMap;
@@ -104,7 +106,16 @@ impl Verifier {
     /// UNAUTHORIZED when there is none, it does not hold, or its workspace is suspended; UNAVAILABLE when its key cannot be
     /// asked for.
     pub async fn authenticate(&self, metadata: &MetadataMap) -> Result<Identity, Problem> {
-        let identity = self.identity_of(bearer(metadata)?).await?;
+        self.authenticate_headers(metadata.as_ref()).await
+    }
+
+    /// As [`Self::authenticate`], of a call's metadata as it travels.
+    ///
+    /// # Errors
+    /// UNAUTHORIZED when there is none, it does not hold, or its workspace is suspended; UNAVAILABLE when its key cannot be
+    /// asked for.
+    pub async fn authenticate_headers(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
+        let identity = self.identity_of(bearer(headers)?).await?;
         if let (Some(suspensions), Some(workspace)) = (&self.1, identity.workspace) {
             suspensions.check(workspace)?;
         }
@@ -118,7 +129,7 @@ impl Verifier {
     /// UNAUTHORIZED without an identity that holds, FORBIDDEN for anybody but a service.
     pub async fn authenticate_service(&self, metadata: &MetadataMap) -> Result<Identity, Problem> {
         let presented = metadata.get(SERVICE_IDENTITY).and_then(|value| value.to_str().ok());
-        let token = presented.map_or_else(|| bearer(metadata), Ok).map_err(|_| {
+        let token = presented.map_or_else(|| bearer(metadata.as_ref()), Ok).map_err(|_| {
             Problem::unauthorized(
                 "only services of the mesh may call this, and the call carries no service's identity: sign in or \
                  send the API token to the gateway's REST API, or exchange an API token with TokenService/Exchange",
@@ -219,8 +230,8 @@ impl Verifier {
     }
 }
 
-fn bearer(metadata: &MetadataMap) -> Result<&str, Problem> {
-    let mut values = metadata.get_all("authorization").iter();
+fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {
         return Err(Problem::unauthorized(
             "the call carries no identity: send `authorization: Bearer <identity>`",

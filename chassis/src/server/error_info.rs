@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
-use http::{Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use tonic::{Code, Status};
 use tower::{Layer, Service};
 
-use crate::status::Problem;
+use crate::status::{MOST_ERROR_BYTES, Problem};
 
 const DETAILS: &str = "grpc-status-details-bin";
+const MESSAGE: &str = "grpc-message";
 
 /// Puts [`ErrorInfo`] around a service.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,10 +54,16 @@ where
     }
 }
 
+/// Whether it has details, and no more than a caller's transport takes.
+fn is_complete(headers: &HeaderMap) -> bool {
+    let length = |name| headers.get(name).map_or(0, HeaderValue::len);
+    headers.contains_key(DETAILS) && length(DETAILS) + length(MESSAGE) <= MOST_ERROR_BYTES
+}
+
 fn complete(response: Response<Body>) -> Response<Body> {
     // A failed call carries its status in its headers.
     let Some(status) = Status::from_header_map(response.headers()) else { return response };
-    if status.code() == Code::Ok || response.headers().contains_key(DETAILS) {
+    if status.code() == Code::Ok || is_complete(response.headers()) {
         return response;
     }
     let mut problem = Problem::from_status(&status);

@@ -1,18 +1,15 @@
 //! A span and the metrics of each call that a service answers.
 
-use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::OnceLock;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use http::{Request, Response};
-use prost::Message as _;
-use prost_types::FileDescriptorSet;
 use tower::{Layer, Service};
 use tracing::{Instrument as _, field};
 
+use super::contracts::Contracts;
 use crate::call::REQUEST_ID;
 use crate::telemetry;
 
@@ -85,22 +82,7 @@ fn grpc_code<R>(response: &Response<R>) -> &str {
 /// The path as the contracts spell it; what they do not have counts as one, or anybody could make a series of metrics
 /// with each call.
 fn known_method(path: &str) -> &'static str {
-    static METHODS: OnceLock<HashSet<String>> = OnceLock::new();
-    METHODS.get_or_init(methods).get(path).map_or("unknown", String::as_str)
-}
-
-fn methods() -> HashSet<String> {
-    let sets = [cairn_proto::DESCRIPTORS, tonic_health::pb::FILE_DESCRIPTOR_SET];
-    let files =
-        sets.into_iter().filter_map(|set| FileDescriptorSet::decode(set).ok()).flat_map(|set| set.file);
-    let mut methods = HashSet::from(["/grpc.reflection.v1.ServerReflection/ServerReflectionInfo".to_owned()]);
-    for file in files {
-        for service in &file.service {
-            let name = |method: &str| format!("/{}.{}/{method}", file.package(), service.name());
-            methods.extend(service.method.iter().map(|method| name(method.name())));
-        }
-    }
-    methods
+    Contracts::get().method(path).map_or("unknown", |(known, _)| known)
 }
 
 #[cfg(test)]

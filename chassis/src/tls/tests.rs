@@ -12,13 +12,14 @@ use super::*;
 use crate::channel::ServiceChannel;
 use crate::server;
 use crate::testing::certificates::Authority;
+use crate::testing::server as double;
 
 /// A gRPC server with these files; answers its port.
 async fn serve(files: ServerFiles) -> u16 {
     let listener = server::bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let tls = Server::load(files, Protocols::Grpc).unwrap();
-    let composed = server::compose(Routes::default(), &[]).await.unwrap();
+    let composed = double::compose(Routes::default(), &[]).await.unwrap();
     tokio::spawn(composed.serve_over(listener, Some(tls), CancellationToken::new()));
     port
 }

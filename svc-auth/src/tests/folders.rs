@@ -1,6 +1,7 @@
 //! A svc-content that has one folder, and what svc-auth makes of its answers.
 
 use cairn_chassis::identity::Verifier;
+use cairn_chassis::testing::server as double;
 use cairn_proto::auth::v1::TokenScope;
 use cairn_proto::content::v1::folder_service_server::{FolderService, FolderServiceServer};
 use cairn_proto::content::v1::{
@@ -67,7 +68,7 @@ impl FolderService for Folders {
 
 pub(super) async fn content(verifier: Verifier) -> ServiceChannel {
     let routes = Routes::new(FolderServiceServer::new(Folders(verifier)));
-    ServiceChannel::local(server::compose(routes, &[]).await.unwrap().routes)
+    ServiceChannel::local(double::compose(routes, &[]).await.unwrap().routes)
 }
 
 fn scoped(world: &World, folders: &[&str]) -> CreateTokenRequest {
@@ -103,8 +104,7 @@ async fn folders_that_cannot_be_checked_bind_no_token() {
     for world in worlds().await {
         let (clock, storage) = (clock(), &world._storage);
         let alone = open(storage, &clock).await.unwrap();
-        let composed = server::compose(alone.routes(), SERVICE_NAMES).await.unwrap();
-        let world = World { channel: ServiceChannel::local(composed.routes), ..world };
+        let world = World { channel: local(&alone).await, ..world };
         let owner = world.owner().await;
         let refused = world.tokens().create_token(owner.request(scoped(&world, &[FOLDER]))).await;
         assert_eq!(reason(refused), Reason::Unavailable, "{}", world.engine);

@@ -61,8 +61,7 @@ async fn a_key_is_replaced_by_its_age_and_no_identity_is_refused() {
     for storage in engines().await {
         let clock = clock();
         let (one, other) = (open(&storage, &clock).await.unwrap(), open(&storage, &clock).await.unwrap());
-        let composed = server::compose(one.routes(), SERVICE_NAMES).await.unwrap();
-        let remote = RemoteKeys(ServiceChannel::local(composed.routes));
+        let remote = RemoteKeys(local(&one).await);
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
         let elsewhere = Verifier::new(Arc::new(remote), shared);
         let engine = storage.engine;

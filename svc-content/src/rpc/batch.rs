@@ -10,7 +10,7 @@ use cairn_proto::content::v1::{BatchItem, BatchResult, BatchWriteRequest, BatchW
 use tonic::{Request, Response, Status};
 
 use super::{files, folders};
-use crate::batch::{Batches, Outcome, Write};
+use crate::batch::{Batches, Outcome, Write, check_count};
 use crate::folders::Draft;
 use crate::scope::Caller;
 
@@ -33,7 +33,9 @@ impl BatchService for Rpc {
         request: Request<BatchWriteRequest>,
     ) -> Result<Response<BatchWriteResponse>, Status> {
         let identity = self.verifier.authenticate(request.metadata()).await?;
-        let writes = decode(request.into_inner().writes)?;
+        let items = request.into_inner().writes;
+        check_count(items.len())?;
+        let writes = decode(items)?;
         for write in &writes {
             identity.require(write.needs())?;
         }

@@ -14,7 +14,7 @@ use futures::stream::{self, StreamExt as _};
 use tonic::Status;
 
 use super::*;
-use crate::service::{SERVICE_NAMES, Service};
+use crate::service::{ACCESS, SERVICE_NAMES, Service};
 
 struct Served {
     issuer: Issuer,
@@ -29,7 +29,8 @@ async fn serve(test: TestDb) -> Served {
     let folder = tempfile::TempDir::new().unwrap();
     let config = Config { assets: AssetLocation::Folder(folder.path().into()), ..config(&test) };
     let service = Service::open(config, issuer.ambient()).await.unwrap();
-    let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
+    let verifier = issuer.ambient().verifier;
+    let composed = server::compose(service.routes(), SERVICE_NAMES, &[ACCESS], &verifier).await.unwrap();
     let assets = AssetServiceClient::new(ServiceChannel::local(composed.routes));
     Served { issuer, assets, workspace: caller(1).workspace, folder, test }
 }

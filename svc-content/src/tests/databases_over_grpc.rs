@@ -14,7 +14,7 @@ use serde_json::json;
 use tonic::Status;
 
 use super::*;
-use crate::service::{SERVICE_NAMES, Service};
+use crate::service::{ACCESS, SERVICE_NAMES, Service};
 
 struct Served {
     test: TestDb,
@@ -32,7 +32,9 @@ impl Served {
         for test in engines().await {
             let issuer = Issuer::new().unwrap();
             let service = Service::open(config(&test), issuer.ambient()).await.unwrap();
-            let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
+            let verifier = issuer.ambient().verifier;
+            let composed =
+                server::compose(service.routes(), SERVICE_NAMES, &[ACCESS], &verifier).await.unwrap();
             let channel = ServiceChannel::local(composed.routes);
             all.push(Self {
                 databases: DatabaseServiceClient::new(channel.clone()),

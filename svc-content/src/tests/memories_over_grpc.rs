@@ -10,7 +10,7 @@ use cairn_proto::content::v1::memory_service_client::MemoryServiceClient;
 use tonic::{Request, Status};
 
 use super::*;
-use crate::service::{SERVICE_NAMES, Service};
+use crate::service::{ACCESS, SERVICE_NAMES, Service};
 
 fn reason(status: &Status) -> Reason {
     Problem::from_status(status).reason
@@ -21,7 +21,8 @@ async fn permissions_and_identities_are_checked_here() {
     for test in engines().await {
         let issuer = Issuer::new().unwrap();
         let service = Service::open(config(&test), issuer.ambient()).await.unwrap();
-        let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
+        let verifier = issuer.ambient().verifier;
+        let composed = server::compose(service.routes(), SERVICE_NAMES, &[ACCESS], &verifier).await.unwrap();
         let mut memories = MemoryServiceClient::new(ServiceChannel::local(composed.routes));
         let workspace = caller(1).workspace;
         let create = proto::CreateMemoryRequest { name: "M".into(), is_public: true, ..Default::default() };

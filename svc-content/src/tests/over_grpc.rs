@@ -15,7 +15,7 @@ use cairn_proto::feed::v1::{Kind, Op, ReadFeedRequest, WatchFeedRequest};
 use tonic::Status;
 
 use super::*;
-use crate::service::{SERVICE_NAMES, Service};
+use crate::service::{ACCESS, SERVICE_NAMES, Service};
 
 struct Served {
     _test: TestDb,
@@ -28,7 +28,8 @@ async fn serve(test: TestDb) -> Served {
     let issuer = Issuer::new().unwrap();
     let service = Service::open(config(&test), issuer.ambient()).await.unwrap();
     service.ping().await.unwrap();
-    let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
+    let verifier = issuer.ambient().verifier;
+    let composed = server::compose(service.routes(), SERVICE_NAMES, &[ACCESS], &verifier).await.unwrap();
     let workspace = caller(1).workspace;
     Served { _test: test, issuer, channel: ServiceChannel::local(composed.routes), workspace }
 }

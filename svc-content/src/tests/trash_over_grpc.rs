@@ -15,7 +15,7 @@ use cairn_proto::feed::v1::Kind;
 use tonic::{Request, Status};
 
 use super::*;
-use crate::service::{SERVICE_NAMES, Service};
+use crate::service::{ACCESS, SERVICE_NAMES, Service};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, Status>) -> Reason {
     Problem::from_status(&result.unwrap_err()).reason
@@ -31,7 +31,8 @@ impl Served {
     async fn new(test: TestDb) -> Self {
         let issuer = Issuer::new().unwrap();
         let service = Service::open(config(&test), issuer.ambient()).await.unwrap();
-        let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
+        let verifier = issuer.ambient().verifier;
+        let composed = server::compose(service.routes(), SERVICE_NAMES, &[ACCESS], &verifier).await.unwrap();
         Self { _test: test, issuer, channel: ServiceChannel::local(composed.routes) }
     }
 

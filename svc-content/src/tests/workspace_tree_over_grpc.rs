@@ -9,7 +9,7 @@ use cairn_proto::content::v1::{ListTreeRequest, ReadTextsRequest, ReadTreeChange
 use tonic::Code;
 
 use super::*;
-use crate::service::{SERVICE_NAMES, Service};
+use crate::service::{ACCESS, SERVICE_NAMES, Service};
 
 #[tokio::test]
 async fn services_of_the_mesh_read_it_and_nobody_else() {
@@ -18,7 +18,8 @@ async fn services_of_the_mesh_read_it_and_nobody_else() {
         let file = bench.file("one.md", Some(folder.id)).await;
         let issuer = Issuer::new().unwrap();
         let service = Service::open(config(&bench.test), issuer.ambient()).await.unwrap();
-        let composed = server::compose(service.routes(), SERVICE_NAMES).await.unwrap();
+        let verifier = issuer.ambient().verifier;
+        let composed = server::compose(service.routes(), SERVICE_NAMES, &[ACCESS], &verifier).await.unwrap();
         let mut client = TreeServiceClient::new(ServiceChannel::local(composed.routes))
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let (mesh, workspace_id) = (issuer.service("retrieval"), bench.caller.workspace.to_string());

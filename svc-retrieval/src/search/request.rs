@@ -197,7 +197,7 @@ fn violations(request: &SearchContextRequest) -> Vec<Violation> {
         let message = wording::at_most(MAX_SUBQUERIES, Unit::SubQueries);
         violations.push(Violation::new("searches", "too_many", message));
     }
-    for (place, search) in request.searches.iter().enumerate() {
+    for (place, search) in request.searches.iter().take(MAX_SUBQUERIES).enumerate() {
         if search.r#type() == proto::SubqueryType::Unspecified {
             let path = format!("searches[{place}].type");
             violations.push(Violation::new(path, "invalid", "must be one of: lex, vec, hyde"));

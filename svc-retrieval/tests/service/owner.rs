@@ -3,9 +3,9 @@
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::SystemClock;
 use cairn_chassis::identity::{Identity, Permission, Scope, ServiceIdentitySource};
-use cairn_chassis::server;
 use cairn_chassis::sql;
 use cairn_chassis::testing::identity::Issuer;
+use cairn_chassis::testing::server as double;
 use cairn_proto::auth::v1::key_service_server::{KeyService, KeyServiceServer};
 use cairn_proto::auth::v1::{
     IssueServiceIdentityRequest, IssueServiceIdentityResponse, ListKeysRequest, ListKeysResponse,
@@ -294,7 +294,8 @@ pub(crate) fn config(folder: &TempDir) -> Config {
 }
 
 pub(crate) async fn serve(service: &Service) -> ServiceChannel {
-    let composed = server::compose(service.routes(), cairn_retrieval::SERVICE_NAMES).await.unwrap();
+    let names = cairn_retrieval::SERVICE_NAMES;
+    let composed = double::compose(service.routes(), names).await.unwrap();
     ServiceChannel::local(composed.routes)
 }
 

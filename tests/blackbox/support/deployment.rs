@@ -136,6 +136,14 @@ impl Deployment {
         }
     }
 
+    /// The most memory that the process of a service has held at once, in bytes.
+    pub(crate) fn peak_memory(&self, service: &str) -> u64 {
+        match &self.shape {
+            Shape::SingleProcess(process) => process.process().peak_memory(),
+            Shape::Mesh(mesh) => mesh.peak_memory(service),
+        }
+    }
+
     pub(crate) fn http(&self) -> Http {
         Http::new(&self.base_url())
     }

@@ -216,6 +216,11 @@ impl Mesh {
         format!("http://{}", self.member(GATEWAY).public_grpc.as_deref().unwrap())
     }
 
+    /// The most memory that a service has held at once, in bytes.
+    pub(crate) fn peak_memory(&self, service: &str) -> u64 {
+        self.member(service).process.peak_memory()
+    }
+
     pub(crate) fn admin_urls(&self) -> Vec<String> {
         self.members.iter().map(|member| format!("http://{}", member.admin)).collect()
     }

@@ -8,8 +8,8 @@ use cairn_chassis::call::Call;
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::SystemClock;
 use cairn_chassis::identity::{Identity, Permission, Scope, ServiceIdentitySource};
-use cairn_chassis::server;
 use cairn_chassis::testing::identity::Issuer;
+use cairn_chassis::testing::server as double;
 use cairn_proto::auth::v1::key_service_server::{KeyService, KeyServiceServer};
 use cairn_proto::auth::v1::{
     IssueServiceIdentityRequest, IssueServiceIdentityResponse, ListKeysRequest, ListKeysResponse,
@@ -234,7 +234,7 @@ impl World {
         let routes = Routes::new(TreeServiceServer::new(content.clone()))
             .add_service(KeyServiceServer::new(content.clone()));
         let names = ["cairn.content.v1.TreeService", "cairn.auth.v1.KeyService"];
-        let channel = ServiceChannel::local(server::compose(routes, &names).await.unwrap().routes);
+        let channel = ServiceChannel::local(double::compose(routes, &names).await.unwrap().routes);
         let identity =
             ServiceIdentitySource::new("retrieval", "secret".into(), channel.clone(), Arc::new(SystemClock));
         Self { content, trees: Trees::new(channel, identity, most_bytes) }

@@ -1,0 +1,165 @@
+//! What the contracts say of a call before it is decoded: which methods there are, and of what a message may consist.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use prost::Message as _;
+use prost_types::field_descriptor_proto::Type;
+use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet, ServiceDescriptorProto};
+
+/// A message in [`Contracts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MessageId(usize);
+
+/// A method of the contracts.
+#[derive(Debug)]
+pub(super) struct Method {
+    /// What it is called with; absent when its file is not among the descriptors.
+    pub(super) request: Option<MessageId>,
+    /// Whether it may be called with more than one message.
+    pub(super) takes_stream: bool,
+}
+
+/// What the bytes of a field are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Text or bytes: one element, however long.
+    Whole,
+    /// Numbers, which may stand packed: each byte may be one.
+    Packed,
+    /// A message.
+    Message(MessageId),
+}
+
+/// Every method and message of what is served here.
+#[derive(Debug, Default)]
+pub(super) struct Contracts {
+    methods: HashMap<String, Method>,
+    /// For each message what its fields are made of.
+    messages: Vec<HashMap<u32, Content>>,
+}
+
+impl Contracts {
+    /// Those of this build.
+    pub(super) fn get() -> &'static Self {
+        static CONTRACTS: OnceLock<Contracts> = OnceLock::new();
+        CONTRACTS.get_or_init(|| {
+            let sets = [
+                cairn_proto::DESCRIPTORS,
+                tonic_health::pb::FILE_DESCRIPTOR_SET,
+                tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
+                tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
+            ];
+            Self::read(sets.into_iter().filter_map(|set| FileDescriptorSet::decode(set).ok()))
+        })
+    }
+
+    /// The method at that path, with the path as the contracts spell it.
+    pub(super) fn method(&self, path: &str) -> Option<(&str, &Method)> {
+        self.methods.get_key_value(path).map(|(path, method)| (path.as_str(), method))
+    }
+
+    /// The paths of all methods.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.methods.keys().map(String::as_str)
+    }
+
+    /// What a field of a message is made of; one that is not in the contracts is skipped by whoever decodes.
+    pub(super) fn field(&self, message: MessageId, number: u32) -> Content {
+        let found = self.messages.get(message.0).and_then(|fields| fields.get(&number));
+        found.copied().unwrap_or(Content::Whole)
+    }
+
+    fn read(sets: impl Iterator<Item = FileDescriptorSet>) -> Self {
+        let mut described = Vec::new();
+        let mut services = Vec::new();
+        for file in sets.flat_map(|set| set.file) {
+            let package = format!(".{}", file.package());
+            for message in file.message_type {
+                collect(&package, message, &mut described);
+            }
+            services.extend(file.service.into_iter().map(|service| (package.clone(), service)));
+        }
+        let ids: HashMap<String, MessageId> =
+            described.iter().enumerate().map(|(place, (name, _))| (name.clone(), MessageId(place))).collect();
+        let methods =
+            services.iter().flat_map(|(package, service)| methods_of(package, service, &ids)).collect();
+        let fields_of = |message: &DescriptorProto| {
+            message.field.iter().map(|field| (field.number().unsigned_abs(), content(field, &ids))).collect()
+        };
+        Self { methods, messages: described.iter().map(|(_, message)| fields_of(message)).collect() }
+    }
+}
+
+/// Takes in a message and those inside of it, by their full names.
+fn collect(parent: &str, mut message: DescriptorProto, all: &mut Vec<(String, DescriptorProto)>) {
+    let name = format!("{parent}.{}", message.name());
+    for nested in std::mem::take(&mut message.nested_type) {
+        collect(&name, nested, all);
+    }
+    all.push((name, message));
+}
+
+fn methods_of<'a>(
+    package: &'a str,
+    service: &'a ServiceDescriptorProto,
+    ids: &'a HashMap<String, MessageId>,
+) -> impl Iterator<Item = (String, Method)> {
+    let prefix = format!("/{}.{}", package.trim_start_matches('.'), service.name());
+    service.method.iter().map(move |method| {
+        let request = ids.get(method.input_type()).copied();
+        (format!("{prefix}/{}", method.name()), Method { request, takes_stream: method.client_streaming() })
+    })
+}
+
+fn content(field: &FieldDescriptorProto, ids: &HashMap<String, MessageId>) -> Content {
+    match field.r#type() {
+        Type::Message => ids.get(field.type_name()).map_or(Content::Whole, |id| Content::Message(*id)),
+        // Groups are refused wherever they stand.
+        Type::String | Type::Bytes | Type::Group => Content::Whole,
+        Type::Double
+        | Type::Float
+        | Type::Int64
+        | Type::Uint64
+        | Type::Int32
+        | Type::Fixed64
+        | Type::Fixed32
+        | Type::Bool
+        | Type::Uint32
+        | Type::Enum
+        | Type::Sfixed32
+        | Type::Sfixed64
+        | Type::Sint32
+        | Type::Sint64 => Content::Packed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_and_what_they_take_are_known() {
+        let contracts = Contracts::get();
+        let (path, method) = contracts.method("/cairn.content.v1.BatchService/BatchWrite").unwrap();
+        assert_eq!(path, "/cairn.content.v1.BatchService/BatchWrite");
+        assert!(!method.takes_stream);
+        let writes = contracts.field(method.request.unwrap(), 1);
+        let Content::Message(item) = writes else { panic!("writes are messages, not {writes:?}") };
+        assert!(matches!(contracts.field(item, 1), Content::Message(_)), "an item holds a request");
+        assert_eq!(contracts.field(item, 60_000), Content::Whole);
+
+        let (_, upload) = contracts.method("/cairn.content.v1.AssetService/UploadAsset").unwrap();
+        assert!(upload.takes_stream);
+        assert!(contracts.method("/grpc.health.v1.Health/Check").is_some());
+        assert!(contracts.method("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo").is_some());
+        assert!(contracts.method("/cairn.content.v1.BatchService/Made-up").is_none());
+    }
+
+    #[test]
+    fn every_request_is_described() {
+        for (path, method) in &Contracts::get().methods {
+            assert!(method.request.is_some(), "{path} takes something that is not described");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Doubles of services, behind the layers that every service has.
+
+use std::sync::OnceLock;
+
+use tonic::service::Routes;
+
+use super::identity::Issuer;
+use crate::identity::SignerError;
+use crate::server::{self, Access, Composed, ReflectionError};
+
+/// A double cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum DoubleError {
+    /// Nobody is there to sign.
+    #[error(transparent)]
+    Signer(#[from] SignerError),
+    /// The contracts cannot be read.
+    #[error(transparent)]
+    Contracts(#[from] ReflectionError),
+}
+
+/// Composes a double, which whoever likes may call with messages of any size.
+///
+/// # Errors
+/// When the contracts cannot be read.
+pub async fn compose(routes: Routes, names: &[&'static str]) -> Result<Composed, DoubleError> {
+    static EVERYTHING: OnceLock<Vec<&'static str>> = OnceLock::new();
+    let all = EVERYTHING.get_or_init(|| server::methods().collect());
+    let verifier = Issuer::new()?.ambient().verifier;
+    Ok(server::compose(routes, names, &[Access { open: all, large: all }], &verifier).await?)
+}

@@ -1,0 +1,134 @@
+//! What one call over gRPC may take of a service, measured by the service's own peak of memory.
+
+use futures::future::join_all;
+use prost::bytes::{Buf as _, BufMut as _, Bytes};
+use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::transport::Channel;
+use tonic::{Code, Request, Status};
+
+use crate::grpc::{as_caller, connect, exchange, refused};
+use crate::support::deployment::Topology;
+use crate::support::prelude::*;
+use crate::support::runner::{announce_skip, run_alone};
+
+const BATCH: &str = "/cairn.content.v1.BatchService/BatchWrite";
+const EXCHANGE: &str = "/cairn.auth.v1.TokenService/Exchange";
+/// Below the largest message that any method takes.
+const LARGE: usize = 31 * 1024 * 1024;
+/// What a service may take more than before: one such message alone, decoded, would take hundreds of megabytes.
+const MOST_GROWTH: u64 = 64 * 1024 * 1024;
+/// What the trailers of a call may weigh.
+const MOST_ERROR_BYTES: usize = 8 * 1024;
+
+/// Messages as they travel.
+#[derive(Debug, Clone, Copy)]
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
+    }
+}
+
+async fn call(channel: Channel, path: &'static str, request: Request<Bytes>) -> Result<Bytes, Status> {
+    let mut grpc = Grpc::new(channel);
+    grpc.ready().await.unwrap();
+    grpc.unary(request, path.parse().unwrap(), Raw).await.map(tonic::Response::into_inner)
+}
+
+/// A list of entries that say nothing: field 1, of no bytes, again and again.
+fn empty_entries(bytes: usize) -> Bytes {
+    [0x0a, 0x00].repeat(bytes / 2).into()
+}
+
+async fn each_deployment(test: impl AsyncFn(&Deployment)) {
+    for topology in [Topology::SingleProcess, Topology::Mesh] {
+        match Deployment::start(topology).await {
+            Ok(deployment) => test(&deployment).await,
+            Err(why) => announce_skip(&why),
+        }
+    }
+}
+
+#[test]
+fn a_large_message_without_an_identity_is_not_read() {
+    run_alone(each_deployment(async |deployment| {
+        let channel = connect(deployment, "content").await;
+        let before = deployment.peak_memory("content");
+        let sent = empty_entries(LARGE);
+        let calls = (0..4).map(|_| call(channel.clone(), BATCH, Request::new(sent.clone())));
+        for answered in join_all(calls).await {
+            refused(answered.unwrap_err(), Code::Unauthenticated, "UNAUTHORIZED");
+        }
+        let forged = as_caller("nonsense", sent);
+        refused(call(channel, BATCH, forged).await.unwrap_err(), Code::Unauthenticated, "UNAUTHORIZED");
+        let grown = deployment.peak_memory("content").saturating_sub(before);
+        assert!(grown < MOST_GROWTH, "the peak has grown by {grown} bytes");
+    }));
+}
+
+#[test]
+fn a_batch_of_millions_that_says_nothing_is_refused_in_few_words() {
+    run_alone(each_deployment(async |deployment| {
+        let workspace = deployment.workspace().await;
+        let identity = exchange(deployment, &workspace.token).await;
+        let channel = connect(deployment, "content").await;
+        let before = deployment.peak_memory("content");
+        for bytes in [LARGE, 4_000] {
+            let sent = as_caller(&identity, empty_entries(bytes));
+            let status = call(channel.clone(), BATCH, sent).await.unwrap_err();
+            let weight = status.details().len() * 4 / 3 + status.message().len();
+            assert!(weight < MOST_ERROR_BYTES, "an error of {weight} bytes");
+            match bytes {
+                LARGE => refused(status, Code::ResourceExhausted, "PAYLOAD_TOO_LARGE"),
+                _ => refused(status, Code::InvalidArgument, "VALIDATION_ERROR"),
+            }
+        }
+        let grown = deployment.peak_memory("content").saturating_sub(before);
+        assert!(grown < MOST_GROWTH, "the peak has grown by {grown} bytes");
+    }));
+}
+
+#[test]
+fn what_anybody_may_call_takes_little() {
+    run_alone(each_deployment(async |deployment| {
+        let channel = connect(deployment, "auth").await;
+        let before = deployment.peak_memory("auth");
+        let sent = || Request::new(empty_entries(LARGE));
+        let calls = (0..4).map(|_| call(channel.clone(), EXCHANGE, sent()));
+        for answered in join_all(calls).await {
+            refused(answered.unwrap_err(), Code::ResourceExhausted, "PAYLOAD_TOO_LARGE");
+        }
+        let grown = deployment.peak_memory("auth").saturating_sub(before);
+        assert!(grown < MOST_GROWTH, "the peak has grown by {grown} bytes");
+    }));
+}
