@@ -4,8 +4,12 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
 use cairn_chassis::telemetry::Telemetry;
+use cairn_chassis::transport::{self, Bounds, Connections, Settings};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+/// Who watches a process needs few connections.
+const BOUNDS: Bounds = Bounds { all: 64, per_address: 64, proxies: Vec::new() };
 
 /// Serves the admin port until the process ends, so that a draining process can still be watched.
 pub(crate) fn spawn(
@@ -27,9 +31,6 @@ pub(crate) fn spawn(
         .route("/metrics", get(render))
         .route("/healthz", get(|| std::future::ready(StatusCode::OK)))
         .route("/readyz", get(ready));
-    tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
-            tracing::warn!(%error, "the admin port is no longer served");
-        }
-    });
+    let settings = Settings::http(&Connections::new(BOUNDS));
+    tokio::spawn(transport::serve(listener, router, settings, CancellationToken::new()));
 }

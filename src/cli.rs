@@ -1,6 +1,7 @@
 //! The command line. Every option can also be set by the environment variable that `--help` names.
 
 mod browse;
+mod connections;
 mod embedder;
 mod oidc;
 mod place;
@@ -17,6 +18,7 @@ use cairn_content::{AssetLocation, PlanLimits};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::browse::BrowseOptions;
+pub(crate) use self::connections::ConnectionOptions;
 pub(crate) use self::embedder::EmbedderOptions;
 pub(crate) use self::oidc::OidcOptions;
 use self::place::Place;
@@ -265,6 +267,8 @@ pub(crate) struct UpOptions {
     #[arg(long)]
     pub(crate) quiet: bool,
     #[command(flatten)]
+    pub(crate) connections: ConnectionOptions,
+    #[command(flatten)]
     pub(crate) public: PublicOptions,
     #[command(flatten)]
     pub(crate) bootstrap: BootstrapOptions,
@@ -391,6 +395,8 @@ pub(crate) struct ServeOptions {
     pub(crate) mesh_secret: String,
     #[command(flatten)]
     pub(crate) upstreams: UpstreamOptions,
+    #[command(flatten)]
+    pub(crate) connections: ConnectionOptions,
     #[command(flatten)]
     pub(crate) public: PublicOptions,
     #[command(flatten)]

@@ -8,6 +8,7 @@ mod data_folder;
 mod doctor;
 mod eval;
 mod plans;
+mod process;
 mod public;
 mod secret_keys;
 mod secrets;
@@ -24,6 +25,7 @@ use clap::Parser as _;
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    process::keep_files_private();
     let cli = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

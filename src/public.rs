@@ -1,14 +1,11 @@
 //! The public listeners: HTTP, and gRPC where it is asked for.
 
-use std::future::IntoFuture as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use axum::Router;
-use axum::extract::connect_info::IntoMakeServiceWithConnectInfo;
-use axum::serve::{Listener, ListenerExt as _, TapIo};
-use cairn_chassis::tls;
+use cairn_chassis::transport;
 use cairn_gateway::Gateway;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -53,10 +50,10 @@ fn plans(given: &str) -> anyhow::Result<String> {
     fs_err::read_to_string(given).context("CAIRN_PLANS is neither JSON nor a file that can be read")
 }
 
-/// A listener, and the TLS that it speaks.
+/// A listener, and how it is served.
 pub(crate) struct Door {
     pub(crate) listener: TcpListener,
-    pub(crate) tls: Option<tls::Server>,
+    pub(crate) settings: transport::Settings,
 }
 
 /// Serves the gateway over HTTP, and over gRPC when there is a listener for it, until the shutdown.
@@ -65,57 +62,24 @@ pub(crate) async fn serve_gateway(
     http: Door,
     grpc: Option<Door>,
     shutdown: &CancellationToken,
-) -> anyhow::Result<()> {
-    let over_http = serve(http.listener, http.tls, gateway.router(), shutdown.clone());
-    let Some(Door { listener, tls }) = grpc else { return over_http.await };
-    let over_grpc = serve(listener, tls, gateway.grpc_router(), shutdown.clone());
-    // Neither is cut off because the other failed.
-    let (http, grpc) = tokio::join!(over_http, over_grpc);
-    http?;
-    grpc.context("public gRPC")
-}
-
-/// Serves, inside of TLS when that is given, until the shutdown; then lets requests under way finish.
-async fn serve(
-    listener: TcpListener,
-    tls: Option<tls::Server>,
-    router: Router,
-    shutdown: CancellationToken,
-) -> anyhow::Result<()> {
-    if let Some(tls) = tls {
-        return serve_on(tls::Listener::start(listener, tls)?.tap_io(|_| ()), router, shutdown).await;
-    }
-    let listener = listener.tap_io(|stream| {
-        // Without it, small answers wait for the client's delayed acknowledgement.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "TCP_NODELAY cannot be set");
+) {
+    let over_http = serve(http, gateway.router(), shutdown.clone());
+    match grpc {
+        None => over_http.await,
+        Some(grpc) => {
+            tokio::join!(over_http, serve(grpc, gateway.grpc_router(), shutdown.clone()));
         }
-    });
-    serve_on(listener, router, shutdown).await
+    }
 }
 
-/// A listener that was tapped tells axum the addresses of its callers, whatever listener it is.
-async fn serve_on<L, F>(
-    listener: TapIo<L, F>,
-    router: Router,
-    shutdown: CancellationToken,
-) -> anyhow::Result<()>
-where
-    L: Listener<Addr = SocketAddr>,
-    F: FnMut(&mut L::Io) + Send + 'static,
-{
-    let service: IntoMakeServiceWithConnectInfo<Router, SocketAddr> =
-        router.into_make_service_with_connect_info();
-    let serving = axum::serve(listener, service).with_graceful_shutdown(shutdown.clone().cancelled_owned());
+/// Serves until the shutdown; then lets requests under way finish.
+async fn serve(door: Door, router: Router, shutdown: CancellationToken) {
     let drained = async {
         shutdown.cancelled().await;
         tokio::time::sleep(DRAIN_LIMIT).await;
     };
     tokio::select! {
-        ended = serving.into_future() => ended.context("the public address is no longer served"),
-        () = drained => {
-            tracing::warn!("some requests did not finish in time and were cut off");
-            Ok(())
-        }
+        () = transport::serve(door.listener, router, door.settings, shutdown.clone()) => {}
+        () = drained => tracing::warn!("some requests did not finish in time and were cut off"),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use cairn_chassis::telemetry::{self, Telemetry};
-use cairn_chassis::{server, shutdown, tls};
+use cairn_chassis::{server, shutdown, tls, transport};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Role, ServeOptions, UpstreamOptions};
@@ -41,6 +41,7 @@ async fn serve(
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let role = options.service;
+    let connections = options.connections.open(&options.public.trusted_proxies);
     let default = SocketAddr::from((Ipv4Addr::LOCALHOST, role.default_port()));
     let listener = server::bind(options.listen.unwrap_or(default)).await?;
     let gateway = match role {
@@ -84,17 +85,22 @@ async fn serve(
     if let Some(config) = gateway {
         let tls = options.tls.mutual(tls::Protocols::Http)?;
         let grpc_tls = options.tls.mutual(tls::Protocols::Grpc)?;
-        let grpc = grpc.map(|listener| Door { listener, tls: grpc_tls });
-        public::serve_gateway(&mesh.gateway(config)?, Door { listener, tls }, grpc, shutdown).await?;
+        let grpc = grpc.map(|listener| Door {
+            listener,
+            settings: transport::Settings::grpc(&connections).over(grpc_tls),
+        });
+        let http = Door { listener, settings: transport::Settings::http(&connections).over(tls) };
+        public::serve_gateway(&mesh.gateway(config)?, http, grpc, shutdown).await;
     } else {
         let tls = options.tls.mutual(tls::Protocols::Grpc)?;
-        let serving = mesh.served().await?.serve_over(listener, tls, shutdown.clone());
+        let settings = transport::Settings::grpc(&connections).over(tls);
+        let serving = mesh.served().await?.serve_over(listener, settings, shutdown.clone());
         let drained = async {
             shutdown.cancelled().await;
             tokio::time::sleep(public::DRAIN_LIMIT).await;
         };
         tokio::select! {
-            ended = serving => ended.context("the address is no longer served")?,
+            () = serving => {}
             () = drained => tracing::warn!("some calls did not finish in time and were cut off"),
         }
     }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use cairn_auth::{Bootstrap, Bootstrapped};
 use cairn_chassis::entropy::{Entropy as _, OsEntropy};
 use cairn_chassis::telemetry::{self, Telemetry};
-use cairn_chassis::{server, shutdown, tls};
+use cairn_chassis::{server, shutdown, tls, transport};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +40,7 @@ async fn serve(
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let data = DataFolder::claim(&options.data)?;
+    let connections = options.connections.open(&options.public.trusted_proxies);
     let listener = server::bind(options.listen).await?;
     let address = listener.local_addr()?;
     let admin = bind_admin(options, address).await?;
@@ -76,8 +77,12 @@ async fn serve(
     if !options.quiet {
         announce(&base_url, &data, made.is_some(), file.as_ref(), &further)?;
     }
-    let grpc = grpc.map(|listener| Door { listener, tls: grpc_tls });
-    public::serve_gateway(&gateway, Door { listener, tls }, grpc, shutdown).await?;
+    let grpc = grpc.map(|listener| Door {
+        listener,
+        settings: transport::Settings::grpc(&connections).over(grpc_tls),
+    });
+    let http = Door { listener, settings: transport::Settings::http(&connections).over(tls) };
+    public::serve_gateway(&gateway, http, grpc, shutdown).await;
     let ended = tokio::time::timeout(STOP_LIMIT, async { while background.join_next().await.is_some() {} });
     if ended.await.is_err() {
         tracing::warn!("background work did not end in time; it goes on at the next start");

@@ -27,3 +27,4 @@ pub mod tls;
 pub mod token_format;
 pub mod turns;
 pub mod wording;
+pub mod transport;

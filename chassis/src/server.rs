@@ -19,8 +19,6 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::service::Routes;
-use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -33,14 +31,8 @@ pub use self::services_only::ServicesOnly;
 use crate::deadline::DeadlineLayer;
 use crate::identity::Verifier;
 use crate::status::Problem;
-use crate::tls;
+use crate::transport::{self, Connections, Settings};
 
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
-const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many calls a connection may have under way; more of them wait at the caller.
-const MOST_STREAMS: u32 = 200;
-/// What the metadata of a call may weigh.
-const MOST_METADATA_BYTES: u32 = 16 * 1024;
 /// When a caller may try again that was one too many.
 const BUSY: Duration = Duration::from_secs(1);
 const CROWDED: &str = "too much is being sent at once; try again";
@@ -59,17 +51,6 @@ pub struct Access {
 #[derive(Debug, thiserror::Error)]
 #[error("the reflection service cannot read the contracts: {0}")]
 pub struct ReflectionError(#[from] tonic_reflection::server::Error);
-
-/// A listener failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The address cannot be listened on.
-    #[error(transparent)]
-    Listen(#[from] io::Error),
-    /// The transport failed.
-    #[error(transparent)]
-    Transport(#[from] tonic::transport::Error),
-}
 
 /// Routes as they are served, locally or over TCP: health, reflection, and the layers that hold on both.
 #[derive(Debug)]
@@ -130,50 +111,21 @@ fn reflection(names: &[&'static str]) -> tonic_reflection::server::Builder<'stat
 
 impl Composed {
     /// Serves over TCP (HTTP/2) until the shutdown, then says NOT_SERVING and drains.
-    ///
-    /// # Errors
-    /// When the listener fails.
-    pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) -> Result<(), ServeError> {
-        self.serve_over(listener, None, shutdown).await
+    pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) {
+        self.serve_over(listener, Settings::grpc(&Connections::default()), shutdown).await;
     }
 
-    /// As [`Self::serve`], inside of TLS when that is given.
-    ///
-    /// # Errors
-    /// When the listener fails.
-    pub async fn serve_over(
-        self,
-        listener: TcpListener,
-        tls: Option<tls::Server>,
-        shutdown: CancellationToken,
-    ) -> Result<(), ServeError> {
-        let health = self.health;
-        let names = self.names;
-        let stopping = async move {
+    /// As [`Self::serve`], with other settings.
+    pub async fn serve_over(self, listener: TcpListener, settings: Settings, shutdown: CancellationToken) {
+        let Self { routes, health, names } = self;
+        let stopping = async {
             shutdown.cancelled().await;
             for name in names {
                 health.set_service_status(name, ServingStatus::NotServing).await;
             }
         };
-        let server = Server::builder()
-            .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
-            .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
-            .http2_max_header_list_size(Some(MOST_METADATA_BYTES))
-            .max_concurrent_streams(Some(MOST_STREAMS))
-            .add_routes(self.routes);
-        match tls {
-            Some(tls) => {
-                let incoming = tls::Listener::start(listener, tls)?;
-                server.serve_with_incoming_shutdown(incoming, stopping).await?;
-            }
-            None => {
-                // On the accepted connections: the builder's own setting holds only for listeners that it binds itself,
-                // and without it each answer waits for the caller's delayed acknowledgement (40 ms).
-                let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-                server.serve_with_incoming_shutdown(incoming, stopping).await?;
-            }
-        }
-        Ok(())
+        let serving = transport::serve(listener, routes.into_axum_router(), settings, shutdown.clone());
+        tokio::join!(stopping, serving);
     }
 }
 

@@ -3,7 +3,7 @@
 //! A listener reads its files again when they change, so a renewed certificate needs no restart. A client keeps what it
 //! read at its start.
 
-mod listener;
+mod handshake;
 mod pem;
 
 use std::fmt;
@@ -15,8 +15,6 @@ use std::time::{Duration, Instant, SystemTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
-
-pub use self::listener::Listener;
 
 /// How often a listener looks whether its files have changed.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);

@@ -22,6 +22,7 @@ mod browse_input;
 mod browse_scope;
 mod client_commands;
 mod compression;
+mod connections;
 mod databases;
 mod deletion;
 mod doctor;

@@ -13,6 +13,7 @@ use crate::channel::ServiceChannel;
 use crate::server;
 use crate::testing::certificates::Authority;
 use crate::testing::server as double;
+use crate::transport::{Connections, Settings};
 
 /// A gRPC server with these files; answers its port.
 async fn serve(files: ServerFiles) -> u16 {
@@ -20,7 +21,11 @@ async fn serve(files: ServerFiles) -> u16 {
     let port = listener.local_addr().unwrap().port();
     let tls = Server::load(files, Protocols::Grpc).unwrap();
     let composed = double::compose(Routes::default(), &[]).await.unwrap();
-    tokio::spawn(composed.serve_over(listener, Some(tls), CancellationToken::new()));
+    tokio::spawn(composed.serve_over(
+        listener,
+        Settings::grpc(&Connections::default()).over(Some(tls)),
+        CancellationToken::new(),
+    ));
     port
 }
 
@@ -77,7 +82,12 @@ async fn http_2_is_agreed_on() {
         let listener = server::bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let files = ServerFiles { pair: pair.clone(), client_ca: None };
-        let _listening = Listener::start(listener, Server::load(files, protocols).unwrap()).unwrap();
+        let server = Server::load(files, protocols).unwrap();
+        let _listening = tokio::spawn(async move {
+            let (stream, peer) = listener.accept().await.unwrap();
+            let _kept = server.shake_hands(stream, peer).await;
+            std::future::pending::<()>().await;
+        });
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

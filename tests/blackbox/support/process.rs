@@ -55,6 +55,18 @@ impl Process {
         Self::run(name, shell, arguments, &[])
     }
 
+    /// As [`Self::start`], with that many open files to begin with.
+    pub(crate) fn start_on_few_files(
+        name: &str,
+        arguments: &[String],
+        environment: &[(&str, &str)],
+        files: u32,
+    ) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit -S -n {files}; exec \"$0\" \"$@\""), BINARY]);
+        Self::run(name, shell, arguments, environment)
+    }
+
     fn run(name: &str, mut command: Command, arguments: &[String], environment: &[(&str, &str)]) -> Self {
         for (variable, _) in std::env::vars() {
             if variable.starts_with(OWN_ENVIRONMENT) {

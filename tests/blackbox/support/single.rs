@@ -46,6 +46,12 @@ impl SingleProcess {
         Self::follow(data, process).await
     }
 
+    /// On this data folder, with that many open files to begin with.
+    pub(crate) async fn start_on_few_files(data: &Path, environment: &[(&str, &str)], files: u32) -> Self {
+        let process = Process::start_on_few_files("cairn up", &arguments(data, ANY_PORT), environment, files);
+        Self::follow(data, process).await
+    }
+
     /// Starts the process and does not wait for anything.
     pub(crate) fn launch(data: &Path, environment: &[(&str, &str)]) -> Process {
         Process::start("cairn up", &arguments(data, ANY_PORT), environment)

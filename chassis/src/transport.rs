@@ -1,0 +1,232 @@
+//! Listening: connections are accepted within bounds, and end when they stand still.
+//!
+//! What a caller can hold by doing nothing is bounded in time: a head that does not end, a connection without a
+//! request, a body that does not come, an answer that is not read. An answer that has nothing to say yet, as a stream of
+//! events, is none of these and lives on.
+
+mod activity;
+mod awaited;
+mod connections;
+mod timed;
+mod timer;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+use self::activity::{Activity, Counted};
+use self::awaited::Awaited;
+pub use self::connections::{Bounds, Connections};
+use self::timed::Timed;
+use crate::tls;
+
+/// What follows a failure to accept, such as too many open files.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How long a connection that was told to end may take over it.
+const PARTING: Duration = Duration::from_secs(10);
+/// What the head of a request may weigh.
+const MOST_HEAD_BYTES: usize = 64 * 1024;
+/// The same of HTTP/2, and of gRPC's metadata.
+const MOST_HEADER_BYTES: u32 = 16 * 1024;
+/// How many requests a connection of HTTP/2 may have under way; more of them wait at the caller.
+const MOST_STREAMS: u32 = 200;
+/// A connection of HTTP/2 that says nothing for so long is asked whether it lives.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a connection may stand still.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// From the first byte of a head of HTTP/1 to its last; a new connection begins with a head.
+    pub head: Duration,
+    /// Without a request under way.
+    pub idle: Duration,
+    /// Without a byte of a body that is awaited, and without the caller taking a byte of an answer.
+    pub still: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { head: Duration::from_secs(10), idle: Duration::from_secs(75), still: Duration::from_secs(30) }
+    }
+}
+
+/// What is spoken at an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1 and HTTP/2.
+    Http,
+    /// HTTP/2 only. Bodies may be awaited for as long as their call has time.
+    Grpc,
+}
+
+/// How an address is served.
+#[derive(Debug)]
+pub struct Settings {
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// Inside of TLS, when that is given.
+    pub tls: Option<tls::Server>,
+    /// How many connections there may be.
+    pub connections: Connections,
+    /// How long they may stand still.
+    pub patience: Patience,
+}
+
+impl Settings {
+    /// Plain HTTP with the usual bounds.
+    pub fn http(connections: &Connections) -> Self {
+        let (connections, patience) = (connections.clone(), Patience::default());
+        Self { protocol: Protocol::Http, tls: None, connections, patience }
+    }
+
+    /// Plain gRPC with the usual bounds. Services keep connections to each other that rest for minutes.
+    pub fn grpc(connections: &Connections) -> Self {
+        let patience = Patience { idle: Duration::from_secs(10 * 60), ..Patience::default() };
+        Self { protocol: Protocol::Grpc, patience, ..Self::http(connections) }
+    }
+
+    /// The same inside of TLS, when that is given.
+    #[must_use]
+    pub fn over(mut self, tls: Option<tls::Server>) -> Self {
+        self.tls = tls;
+        self
+    }
+}
+
+/// Serves until the shutdown, then lets requests under way finish.
+///
+/// Handlers find the caller's address as axum's `ConnectInfo<SocketAddr>`.
+pub async fn serve(listener: TcpListener, router: Router, settings: Settings, shutdown: CancellationToken) {
+    let connections = settings.connections.clone();
+    let server = Arc::new(Server::new(router, settings, shutdown.clone()));
+    let tasks = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                // Without a place, the connection is closed here.
+                if let Some(place) = connections.admit(peer.ip()) {
+                    let server = Arc::clone(&server);
+                    tasks.spawn(async move {
+                        server.connection(stream, peer).await;
+                        drop(place);
+                    });
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    tasks.close();
+    tasks.wait().await;
+}
+
+/// What all connections of an address share.
+struct Server {
+    router: Router,
+    protocol: Protocol,
+    tls: Option<tls::Server>,
+    patience: Patience,
+    builder: Builder<TokioExecutor>,
+    shutdown: CancellationToken,
+}
+
+impl Server {
+    fn new(router: Router, settings: Settings, shutdown: CancellationToken) -> Self {
+        let Settings { protocol, tls, patience, .. } = settings;
+        let mut builder = Builder::new(TokioExecutor::new());
+        // Heads have a timer of ours: hyper's would also end connections that rest between requests.
+        builder.http1().header_read_timeout(None::<Duration>).max_buf_size(MOST_HEAD_BYTES);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_TIMEOUT)
+            .max_concurrent_streams(MOST_STREAMS)
+            .max_header_list_size(MOST_HEADER_BYTES);
+        let builder = if protocol == Protocol::Grpc { builder.http2_only() } else { builder };
+        Self { router, protocol, tls, patience, builder, shutdown }
+    }
+
+    async fn connection(&self, stream: TcpStream, peer: SocketAddr) {
+        // Without it, small answers wait for the caller's delayed acknowledgement (40 ms).
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY cannot be set");
+        }
+        match &self.tls {
+            None => self.serve(stream, peer).await,
+            Some(tls) => {
+                if let Some(stream) = tls.shake_hands(stream, peer).await {
+                    self.serve(stream, peer).await;
+                }
+            }
+        }
+    }
+
+    async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: SocketAddr) {
+        let activity = Arc::new(Activity::new());
+        let stream = TokioIo::new(Timed::new(stream, Arc::clone(&activity), self.patience));
+        let service = service_fn(|request: Request<Incoming>| {
+            let under_way = activity.begin();
+            let answered = self.router.clone().oneshot(self.received(request, peer));
+            async move {
+                let response = answered.await?;
+                Ok::<_, Infallible>(response.map(|body| Counted::new(body, under_way)))
+            }
+        });
+        let mut connection = pin!(self.builder.serve_connection(stream, service));
+        tokio::select! {
+            ended = connection.as_mut() => return report(ended.err(), peer),
+            () = self.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+            () = activity.rests_for(self.patience.idle) => {
+                connection.as_mut().graceful_shutdown();
+                // What does not part is cut off.
+                let _ = tokio::time::timeout(PARTING, connection).await;
+                return;
+            }
+        }
+        report(connection.await.err(), peer);
+    }
+
+    fn received(&self, request: Request<Incoming>, peer: SocketAddr) -> Request<Body> {
+        let mut request = match self.protocol {
+            Protocol::Http => request.map(|body| Body::new(Awaited::new(body, self.patience.still))),
+            Protocol::Grpc => request.map(Body::new),
+        };
+        request.extensions_mut().insert(ConnectInfo(peer));
+        request
+    }
+}
+
+/// How a connection ended is nobody's business but the caller's.
+fn report(error: Option<Box<dyn std::error::Error + Send + Sync>>, peer: SocketAddr) {
+    if let Some(error) = error {
+        tracing::debug!(%peer, %error, "a connection ended early");
+    }
+}
+
+#[cfg(test)]
+mod tests;
