@@ -256,7 +256,7 @@ pub(crate) struct UpOptions {
     /// The public address (HTTP); port 0 picks a free one.
     #[arg(long, env = "CAIRN_LISTEN", value_name = "ADDR", default_value = DEFAULT_LISTEN)]
     pub(crate) listen: SocketAddr,
-    /// The admin address (/metrics, /healthz, /readyz). Default: the public port + 1, when that is free.
+    /// The admin address (/metrics, /healthz, /readyz). Default: the public port + 1 of 127.0.0.1, when that is free.
     #[arg(long, env = "CAIRN_ADMIN_LISTEN", value_name = "ADDR")]
     pub(crate) admin_listen: Option<SocketAddr>,
     /// An address for programs that call over gRPC: token exchange, content, retrieval, ingest and sync, under the
@@ -393,6 +393,10 @@ pub(crate) struct ServeOptions {
         hide_default_value = true
     )]
     pub(crate) mesh_secret: String,
+    /// Let services of the mesh speak to each other without TLS beyond this machine: everything that they say, the
+    /// mesh secret among it, can then be read on the way.
+    #[arg(long, env = "CAIRN_INSECURE_MESH")]
+    pub(crate) insecure_mesh: bool,
     #[command(flatten)]
     pub(crate) upstreams: UpstreamOptions,
     #[command(flatten)]

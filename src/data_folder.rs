@@ -1,7 +1,8 @@
 //! The folder that a process keeps its data in: made, claimed, and left to nobody else while the process runs.
 
-use std::fs::{File, TryLockError};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{File, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -9,6 +10,8 @@ use fs_err as fs;
 
 const LOCK_FILE: &str = "cairn.lock";
 const OWNER_ONLY: u32 = 0o700;
+/// What nobody but the owner has.
+const OTHERS: u32 = 0o077;
 
 /// A claimed data folder. The claim ends with the process, however it ends.
 #[derive(Debug)]
@@ -27,6 +30,9 @@ impl DataFolder {
             .mode(OWNER_ONLY)
             .create(path)
             .with_context(|| format!("cannot make the data folder {}; {advice}", path.display()))?;
+        if let Err(error) = mend(path) {
+            tracing::warn!(%error, "others on this machine may be able to read the data folder");
+        }
         let lock = path.join(LOCK_FILE);
         let claim =
             fs::OpenOptions::new().create(true).truncate(false).write(true).open(&lock).context(advice)?;
@@ -50,5 +56,62 @@ impl DataFolder {
     /// The folder itself.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Takes from others what they may do with the folder and what is in it, as an earlier release or a copy has left it.
+/// Below a folder that is closed to them they reach nothing, so only open ones are looked into, and the first always.
+fn mend(folder: &Path) -> io::Result<()> {
+    close(folder)?;
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let found = fs::symlink_metadata(&path)?;
+        let is_open = found.permissions().mode() & OTHERS != 0;
+        if found.is_dir() && is_open {
+            mend(&path)?;
+        } else if found.is_file() && is_open {
+            close(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn close(path: &Path) -> io::Result<()> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & OTHERS == 0 {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode & !OTHERS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_others_could_read_is_closed_to_them() {
+        let outside = tempfile::tempdir().unwrap();
+        let data = tempfile::tempdir().unwrap();
+        let (index, within) = (data.path().join("index"), data.path().join("index/one/two"));
+        fs::create_dir_all(&within).unwrap();
+        let files = [data.path().join("auth.db"), within.join("segment"), outside.path().join("other")];
+        for file in &files {
+            fs::write(file, "x").unwrap();
+            fs::set_permissions(file, Permissions::from_mode(0o644)).unwrap();
+        }
+        std::os::unix::fs::symlink(&files[2], data.path().join("link")).unwrap();
+        for folder in [data.path(), &index, &data.path().join("index/one"), &within] {
+            fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+        }
+        let _claim = DataFolder::claim(data.path()).unwrap();
+        for folder in [data.path(), &index, &within] {
+            assert_eq!(mode(folder), 0o700, "{}", folder.display());
+        }
+        assert_eq!((mode(&files[0]), mode(&files[1])), (0o600, 0o600));
+        assert_eq!(mode(&files[2]), 0o644, "what a link leads to is not ours");
     }
 }

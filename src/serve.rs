@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -28,11 +28,46 @@ pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
              service; `openssl rand -hex 32` makes one"
         );
     }
+    if !options.insecure_mesh {
+        check_mesh(&options)?;
+    }
     let telemetry = telemetry::install(options.service.name(), LOG_FILTER)?;
     let shutdown = shutdown::on_signal().context("cannot listen for signals")?;
     let ended = serve(&options, &telemetry, &shutdown).await;
     telemetry.shutdown();
     ended
+}
+
+/// Refuses what would send identities, the mesh secret and contents over a network for everybody to read.
+fn check_mesh(options: &ServeOptions) -> anyhow::Result<()> {
+    const ADVICE: &str = "give the mesh TLS (--tls-cert and --tls-key for what is listened on, https:// addresses and \
+                          --tls-ca for calls), or say --insecure-mesh (CAIRN_INSECURE_MESH=true) when nobody else is \
+                          on that network";
+    let listened = options.listen.filter(|address| !address.ip().to_canonical().is_loopback());
+    if let Some(address) = listened
+        && options.service != Role::Gateway
+        && options.tls.tls_cert.is_none()
+    {
+        bail!("{address} can be reached from other machines and has no TLS: {ADVICE}");
+    }
+    let places = places(options.service, &options.upstreams);
+    for place in [places.auth, places.content, places.ingest, places.retrieval, places.sync] {
+        if let Place::At(url) = place
+            && leaves_in_the_clear(&url)
+        {
+            bail!("calls to {url} leave this machine without TLS: {ADVICE}");
+        }
+    }
+    Ok(())
+}
+
+/// Whether calls to that address go to another machine, and are not https.
+fn leaves_in_the_clear(url: &str) -> bool {
+    let Ok(url) = url.parse::<http::Uri>() else { return false };
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    let is_here =
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback());
+    url.scheme_str() != Some("https") && !is_here
 }
 
 async fn serve(
@@ -178,4 +213,27 @@ async fn make_first_account(mesh: &Mesh, options: &ServeOptions) -> anyhow::Resu
         tracing::info!(workspace.id = %made.workspace_id, "the first account was made");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_stays_here_may_do_without_tls() {
+        for here in [
+            "http://127.0.0.1:8711",
+            "http://localhost:8711",
+            "http://[::1]:8711",
+            "https://auth:8711",
+            "https://10.0.0.1",
+        ] {
+            assert!(!leaves_in_the_clear(here), "{here}");
+        }
+        for away in
+            ["http://auth:8711", "http://10.0.0.1:8711", "http://127.0.0.1.example.com", "http://[fd00::1]:1"]
+        {
+            assert!(leaves_in_the_clear(away), "{away}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `cairn up`: the whole mesh in one process, on embedded storage.
 
-use std::io::{self, Write as _};
-use std::net::SocketAddr;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn serve(
     let connections = options.connections.open(&options.public.trusted_proxies);
     let listener = server::bind(options.listen).await?;
     let address = listener.local_addr()?;
-    let admin = bind_admin(options, address).await?;
+    let admin = bind_admin(options).await?;
     let mut further = Vec::new();
     if let Some(listener) = &admin {
         further.push(format!("Admin {} (/metrics, /healthz, /readyz)", listener.local_addr()?));
@@ -77,10 +77,8 @@ async fn serve(
     if !options.quiet {
         announce(&base_url, &data, made.is_some(), file.as_ref(), &further)?;
     }
-    let grpc = grpc.map(|listener| Door {
-        listener,
-        settings: transport::Settings::grpc(&connections).over(grpc_tls),
-    });
+    let grpc = grpc
+        .map(|listener| Door { listener, settings: transport::Settings::grpc(&connections).over(grpc_tls) });
     let http = Door { listener, settings: transport::Settings::http(&connections).over(tls) };
     public::serve_gateway(&gateway, http, grpc, shutdown).await;
     let ended = tokio::time::timeout(STOP_LIMIT, async { while background.join_next().await.is_some() {} });
@@ -92,7 +90,7 @@ async fn serve(
 }
 
 /// The default admin port is a convenience: when it is taken, the service starts without it.
-async fn bind_admin(options: &UpOptions, public: SocketAddr) -> anyhow::Result<Option<TcpListener>> {
+async fn bind_admin(options: &UpOptions) -> anyhow::Result<Option<TcpListener>> {
     if let Some(address) = options.admin_listen {
         return Ok(Some(server::bind(address).await?));
     }
@@ -100,7 +98,8 @@ async fn bind_admin(options: &UpOptions, public: SocketAddr) -> anyhow::Result<O
         0 => 0,
         port => port.checked_add(1).unwrap_or(0),
     };
-    match server::bind(SocketAddr::new(public.ip(), port)).await {
+    // It has no authentication: only who is on this machine reaches it, unless an address is set.
+    match server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await {
         Ok(listener) => Ok(Some(listener)),
         Err(error) => {
             tracing::warn!(%error, "no admin port; choose one with --admin-listen");
@@ -182,13 +181,15 @@ fn announce(
     further_addresses: &[String],
 ) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
+    // What is no terminal may be a log, which others read and which is kept.
+    let is_seen = out.is_terminal();
     writeln!(out, "Cairn is ready at {base_url}   (data in {})", data.path().display())?;
     for address in further_addresses {
         writeln!(out, "{address}")?;
     }
     let kept_in = data.join(bootstrap_file::FILE_NAME);
     match file {
-        Some(file) if first_start => announce_access(&mut out, file, &kept_in)?,
+        Some(file) if first_start && is_seen => announce_access(&mut out, file, &kept_in)?,
         Some(_) => writeln!(out, "Sign-in and token: {}", kept_in.display())?,
         None => writeln!(out, "Sign in with the account that was made at the first start.")?,
     }

@@ -25,6 +25,6 @@ pub mod telemetry;
 pub mod testing;
 pub mod tls;
 pub mod token_format;
+pub mod transport;
 pub mod turns;
 pub mod wording;
-pub mod transport;

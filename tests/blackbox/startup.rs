@@ -23,8 +23,13 @@ fn the_first_start_says_how_to_begin() {
         let owner = up.owner().clone();
         let base_url = up.base_url().to_owned();
         let printed = up.process_mut().stdout();
-        for part in [&base_url, &owner.email, &owner.password, &owner.token, "curl", "mcpServers", "/mcp"] {
-            assert!(printed.contains(part), "{part} is not in: {printed}");
+        let kept_in = data.path().join("bootstrap.json").display().to_string();
+        for part in [&base_url, &kept_in] {
+            assert!(printed.contains(part.as_str()), "{part} is not in: {printed}");
+        }
+        // Nobody sees what goes into a pipe: it may be a log.
+        for secret in [&owner.password, &owner.token] {
+            assert!(!up.process().said().contains(secret.as_str()), "a secret is in: {printed}");
         }
         assert!(token_format::is_well_formed(&owner.token));
         let files = up.token().get("/api/v1/files").await.expect(200).json();
@@ -36,6 +41,105 @@ fn the_first_start_says_how_to_begin() {
         })
         .await;
         assert!(each(&files, "id").contains(&text(&guide, "fileId").as_str()));
+    });
+}
+
+#[test]
+fn a_terminal_is_told_the_first_password_and_token() {
+    run_alone(async {
+        let data = Scratch::new();
+        let Some(mut up) = SingleProcess::launch_on_terminal(data.path()) else {
+            return announce_skip("`script`, which makes a terminal, is not installed");
+        };
+        let printed = eventually("it says how to begin", async || {
+            Some(up.stdout()).filter(|printed| printed.contains("Ctrl-C stops it."))
+        })
+        .await;
+        let owner = bootstrap(data.path());
+        let secrets = [text(&owner, "email"), text(&owner, "password"), text(&owner, "token")];
+        for part in secrets.iter().map(String::as_str).chain(["curl", "mcpServers", "/mcp"]) {
+            assert!(printed.contains(part), "{part} is not in: {printed}");
+        }
+        up.ask_to_stop();
+        up.exit().await;
+    });
+}
+
+#[test]
+fn what_a_data_folder_holds_is_its_owners() {
+    run_alone(async {
+        let data = Scratch::new();
+        let mut first = SingleProcess::start_on(data.path(), &[]).await;
+        assert!(first.stop().await.success());
+        open_to_all(data.path());
+        let second = SingleProcess::start_on(data.path(), &[]).await;
+        second.token().get("/api/v1/files").await.expect(200);
+        assert_eq!(readable_by_others(data.path()), Vec::<String>::new());
+    });
+}
+
+/// As an earlier release, or a copy by hand, has left it.
+fn open_to_all(path: &Path) {
+    let is_folder = path.is_dir();
+    let mode = if is_folder { 0o755 } else { 0o644 };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    if is_folder {
+        std::fs::read_dir(path).unwrap().for_each(|entry| open_to_all(&entry.unwrap().path()));
+    }
+}
+
+fn readable_by_others(path: &Path) -> Vec<String> {
+    // What a database keeps beside itself comes and goes.
+    let Ok(found) = std::fs::symlink_metadata(path) else { return Vec::new() };
+    let mut open = Vec::new();
+    if found.permissions().mode() & 0o077 != 0 {
+        open.push(format!("{} {:o}", path.display(), found.permissions().mode()));
+    }
+    if found.is_dir() {
+        open.extend(
+            std::fs::read_dir(path).unwrap().flat_map(|entry| readable_by_others(&entry.unwrap().path())),
+        );
+    }
+    open
+}
+
+#[test]
+fn a_mesh_beyond_this_machine_wants_tls() {
+    run_alone(async {
+        let secret = ("CAIRN_MESH_SECRET", "a secret of the mesh, long enough");
+        let data = Scratch::new();
+        let folder = data.path().display().to_string();
+        let anywhere = ["--listen", "0.0.0.0:0"];
+        let elsewhere = ["--auth-url", "http://10.255.255.1:8711"];
+        let start = |service: &str, options: &[&str], environment: &[(&str, &str)]| {
+            let common = ["serve", service, "--data", &folder, "--admin-listen", "127.0.0.1:0"];
+            let arguments: Vec<String> = common.iter().chain(options).map(ToString::to_string).collect();
+            Process::start(&format!("cairn serve {service}"), &arguments, environment)
+        };
+        for (service, options) in [("content", anywhere), ("content", elsewhere), ("gateway", elsewhere)] {
+            let said = fails(start(service, &options, &[secret])).await;
+            for part in ["TLS", "--insecure-mesh", "--tls-cert", "https://"] {
+                assert!(said.contains(part), "{part} is not in: {said}");
+            }
+        }
+        let allowed = [secret, ("CAIRN_INSECURE_MESH", "true")];
+        let mut content = start("content", &anywhere, &allowed);
+        eventually("it listens", async || content.stdout().contains("listening on").then_some(())).await;
+        content.ask_to_stop();
+        assert!(content.exit().await.success());
+    });
+}
+
+#[test]
+fn the_admin_address_is_this_machine_only() {
+    run_alone(async {
+        let data = Scratch::new();
+        let mut up = SingleProcess::launch_without_admin(data.path(), "127.0.0.2:0");
+        let admin =
+            eventually("it says where its admin address is", async || up.printed_address("dmin ")).await;
+        assert!(admin.starts_with("http://127.0.0.1:"), "{admin}");
+        up.ask_to_stop();
+        up.exit().await;
     });
 }
 

@@ -5,6 +5,7 @@ use cairn_chassis::identity::Verifier;
 use cairn_chassis::lifecycle;
 use cairn_chassis::on_db;
 use cairn_chassis::sql::Engine;
+use cairn_chassis::testing::server as double;
 use cairn_proto::auth::v1::{
     DeleteWorkspaceRequest, ListWorkspacesRequest, Membership, RestoreWorkspaceRequest,
 };
@@ -85,7 +86,7 @@ impl World {
         for name in SERVICES {
             let fake = Fake { name, told: Arc::clone(&told), verifier: self.service.ambient().verifier };
             let routes = Routes::new(LifecycleServiceServer::new(fake));
-            let composed = server::compose(routes, &[lifecycle::SERVICE_NAME]).await.unwrap();
+            let composed = double::compose(routes, &[lifecycle::SERVICE_NAME]).await.unwrap();
             services.push((name, ServiceChannel::local(composed.routes)));
         }
         self.service.connect_services(services);

@@ -55,6 +55,17 @@ impl Process {
         Self::run(name, shell, arguments, &[])
     }
 
+    /// As [`Self::start`], as if at a terminal, which util-linux's `script` makes; `None` without it.
+    pub(crate) fn start_on_terminal(name: &str, arguments: &[String]) -> Option<Self> {
+        Command::new("script").arg("--version").output().ok()?;
+        let mut terminal = Command::new("script");
+        let command = std::iter::once(BINARY).chain(arguments.iter().map(String::as_str));
+        let quoted: Vec<String> = command.map(|word| format!("'{word}'")).collect();
+        let command = format!("exec {}", quoted.join(" "));
+        terminal.args(["--quiet", "--flush", "--return", "--command", &command, "/dev/null"]);
+        Some(Self::run(name, terminal, &[], &[]))
+    }
+
     /// As [`Self::start`], with that many open files to begin with.
     pub(crate) fn start_on_few_files(
         name: &str,

@@ -57,6 +57,18 @@ impl SingleProcess {
         Process::start("cairn up", &arguments(data, ANY_PORT), environment)
     }
 
+    /// As [`Self::launch`], as if at a terminal; `None` where nothing makes one.
+    pub(crate) fn launch_on_terminal(data: &Path) -> Option<Process> {
+        Process::start_on_terminal("cairn up", &arguments(data, ANY_PORT))
+    }
+
+    /// As [`Self::launch_at`], with the admin address that it chooses itself.
+    pub(crate) fn launch_without_admin(data: &Path, listen: &str) -> Process {
+        let data = data.display().to_string();
+        let arguments = ["up", "--data", &data, "--listen", listen].map(str::to_owned);
+        Process::start("cairn up", &arguments, &[])
+    }
+
     /// As [`Self::launch`], on that address.
     pub(crate) fn launch_at(data: &Path, listen: &str) -> Process {
         Process::start("cairn up", &arguments(data, listen), &[])
