@@ -6,7 +6,7 @@ use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_proto::ids::WorkspaceId;
 
 use super::word;
-use crate::lifecycle::{Action, Notice};
+use crate::lifecycle::Notice;
 
 const MARK_DELETED: &str = "UPDATE workspaces SET deleted_at = $2, purge_at = $3, state_revision = state_revision + 1 \
      WHERE id = $1 AND deleted_at IS NULL RETURNING state_revision";

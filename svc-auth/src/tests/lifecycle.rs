@@ -98,7 +98,7 @@ impl World {
         self.workspaces().delete_workspace(request).await.unwrap();
     }
 
-    async fn take_back(&self, person: &Person) -> Result<Membership, Status> {
+    async fn reopen(&self, person: &Person) -> Result<Membership, Status> {
         let request = person.request(RestoreWorkspaceRequest { workspace_id: self.workspace() });
         Ok(self.workspaces().restore_workspace(request).await?.into_inner().membership.unwrap())
     }
@@ -161,7 +161,7 @@ async fn an_owner_takes_a_workspace_back_while_there_is_time() {
         let owner = world.owner().await;
         let editor = world.member("editor@example.com", Role::Editor).await;
         let (_, secret) = world.token(&owner, &EVERYTHING).await;
-        assert_eq!(world.take_back(&owner).await.unwrap().workspace.unwrap().id, world.workspace());
+        assert_eq!(world.reopen(&owner).await.unwrap().workspace.unwrap().id, world.workspace());
         world.close(&owner).await;
         assert_eq!(problem(world.exchange(&secret).await).reason, Reason::Unauthorized);
 
@@ -171,10 +171,10 @@ async fn an_owner_takes_a_workspace_back_while_there_is_time() {
         assert_eq!((listed.len(), workspace.purge_at), (1, Some(end.to_proto())), "{}", world.engine);
         assert_eq!(workspace.deleted_at, Some(world.clock.now().to_proto()));
         assert!(world.deleted(&editor).await.is_empty());
-        assert_eq!(reason(world.take_back(&editor).await), Reason::NotFound, "{}", world.engine);
+        assert_eq!(reason(world.reopen(&editor).await), Reason::NotFound, "{}", world.engine);
 
         log(&told);
-        let restored = world.take_back(&owner).await.unwrap().workspace.unwrap();
+        let restored = world.reopen(&owner).await.unwrap().workspace.unwrap();
         assert_eq!((restored.deleted_at, restored.purge_at), (None, None));
         assert!(told_all(&told, &SERVICES, "restore", 2), "{}", world.engine);
         world.exchange(&secret).await.unwrap();
@@ -198,7 +198,7 @@ async fn when_the_time_is_over_everything_goes_service_by_service() {
         for _ in 0..10 {
             world.look().await;
         }
-        assert_eq!(reason(world.take_back(&owner).await), Reason::NotFound, "{}", world.engine);
+        assert_eq!(reason(world.reopen(&owner).await), Reason::NotFound, "{}", world.engine);
         let expected: Vec<_> = SERVICES.into_iter().flat_map(|name| [(name, "purge", 2); 2]).collect();
         assert_eq!(log(&told), expected, "{}", world.engine);
         for (table, _) in REMOVALS {
