@@ -65,6 +65,7 @@ pub(crate) const REMOVALS: &[(&str, &str)] = &[
     ("oauth_grants", some_of!("oauth_grants", "workspace_id, id")),
     ("tokens", some_of!("tokens", "workspace_id, id")),
     ("invitations", some_of!("invitations", "workspace_id, id")),
+    ("feedback", some_of!("feedback", "workspace_id, id")),
     ("members", some_of!("members", "workspace_id, user_id")),
     ("lifecycle_notices", some_of!("lifecycle_notices", "workspace_id, service")),
     ("workspaces", "DELETE FROM workspaces WHERE id = $1 AND deleted_at IS NOT NULL AND $2 > 0"),
