@@ -199,7 +199,7 @@ async fn signing_out_everywhere_ends_the_sessions_of_one_person() {
     for world in worlds().await {
         let owner = world.owner().await;
         let invited = world.invite(&owner, "b@example.com", ProtoRole::Viewer).await.secret;
-        let other = world.service.invitations.accept(&invited, "B", PASSWORD).await.unwrap();
+        let other = world.service.invitations.accept(None, &invited, "B", PASSWORD).await.unwrap();
         let one = world.sign_in("owner@localhost", PASSWORD).await.unwrap().session_secret;
         let two = world.sign_in("owner@localhost", PASSWORD).await.unwrap().session_secret;
         world.sessions().delete_sessions(owner.request(DeleteSessionsRequest {})).await.unwrap();
