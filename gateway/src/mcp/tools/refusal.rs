@@ -182,9 +182,10 @@ fn example(name: &str, described: &Value, given: Option<&Value>) -> Value {
 
 /// The type of an argument, where it may be null the other one.
 fn kind(described: &Value) -> Option<&str> {
-    match described.get("type")? {
-        Value::Array(several) => several.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),
-        only => only.as_str(),
+    let kinds = described.get("type")?;
+    match kinds.as_array() {
+        Some(several) => several.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),
+        None => kinds.as_str(),
     }
 }
 
