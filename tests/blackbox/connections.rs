@@ -101,7 +101,8 @@ fn grpc_listeners_close_what_says_nothing_too() {
         let data = Scratch::new();
         let environment = [("CAIRN_MAX_CONNECTIONS_PER_ADDRESS", "30")];
         let up = SingleProcess::start_on(data.path(), &environment).await;
-        let mut waiting = join_all((0..40).map(|_| connect("127.0.0.2", &up.grpc_url()))).await;
+        let url = up.grpc_url();
+        let mut waiting = join_all((0..40).map(|_| connect("127.0.0.2", &url))).await;
         let closed = join_all(waiting.iter_mut().map(is_closed)).await;
         assert!(closed.iter().all(|is_closed| *is_closed));
     });

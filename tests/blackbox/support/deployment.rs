@@ -136,8 +136,8 @@ impl Deployment {
         }
     }
 
-    /// The most memory that the process of a service has held at once, in bytes.
-    pub(crate) fn peak_memory(&self, service: &str) -> u64 {
+    /// The most memory that the process of a service has held at once, in bytes; `None` where no `/proc` tells.
+    pub(crate) fn peak_memory(&self, service: &str) -> Option<u64> {
         match &self.shape {
             Shape::SingleProcess(process) => process.process().peak_memory(),
             Shape::Mesh(mesh) => mesh.peak_memory(service),

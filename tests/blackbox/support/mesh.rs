@@ -216,8 +216,8 @@ impl Mesh {
         format!("http://{}", self.member(GATEWAY).public_grpc.as_deref().unwrap())
     }
 
-    /// The most memory that a service has held at once, in bytes.
-    pub(crate) fn peak_memory(&self, service: &str) -> u64 {
+    /// The most memory that a service has held at once, in bytes; `None` where no `/proc` tells.
+    pub(crate) fn peak_memory(&self, service: &str) -> Option<u64> {
         self.member(service).process.peak_memory()
     }
 
