@@ -45,12 +45,13 @@ const HOLDERS: &str = "SELECT id, CAST(LENGTH(field_values) AS BIGINT) FROM reco
 const VALUES: Dialect =
     list_statement!("SELECT id, field_values FROM records WHERE workspace_id = $1 AND id IN ", "$2", "");
 
-/// $2 is a JSON array of `[record, values]`. The values are what the next version holds.
+/// $2 is a JSON array of `[record, values]`. The values are what the next version holds. CROSS JOIN keeps SQLite from
+/// walking the list for each record of the workspace.
 const KEEP: Dialect = Dialect {
     sqlite: "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
          author_kind, author_id, author_name) \
          SELECT $1, r.id, r.version + 1, list.value ->> 1, r.content_file_id, $3, $4, $5, $6 FROM json_each($2) AS list \
-         JOIN records r ON r.workspace_id = $1 AND r.id = list.value ->> 0",
+         CROSS JOIN records r WHERE r.workspace_id = $1 AND r.id = list.value ->> 0",
     postgres: "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
          author_kind, author_id, author_name) \
          SELECT $1, r.id, r.version + 1, list.entry ->> 1, r.content_file_id, $3, $4, $5, $6 \
@@ -65,16 +66,14 @@ const SIZE: Dialect = list_statement!(
     ""
 );
 
-/// The same list as [`KEEP`]'s.
-const REWRITE: Dialect = Dialect {
-    sqlite: "UPDATE records SET field_values = list.kept, version = version + 1, updated_at = $3 \
-         FROM (SELECT value ->> 0 AS record_id, value ->> 1 AS kept FROM json_each($2)) AS list \
-         WHERE records.workspace_id = $1 AND records.id = list.record_id",
-    postgres: "UPDATE records SET field_values = list.kept, version = version + 1, updated_at = $3 \
-         FROM (SELECT entry ->> 0 AS record_id, entry ->> 1 AS kept \
-         FROM jsonb_array_elements(CAST(CAST($2 AS TEXT) AS JSONB)) AS entries (entry)) AS list \
-         WHERE records.workspace_id = $1 AND records.id = list.record_id",
-};
+/// Of the records in the list $2, what their next versions hold.
+const REWRITE: Dialect = list_statement!(
+    "UPDATE records SET field_values = (SELECT v.field_values FROM record_versions v WHERE v.workspace_id = $1 \
+     AND v.record_id = records.id AND v.version = records.version + 1), version = version + 1, updated_at = $3 \
+     WHERE workspace_id = $1 AND id IN ",
+    "$2",
+    ""
+);
 
 /// In memory at once, whatever the records are like: so many, and so many characters of values.
 const MAX_BATCH: i64 = 500;
@@ -239,6 +238,6 @@ pub(crate) async fn rewrite(
         .await
         .map(|_| ()))?;
     let sql = REWRITE.of(tx.engine());
-    on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(&list).bind(at).execute(c).await.map(|_| ()))?;
+    on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(&ids).bind(at).execute(c).await.map(|_| ()))?;
     Ok(Growth::of_change(to_count(before), after as u64))
 }

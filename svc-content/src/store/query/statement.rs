@@ -290,13 +290,12 @@ impl Sql {
     }
 
     /// Whether what a cell names lives in some folders or below them. An asset that a record names is seen by whoever sees
-    /// the record.
+    /// the record. The text of a reference is the id that it names, and stands in the index.
     fn visible(&mut self, kind: PropertyType, folders: &[FolderId], cell: &str) -> &mut Self {
         self.push(&format!("{cell}.text_key IS NOT NULL AND EXISTS (SELECT 1 FROM "));
         let folder = match kind {
             PropertyType::AssetReference => {
-                return self
-                    .push(&format!("assets v WHERE v.workspace_id = $1 AND v.id = {cell}.target_id)"));
+                return self.push(&format!("assets v WHERE v.workspace_id = $1 AND v.id = {cell}.text_key)"));
             }
             PropertyType::Relation => {
                 self.push("records v JOIN databases h ON h.workspace_id = $1 AND h.id = v.database_id ");
@@ -316,7 +315,7 @@ impl Sql {
             }
         };
         self.push(&format!(
-            "WHERE v.workspace_id = $1 AND v.id = {cell}.target_id AND v.deleted_at IS NULL AND {folder} IN "
+            "WHERE v.workspace_id = $1 AND v.id = {cell}.text_key AND v.deleted_at IS NULL AND {folder} IN "
         ));
         self.push("(WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 ");
         self.push("AND deleted_at IS NULL AND id IN ").json_list(folders);
