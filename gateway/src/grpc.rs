@@ -24,7 +24,6 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use tonic::Status;
 use tonic::codegen::Service as _;
-use tonic::metadata::MetadataMap;
 use tracing::Instrument as _;
 
 use self::door::Door;
@@ -113,11 +112,7 @@ async fn authenticate(app: &App, parts: &Parts) -> Result<Identity, Problem> {
              `authorization: Bearer <identity>`",
         ));
     };
-    let mut proof = HeaderMap::new();
-    for value in parts.headers.get_all(header::AUTHORIZATION) {
-        proof.append(header::AUTHORIZATION, value.clone());
-    }
-    let caller = match app.ambient.verifier.authenticate(&MetadataMap::from_headers(proof)).await {
+    let caller = match app.ambient.verifier.authenticate_headers(&parts.headers).await {
         Ok(caller) => caller,
         Err(problem) if problem.reason == Reason::Unauthorized => {
             let token = sent.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
