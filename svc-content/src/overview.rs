@@ -87,11 +87,14 @@ impl Overviews {
         let ask = || Ask { size: MOST_LISTED, after: None };
         let (memories, databases) =
             (Memories::new(self.context.clone()), Databases::new(self.context.clone()));
-        let files = async { Ok::<_, Error>(store::files::count(db, workspace, &among, &[]).await?) };
-        let folders = async { Ok::<_, Error>(store::folders::count(db, workspace, &among).await?) };
-        let (files, folders, (top_folders, top_folder_count), memories, databases, changes) = tokio::try_join!(
-            files,
-            folders,
+        let counts = async {
+            // Each of the lists below takes a turn of its own.
+            let _turn = db.reading_fairly(workspace).await?;
+            let files = store::files::count(db, workspace, &among, &[]).await?;
+            Ok::<_, Error>((files, store::folders::count(db, workspace, &among).await?))
+        };
+        let ((files, folders), (top_folders, top_folder_count), memories, databases, changes) = tokio::try_join!(
+            counts,
             self.top_folders(caller, ask()),
             memories.list(caller, ask()),
             databases.list(caller, None, ask()),
