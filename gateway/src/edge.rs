@@ -188,7 +188,7 @@ mod tests {
         let request = http::Extensions::new();
         let reading = async {
             intake
-                .receive(body, 1024, &request)
+                .receive(body, 1024, &request, None)
                 .await
                 .map_or_else(Error::into_response, |bytes| Response::new(Body::from(bytes)))
         };

@@ -30,7 +30,9 @@ impl<T: Input> FromRequest<App> for Json<T> {
         }
         let (parts, body) = request.into_parts();
         let limit = T::TERMS.most_bytes.min(app.max_body_bytes);
-        let bytes = app.intake.receive(body, limit, &parts.extensions).await?;
+        let caller = parts.extensions.get::<Caller>();
+        let workspace = caller.and_then(|caller| caller.passport.identity.workspace);
+        let bytes = app.intake.receive(body, limit, &parts.extensions, workspace).await?;
         app.intake.read(bytes, read_body).await?.map(Self)
     }
 }

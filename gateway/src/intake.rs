@@ -2,14 +2,16 @@
 //!
 //! A body is taken up to the limit of what it is for. What is large takes room that all large bodies share, until its
 //! request is answered, and is read by a thread that may block, of which there are few: whoever finds too many waiting
-//! comes back later.
+//! comes back later. No workspace takes more than half of the room, so that none keeps the others out.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use bytes::BytesMut;
 use cairn_chassis::status::{Problem, Violation};
+use cairn_proto::ids::WorkspaceId;
 use http::Extensions;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -32,6 +34,10 @@ const RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Intake {
     room: Arc<Semaphore>,
+    /// Of the workspaces whose large bodies are under way, what each may still take.
+    shares: Mutex<HashMap<Option<WorkspaceId>, Arc<Semaphore>>>,
+    /// In units.
+    share: usize,
     /// Turns, and places to wait for one.
     places: Arc<Semaphore>,
     turns: Arc<Semaphore>,
@@ -39,10 +45,17 @@ pub(crate) struct Intake {
 
 /// The room of a request's body: it is free again when the request is answered.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Room(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+pub(crate) struct Room(Arc<Mutex<Option<Taken>>>);
+
+/// What a body has taken, of its workspace's share and of all.
+#[derive(Debug)]
+struct Taken {
+    share: OwnedSemaphorePermit,
+    room: OwnedSemaphorePermit,
+}
 
 impl Room {
-    fn keep(&self, taken: Option<OwnedSemaphorePermit>) {
+    fn keep(&self, taken: Option<Taken>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = taken;
     }
 }
@@ -57,17 +70,21 @@ impl Intake {
     fn new(room: usize, turns: usize, waiting: usize) -> Self {
         Self {
             room: Arc::new(Semaphore::new(room / UNIT_BYTES)),
+            shares: Mutex::default(),
+            share: room / UNIT_BYTES / 2,
             places: Arc::new(Semaphore::new(turns + waiting)),
             turns: Arc::new(Semaphore::new(turns)),
         }
     }
 
-    /// The body, if it is not larger than that. Its room is kept with the request.
+    /// The body, if it is not larger than that. Its room is kept with the request; it is of the share of the caller's
+    /// workspace, where that is known.
     pub(crate) async fn receive(
         &self,
         mut body: Body,
         limit: usize,
         request: &Extensions,
+        workspace: Option<WorkspaceId>,
     ) -> Result<Bytes, Error> {
         // An announced length is believed, so that nobody waits for what will be refused.
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
@@ -83,7 +100,7 @@ impl Intake {
             if length > limit {
                 return Err(Error::body_too_large(limit));
             }
-            self.take_room(&mut taken, length)?;
+            self.take_room(&mut taken, length, workspace)?;
             if whole.is_empty() && parts.is_empty() {
                 whole = part;
                 continue;
@@ -101,21 +118,41 @@ impl Intake {
     }
 
     /// Takes what a body of that length still lacks; small ones take none.
-    fn take_room(&self, taken: &mut Option<OwnedSemaphorePermit>, length: usize) -> Result<(), Error> {
+    fn take_room(
+        &self,
+        taken: &mut Option<Taken>,
+        length: usize,
+        workspace: Option<WorkspaceId>,
+    ) -> Result<(), Error> {
         if length <= SMALL_BYTES {
             return Ok(());
         }
-        let has = taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let lacks = u32::try_from(length.div_ceil(UNIT_BYTES) - has).unwrap_or(u32::MAX);
+        let has = taken.as_ref().map_or(0, |taken| taken.room.num_permits());
+        let lacks = u32::try_from(length.div_ceil(UNIT_BYTES).saturating_sub(has)).unwrap_or(u32::MAX);
         if lacks == 0 {
             return Ok(());
         }
-        let more = Arc::clone(&self.room).try_acquire_many_owned(lacks).map_err(|_| busy())?;
+        let share = match taken {
+            Some(taken) => Arc::clone(taken.share.semaphore()),
+            None => self.share_of(workspace),
+        };
+        let share = share.try_acquire_many_owned(lacks).map_err(|_| busy())?;
+        let room = Arc::clone(&self.room).try_acquire_many_owned(lacks).map_err(|_| busy())?;
         match taken {
-            Some(taken) => taken.merge(more),
-            None => *taken = Some(more),
+            Some(taken) => {
+                taken.share.merge(share);
+                taken.room.merge(room);
+            }
+            None => *taken = Some(Taken { share, room }),
         }
         Ok(())
+    }
+
+    /// What a workspace may still take. Whose bodies are all answered is forgotten.
+    fn share_of(&self, workspace: Option<WorkspaceId>) -> Arc<Semaphore> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.retain(|_, share| Arc::strong_count(share) > 1);
+        Arc::clone(shares.entry(workspace).or_insert_with(|| Arc::new(Semaphore::new(self.share))))
     }
 
     /// Reads a body: a small one on the spot, a large one when it is its turn.
@@ -164,31 +201,46 @@ mod tests {
         let intake = Intake::default();
         let none = Extensions::new();
         for (parts, whole) in [(&["12", "34"][..], "1234"), (&["", "1", ""][..], "1"), (&[][..], "")] {
-            assert_eq!(intake.receive(streamed(parts), 4, &none).await.unwrap(), whole);
+            assert_eq!(intake.receive(streamed(parts), 4, &none, None).await.unwrap(), whole);
         }
-        assert_eq!(intake.receive(Body::from("1234"), 4, &none).await.unwrap(), "1234");
+        assert_eq!(intake.receive(Body::from("1234"), 4, &none, None).await.unwrap(), "1234");
         for body in [Body::from("12345"), streamed(&["1234", "5"])] {
-            assert_eq!(intake.receive(body, 4, &none).await.unwrap_err().status.as_u16(), 413);
+            assert_eq!(intake.receive(body, 4, &none, None).await.unwrap_err().status.as_u16(), 413);
         }
         let broken = stream::iter([Ok("12"), Err(std::io::Error::other("gone"))]);
         assert_eq!(
-            intake.receive(Body::from_stream(broken), 4, &none).await.unwrap_err().status.as_u16(),
+            intake.receive(Body::from_stream(broken), 4, &none, None).await.unwrap_err().status.as_u16(),
             400
         );
     }
 
     #[tokio::test]
     async fn large_bodies_share_their_room_until_they_are_answered() {
-        let intake = Intake::new(4 * UNIT_BYTES, 1, 0);
-        let large = || Body::from(vec![b'x'; 3 * UNIT_BYTES]);
+        const MOST: usize = usize::MAX;
+        let intake = Intake::new(8 * UNIT_BYTES, 1, 0);
+        let large = |units: usize| Body::from(vec![b'x'; units * UNIT_BYTES]);
+        let workspace = |number: u128| Some(WorkspaceId(uuid::Uuid::from_u128(number)));
+        let none = Extensions::new();
         let mut request = Extensions::new();
         request.insert(Room::default());
-        intake.receive(large(), usize::MAX, &request).await.unwrap();
-        let refused = intake.receive(large(), usize::MAX, &Extensions::new()).await.unwrap_err();
-        assert_eq!((refused.status.as_u16(), refused.retry_after), (503, Some(RETRY)));
-        intake.receive(Body::from("small"), 9, &Extensions::new()).await.unwrap();
+        intake.receive(large(3), MOST, &request, workspace(1)).await.unwrap();
+        let refused = intake.receive(large(2), MOST, &none, workspace(1)).await.unwrap_err();
+        assert_eq!((refused.status.as_u16(), refused.retry_after), (503, Some(RETRY)), "beyond its share");
+        intake.receive(Body::from("small"), 9, &none, workspace(1)).await.unwrap();
+        for number in 2..4 {
+            intake.receive(large(4), MOST, &none, workspace(number)).await.unwrap();
+        }
         drop(request);
-        intake.receive(large(), usize::MAX, &Extensions::new()).await.unwrap();
+        intake.receive(large(4), MOST, &none, workspace(1)).await.unwrap();
+
+        let mut kept = Vec::new();
+        for number in 1..3 {
+            let mut request = Extensions::new();
+            request.insert(Room::default());
+            intake.receive(large(4), MOST, &request, workspace(number)).await.unwrap();
+            kept.push(request);
+        }
+        assert!(intake.receive(large(2), MOST, &none, workspace(9)).await.is_err(), "no room is left");
     }
 
     #[tokio::test]

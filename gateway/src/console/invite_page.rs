@@ -66,7 +66,7 @@ pub(super) async fn answer(State(app): State<App>, request: Request) -> Response
     if let Err(problem) = app.limits.open_body(&parts).await {
         return code_page(Error::from(problem.clone()).status, Some(&sentence(&problem)));
     }
-    let bytes = match app.intake.receive(body, FORM_BYTES, &parts.extensions).await {
+    let bytes = match app.intake.receive(body, FORM_BYTES, &parts.extensions, None).await {
         Ok(bytes) => bytes,
         Err(error) => return error.into_response(),
     };

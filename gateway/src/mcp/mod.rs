@@ -23,6 +23,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, post};
 use cairn_chassis::json::{self, Unreadable};
+use cairn_proto::ids::WorkspaceId;
 use http::HeaderMap;
 use http::request::Parts;
 use serde_json::Value;
@@ -58,7 +59,7 @@ async fn receive(State(app): State<App>, request: Request) -> Result<Response, E
         Ok(passport) => passport,
         Err(error) => return Ok(oauth::challenged(error, &app, &parts.headers)),
     };
-    let read = read(&app, &parts, body).await;
+    let read = read(&app, &parts, body, passport.identity.workspace).await;
     // What cannot be read counts nothing, and still tells how the windows stand.
     let asked = read.as_ref().ok().and_then(|parsed| parsed.as_ref().ok()).unwrap_or(&Value::Null);
     if let Err(refusal) =
@@ -75,11 +76,16 @@ async fn receive(State(app): State<App>, request: Request) -> Result<Response, E
 }
 
 /// The body as JSON, if it is some.
-async fn read(app: &App, parts: &Parts, body: Body) -> Result<serde_json::Result<Value>, Error> {
+async fn read(
+    app: &App,
+    parts: &Parts,
+    body: Body,
+    workspace: Option<WorkspaceId>,
+) -> Result<serde_json::Result<Value>, Error> {
     if !is_json(&parts.headers) {
         return Err(Error::not_json());
     }
-    let bytes = app.intake.receive(body, app.max_body_bytes, &parts.extensions).await?;
+    let bytes = app.intake.receive(body, app.max_body_bytes, &parts.extensions, workspace).await?;
     match app.intake.read(bytes, json::read).await? {
         Ok(value) => Ok(Ok(value)),
         Err(Unreadable::Invalid(error)) => Ok(Err(error)),

@@ -132,7 +132,7 @@ pub(super) async fn read_form(app: &App, parts: &Parts, body: axum::body::Body) 
         return Err(Refusal::new(StatusCode::FORBIDDEN, "invalid_request", description));
     }
     app.limits.open_body(parts).await?;
-    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions).await;
+    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions, None).await;
     let bytes = bytes.map_err(|error: Error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;

@@ -29,7 +29,7 @@ pub(super) async fn read(app: &App, parts: &Parts, body: Body) -> Result<(Fields
     if let Some(name) = query.any_of(&SECRET) {
         return Err(Refusal::invalid_request(format!("{name} must be sent in the body, not in the address")));
     }
-    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions).await;
+    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions, None).await;
     let bytes = bytes.map_err(|error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;

@@ -29,7 +29,7 @@ struct Metadata {
 pub(super) async fn register(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     app.limits.registration(&parts).await?;
-    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions).await;
+    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions, None).await;
     let bytes =
         bytes.map_err(|error| Refusal::new(error.status, "invalid_client_metadata", error.message))?;
     let call = call_of(&parts);
