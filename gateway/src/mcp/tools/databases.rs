@@ -293,7 +293,7 @@ pub(super) static UPDATE_DATABASE_RECORD: Tool = Tool {
     name: "update_database_record",
     title: "Change a record",
     description: "Change values of a record: what you leave out stays as it is, null clears a value. Each change saves \
-        a version, so nothing is lost. contentFileId null takes the body away. Example: {\"databaseId\": \"…\", \"recordId\": \"…\", \"values\": {\"Status\": \
+        a version, so nothing is lost. Example: {\"databaseId\": \"…\", \"recordId\": \"…\", \"values\": {\"Status\": \
         \"Done\"}}. Needs the permission write.",
     hints: Hints::OVERWRITE,
     input: UpdateDatabaseRecord::contract,
