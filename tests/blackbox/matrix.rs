@@ -117,6 +117,8 @@ struct Cast<'a> {
     /// Bound to `inside`.
     scoped: ApiToken,
     stranger: ApiToken,
+    /// With some permissions in the whole workspace: each one alone, and each two.
+    some: Vec<(Vec<&'static str>, ApiToken)>,
     /// Tokens that open nothing.
     closed: Vec<(&'static str, String)>,
 }
@@ -127,7 +129,16 @@ impl<'a> Cast<'a> {
         let inside = workspace.folder("inside", None).await;
         let outside = workspace.folder("outside", None).await;
         let closed = closed_tokens(&workspace).await;
+        let mut some = Vec::new();
+        for one in PERMISSIONS {
+            let others: Vec<&str> = PERMISSIONS.into_iter().filter(|other| *other != one).collect();
+            for permissions in [vec![one], others] {
+                let token = workspace.token_with(&permissions).await;
+                some.push((permissions, token));
+            }
+        }
         Self {
+            some,
             deployment,
             scoped: workspace.token_for(&[&inside]).await,
             stranger: deployment.workspace().await.token,
@@ -143,7 +154,7 @@ impl<'a> Cast<'a> {
         let stage = self.stage(&self.inside);
         let prepared = call(&stage).await;
         self.check_closed(entry, &prepared).await;
-        self.check_permissions(entry, &stage, &prepared).await;
+        self.check_permissions(entry, &prepared).await;
         self.check_stranger(entry, &stage, &prepared).await;
 
         let away = self.stage(&self.outside);
@@ -153,7 +164,7 @@ impl<'a> Cast<'a> {
             Reach::Shown => out.done(entry.name).shows(entry.name, &away.marker, false),
             Reach::Anything => drop(out.done(entry.name)),
         }
-        for caller in self.allowed(entry).await {
+        for caller in self.allowed(entry) {
             let stage = self.stage(&self.inside);
             let answer = call(&stage).await.send(&caller).await;
             if entry.reach == Reach::Whole && answer.status == 404 {
@@ -183,10 +194,10 @@ impl<'a> Cast<'a> {
     }
 
     /// Every other permission is not enough.
-    async fn check_permissions(&self, entry: &Entry, stage: &Stage<'_>, call: &Call) {
+    async fn check_permissions(&self, entry: &Entry, call: &Call) {
         let Some(needed) = entry.needs else { return };
         let others: Vec<&str> = PERMISSIONS.into_iter().filter(|one| *one != needed).collect();
-        let token = stage.workspace.token_with(&others).await;
+        let token = self.token_with(&others);
         let outcome = call.send(&token).await;
         outcome.refused(&format!("{} with {others:?}", entry.name), 403, "FORBIDDEN");
         let outcome = call.of_nonsense().send(&token).await;
@@ -204,7 +215,7 @@ impl<'a> Cast<'a> {
     }
 
     /// Who may: with just what it takes in the whole workspace, and with a folder scope around it.
-    async fn allowed(&self, entry: &Entry) -> Vec<ApiToken> {
+    fn allowed(&self, entry: &Entry) -> Vec<ApiToken> {
         let enough = match entry.needs {
             Some(needed) => vec![needed],
             None => PERMISSIONS.to_vec(),
@@ -214,9 +225,14 @@ impl<'a> Cast<'a> {
             Reach::Named | Reach::Shown | Reach::Anything => vec![self.scoped.clone()],
         };
         for permission in enough {
-            callers.push(self.workspace.token_with(&[permission]).await);
+            callers.push(self.token_with(&[permission]));
         }
         callers
+    }
+
+    fn token_with(&self, permissions: &[&str]) -> ApiToken {
+        let found = self.some.iter().find(|(has, _)| has == permissions);
+        found.unwrap_or_else(|| panic!("no token with {permissions:?}")).1.clone()
     }
 
     fn stage(&self, folder: &str) -> Stage<'_> {

@@ -76,7 +76,7 @@ async fn an_id_stands_once_in_a_batch(deployment: &Deployment) {
 async fn nesting_ends_somewhere(deployment: &Deployment) {
     let token = deployment.workspace().await.token;
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
-        for depth in [200, 100_000] {
+        for depth in [200, 90_000] {
             let nested = format!("{}1{}", open.repeat(depth), close.repeat(depth));
             let call = format!(
                 "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{{\"name\":\"list_files\",\
