@@ -198,6 +198,8 @@ async fn when_the_time_is_over_everything_goes_service_by_service() {
         for _ in 0..10 {
             world.look().await;
         }
+        // Identities ended long ago.
+        let owner = world.person_of(owner.id);
         assert_eq!(reason(world.reopen(&owner).await), Reason::NotFound, "{}", world.engine);
         let expected: Vec<_> = SERVICES.into_iter().flat_map(|name| [(name, "purge", 2); 2]).collect();
         assert_eq!(log(&told), expected, "{}", world.engine);
