@@ -54,6 +54,7 @@ async fn known_and_unknown_emails_are_invited_alike() {
     for world in worlds().await {
         let owner = world.owner().await;
         let known = world.stranger("known@example.com").await;
+        world.clock.advance(MINUTE);
         let member = world.member("member@example.com", Role::Viewer).await;
         for email in [" Known@Example.com", "unknown@example.com", "member@example.com"] {
             let invited = world.invite(&owner, email, ProtoRole::Editor).await;
