@@ -172,9 +172,10 @@ impl Feedback {
         self.record(caller, workspace.id, report).await?;
         let (category, channel) = (report.category.as_str(), report.channel.as_str());
         let Some(mailer) = &self.mailer else {
-            tracing::info!(
+            // Somebody waits for whoever reads this.
+            tracing::warn!(
                 workspace.id = %workspace.id, category, channel,
-                "feedback was received and stored: CAIRN_SMTP_URL is not set"
+                "feedback was received and stored, and mailed to nobody: CAIRN_SMTP_URL is not set"
             );
             return Ok(Delivery::Stored);
         };

@@ -384,11 +384,12 @@ impl Service {
         if let Err(error) = self.feedback.purge().await {
             tracing::warn!(%error, "feedback that was mailed is not forgotten yet");
         }
-        if let Err(error) = self.oauth_clients.purge().await {
-            tracing::warn!(%error, "OAuth clients that nobody uses are not forgotten yet");
-        }
         if let Err(error) = self.oauth_tokens.purge().await {
             tracing::warn!(%error, "OAuth tokens that ended are not forgotten yet");
+        }
+        // Those whose last grant has just ended go with it.
+        if let Err(error) = self.oauth_clients.purge().await {
+            tracing::warn!(%error, "OAuth clients that nobody uses are not forgotten yet");
         }
         if let Err(error) = self.oidc.purge().await {
             tracing::warn!(%error, "sign-ins by the OpenID Connect provider are not forgotten yet");

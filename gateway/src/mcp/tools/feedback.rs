@@ -13,10 +13,9 @@ pub(super) static SUBMIT_FEEDBACK: Tool = Tool {
     name: "submit_feedback",
     title: "Report a problem to the maintainers",
     description: "Tell the people who maintain this workspace what is missing, out of date, wrong or hard to use; they \
-        get it by mail, or read it where the deployment keeps it, and 10 reports in an hour are the most. Use it when \
-        the workspace lacked what a task needed or gave something wrong, not to save notes (create_file does that). \
-        Example: {\"message\": \"The deploy guide still names the old registry\", \"category\": \"stale_content\", \
-        \"context\": {\"fileId\": \"…\"}}.",
+        get it by mail or in a list, 10 reports an hour at most. Use it when the workspace lacked what a task needed or \
+        gave something wrong, not to save notes (create_file does that). Example: {\"message\": \"The deploy guide still \
+        names the old registry\", \"category\": \"stale_content\", \"context\": {\"fileId\": \"…\"}}.",
     hints: Hints::REPORT,
     input: ReportFeedback::contract,
     output: None,
