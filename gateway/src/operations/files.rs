@@ -67,16 +67,15 @@ impl UpdateFile {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchFiles {
-    /// Part of a file's name; upper and lower case are the same. Example: `onboard` finds `Onboarding.md`.
+    /// Part of a file's name; upper and lower case are the same.
     #[schema(min_length = 1, max_length = 255, examples("onboard"))]
     query: String,
     /// Only in this folder and below it.
     #[schema(format = "uuid")]
     folder_id: Option<String>,
-    /// Only files that bear this tag.
-    #[schema(min_length = 1, max_length = 100)]
+    /// Only files with this tag.
     tag: Option<String>,
-    /// How many at most: 1 to 1000, 50 when left out.
+    /// How many at most.
     #[schema(minimum = 1, maximum = 1000, default = 50)]
     limit: Option<u32>,
 }

@@ -27,7 +27,7 @@ pub(crate) struct SearchContext {
     /// `"release process" -draft`.
     #[schema(min_length = 1, max_length = 10000, examples("how do we roll back a release"))]
     query: String,
-    /// `hybrid` when left out. It does not apply when `searches` are given.
+    /// Does not apply when `searches` are given.
     #[schema(default = "hybrid")]
     strategy: Option<Strategy>,
     /// 1 to 8 further angles on the query, fused with it; the query itself counts double. `lex`: words for full-text
@@ -41,22 +41,22 @@ pub(crate) struct SearchContext {
     /// Only results of these connected sources. What is not connected is named in `coverage`.
     #[schema(max_items = 100)]
     source_ids: Option<Vec<String>>,
-    /// Only what stands in this folder or below it.
+    /// Only in this folder and below it.
     #[schema(format = "uuid")]
     folder_id: Option<String>,
-    /// Only files that bear all of these tags.
+    /// Only files with all of these tags.
     #[schema(max_items = 50)]
     tags: Option<Vec<String>>,
-    /// Only documents of these kinds; all kinds when left out.
+    /// Only these kinds of documents.
     #[schema(max_items = 8)]
     kinds: Option<Vec<DocumentKind>>,
-    /// Only what was changed after this time (RFC 3339).
+    /// Only what changed after this time.
     #[schema(format = DateTime)]
     updated_after: Option<String>,
-    /// Only what was changed before this time (RFC 3339).
+    /// Only what changed before this time.
     #[schema(format = DateTime)]
     updated_before: Option<String>,
-    /// How many results at most: 1 to 50, 10 when left out.
+    /// How many results at most.
     #[schema(minimum = 1, maximum = 50, default = 10)]
     limit: Option<u32>,
     /// Drops results that score below it (scores are 0 to 1).
@@ -74,8 +74,6 @@ pub(crate) struct SearchContext {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Subquery {
-    /// `lex`: words for full-text search. `vec`: a question for vector search. `hyde`: a made-up answer of 30 to 80
-    /// words, for vector search.
     r#type: SubqueryType,
     #[schema(min_length = 1, max_length = 10000)]
     text: String,

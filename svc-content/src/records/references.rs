@@ -60,7 +60,8 @@ impl Records {
         };
         drop(turn);
         let page = ask.page(rows, total, |row| {
-            let property = row.property_id.map(|id| id.to_string()).unwrap_or_default();
+            let property =
+                row.property_id.map_or_else(|| store::backlinks::BODY.to_owned(), |id| id.to_string());
             (row.created_at.as_micros().to_string(), format!("{}/{property}", row.record_id))
         });
         let items = self.named(caller, page.items).await?;

@@ -8,7 +8,8 @@ use cairn_proto::ids::{DatabaseId, FileId, FolderId, PropertyId, RecordId, Works
 use super::page::{below, to_count};
 
 /// The places where live records name the file $4, each once, those of databases in the folders of the list $2 and below;
-/// $3 is 1 for a caller of the whole workspace. A body has the property ''.
+/// $3 is 1 for a caller of the whole workspace. A body has the property 'z', so that it
+/// stands behind the properties of its record.
 macro_rules! found {
     ($then:literal) => {
         list_statement!(
@@ -20,7 +21,7 @@ macro_rules! found {
                  SELECT r.database_id, r.id, r.title, c.property_id, r.created_at FROM record_cells c \
                  JOIN records r ON r.workspace_id = $1 AND r.id = c.record_id AND r.deleted_at IS NULL \
                  WHERE c.workspace_id = $1 AND c.target_id = $4 UNION \
-                 SELECT r.database_id, r.id, r.title, '', r.created_at FROM records r \
+                 SELECT r.database_id, r.id, r.title, 'z', r.created_at FROM records r \
                  WHERE r.workspace_id = $1 AND r.content_file_id = $4 AND r.deleted_at IS NULL), \
                  found AS (SELECT named.* FROM named JOIN databases d ON d.workspace_id = $1 AND d.id = named.database_id \
                  AND d.deleted_at IS NULL \
@@ -42,6 +43,9 @@ const COUNT: Dialect = found!("SELECT COUNT(*) FROM found");
 pub(super) fn statements() -> Vec<Statement> {
     [LIST, COUNT].map(Statement::from).to_vec()
 }
+
+/// Where a body stands in the order of a record's properties, whose ids are hexadecimal.
+pub(crate) const BODY: &str = "z";
 
 #[derive(Debug, sqlx::FromRow)]
 struct Row {
@@ -65,7 +69,7 @@ pub(crate) struct BacklinkRow {
 
 impl Row {
     fn into_backlink(self) -> Result<BacklinkRow, Error> {
-        let property = Some(self.property_id).filter(|id| !id.is_empty());
+        let property = Some(self.property_id).filter(|id| id != BODY);
         let property = property.map(|id| id.parse()).transpose();
         Ok(BacklinkRow {
             database_id: self.database_id.0,

@@ -159,6 +159,8 @@ struct Model {
     tables: BTreeMap<usize, TableModel>,
     records: BTreeMap<usize, RecordModel>,
     memories: BTreeMap<usize, MemoryModel>,
+    /// Those in trash.
+    gone_memories: BTreeMap<usize, MemoryModel>,
     /// By the number of the deletion: what was deleted by itself.
     trash: BTreeMap<usize, (Kind, usize)>,
     made: usize,
@@ -201,6 +203,7 @@ impl Model {
         match kind {
             Kind::Folder => self.folders[&number].id.to_string(),
             Kind::Database => self.tables[&number].id.to_string(),
+            Kind::Memory => self.gone_memories[&number].id.to_string(),
             _ => self.records[&number].id.to_string(),
         }
     }

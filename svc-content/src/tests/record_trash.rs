@@ -155,7 +155,7 @@ async fn a_database_without_its_folder_comes_back_into_the_root() {
         let holder = other.database.folder_id.unwrap().to_string();
         bench.folders.delete(&bench.caller, &holder).await.unwrap();
         let refused = bench.trash().restore(&bench.caller, Kind::Database, &other.id()).await;
-        assert_not_found(refused, "item in trash");
+        assert!(matches!(refused, Err(Error::WentAlong { with: "folder", .. })), "{refused:?}");
         other.databases.restore(&bench.caller, &other.id()).await.unwrap();
         let back = bench.trash().restore(&bench.caller, Kind::Folder, &holder).await.unwrap();
         assert_eq!(back.items, 1, "the folder alone");
@@ -230,19 +230,23 @@ async fn what_was_deleted_before_is_listed_after_the_migration() {
 }
 
 #[tokio::test]
-async fn whoever_may_not_see_the_whole_has_no_trash_of_databases_and_records() {
+async fn a_scope_holds_in_the_trash_of_databases_and_records() {
     for bench in benches().await {
         let folder = bench.folder("f", None).await;
         let table = Table::new(&bench, Some(folder.id)).await;
         let record = table.make(json!({"Name": "r"})).await.record.id.to_string();
         let scoped = bench.scoped(&[folder.id]);
+        let elsewhere = bench.scoped(&[bench.folder("other", None).await.id]);
         let (databases, records) =
             (Databases::new(bench.context.clone()), Records::new(bench.context.clone()));
         records.delete(&scoped, &table.id(), &record).await.unwrap();
-        assert_out_of_scope(bench.trash().restore(&scoped, Kind::Record, &record).await);
+        assert_out_of_scope(bench.trash().restore(&elsewhere, Kind::Record, &record).await);
+        bench.trash().restore(&scoped, Kind::Record, &record).await.unwrap();
+        records.delete(&scoped, &table.id(), &record).await.unwrap();
         records.restore(&scoped, &table.id(), &record).await.unwrap();
         databases.delete(&scoped, &table.id()).await.unwrap();
-        assert_out_of_scope(bench.trash().remove(&scoped, Kind::Database, &table.id()).await);
+        assert_out_of_scope(bench.trash().remove(&elsewhere, Kind::Database, &table.id()).await);
+        assert_out_of_scope(bench.trash().list(&scoped, first_page()).await);
         let stranger = caller(77);
         for (kind, id) in [(Kind::Database, table.id()), (Kind::Record, record)] {
             assert_not_found(bench.trash().restore(&stranger, kind, &id).await, "item in trash");

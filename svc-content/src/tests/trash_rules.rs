@@ -83,8 +83,10 @@ async fn a_folder_comes_back_with_exactly_what_its_deletion_took() {
 
         // What went along has no entry of its own.
         for (kind, id) in [(Kind::Folder, b.id.to_string()), (Kind::File, one.id.to_string())] {
-            assert_not_found(bench.trash().restore(&bench.caller, kind, &id).await, "item in trash");
-            assert_not_found(bench.trash().remove(&bench.caller, kind, &id).await, "item in trash");
+            let refused = bench.trash().restore(&bench.caller, kind, &id).await.unwrap_err();
+            assert!(matches!(refused, Error::WentAlong { with: "folder", .. }), "{refused:?}");
+            let refused = bench.trash().remove(&bench.caller, kind, &id).await.unwrap_err();
+            assert!(matches!(refused, Error::WentAlong { with: "folder", .. }), "{refused:?}");
         }
         let before = bench.changes().await.len() as u64;
         assert_eq!(bench.restore(Kind::Folder, a.id).await, "/a");

@@ -278,6 +278,13 @@ impl On<'_> {
                 assert_eq!(result.unwrap().items, 1);
                 model.back_table(number);
             }
+            Kind::Memory => {
+                let mut memory = model.gone_memories.remove(&number).unwrap();
+                memory.slug = model.free_slug(&memory.slug);
+                assert_eq!(result.unwrap().path, format!("/memories/{}", memory.slug));
+                model.memories.insert(number, memory);
+                model.trash.remove(&deletion);
+            }
             _ if model.is_live(model.records[&number].table) => {
                 assert_eq!(result.unwrap().items, 1);
                 model.records.get_mut(&number).unwrap().deleted = None;
@@ -296,6 +303,9 @@ impl On<'_> {
         match kind {
             Kind::Folder => model.drop_folder(number, deletion),
             Kind::Database => model.drop_table(number),
+            Kind::Memory => {
+                model.gone_memories.remove(&number);
+            }
             _ => {
                 model.records.remove(&number);
             }
@@ -373,7 +383,10 @@ impl On<'_> {
                 let Some(memory) = nth(&model.memories, *place, |_| true) else { return };
                 let id = model.memories[&memory].id.to_string();
                 memories.delete(caller, &id).await.unwrap();
-                model.memories.remove(&memory);
+                let gone = model.memories.remove(&memory).unwrap();
+                model.gone_memories.insert(memory, gone);
+                let deletion = model.number();
+                model.trash.insert(deletion, (Kind::Memory, memory));
             }
             _ => unreachable!(),
         }
