@@ -19,7 +19,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use http::Request;
+use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -46,6 +46,8 @@ const MOST_HEAD_BYTES: usize = 64 * 1024;
 const MOST_HEADER_BYTES: u32 = 16 * 1024;
 /// How many requests a connection of HTTP/2 may have under way; more of them wait at the caller.
 const MOST_STREAMS: u32 = 200;
+/// How much of an answer is handed over to HTTP/2 at once, where it waits until the caller has room for it.
+const MOST_HANDED_OVER: usize = 16 * 1024;
 /// A connection of HTTP/2 that says nothing for so long is asked whether it lives.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -191,16 +193,20 @@ impl Server {
         let stream = TokioIo::new(Timed::new(stream, Arc::clone(&activity), self.patience));
         let service = service_fn(|request: Request<Incoming>| {
             let under_way = activity.begin();
+            let part = (request.version() == Version::HTTP_2).then_some(MOST_HANDED_OVER);
             let answered = self.router.clone().oneshot(self.received(request, peer));
             async move {
                 let response = answered.await?;
-                Ok::<_, Infallible>(response.map(|body| Counted::new(body, under_way)))
+                Ok::<_, Infallible>(response.map(|body| Counted::new(body, under_way, part)))
             }
         });
         let mut connection = pin!(self.builder.serve_connection(stream, service));
         tokio::select! {
             ended = connection.as_mut() => return report(ended.err(), peer),
             () = self.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+            () = activity.stalls_for(self.patience.still) => {
+                return tracing::debug!(%peer, "a caller did not take its answer in time");
+            }
             () = activity.rests_for(self.patience.idle) => {
                 connection.as_mut().graceful_shutdown();
                 // What does not part is cut off.

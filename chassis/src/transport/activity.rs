@@ -1,9 +1,10 @@
 //! Which requests a connection has under way.
 
+use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -19,6 +20,8 @@ pub(super) struct Activity {
     under_way: AtomicUsize,
     /// Milliseconds since the start.
     rests_since: AtomicU64,
+    /// Answers of which more could be sent, and since when nobody has taken it.
+    offers: Mutex<HashMap<usize, Instant>>,
 }
 
 impl Activity {
@@ -28,14 +31,32 @@ impl Activity {
             begun: AtomicUsize::new(0),
             under_way: AtomicUsize::new(0),
             rests_since: AtomicU64::new(0),
+            offers: Mutex::default(),
         }
     }
 
     /// A request begins; it is under way until what is answered is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
-        self.begun.fetch_add(1, Ordering::Relaxed);
+        let id = self.begun.fetch_add(1, Ordering::Relaxed);
         self.under_way.fetch_add(1, Ordering::AcqRel);
-        UnderWay(Arc::clone(self))
+        UnderWay { activity: Arc::clone(self), id }
+    }
+
+    fn offers(&self) -> MutexGuard<'_, HashMap<usize, Instant>> {
+        self.offers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends when the caller has taken nothing of an answer for so long. An answer that has nothing to say is not offered.
+    pub(super) async fn stalls_for(&self, patience: Duration) {
+        loop {
+            let oldest = self.offers().values().min().copied();
+            let now = Instant::now();
+            let end = oldest.unwrap_or(now) + patience;
+            if end <= now {
+                return;
+            }
+            tokio::time::sleep_until(end).await;
+        }
     }
 
     pub(super) fn begun(&self) -> usize {
@@ -64,13 +85,29 @@ impl Activity {
 
 /// A request that is under way.
 #[derive(Debug)]
-pub(super) struct UnderWay(Arc<Activity>);
+pub(super) struct UnderWay {
+    activity: Arc<Activity>,
+    id: usize,
+}
+
+impl UnderWay {
+    /// There is something to send.
+    fn offered(&self) {
+        self.activity.offers().insert(self.id, Instant::now());
+    }
+
+    /// What was offered has been taken.
+    fn taken(&self) {
+        self.activity.offers().remove(&self.id);
+    }
+}
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let now = u64::try_from(self.0.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.0.rests_since.fetch_max(now, Ordering::AcqRel);
-        self.0.under_way.fetch_sub(1, Ordering::AcqRel);
+        self.taken();
+        let now = u64::try_from(self.activity.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.activity.rests_since.fetch_max(now, Ordering::AcqRel);
+        self.activity.under_way.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -78,12 +115,38 @@ impl Drop for UnderWay {
 #[derive(Debug)]
 pub(super) struct Counted {
     inner: Body,
-    _under_way: UnderWay,
+    under_way: UnderWay,
+    /// Over HTTP/2: how much is handed over at once, where it waits until the caller has room. What is handed over is
+    /// out of sight; what is not, is offered. HTTP/1 has one answer at a time, whose bytes are watched as they are written.
+    part: Option<usize>,
+    rest: Option<Bytes>,
 }
 
 impl Counted {
-    pub(super) fn new(inner: Body, under_way: UnderWay) -> Self {
-        Self { inner, _under_way: under_way }
+    pub(super) fn new(inner: Body, under_way: UnderWay, part: Option<usize>) -> Self {
+        let body = Self { inner, under_way, part, rest: None };
+        body.offer();
+        body
+    }
+
+    fn offer(&self) {
+        if self.part.is_some() && !http_body::Body::is_end_stream(self) {
+            self.under_way.offered();
+        }
+    }
+
+    /// The first part of what comes; the rest is kept for later.
+    fn cut(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        let Some(most) = self.part else { return frame };
+        match frame.into_data() {
+            Ok(mut data) if data.len() > most => {
+                let part = data.split_to(most);
+                self.rest = Some(data);
+                Frame::data(part)
+            }
+            Ok(data) => Frame::data(data),
+            Err(trailers) => trailers,
+        }
     }
 }
 
@@ -95,14 +158,32 @@ impl http_body::Body for Counted {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        http_body::Body::poll_frame(Pin::new(&mut self.inner), context)
+        if self.part.is_some() {
+            self.under_way.taken();
+        }
+        let frame = match self.rest.take() {
+            Some(rest) => Frame::data(rest),
+            None => match ready!(http_body::Body::poll_frame(Pin::new(&mut self.inner), context)) {
+                Some(Ok(frame)) => frame,
+                ended => return Poll::Ready(ended),
+            },
+        };
+        let frame = self.cut(frame);
+        self.offer();
+        Poll::Ready(Some(Ok(frame)))
     }
 
     fn is_end_stream(&self) -> bool {
-        http_body::Body::is_end_stream(&self.inner)
+        self.rest.is_none() && http_body::Body::is_end_stream(&self.inner)
     }
 
     fn size_hint(&self) -> SizeHint {
-        http_body::Body::size_hint(&self.inner)
+        let mut hint = http_body::Body::size_hint(&self.inner);
+        let rest = self.rest.as_ref().map_or(0, |rest| u64::try_from(rest.len()).unwrap_or(u64::MAX));
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper.saturating_add(rest));
+        }
+        hint.set_lower(hint.lower().saturating_add(rest));
+        hint
     }
 }

@@ -138,6 +138,30 @@ async fn an_answer_that_nobody_takes_is_let_go() {
     }
 }
 
+/// A frame of HTTP/2 on the first stream, or on none.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).unwrap();
+    [&[0, 0, length, kind, flags, 0, 0, 0, stream][..], payload].concat()
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_takes_over_http_2_is_let_go() {
+    let served = served(Patience { still: SHORT, ..PATIENT }, Bounds::default()).await;
+    for window in [0_u32, 1_000] {
+        served.let_go.store(false, Ordering::Release);
+        let settings = [&[0, 4][..], &window.to_be_bytes()[..]].concat();
+        let head = [&[0x82, 0x86, 0x04, 8][..], b"/endless", &[0x01, 1], b"x"].concat();
+        let asked =
+            [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), frame(4, 0, 0, &settings), frame(1, 5, 1, &head)];
+        let mut stream = served.send(&asked.concat()).await;
+        // All that comes is read, but the stream is given no more room.
+        rest(&mut stream).await;
+        while !served.let_go.load(Ordering::Acquire) {
+            tokio::time::sleep(SHORT / 10).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_address_that_has_too_many_connections_gets_no_more() {
     let served = served(PATIENT, Bounds { per_address: 2, ..Bounds::default() }).await;
