@@ -128,7 +128,7 @@ async fn serve(
         public::serve_gateway(&mesh.gateway(config)?, http, grpc, shutdown).await;
     } else {
         let tls = options.tls.mutual(tls::Protocols::Grpc)?;
-        let settings = transport::Settings::grpc(&connections).over(tls);
+        let settings = transport::Settings::mesh(&connections).over(tls);
         let serving = mesh.served().await?.serve_over(listener, settings, shutdown.clone());
         let drained = async {
             shutdown.cancelled().await;

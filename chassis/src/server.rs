@@ -112,7 +112,7 @@ fn reflection(names: &[&'static str]) -> tonic_reflection::server::Builder<'stat
 impl Composed {
     /// Serves over TCP (HTTP/2) until the shutdown, then says NOT_SERVING and drains.
     pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) {
-        self.serve_over(listener, Settings::grpc(&Connections::default()), shutdown).await;
+        self.serve_over(listener, Settings::mesh(&Connections::default()), shutdown).await;
     }
 
     /// As [`Self::serve`], with other settings.

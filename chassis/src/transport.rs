@@ -61,11 +61,15 @@ pub struct Patience {
     pub idle: Duration,
     /// Without a byte of a body that is awaited, and without the caller taking a byte of an answer.
     pub still: Duration,
+    /// Without the caller taking a byte of one answer among several (HTTP/2), which ends them all; absent where a
+    /// connection carries the calls of many, as from a gateway.
+    pub untaken: Option<Duration>,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { head: Duration::from_secs(10), idle: Duration::from_secs(75), still: Duration::from_secs(30) }
+        let still = Duration::from_secs(30);
+        Self { head: Duration::from_secs(10), idle: Duration::from_secs(75), still, untaken: Some(still) }
     }
 }
 
@@ -98,10 +102,16 @@ impl Settings {
         Self { protocol: Protocol::Http, tls: None, connections, patience }
     }
 
-    /// Plain gRPC with the usual bounds. Services keep connections to each other that rest for minutes.
+    /// Plain gRPC with the usual bounds, for programs.
     pub fn grpc(connections: &Connections) -> Self {
         let patience = Patience { idle: Duration::from_secs(10 * 60), ..Patience::default() };
         Self { protocol: Protocol::Grpc, patience, ..Self::http(connections) }
+    }
+
+    /// Plain gRPC for other services of the mesh.
+    pub fn mesh(connections: &Connections) -> Self {
+        let grpc = Self::grpc(connections);
+        Self { patience: Patience { untaken: None, ..grpc.patience }, ..grpc }
     }
 
     /// The same inside of TLS, when that is given.
@@ -130,7 +140,7 @@ pub async fn serve(listener: TcpListener, router: Router, settings: Settings, sh
                 if let Some(place) = connections.admit(peer.ip()) {
                     let server = Arc::clone(&server);
                     tasks.spawn(async move {
-                        server.connection(stream, peer).await;
+                        server.connection(stream, peer, place.is_proxied()).await;
                         drop(place);
                     });
                 }
@@ -173,27 +183,35 @@ impl Server {
         Self { router, protocol, tls, patience, builder, shutdown }
     }
 
-    async fn connection(&self, stream: TcpStream, peer: SocketAddr) {
+    async fn connection(&self, stream: TcpStream, peer: SocketAddr, is_proxied: bool) {
         // Without it, small answers wait for the caller's delayed acknowledgement (40 ms).
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY cannot be set");
         }
+        // One caller behind a proxy must not end the connection of all.
+        let untaken = self.patience.untaken.filter(|_| !is_proxied);
         match &self.tls {
-            None => self.serve(stream, peer).await,
+            None => self.serve(stream, peer, untaken).await,
             Some(tls) => {
                 if let Some(stream) = tls.shake_hands(stream, peer).await {
-                    self.serve(stream, peer).await;
+                    self.serve(stream, peer, untaken).await;
                 }
             }
         }
     }
 
-    async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: SocketAddr) {
+    async fn serve(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: SocketAddr,
+        untaken: Option<Duration>,
+    ) {
         let activity = Arc::new(Activity::new());
         let stream = TokioIo::new(Timed::new(stream, Arc::clone(&activity), self.patience));
         let service = service_fn(|request: Request<Incoming>| {
             let under_way = activity.begin();
-            let part = (request.version() == Version::HTTP_2).then_some(MOST_HANDED_OVER);
+            let is_watched = untaken.is_some() && request.version() == Version::HTTP_2;
+            let part = is_watched.then_some(MOST_HANDED_OVER);
             let answered = self.router.clone().oneshot(self.received(request, peer));
             async move {
                 let response = answered.await?;
@@ -204,7 +222,7 @@ impl Server {
         tokio::select! {
             ended = connection.as_mut() => return report(ended.err(), peer),
             () = self.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
-            () = activity.stalls_for(self.patience.still) => {
+            () = activity.stalls_for(untaken) => {
                 return tracing::debug!(%peer, "a caller did not take its answer in time");
             }
             () = activity.rests_for(self.patience.idle) => {

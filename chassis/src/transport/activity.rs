@@ -47,7 +47,8 @@ impl Activity {
     }
 
     /// Ends when the caller has taken nothing of an answer for so long. An answer that has nothing to say is not offered.
-    pub(super) async fn stalls_for(&self, patience: Duration) {
+    pub(super) async fn stalls_for(&self, patience: Option<Duration>) {
+        let Some(patience) = patience else { return std::future::pending().await };
         loop {
             let oldest = self.offers().values().min().copied();
             let now = Instant::now();
@@ -116,8 +117,8 @@ impl Drop for UnderWay {
 pub(super) struct Counted {
     inner: Body,
     under_way: UnderWay,
-    /// Over HTTP/2: how much is handed over at once, where it waits until the caller has room. What is handed over is
-    /// out of sight; what is not, is offered. HTTP/1 has one answer at a time, whose bytes are watched as they are written.
+    /// Over HTTP/2, where that is watched: how much is handed over at once. What is handed over waits out of sight until
+    /// the caller has room; what is not, is offered. HTTP/1 has one answer at a time, whose bytes are watched instead.
     part: Option<usize>,
     rest: Option<Bytes>,
 }

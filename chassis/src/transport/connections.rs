@@ -105,6 +105,13 @@ pub(super) struct Place {
     address: Option<IpAddr>,
 }
 
+impl Place {
+    /// Whether a proxy has it, for many callers.
+    pub(super) const fn is_proxied(&self) -> bool {
+        self.address.is_none()
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.connections.0.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ use super::*;
 const SHORT: Duration = Duration::from_millis(100);
 /// What a test does not wait for.
 const NEVER: Duration = Duration::from_secs(600);
-const PATIENT: Patience = Patience { head: NEVER, idle: NEVER, still: NEVER };
+const PATIENT: Patience = Patience { head: NEVER, idle: NEVER, still: NEVER, untaken: None };
 const REQUEST: &[u8] = b"GET /hello HTTP/1.1\r\nhost: x\r\n\r\n";
 
 struct Served {
@@ -146,7 +146,7 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn an_answer_that_nobody_takes_over_http_2_is_let_go() {
-    let served = served(Patience { still: SHORT, ..PATIENT }, Bounds::default()).await;
+    let served = served(Patience { untaken: Some(SHORT), ..PATIENT }, Bounds::default()).await;
     for window in [0_u32, 1_000] {
         served.let_go.store(false, Ordering::Release);
         let settings = [&[0, 4][..], &window.to_be_bytes()[..]].concat();
