@@ -163,8 +163,8 @@ pub(crate) fn from_upstream(status: &Status) -> Problem {
 /// What our callers call a field of a service: lists are paged with `cursor` and `limit` over REST and MCP.
 fn our_name(path: &str) -> String {
     match path {
-        "page_token" => "cursor".to_owned(),
-        "page_size" => "limit".to_owned(),
+        "page_token" | "pageToken" => "cursor".to_owned(),
+        "page_size" | "pageSize" => "limit".to_owned(),
         other => validate::camel_case(other),
     }
 }
@@ -278,7 +278,7 @@ mod tests {
         let problem =
             Problem::validation(vec![Violation::new("members[3].file_id", "required", "is required")]);
         assert_eq!(from_upstream(&Status::from(problem)).violations[0].path, "members[3].fileId");
-        let problem = Problem::validation(vec![Violation::new("page_token", "invalid", "is not known")]);
+        let problem = Problem::validation(vec![Violation::new("pageToken", "invalid", "is not known")]);
         assert_eq!(from_upstream(&Status::from(problem)).violations[0].path, "cursor");
     }
 

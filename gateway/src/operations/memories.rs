@@ -72,12 +72,10 @@ pub(crate) struct CreateMemory {
     /// When an agent should load it.
     #[schema(max_length = 10000)]
     use_when: Option<String>,
-    /// Whether anybody may export it without a token; false when left out. Publishing takes a role that the workspace
-    /// allows it to: by default owners and admins.
+    /// Whether anybody may export it without a token; owners and admins may allow it, if nothing else is set.
     is_public: Option<bool>,
-    /// What it holds first, in this order: each a kind with its id, such as `{"kind": "file", "fileId": "…"}`, `folder`
-    /// with `folderId` (all files in it and below, 50 at most), `database` with `databaseId` and, if wished,
-    /// `databaseQuery` (search, filter, sortFieldId, sortDirection, limit; left out: its first 50 records),
+    /// What it holds first, in order: `{"kind": "file", "fileId": "…"}`, `folder` with `folderId` (50 files at most),
+    /// `database` with `databaseId` and perhaps `databaseQuery` (search, filter, sortFieldId, sortDirection, limit),
     /// `source_document` with `sourceDocumentId`.
     #[schema(max_items = 100)]
     members: Option<Vec<MemberInput>>,
@@ -103,8 +101,7 @@ pub(crate) struct UpdateMemory {
     #[serde(default, deserialize_with = "null_or_value")]
     #[schema(value_type = Option<String>, max_length = 10000)]
     pub(crate) use_when: Option<Option<String>>,
-    /// Whether anybody may export it without a token. Publishing takes a role that the workspace allows it to: by default
-    /// owners and admins.
+    /// Whether anybody may export it without a token; owners and admins may allow it, if nothing else is set.
     #[serde(default)]
     #[schema(value_type = bool, required = false)]
     pub(crate) is_public: Option<bool>,

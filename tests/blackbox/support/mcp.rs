@@ -73,11 +73,13 @@ pub(crate) async fn call(caller: &impl Caller, tool: &str, arguments: Value) -> 
     answer
 }
 
-/// Calls a tool that must succeed; answers its text read as JSON.
+/// Calls a tool that must succeed; answers its text read as JSON. Behind a list may stand how to go on.
 pub(crate) async fn call_json(caller: &impl Caller, tool: &str, arguments: Value) -> Value {
     // What stands in further parts is said about the answer, not in it.
     let said = text(&call(caller, tool, arguments).await["content"][0], "text");
-    serde_json::from_str(&said).unwrap_or_else(|error| panic!("{tool}: not JSON ({error}): {said}"))
+    let mut values = serde_json::Deserializer::from_str(&said).into_iter();
+    let value = values.next().unwrap_or_else(|| panic!("{tool} says nothing"));
+    value.unwrap_or_else(|error| panic!("{tool}: not JSON ({error}): {said}"))
 }
 
 /// Calls a tool that must fail as a tool does; answers what it says to the agent.

@@ -97,7 +97,7 @@ struct QueryDatabase {
     /// How many at most.
     #[schema(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
-    /// How many to skip: for the next page what the note of the one before says.
+    /// How many to skip, as the note of the page before says.
     #[schema(minimum = 0, default = 0)]
     offset: Option<u64>,
 }
@@ -280,7 +280,7 @@ pub(super) static CREATE_DATABASE_RECORD: Tool = Tool {
     name: "create_database_record",
     title: "Create a record",
     description: "Add a record to a database. Call get_database first to learn its properties; values are keyed by \
-        property id or name and checked against the property's type. Calling twice makes two records. Example: \
+        property id or name and checked against the property's type. Example: \
         {\"databaseId\": \"…\", \"values\": {\"Name\": \"Ship it\", \"Points\": 3}}. Needs the permission write.",
     hints: Hints::CREATE,
     input: CreateDatabaseRecord::contract,

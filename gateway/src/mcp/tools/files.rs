@@ -99,7 +99,7 @@ pub(super) static CREATE_FILE: Tool = Tool {
     title: "Create a file",
     description: "Keep something new: makes a file with a name, a content and a type (markdown, json, yaml or text), in a \
         folder or in the root. Look with search_context first: two files on one subject make both harder to trust, and \
-        update_file corrects the one there is. Calling twice makes two files. Example: {\"name\": \"decisions.md\", \
+        update_file corrects the one there is. Example: {\"name\": \"decisions.md\", \
         \"content\": \"# Decisions\\n…\", \"fileType\": \"markdown\"}. Returns the file without its content. Needs the \
         permission write.",
     hints: Hints::CREATE,
@@ -139,7 +139,7 @@ pub(super) static DELETE_FILE: Tool = Tool {
 pub(super) static SEARCH_FILES: Tool = Tool {
     name: "search_files",
     title: "Find files by name",
-    description: "Find files whose name contains a text, upper and lower case being the same: exact names first, then \
+    description: "Find files whose name contains a text, in any case: exact names first, then \
         names that begin with it. Use it when you know part of a file's name and need its id. It does not look into files: \
         for that use search_context (meaning and words) or browse_context with grep (exact text). Example: {\"query\": \
         \"onboarding\"}.",

@@ -67,8 +67,7 @@ struct ChangeMemory {
     #[serde(default, deserialize_with = "null_or_value")]
     #[schema(value_type = Option<String>, max_length = 10000)]
     use_when: Option<Option<String>>,
-    /// Whether anybody may export it without a token. Publishing takes a role that the workspace allows it to: by default
-    /// owners and admins.
+    /// Whether anybody may export it without a token.
     is_public: Option<bool>,
     /// Members to put behind those that it has, each as in create_memory: `{"kind": "file", "fileId": "…"}`.
     #[schema(max_items = 100)]

@@ -26,7 +26,7 @@ const SEARCH_ALL: &str =
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ListSourceDocuments {
-    /// Only the documents of this source. Left out: of every source.
+    /// Only the documents of this source.
     #[schema(format = "uuid")]
     source_id: Option<String>,
     /// How many at most.
@@ -77,7 +77,7 @@ struct SourceDocuments {
 pub(super) static LIST_SOURCE_DOCUMENTS: Tool = Tool {
     name: "list_source_documents",
     title: "List documents of connected sources",
-    description: "List documents of connected sources (outside systems whose documents are read-only here): id, title, \
+    description: "List documents of connected sources: id, title, \
         externalId, type, how they are indexed. Use it to find the externalId for fetch_source_document. The workspace's \
         own files are in list_files; for what any document says use search_context. An empty list means that nothing is \
         connected. Example: {\"sourceId\": \"…\", \"limit\": 50}. Needs a workspace-wide token.",
