@@ -23,8 +23,7 @@ const LONGEST_WAIT_MS: u64 = 10_000;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchContext {
-    /// A question or keywords. Quote a phrase to have it word for word, put `-` before a term to exclude it:
-    /// `"release process" -draft`.
+    /// A question or keywords, such as `"release process" -draft`.
     #[schema(min_length = 1, max_length = 10000, examples("how do we roll back a release"))]
     query: String,
     /// Does not apply when `searches` are given.
