@@ -1,0 +1,247 @@
+//! Sends any bytes through every door that stands open without an identity: each operation over HTTP, each RPC.
+//!
+//! Auth, content and the gateway run in this process; the other services are out of reach, and what they check stands
+//! behind an identity. A panic ends the run, also one that the services catch. With cargo-fuzz:
+//! `cargo +nightly fuzz run doors --fuzz-dir tests/fuzz`.
+#![no_main]
+
+use std::net::SocketAddr;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::clock::SystemClock;
+use cairn_chassis::entropy::OsEntropy;
+use cairn_chassis::identity::ServiceIdentitySource;
+use cairn_chassis::{server, sql};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http_body_util::{BodyExt as _, Limited};
+use libfuzzer_sys::fuzz_target;
+use prost::Message as _;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tonic::service::Routes;
+use tower::ServiceExt as _;
+
+const MESH_SECRET: &str = "a secret of this run alone";
+/// Nothing listens there.
+const NOWHERE: &str = "http://127.0.0.1:9";
+/// More than any answer to somebody without an identity: the OpenAPI document is the longest.
+const LONGEST_ANSWER: usize = 4 << 20;
+/// What an error over gRPC may carry (docs/SECURITY.md), and the usual headers.
+const LONGEST_HEADERS: usize = 16 << 10;
+
+/// What the OpenAPI document does not name.
+const FURTHER: &[(Method, &str)] = &[
+    (Method::POST, "/api/session"),
+    (Method::GET, "/api/session"),
+    (Method::DELETE, "/api/session"),
+    (Method::POST, "/api/account/password"),
+    (Method::POST, "/api/invitations/look-up"),
+    (Method::POST, "/api/invitations/accept"),
+    (Method::GET, "/invite"),
+    (Method::POST, "/invite"),
+    (Method::GET, "/api/workspaces"),
+    (Method::POST, "/mcp"),
+    (Method::GET, "/mcp"),
+    (Method::DELETE, "/mcp"),
+    (Method::GET, "/oauth/authorize"),
+    (Method::POST, "/oauth/authorize"),
+    (Method::POST, "/oauth/sign-in"),
+    (Method::POST, "/oauth/sign-out"),
+    (Method::POST, "/oauth/token"),
+    (Method::POST, "/oauth/register"),
+    (Method::POST, "/oauth/revoke"),
+    (Method::GET, "/.well-known/oauth-protected-resource"),
+    (Method::GET, "/.well-known/oauth-authorization-server"),
+    (Method::GET, "/healthz"),
+    (Method::GET, "/readyz"),
+    (Method::GET, "/docs/guides"),
+    (Method::GET, "/docs/guides/searching/"),
+    (Method::GET, "/"),
+];
+
+struct Doors {
+    runtime: Runtime,
+    http: Router,
+    grpc: Routes,
+    operations: Vec<(Method, String)>,
+    methods: Vec<String>,
+    _folder: TempDir,
+}
+
+static DOORS: LazyLock<Doors> = LazyLock::new(|| {
+    let runtime = Runtime::new().expect("a runtime");
+    let folder = TempDir::new().expect("a folder");
+    let (http, grpc) = runtime.block_on(open(&folder));
+    let document = runtime.block_on(answer(&http, Request::get("/api/docs/openapi.json")));
+    let operations = operations(&serde_json::from_slice(&document).expect("the OpenAPI document"));
+    Doors { runtime, http, grpc, operations, methods: methods(), _folder: folder }
+});
+
+async fn open(folder: &TempDir) -> (Router, Routes) {
+    let database = |name: &str| sql::Config::sqlite(folder.path().join(name));
+    let (clock, entropy) = (std::sync::Arc::new(SystemClock), std::sync::Arc::new(OsEntropy));
+    let auth = cairn_auth::Config {
+        storage: database("auth.db"),
+        mesh_secret: MESH_SECRET.to_owned(),
+        default_plan: "selfhosted".to_owned(),
+        plan_changes: cairn_auth::PlanChanges::default(),
+        workspaces_per_person: 50,
+        base_url: None,
+        workspace_grace: std::time::Duration::from_secs(60),
+        outbound_allowed: Vec::new(),
+        mail: None,
+        oidc: None,
+        oauth_clients: 100,
+        sealing: None,
+        key_rotation: cairn_auth::Rotation::default(),
+    };
+    let auth = cairn_auth::Service::open(auth, clock.clone(), entropy).await.expect("auth");
+    let ambient = auth.ambient();
+    let content = cairn_content::Config {
+        storage: database("content.db"),
+        trash_retention: None,
+        assets: cairn_content::AssetLocation::Memory,
+        limits: cairn_content::PlanLimits::default(),
+    };
+    let content = cairn_content::Service::open(content, ambient.clone()).await.expect("content");
+
+    let names = [cairn_auth::SERVICE_NAMES, cairn_content::SERVICE_NAMES].concat();
+    let access = [cairn_auth::ACCESS, cairn_content::ACCESS];
+    let routes = auth.routes().into_axum_router().reset_fallback().merge(content.routes().into_axum_router());
+    let composed = server::compose(Routes::from(routes), &names, &access, &ambient.verifier).await;
+    let routes = composed.expect("the contracts' descriptors").routes;
+    let here = ServiceChannel::local(routes.clone());
+    auth.connect(here.clone());
+
+    let nowhere = || ServiceChannel::remote_over(NOWHERE, None).expect("an address");
+    let identity = ServiceIdentitySource::new("gateway", MESH_SECRET.to_owned(), here.clone(), clock);
+    let upstreams = cairn_gateway::Upstreams {
+        auth: here.clone().presenting(identity),
+        content: here,
+        ingest: nowhere(),
+        retrieval: nowhere(),
+        sync: nowhere(),
+    };
+    // Every input comes from an address of its own, so that none is turned away for what others did.
+    let config = cairn_gateway::Config {
+        trusted_proxies: vec!["127.0.0.1".to_owned()],
+        ..cairn_gateway::Config::default()
+    };
+    (cairn_gateway::Gateway::new(config, upstreams, ambient).router(), routes)
+}
+
+/// Every operation of the OpenAPI document, and those that it does not name.
+fn operations(document: &Value) -> Vec<(Method, String)> {
+    let mut operations: Vec<(Method, String)> =
+        FURTHER.iter().map(|(method, path)| (method.clone(), (*path).to_owned())).collect();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for method in item.as_object().expect("operations").keys() {
+            if let Ok(method) = method.to_uppercase().parse() {
+                let path = path.replace(['{', '}'], "");
+                operations.push((method, path));
+            }
+        }
+    }
+    operations
+}
+
+/// Every RPC of every contract, whether it is served here or not.
+fn methods() -> Vec<String> {
+    let set = prost_types::FileDescriptorSet::decode(cairn_proto::DESCRIPTORS).expect("the contracts");
+    let mut methods = Vec::new();
+    for file in &set.file {
+        for service in &file.service {
+            for method in &service.method {
+                methods.push(format!("/{}.{}/{}", file.package(), service.name(), method.name()));
+            }
+        }
+    }
+    methods
+}
+
+async fn answer(router: &Router, request: http::request::Builder) -> Vec<u8> {
+    let response = router.clone().oneshot(request.body(Body::empty()).expect("a request")).await;
+    response.expect("an answer").into_body().collect().await.expect("a body").to_bytes().to_vec()
+}
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+fn address() -> HeaderValue {
+    let [a, b, c, d] = COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    HeaderValue::try_from(format!("2001:db8:{a:x}:{b:x}:{c:x}:{d:x}::1")).expect("an address")
+}
+
+fuzz_target!(|input: &[u8]| {
+    let [kind, high, low, rest @ ..] = input else { return };
+    let number = usize::from(u16::from_be_bytes([*high, *low]));
+    let doors: &Doors = &DOORS;
+    if kind % 2 == 0 {
+        let (method, path) = &doors.operations[number % doors.operations.len()];
+        if let Some(request) = over_http(method, path, rest) {
+            doors.runtime.block_on(check_http(doors.http.clone(), request));
+        }
+        return;
+    }
+    let method = &doors.methods[number % doors.methods.len()];
+    doors.runtime.block_on(check_grpc(doors.grpc.clone(), over_grpc(method, kind % 4 == 1, rest)));
+});
+
+/// The first line goes behind the path, the second one is the type of the body, the third a credential.
+fn over_http(method: &Method, path: &str, rest: &[u8]) -> Option<Request<Body>> {
+    let mut parts = rest.splitn(4, |byte| *byte == b'\n');
+    let behind = parts.next().unwrap_or_default();
+    let uri = Uri::try_from([path.as_bytes(), behind].concat()).ok()?;
+    let mut request = Request::builder().method(method).uri(uri);
+    for name in [header::CONTENT_TYPE, header::AUTHORIZATION] {
+        let sent = parts.next().unwrap_or_default();
+        if let Some(value) = HeaderValue::from_bytes(sent).ok().filter(|_| !sent.is_empty()) {
+            request = request.header(name, value);
+        }
+    }
+    let peer: SocketAddr = ([127, 0, 0, 1], 4711).into();
+    let body = parts.next().unwrap_or_default().to_vec();
+    let request = request.header("x-forwarded-for", address()).extension(ConnectInfo(peer));
+    request.body(Body::from(body)).ok()
+}
+
+fn over_grpc(method: &str, is_framed: bool, rest: &[u8]) -> Request<tonic::body::Body> {
+    let mut body = Vec::new();
+    if is_framed {
+        body.push(0);
+        body.extend(u32::try_from(rest.len()).unwrap_or(u32::MAX).to_be_bytes());
+    }
+    body.extend(rest);
+    let request = Request::post(method).header(header::CONTENT_TYPE, "application/grpc");
+    request.body(tonic::body::Body::new(http_body_util::Full::from(body))).expect("a request")
+}
+
+async fn check_http(router: Router, request: Request<Body>) {
+    let asked = format!("{} {}", request.method(), request.uri());
+    let response = router.oneshot(request).await.expect("an answer");
+    let status = response.status();
+    assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "{asked}");
+    let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
+    if is_stream {
+        return;
+    }
+    let body = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await;
+    let body = body.unwrap_or_else(|error| panic!("{asked}: {error}")).to_bytes();
+    if status.is_client_error() && asked.contains("/api/") {
+        let error: Value = serde_json::from_slice(&body).unwrap_or_default();
+        assert!(error["error"].is_string() || body.is_empty(), "{asked}: {status} without the error's body");
+    }
+}
+
+async fn check_grpc(routes: Routes, request: Request<tonic::body::Body>) {
+    let asked = request.uri().path().to_owned();
+    let response: Response<tonic::body::Body> = routes.into_axum_router().oneshot(request.map(Body::new)).await
+        .map(|response| response.map(tonic::body::Body::new)).expect("an answer");
+    let size: usize = response.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    assert!(size <= LONGEST_HEADERS, "{asked}: {size} bytes of headers");
+}
