@@ -6,6 +6,7 @@ use anyhow::bail;
 use cairn_chassis::clock::SystemClock;
 use cairn_chassis::doctor::Finding;
 use cairn_chassis::sql::Config;
+use cairn_chassis::wording::{self, Unit};
 use cairn_content::AssetLocation;
 
 use crate::cli::{DoctorOptions, Role};
@@ -35,7 +36,8 @@ pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
         writeln!(out, "OK: {}", examined.join(", "))?;
         return Ok(());
     }
-    bail!("{} things are wrong; restore a backup, or ask for help with the lines above", findings.len())
+    let found = wording::count(findings.len() as u64, Unit::Faults);
+    bail!("{found} found; restore a backup, or ask for help with the lines above")
 }
 
 async fn examine(

@@ -8,6 +8,7 @@ use cairn_chassis::entropy::OsEntropy;
 use cairn_chassis::sealing::Keyring;
 use cairn_chassis::sealing::columns::Resealed;
 use cairn_chassis::sql::Config;
+use cairn_chassis::wording::{self, Unit};
 
 use crate::cli::{KeysCommand, ResealOptions, Role, SecretsCommand, StoredOptions};
 use crate::data_folder::DataFolder;
@@ -71,7 +72,11 @@ async fn reseal(storages: &[Config], ring: &Keyring, options: &ResealOptions) ->
 }
 
 fn described(done: Resealed) -> String {
-    format!("Sealed under the new key: {} secrets; {} were already.", done.changed, done.current)
+    format!(
+        "Sealed under the new key: {}; sealed under it already: {}.",
+        wording::count(done.changed, Unit::Secrets),
+        done.current
+    )
 }
 
 async fn list_keys(options: &StoredOptions) -> anyhow::Result<()> {

@@ -42,11 +42,29 @@ pub enum Unit {
     Sources,
     /// Excluded words of a search.
     Exclusions,
+    /// Lines of a text.
+    Lines,
+    /// Files.
+    Files,
+    /// Records of a database.
+    Records,
+    /// What a search found.
+    Results,
+    /// Further ones of these.
+    FurtherResults,
+    /// Ranges of lines beyond those that are named.
+    FurtherRanges,
+    /// Changes of a workspace.
+    Changes,
+    /// Secrets at rest.
+    Secrets,
+    /// What a check found wrong.
+    Faults,
 }
 
 impl Unit {
     /// Every unit, for tests.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 27] = [
         Self::Characters,
         Self::Bytes,
         Self::Entries,
@@ -65,6 +83,15 @@ impl Unit {
         Self::SubQueries,
         Self::Sources,
         Self::Exclusions,
+        Self::Lines,
+        Self::Files,
+        Self::Records,
+        Self::Results,
+        Self::FurtherResults,
+        Self::FurtherRanges,
+        Self::Changes,
+        Self::Secrets,
+        Self::Faults,
     ];
 
     /// One of it, and several.
@@ -88,6 +115,15 @@ impl Unit {
             Self::SubQueries => ("sub-query", "sub-queries"),
             Self::Sources => ("source", "sources"),
             Self::Exclusions => ("exclusion", "exclusions"),
+            Self::Lines => ("line", "lines"),
+            Self::Files => ("file", "files"),
+            Self::Records => ("record", "records"),
+            Self::Results => ("result", "results"),
+            Self::FurtherResults => ("further result", "further results"),
+            Self::FurtherRanges => ("further range", "further ranges"),
+            Self::Changes => ("change", "changes"),
+            Self::Secrets => ("secret", "secrets"),
+            Self::Faults => ("fault", "faults"),
         }
     }
 }
@@ -173,7 +209,7 @@ mod tests {
             for number in [0, 2, 100] {
                 assert_eq!(count(number, unit), format!("{number} {several}"));
             }
-            assert!(several.ends_with('s') && !one.contains(' '), "{unit:?}");
+            assert!(several.ends_with('s') && !one.ends_with('s'), "{unit:?}");
         }
     }
 

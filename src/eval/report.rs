@@ -75,7 +75,7 @@ fn table(rows: &[Vec<String>]) -> String {
 fn changes(name: &str, now: &Measured, before: &Measured) -> String {
     let mut changes = now.changes(before);
     let (better, worse, same) = metrics::outcomes(changes.iter().map(|(_, was, is)| is - was));
-    let mut text = format!("\n{name}: {better} questions better, {worse} worse, {same} the same\n");
+    let mut text = format!("\n{name}: better {better}, worse {worse}, the same {same}\n");
     changes.sort_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)));
     let most_worse = changes.iter().take(MOST_NAMED).filter(|(_, was, is)| is < was);
     let most_better = changes.iter().rev().take(MOST_NAMED).filter(|(_, was, is)| is > was);
@@ -125,7 +125,7 @@ mod tests {
             Some(&run(&[("a", 0.75), ("b", 0.25), ("c", 0.2)])),
         );
         assert!(text.contains("  change   +0.167"), "{text}");
-        assert!(text.contains("hybrid: 1 questions better, 1 worse, 1 the same"), "{text}");
+        assert!(text.contains("hybrid: better 1, worse 1, the same 1"), "{text}");
         assert!(text.contains("0.750 -> 0.500  a\n  0.250 -> 1.000  b\n"), "{text}");
     }
 }

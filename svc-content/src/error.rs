@@ -38,7 +38,7 @@ pub enum Error {
         with_id: String,
     },
     /// References of the request name nothing in the caller's workspace: all of them at once.
-    #[error("{} references name nothing in this workspace", .0.len())]
+    #[error("what is referred to is not in this workspace")]
     NoTargets(Vec<Violation>),
     /// Another memory of the workspace has the slug.
     #[error("the slug '{0}' is taken by another memory of this workspace")]

@@ -58,7 +58,7 @@ fn a_collection_is_measured_in_a_temporary_service() {
         let (succeeded, stdout, stderr) =
             eval(&[&collection, "--strategies", "keyword", "--against", &kept]).await;
         assert!(succeeded && stdout.contains("recall@50"), "{stdout}{stderr}");
-        assert!(stdout.contains("keyword: 0 questions better, 0 worse, 3 the same"), "{stdout}");
+        assert!(stdout.contains("keyword: better 0, worse 0, the same 3"), "{stdout}");
     });
 }
 

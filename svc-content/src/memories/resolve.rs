@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{DocumentId, MemberId, MemoryId, WorkspaceId};
 
 use super::{FieldsOf, Member, Memories, Memory, RecordEntry, Target, parse};
@@ -115,7 +116,7 @@ impl Memories {
             }
             if (kept.len() as u64) < answer.total {
                 let message =
-                    format!("{} records of the {} that this member finds are here", kept.len(), answer.total);
+                    format!("{} of the {} records that this member finds are here", kept.len(), answer.total);
                 resolved.coverage.push(note(&member, "budget_exhausted", message));
             }
             resolved.records.insert(member.id, kept);
@@ -180,7 +181,8 @@ fn notes(member: &Member, found: &Contents) -> Vec<Note> {
     let unread = found.files.iter().filter(|(_, body)| body.is_none()).count();
     if unread > 0 {
         let message = format!(
-            "{unread} files of this member did not fit: a resolved memory holds at most {MAX_BYTES} bytes of content"
+            "left out of this member: {}, since a resolved memory holds at most {MAX_BYTES} bytes of content",
+            wording::count(unread as u64, Unit::Files)
         );
         notes.push(note("budget_exhausted", message));
     }

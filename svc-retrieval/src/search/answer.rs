@@ -1,5 +1,6 @@
 //! The shapes that leave: results with citations, and notes on what an answer does not cover.
 
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, Location, SearchContextResponse, Trace};
 use uuid::Uuid;
 
@@ -51,7 +52,8 @@ pub(super) fn left_out(over_budget: usize, outdated: usize) -> Vec<CoverageNote>
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let mut notes = Vec::new();
     if over_budget > 0 {
-        let message = format!("{over_budget} further results did not fit the token budget");
+        let further = wording::count(over_budget as u64, Unit::FurtherResults);
+        let message = format!("beyond the token budget: {further}");
         notes.push(note("token_budget", message, Some(count(over_budget))));
     }
     if outdated > 0 {
@@ -70,7 +72,11 @@ pub(super) fn index_behind_write() -> CoverageNote {
 
 pub(super) fn index_lags(lag: u64) -> CoverageNote {
     let count = u32::try_from(lag).unwrap_or(u32::MAX);
-    note("index_behind", format!("{lag} changes of this workspace are not indexed yet"), Some(count))
+    note(
+        "index_behind",
+        format!("not indexed yet: {} of this workspace", wording::count(lag, Unit::Changes)),
+        Some(count),
+    )
 }
 
 /// Why a search by meaning was answered by words.
@@ -87,7 +93,10 @@ pub(super) fn words_only(error: &embed::Error) -> CoverageNote {
 }
 
 pub(super) fn not_embedded(count: u64) -> CoverageNote {
-    let message = format!("{count} changes of this workspace are found by words, and not yet by meaning");
+    let message = format!(
+        "found by words, and not yet by meaning: {} of this workspace",
+        wording::count(count, Unit::Changes)
+    );
     note("index_behind", message, Some(u32::try_from(count).unwrap_or(u32::MAX)))
 }
 

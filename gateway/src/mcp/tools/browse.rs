@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use cairn_chassis::status::Problem;
+use cairn_chassis::wording::{self, Unit};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -77,7 +78,8 @@ fn about(answer: &ScriptAnswer) -> String {
         answer.citations.chunk_by(|one, next| one.id == next.id && one.path == next.path).map(of_one_file),
     );
     if let Some(uncited) = answer.uncited {
-        lines.push(format!("- and {uncited} more ranges of lines; narrow the script to have them cited"));
+        let uncited = wording::count(u64::from(uncited), Unit::FurtherRanges);
+        lines.push(format!("- and {uncited} of lines; narrow the script to have all cited"));
     }
     lines.join("\n")
 }

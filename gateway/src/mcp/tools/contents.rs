@@ -1,6 +1,7 @@
 //! Tools that read what files say: one with its lines, or several.
 
 use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::FileId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -152,7 +153,8 @@ impl<'a> Part<'a> {
         let total = content.lines().count();
         let from_line = usize::try_from(from.line).unwrap_or(usize::MAX);
         if from_line > total.max(1) {
-            let message = format!("is past the end: the file has {total} lines");
+            let message =
+                format!("is past the end: the file has {}", wording::count(total as u64, Unit::Lines));
             return Err(Problem::validation(vec![Violation::new("fromLine", "too_large", message)]));
         }
         let most = max_lines.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
@@ -213,7 +215,8 @@ impl<'a> Part<'a> {
 fn byte_in(line: &str, byte: u32) -> Result<usize, Problem> {
     let byte = usize::try_from(byte).unwrap_or(usize::MAX);
     if byte > line.len() {
-        let message = format!("is past the end: the line has {} bytes", line.len());
+        let message =
+            format!("is past the end: the line has {}", wording::count(line.len() as u64, Unit::Bytes));
         return Err(Problem::validation(vec![Violation::new("fromByte", "too_large", message)]));
     }
     Ok(line.floor_char_boundary(byte))

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::wording::{self, Unit};
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -247,7 +248,8 @@ fn as_text(memory: &ResolvedMemory) -> String {
         text.push_str("\nCoverage (what is left out, not evidence):\n");
     }
     if left_out > 0 {
-        let _ = writeln!(text, "- {left_out} documents do not fit into one answer: read them with get_file");
+        let left_out = wording::count(left_out as u64, Unit::Documents);
+        let _ = writeln!(text, "- one answer does not hold {left_out} of it: read that with get_file");
     }
     for note in &memory.coverage {
         let _ = writeln!(text, "- {}: {}", note.code, note.message);
@@ -304,7 +306,7 @@ mod tests {
         let long = "y".repeat(MOST_BYTES);
         let text = resolved(&["one", &long, "three"]);
         assert!(
-            text.contains("[left out here") && text.contains("- 1 documents do not fit"),
+            text.contains("[left out here") && text.contains("does not hold 1 document of it"),
             "{}",
             text.len()
         );
