@@ -157,7 +157,7 @@ fn the_secret_key_of_one_process_is_renewed_while_it_rests() {
         assert!(up.stop().await.success());
 
         let (is_done, said) = cairn(&rotate, &[]).await;
-        assert!(is_done && said.contains("1 secrets; 0 were already"), "{said}");
+        assert!(is_done && said.contains("new key: 1 secret; sealed under it already: 0"), "{said}");
         let after = secret_key(data.path());
         assert_eq!(after.lines().count(), 1, "the old key is gone");
         assert_ne!(after, before);
@@ -197,9 +197,9 @@ fn the_secret_key_of_a_mesh_is_renewed_while_it_works() {
         let (is_done, said) = cairn(&rotate, &[("CAIRN_SECRET_KEY", new.as_str())]).await;
         assert!(!is_done && said.contains("not among those given"), "{said}");
         let (is_done, said) = cairn(&rotate, &[("CAIRN_SECRET_KEY", both)]).await;
-        assert!(is_done && said.contains("1 secrets; 0 were already"), "{said}");
+        assert!(is_done && said.contains("new key: 1 secret; sealed under it already: 0"), "{said}");
         let (is_done, said) = cairn(&rotate, &[("CAIRN_SECRET_KEY", both)]).await;
-        assert!(is_done && said.contains("0 secrets; 1 were already"), "{said}");
+        assert!(is_done && said.contains("new key: 0 secrets; sealed under it already: 1"), "{said}");
         for key in [&old, &new] {
             assert!(!said.contains(key.as_str()), "{said}");
         }
