@@ -53,7 +53,7 @@ pub enum Unit {
     /// Further ones of these.
     FurtherResults,
     /// Ranges of lines beyond those that are named.
-    FurtherRanges,
+    MoreRanges,
     /// Changes of a workspace.
     Changes,
     /// Secrets at rest.
@@ -88,7 +88,7 @@ impl Unit {
         Self::Records,
         Self::Results,
         Self::FurtherResults,
-        Self::FurtherRanges,
+        Self::MoreRanges,
         Self::Changes,
         Self::Secrets,
         Self::Faults,
@@ -120,7 +120,7 @@ impl Unit {
             Self::Records => ("record", "records"),
             Self::Results => ("result", "results"),
             Self::FurtherResults => ("further result", "further results"),
-            Self::FurtherRanges => ("further range", "further ranges"),
+            Self::MoreRanges => ("more range", "more ranges"),
             Self::Changes => ("change", "changes"),
             Self::Secrets => ("secret", "secrets"),
             Self::Faults => ("fault", "faults"),

@@ -78,8 +78,8 @@ fn about(answer: &ScriptAnswer) -> String {
         answer.citations.chunk_by(|one, next| one.id == next.id && one.path == next.path).map(of_one_file),
     );
     if let Some(uncited) = answer.uncited {
-        let uncited = wording::count(u64::from(uncited), Unit::FurtherRanges);
-        lines.push(format!("- and {uncited} of lines; narrow the script to have all cited"));
+        let uncited = wording::count(u64::from(uncited), Unit::MoreRanges);
+        lines.push(format!("- and {uncited} of lines; narrow the script to have them cited"));
     }
     lines.join("\n")
 }
