@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
 
-use crate::auth::Exchanges;
+use crate::auth::TokenCache;
 use crate::intake::Intake;
 use crate::mcp::Connections;
 use crate::origin::Origins;
@@ -24,7 +24,7 @@ pub(crate) struct Inner {
     pub(crate) ambient: Ambient,
     pub(crate) origins: Origins,
     pub(crate) links: Links,
-    pub(crate) exchanges: Exchanges,
+    pub(crate) token_cache: TokenCache,
     pub(crate) limits: Limits,
     pub(crate) connections: Connections,
     pub(crate) own_writes: OwnWrites,
@@ -50,7 +50,7 @@ impl App {
             intake: Intake::default(),
             own_writes: OwnWrites::new(Arc::clone(&ambient.clock)),
             links: Links::new(config.base_url.as_deref()),
-            exchanges: Exchanges::new(upstreams.clone(), ambient.clone()),
+            token_cache: TokenCache::new(upstreams.clone(), ambient.clone()),
             max_body_bytes: config.max_body_bytes,
             upstreams,
             ambient,

@@ -39,7 +39,7 @@ const REMEMBERED: usize = 16_384;
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) call: Call,
-    pub(crate) passport: Arc<Passport>,
+    pub(crate) identity: Arc<CallerIdentity>,
 }
 
 /// A person with a web session.
@@ -62,16 +62,16 @@ impl FromRequestParts<App> for Caller {
 
 /// Lets a request with an API token in: it counts, once, whatever becomes of it.
 pub(crate) async fn enter(parts: &mut Parts, app: &App) -> Result<Caller, Error> {
-    let passport = authenticate(parts, app).await?;
-    app.limits.admit(parts, &passport.identity, 1).await?;
-    let caller = Caller { call: call_of(parts).with_identity(&passport.signed), passport };
+    let identity = authenticate(parts, app).await?;
+    app.limits.admit(parts, &identity.claims, 1).await?;
+    let caller = Caller { call: call_of(parts).with_identity(&identity.signed), identity };
     parts.extensions.insert(caller.clone());
     Ok(caller)
 }
 
 /// Who a request with an API token comes from. What opens nothing counts for its source address; an address that sent
 /// too much of that is refused before svc-auth is asked, except with a token that opened something of late.
-pub(crate) async fn authenticate(parts: &Parts, app: &App) -> Result<Arc<Passport>, Error> {
+pub(crate) async fn authenticate(parts: &Parts, app: &App) -> Result<Arc<CallerIdentity>, Error> {
     let token = match api_token(&parts.headers) {
         Ok(token) => token,
         Err(problem) if parts.headers.contains_key(header::AUTHORIZATION) => {
@@ -88,18 +88,18 @@ pub(crate) async fn open_token(
     parts: &Parts,
     app: &App,
     call: &Call,
-) -> Result<Arc<Passport>, Problem> {
+) -> Result<Arc<CallerIdentity>, Problem> {
     if let Err(problem) = check_form(token) {
         return Err(app.limits.invalid_token(parts, problem).await);
     }
     open(token, parts, app, call).await
 }
 
-async fn open(token: &str, parts: &Parts, app: &App, call: &Call) -> Result<Arc<Passport>, Problem> {
-    if !app.exchanges.knows(token) {
+async fn open(token: &str, parts: &Parts, app: &App, call: &Call) -> Result<Arc<CallerIdentity>, Problem> {
+    if !app.token_cache.knows(token) {
         app.limits.check_address(parts)?;
     }
-    match app.exchanges.token(token, call).await {
+    match app.token_cache.token(token, call).await {
         Err(problem) if problem.reason == Reason::Unauthorized => {
             Err(app.limits.invalid_token(parts, problem).await)
         }
@@ -108,16 +108,16 @@ async fn open(token: &str, parts: &Parts, app: &App, call: &Call) -> Result<Arc<
 }
 
 /// As [`authenticate`], for agents: to them an access token of OAuth opens what an API token does.
-pub(crate) async fn authenticate_agent(parts: &Parts, app: &App) -> Result<Arc<Passport>, Error> {
+pub(crate) async fn authenticate_agent(parts: &Parts, app: &App) -> Result<Arc<CallerIdentity>, Error> {
     let Ok(token) = bearer(&parts.headers) else { return authenticate(parts, app).await };
     if !Format::ACCESS_TOKEN.is_well_formed(token) {
         return authenticate(parts, app).await;
     }
-    if !app.exchanges.knows(token) {
+    if !app.token_cache.knows(token) {
         app.limits.check_address(parts)?;
     }
     let base = oauth::base_url(app, &parts.headers).unwrap_or_default();
-    match app.exchanges.access_token(token, base, &call_of(parts)).await {
+    match app.token_cache.access_token(token, base, &call_of(parts)).await {
         Err(problem) if problem.reason == Reason::Unauthorized => {
             Err(app.limits.invalid_token(parts, problem).await.into())
         }
@@ -129,8 +129,8 @@ impl FromRequestParts<App> for SignedIn {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let passport = session(parts, app).await?.ok_or_else(not_signed_in)?;
-        Ok(Self { call: call_of(parts).with_identity(&passport.signed) })
+        let identity = session(parts, app).await?.ok_or_else(not_signed_in)?;
+        Ok(Self { call: call_of(parts).with_identity(&identity.signed) })
     }
 }
 
@@ -149,7 +149,7 @@ impl FromRequestParts<App> for Member {
         let named = path.iter().find(|(name, _)| *name == "id").and_then(|(_, text)| text.parse().ok());
         let workspace: WorkspaceId = named.ok_or_else(no_workspace)?;
         let call = call_of(parts);
-        let identity = app.exchanges.session_in(&secret, workspace, &call).await;
+        let identity = app.token_cache.session_in(&secret, workspace, &call).await;
         let identity = judged(parts, app, &secret, identity).await?;
         Ok(Self { call: call.with_identity(&identity) })
     }
@@ -157,14 +157,14 @@ impl FromRequestParts<App> for Member {
 
 /// Whose session came along; `None` without one. A cookie that opens nothing counts for its source address as a token
 /// does, unless it opened something of late: people leave pages open, and those go on asking.
-pub(crate) async fn session(parts: &Parts, app: &App) -> Result<Option<Arc<Passport>>, Problem> {
+pub(crate) async fn session(parts: &Parts, app: &App) -> Result<Option<Arc<CallerIdentity>>, Problem> {
     let Some(secret) = presented(parts, app).await? else { return Ok(None) };
-    let exchanged = app.exchanges.session(secret, &call_of(parts)).await;
+    let exchanged = app.token_cache.session(secret, &call_of(parts)).await;
     judged(parts, app, secret, exchanged).await.map(Some)
 }
 
 /// The same, where a session that has ended is as good as none.
-pub(crate) async fn live_session(parts: &Parts, app: &App) -> Result<Option<Arc<Passport>>, Problem> {
+pub(crate) async fn live_session(parts: &Parts, app: &App) -> Result<Option<Arc<CallerIdentity>>, Problem> {
     match session(parts, app).await {
         Err(problem) if problem.reason == Reason::Unauthorized => Ok(None),
         found => found,
@@ -177,7 +177,7 @@ async fn presented<'a>(parts: &'a Parts, app: &App) -> Result<Option<&'a str>, P
     if !token_format::is_session_secret(secret) {
         return Err(app.limits.invalid_token(parts, not_signed_in()).await);
     }
-    if !app.exchanges.knows_session(secret) {
+    if !app.token_cache.knows_session(secret) {
         app.limits.check_address(parts)?;
     }
     Ok(Some(secret))
@@ -186,12 +186,12 @@ async fn presented<'a>(parts: &'a Parts, app: &App) -> Result<Option<&'a str>, P
 /// What svc-auth says of a session's secret, counted when it opens nothing.
 async fn judged<T>(parts: &Parts, app: &App, secret: &str, answer: Result<T, Problem>) -> Result<T, Problem> {
     match answer {
-        Err(problem) if problem.reason == Reason::Unauthorized && !app.exchanges.knows_session(secret) => {
+        Err(problem) if problem.reason == Reason::Unauthorized && !app.token_cache.knows_session(secret) => {
             Err(app.limits.invalid_token(parts, problem).await)
         }
         answer => {
             if answer.is_ok() {
-                app.exchanges.note_session(secret);
+                app.token_cache.note_session(secret);
             }
             answer
         }
@@ -277,23 +277,23 @@ pub(crate) fn cookie_value<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&
 /// never read again and falls out by itself.
 type Key = (blake3::Hash, i64);
 /// An identity, or the refusal; nothing else is kept.
-type Verdict = Result<Arc<Passport>, Problem>;
+type Verdict = Result<Arc<CallerIdentity>, Problem>;
 
 /// An identity as svc-auth signed it, and what it says.
-pub(crate) struct Passport {
+pub(crate) struct CallerIdentity {
     pub(crate) signed: String,
-    pub(crate) identity: Identity,
+    pub(crate) claims: Identity,
 }
 
 /// Without the signature, with which it could be used.
-impl fmt::Debug for Passport {
+impl fmt::Debug for CallerIdentity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Passport").field("identity", &self.identity).finish_non_exhaustive()
+        formatter.debug_struct("CallerIdentity").field("claims", &self.claims).finish_non_exhaustive()
     }
 }
 
 /// What svc-auth said within this second, each secret asked about once.
-pub(crate) struct Exchanges {
+pub(crate) struct TokenCache {
     upstreams: Upstreams,
     ambient: Ambient,
     verdicts: Cache<Key, Verdict>,
@@ -301,13 +301,13 @@ pub(crate) struct Exchanges {
     known: Cache<blake3::Hash, ()>,
 }
 
-impl fmt::Debug for Exchanges {
+impl fmt::Debug for TokenCache {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Exchanges").finish_non_exhaustive()
+        formatter.debug_struct("TokenCache").finish_non_exhaustive()
     }
 }
 
-impl Exchanges {
+impl TokenCache {
     pub(crate) fn new(upstreams: Upstreams, ambient: Ambient) -> Self {
         Self { upstreams, ambient, verdicts: Cache::new(REMEMBERED), known: Cache::new(REMEMBERED) }
     }
@@ -413,11 +413,11 @@ impl Exchanges {
 
     /// Reads an identity, checked like every service checks it. One that ended on its way here is the caller's, like the
     /// token that it ended with; another that does not hold is the mesh's fault (a new key that is not known here yet).
-    async fn checked(&self, signed: String) -> Result<Passport, Problem> {
+    async fn checked(&self, signed: String) -> Result<CallerIdentity, Problem> {
         let call = Call::within(deadline::DEFAULT).with_identity(&signed);
         let verifier = &self.ambient.verifier;
         match verifier.authenticate(call.request(()).metadata()).await {
-            Ok(identity) => Ok(Passport { signed, identity }),
+            Ok(claims) => Ok(CallerIdentity { signed, claims }),
             Err(_) if verifier.has_ended(&signed).await => {
                 Err(Problem::unauthorized("the token or session has ended: get a new one"))
             }
@@ -461,15 +461,15 @@ mod tests {
             sync: auth.clone(),
             auth,
         };
-        let exchanges = Exchanges::new(upstreams, issuer.ambient());
+        let cache = TokenCache::new(upstreams, issuer.ambient());
         let workspace = "0199c0de-0000-7000-8000-0000000000a1".parse().unwrap();
         let holds = issuer.token(workspace, &Permission::ALL, Scope::All);
-        assert!(exchanges.checked(issuer.sign(&holds).unwrap()).await.is_ok());
+        assert!(cache.checked(issuer.sign(&holds).unwrap()).await.is_ok());
 
         let ended = Identity { expires_at: Timestamp::from_seconds(1_000_000_000), ..holds };
-        let refused = exchanges.checked(issuer.sign(&ended).unwrap()).await.err().unwrap();
+        let refused = cache.checked(issuer.sign(&ended).unwrap()).await.err().unwrap();
         assert_eq!(refused.reason, Reason::Unauthorized, "{refused}");
-        let strange = exchanges.checked("strange".to_owned()).await.err().unwrap();
+        let strange = cache.checked("strange".to_owned()).await.err().unwrap();
         assert_eq!(strange.reason, Reason::Unavailable, "{strange}");
     }
 

@@ -31,7 +31,7 @@ impl<T: Input> FromRequest<App> for Json<T> {
         let (parts, body) = request.into_parts();
         let limit = T::TERMS.most_bytes.min(app.max_body_bytes);
         let caller = parts.extensions.get::<Caller>();
-        let workspace = caller.and_then(|caller| caller.passport.identity.workspace);
+        let workspace = caller.and_then(|caller| caller.identity.claims.workspace);
         let bytes = app.intake.receive(body, limit, &parts.extensions, workspace).await?;
         app.intake.read(bytes, read_body).await?.map(Self)
     }
@@ -41,7 +41,7 @@ impl<T: Input> FromRequest<App> for Json<T> {
 /// known here, the service judges.
 fn permit(request: &Extensions, terms: Terms) -> Result<(), Problem> {
     match (terms.permission, request.get::<Caller>()) {
-        (Some(permission), Some(caller)) => caller.passport.identity.require(permission),
+        (Some(permission), Some(caller)) => caller.identity.claims.require(permission),
         _ => Ok(()),
     }
 }

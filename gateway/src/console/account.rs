@@ -66,7 +66,7 @@ pub(super) async fn delete_sessions(State(app): State<App>, request: Request) ->
     let message = person.call.request(proto::DeleteSessionsRequest {});
     answered(app.upstreams.sessions().delete_sessions(message).await)?;
     if let Some(secret) = auth::session_secret(&app, &parts.headers) {
-        app.exchanges.forget_session(secret);
+        app.token_cache.forget_session(secret);
     }
     let cookie = session::no_cookie(&app)?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())

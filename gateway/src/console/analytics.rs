@@ -49,7 +49,7 @@ impl FromRequestParts<App> for Asked {
         let workspace: WorkspaceId = query.workspace_id.parse().map_err(|_| auth::no_workspace())?;
         let secret = auth::session_secret(app, &parts.headers).unwrap_or_default();
         let call = auth::call_of(parts);
-        let identity = app.exchanges.session_in(secret, workspace, &call).await?;
+        let identity = app.token_cache.session_in(secret, workspace, &call).await?;
         let days = query.days.unwrap_or_default();
         Ok(Self { call: call.with_identity(&identity), workspace, days })
     }

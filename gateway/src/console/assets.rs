@@ -88,7 +88,7 @@ async fn find(
     call: &Call,
 ) -> Result<Option<Found>, Error> {
     let is_unknown = |problem: &Problem| problem.reason == Reason::NotFound;
-    let identity = match app.exchanges.session_in(secret, workspace, call).await {
+    let identity = match app.token_cache.session_in(secret, workspace, call).await {
         Err(problem) if is_unknown(&problem) => return Ok(None),
         identity => identity?,
     };

@@ -104,8 +104,8 @@ struct Person {
 }
 
 async fn person(app: &App, parts: &Parts, call: &Call) -> Option<Person> {
-    let passport = auth::session(parts, app).await.ok()??;
-    let call = call.clone().with_identity(&passport.signed);
+    let identity = auth::session(parts, app).await.ok()??;
+    let call = call.clone().with_identity(&identity.signed);
     let asked = app.upstreams.sessions().get_session(call.request(proto::GetSessionRequest {})).await;
     Some(Person { email: asked.ok()?.into_inner().user?.email, call })
 }

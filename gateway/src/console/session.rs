@@ -71,7 +71,7 @@ pub(crate) async fn close(app: &App, parts: &Parts) -> Result<(), Problem> {
     let message = proto::DeleteSessionRequest { session_secret: secret.to_owned() };
     let ended = app.upstreams.sessions().delete_session(auth::call_of(parts).request(message)).await;
     ended.map_err(|status| error::from_upstream(&status))?;
-    app.exchanges.forget_session(secret);
+    app.token_cache.forget_session(secret);
     Ok(())
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn lifetime(app: &App, end: Option<&prost_types::Timestamp>) -> Durat
 
 pub(crate) fn cookie(app: &App, secret: &str, lifetime: Duration) -> Result<HeaderValue, Error> {
     if !secret.is_empty() {
-        app.exchanges.note_session(secret);
+        app.token_cache.note_session(secret);
     }
     let needs_tls = app.origins.is_https() || !app.origins.is_loopback();
     let text = cookie_text(auth::session_cookie(app), secret, lifetime, needs_tls);

@@ -53,10 +53,10 @@ impl UnaryService<ExchangeRequest> for Exchange {
         let (app, head, call) = (app.clone(), head.clone(), call.clone());
         let token = request.into_inner().api_token;
         Box::pin(async move {
-            let passport = auth::open_token(&token, &head, &app, &call).await?;
-            app.limits.admit(&head, &passport.identity, 1).await.map_err(Problem::from)?;
-            let expires_at = Some(passport.identity.expires_at.to_proto());
-            Ok(tonic::Response::new(ExchangeResponse { identity: passport.signed.clone(), expires_at }))
+            let identity = auth::open_token(&token, &head, &app, &call).await?;
+            app.limits.admit(&head, &identity.claims, 1).await.map_err(Problem::from)?;
+            let expires_at = Some(identity.claims.expires_at.to_proto());
+            Ok(tonic::Response::new(ExchangeResponse { identity: identity.signed.clone(), expires_at }))
         })
     }
 }

@@ -55,23 +55,23 @@ async fn receive(State(app): State<App>, request: Request) -> Result<Response, E
         let message = "this Origin may not call /mcp; the operator can list it in MCP_ALLOWED_ORIGINS";
         return Err(Error::origin_not_allowed(message));
     }
-    let passport = match auth::authenticate_agent(&parts, &app).await {
-        Ok(passport) => passport,
+    let identity = match auth::authenticate_agent(&parts, &app).await {
+        Ok(identity) => identity,
         Err(error) => return Ok(oauth::challenged(error, &app, &parts.headers)),
     };
-    let read = read(&app, &parts, body, passport.identity.workspace).await;
+    let read = read(&app, &parts, body, identity.claims.workspace).await;
     // What cannot be read counts nothing, and still tells how the windows stand.
     let asked = read.as_ref().ok().and_then(|parsed| parsed.as_ref().ok()).unwrap_or(&Value::Null);
     if let Err(refusal) =
-        app.limits.admit(&parts, &passport.identity, limits::units(&parts.headers, asked)).await
+        app.limits.admit(&parts, &identity.claims, limits::units(&parts.headers, asked)).await
     {
         return Ok(limits::refuse(refusal, asked));
     }
-    let call = auth::call_of(&parts).with_identity(&passport.signed);
-    connections::note(&app, passport.identity.workspace, &call);
-    let step_up = oauth::step_up(&passport.identity, &app, &parts.headers);
-    let writer = Some(Writer::of(&passport.identity));
-    let context = Context { app, call, passport, step_up, writer };
+    let call = auth::call_of(&parts).with_identity(&identity.signed);
+    connections::note(&app, identity.claims.workspace, &call);
+    let step_up = oauth::step_up(&identity.claims, &app, &parts.headers);
+    let writer = Some(Writer::of(&identity.claims));
+    let context = Context { app, call, identity, step_up, writer };
     Ok(serve(&context, &parts.headers, read?).await.into_response())
 }
 

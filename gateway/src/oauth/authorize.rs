@@ -268,9 +268,9 @@ async fn check(app: &App, call: &Call, asked: &Asked) -> Result<proto::CheckAuth
 
 /// Who is signed in; a session that has ended is none.
 async fn person(app: &App, parts: &Parts) -> Result<Option<Person>, Refusal> {
-    let Some(passport) = live_session(parts, app).await? else { return Ok(None) };
+    let Some(identity) = live_session(parts, app).await? else { return Ok(None) };
     let secret = session_secret(app, &parts.headers).unwrap_or_default().to_owned();
-    Ok(Some(Person { call: call_of(parts).with_identity(&passport.signed), secret }))
+    Ok(Some(Person { call: call_of(parts).with_identity(&identity.signed), secret }))
 }
 
 /// Binds a form to the session that it was shown in and to what it shows.

@@ -139,13 +139,13 @@ pub(crate) async fn get_many(
     let answer = answered(context.app.upstreams.files().batch_get_files(request).await)?;
     let read = |one: proto::FileOutcome| match one.outcome {
         Some(proto::file_outcome::Outcome::File(file)) => Ok((one.file_id, Ok(File::from(file)))),
-        Some(proto::file_outcome::Outcome::Problem(problem)) => Ok((one.file_id, Err(hindrance(problem)))),
+        Some(proto::file_outcome::Outcome::Problem(problem)) => Ok((one.file_id, Err(problem_of(problem)))),
         None => Err(Problem::internal("a response lacks a file's outcome")),
     };
     answer.outcomes.into_iter().map(read).collect()
 }
 
-fn hindrance(problem: proto::FileProblem) -> Problem {
+fn problem_of(problem: proto::FileProblem) -> Problem {
     if problem.reason() == ErrorReason::OutOfScope {
         return Problem::out_of_scope(problem.message);
     }

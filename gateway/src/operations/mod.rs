@@ -27,7 +27,7 @@ use serde::{Deserialize, Deserializer};
 use tonic::{Response, Status};
 
 use crate::app::App;
-use crate::auth::{Caller, Passport};
+use crate::auth::{Caller, CallerIdentity};
 use crate::error::{self, Error};
 use crate::own_writes::Writer;
 
@@ -41,7 +41,7 @@ pub(crate) const MOST_ITEMS: u32 = 1_000;
 pub(crate) struct Context {
     pub(crate) app: App,
     pub(crate) call: Call,
-    pub(crate) passport: Arc<Passport>,
+    pub(crate) identity: Arc<CallerIdentity>,
     /// What tells a client how to ask its user for more, when the user could give it.
     pub(crate) step_up: Option<String>,
     /// Whose writes are remembered; `None` where callers carry the consistency token themselves.
@@ -63,7 +63,7 @@ impl FromRequestParts<App> for Context {
         Ok(Self {
             app: app.clone(),
             call: caller.call,
-            passport: caller.passport,
+            identity: caller.identity,
             step_up: None,
             writer: None,
         })

@@ -136,7 +136,7 @@ pub(super) async fn call(context: &Context, request: &Request) -> Result<Map<Str
 fn permit(context: &Context, tool: &Tool, given: &Map<String, Value>) -> Result<(), Problem> {
     let terms = (tool.input)().terms();
     if let Some(permission) = terms.permission {
-        context.passport.identity.require(permission)?;
+        context.identity.claims.require(permission)?;
     }
     if given.values().map(length).sum::<usize>() > terms.most_bytes {
         let message = format!("the arguments of {} are larger than {} bytes", tool.name, terms.most_bytes);
