@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
 
+use crate::answers::Links;
 use crate::auth::TokenCache;
 use crate::intake::Intake;
 use crate::mcp::Connections;
 use crate::origin::Origins;
 use crate::own_writes::OwnWrites;
 use crate::rate_limit::Limits;
-use crate::records::Links;
 use crate::{Config, Upstreams};
 
 /// The state of the router; cheap to clone.

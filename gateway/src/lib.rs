@@ -5,6 +5,7 @@
 //! (`auth`), read and checked (`extract`, `schema`, `validate`), and carried out by an operation
 //! (`operations`) that REST and MCP share.
 
+mod answers;
 mod app;
 mod auth;
 mod change;
@@ -26,7 +27,6 @@ mod operations;
 mod origin;
 mod own_writes;
 mod rate_limit;
-mod records;
 mod rest;
 mod schema;
 mod security_headers;

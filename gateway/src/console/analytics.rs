@@ -10,12 +10,12 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Answer, answered};
+use crate::answers::RetrievalAnalytics;
 use crate::app::App;
 use crate::auth::{self, SignedIn};
 use crate::error::Error;
 use crate::extract::Query;
 use crate::json_body::JsonBody;
-use crate::records::RetrievalAnalytics;
 use crate::schema::inputs;
 
 inputs!(ReadAnalytics);

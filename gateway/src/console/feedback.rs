@@ -6,11 +6,11 @@ use cairn_proto::auth::v1 as proto;
 use cairn_proto::ids::WorkspaceId;
 
 use super::{Answer, answered};
+use crate::answers::FeedbackReport;
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::PathId;
 use crate::json_body::JsonBody;
-use crate::records::FeedbackReport;
 
 pub(super) async fn list(
     State(app): State<App>,

@@ -7,11 +7,11 @@ use cairn_proto::ids::{GrantId, WorkspaceId};
 use http::StatusCode;
 
 use super::{Answer, answered};
+use crate::answers::Grant;
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{PathId, PathIds};
 use crate::json_body::JsonBody;
-use crate::records::Grant;
 
 pub(super) async fn list(
     State(app): State<App>,

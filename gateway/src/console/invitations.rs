@@ -13,12 +13,12 @@ use tonic::Code;
 use utoipa::ToSchema;
 
 use super::{Answer, answered, session};
+use crate::answers::{Invitation, InvitationOffer, Session};
 use crate::app::App;
 use crate::auth::{self, SignedIn};
 use crate::error::{self, Error};
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
-use crate::records::{Invitation, InvitationOffer, Session};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -9,11 +9,11 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Answer, answered, present};
+use crate::answers::{AddedMember, Invitation, Role, WorkspaceMember};
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
-use crate::records::{AddedMember, Invitation, Role, WorkspaceMember};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -14,12 +14,12 @@ use tonic::Code;
 use utoipa::ToSchema;
 
 use super::{Answer, answered};
+use crate::answers::Session;
 use crate::app::App;
 use crate::auth::{self, SignedIn};
 use crate::error::{self, Error};
 use crate::extract::Json;
 use crate::json_body::JsonBody;
-use crate::records::Session;
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Answer, answered, present};
+use crate::answers::{Permission, ScopeType, Token};
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
-use crate::records::{Permission, ScopeType, Token};
 use crate::schema::inputs;
 
 inputs!(CreateToken, UpdateToken);

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Answer, answered};
+use crate::answers::{RestoredItem, TrashItem, TrashKind};
 use crate::app::App;
 use crate::auth::Member;
 use crate::change;
@@ -17,7 +18,6 @@ use crate::error::Error;
 use crate::extract::Query;
 use crate::json_body::JsonBody;
 use crate::operations::Page;
-use crate::records::{RestoredItem, TrashItem, TrashKind};
 use crate::rest::{change_header, paging};
 use crate::schema::inputs;
 

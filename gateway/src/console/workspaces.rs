@@ -9,11 +9,11 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Answer, answered, present};
+use crate::answers::{Publishers, Workspace};
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
-use crate::records::{Publishers, Workspace};
 use crate::schema::inputs;
 
 inputs!(ListWorkspaces, CreateWorkspace, UpdateWorkspace);

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Context, answered};
-use crate::records::ScriptAnswer;
+use crate::answers::ScriptAnswer;
 use crate::schema::inputs;
 use crate::terms::Terms;
 

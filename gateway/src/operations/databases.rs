@@ -8,8 +8,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
+use crate::answers::{Database, Property, PropertyType, View};
 use crate::change;
-use crate::records::{Database, Property, PropertyType, View};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

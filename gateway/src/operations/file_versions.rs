@@ -5,8 +5,8 @@ use cairn_proto::content::v1 as proto;
 use cairn_proto::ids::FileId;
 
 use super::{Context, Page, Paging, Written, answered, present};
+use crate::answers::{File, FileVersion};
 use crate::change;
-use crate::records::{File, FileVersion};
 
 pub(crate) async fn list(
     context: &Context,

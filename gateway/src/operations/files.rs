@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 use super::{
     Context, Page, Paging, Written, answered, at_least_one, field_mask, folder_choice, null_or_value, present,
 };
+use crate::answers::{File, FileType};
 use crate::change;
-use crate::records::{File, FileType};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

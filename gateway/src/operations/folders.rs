@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 use super::{
     Context, Page, Paging, Written, answered, at_least_one, field_mask, folder_choice, null_or_value, present,
 };
+use crate::answers::Folder;
 use crate::change;
-use crate::records::Folder;
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
+use crate::answers::{Member, MemberKind, Memory, ResolvedMemory, SortOrder as SortDirection, spelled};
 use crate::app::App;
 use crate::change;
-use crate::records::{Member, MemberKind, Memory, ResolvedMemory, SortOrder as SortDirection, spelled};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -5,7 +5,7 @@ use cairn_proto::content::v1::GetOverviewRequest;
 use cairn_proto::retrieval::v1::GetIndexStatusRequest;
 
 use super::{Context, answered};
-use crate::records::WorkspaceOverview;
+use crate::answers::WorkspaceOverview;
 
 /// What the workspace holds, and how its index stands. Without the search service the rest is told all the same.
 pub(crate) async fn get(context: &Context) -> Result<WorkspaceOverview, Problem> {

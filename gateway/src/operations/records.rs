@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 
 use super::databases::SortInput;
 use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
+use crate::answers::{Backlink, Record, RecordPage, RecordVersion};
 use crate::change;
-use crate::records::{Backlink, Record, RecordPage, RecordVersion};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -5,7 +5,7 @@ use cairn_proto::retrieval::v1 as proto;
 
 use super::search::Freshness;
 use super::{Context, answered};
-use crate::records::RelatedFiles;
+use crate::answers::RelatedFiles;
 
 pub(crate) async fn files(
     context: &Context,

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Context, answered};
+use crate::answers::{DocumentKind, Mode, SearchAnswer, Strategy, SubqueryType};
 use crate::change;
-use crate::records::{DocumentKind, Mode, SearchAnswer, Strategy, SubqueryType};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

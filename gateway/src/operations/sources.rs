@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Context, Page, answered};
-use crate::records::{Source, SourceAnswer, SourceContent, SourceDocument};
+use crate::answers::{Source, SourceAnswer, SourceContent, SourceDocument};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -4,8 +4,8 @@ use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
 
 use super::{Context, Written, answered};
+use crate::answers::{RestoredItem, TrashKind};
 use crate::change;
-use crate::records::{RestoredItem, TrashKind};
 
 /// Brings an item back, with all that its deletion took.
 pub(crate) async fn restore(

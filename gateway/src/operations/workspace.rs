@@ -7,9 +7,9 @@ use cairn_proto::content::v1::GetUsageRequest;
 use cairn_proto::ids::WorkspaceId;
 
 use super::{Context, answered, present};
+use crate::answers::{TokenWorkspace, Usage};
 use crate::app::App;
 use crate::auth;
-use crate::records::{TokenWorkspace, Usage};
 
 pub(crate) async fn of_token(context: &Context) -> Result<TokenWorkspace, Problem> {
     let identity = auth::identity_of(&context.call, &context.app).await?;

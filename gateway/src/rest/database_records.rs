@@ -10,13 +10,13 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, conditional, done, paging, written};
+use crate::answers::{Backlink, Record, RecordPage, RecordVersion};
 use crate::app::App;
 use crate::error::Error;
 use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
 use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
 use crate::operations::{Context, Paging, Written};
-use crate::records::{Backlink, Record, RecordPage, RecordVersion};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, done, paging, written};
+use crate::answers::{Database, Property, View};
 use crate::app::App;
 use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
@@ -15,7 +16,6 @@ use crate::operations::databases::{
     self, CreateDatabase, CreateField, CreateView, UpdateDatabase, UpdateField, UpdateView,
 };
 use crate::operations::{Context, Paging};
-use crate::records::{Database, Property, View};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, conditional, paging, written};
+use crate::answers::{File, FileVersion};
 use crate::app::App;
 use crate::extract::{PathId, PathIds, Query};
 use crate::json_body::JsonBody;
 use crate::operations::{Context, Paging, file_versions};
-use crate::records::{File, FileVersion};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -8,12 +8,12 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, conditional, done, paging, written};
+use crate::answers::{File, FileType};
 use crate::app::App;
 use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
 use crate::operations::files::{self, CreateFile, Selection, UpdateFile};
 use crate::operations::{Context, Paging};
-use crate::records::{File, FileType};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

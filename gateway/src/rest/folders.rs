@@ -8,12 +8,12 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, done, paging, written};
+use crate::answers::{File, Folder};
 use crate::app::App;
 use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
 use crate::operations::folders::{self, CreateFolder, Selection, UpdateFolder};
 use crate::operations::{Context, Paging, files as file_operations};
-use crate::records::{File, Folder};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, done, paging, written};
+use crate::answers::{Member, Memory, ResolvedMemory};
 use crate::app::App;
 use crate::auth::{self, Caller};
 use crate::error::Error;
@@ -18,7 +19,6 @@ use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
 use crate::operations::memories::{self, AddMembers, CreateMemory, Membership, UpdateMemory};
 use crate::operations::{Context, Paging};
-use crate::records::{Member, Memory, ResolvedMemory};
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -5,9 +5,9 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, HeaderValue, Uri, header};
 use serde::Serialize;
 
+use crate::answers::Links;
 use crate::json_body::JsonBody;
 use crate::operations::Page;
-use crate::records::Links;
 
 const TOTAL: HeaderName = HeaderName::from_static("x-total-count");
 const CURSOR: &str = "cursor";

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, search};
+use crate::answers::RelatedFiles;
 use crate::extract::{PathId, Query};
 use crate::json_body::JsonBody;
 use crate::operations::{Context, related};
-use crate::records::RelatedFiles;
 use crate::schema::inputs;
 use crate::terms::Terms;
 

@@ -5,12 +5,12 @@ use cairn_chassis::status::Problem;
 use http::HeaderMap;
 
 use super::{Answer, text_of};
+use crate::answers::SearchAnswer;
 use crate::change;
 use crate::extract::Json;
 use crate::json_body::JsonBody;
 use crate::operations::Context;
 use crate::operations::search::{self, Freshness, SearchContext};
-use crate::records::SearchAnswer;
 
 const WAIT: &str = "x-cairn-wait-ms";
 

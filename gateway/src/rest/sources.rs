@@ -6,12 +6,12 @@ use cairn_proto::ids::SourceId;
 use http::Uri;
 
 use super::{Answer, paging};
+use crate::answers::{Source, SourceAnswer, SourceContent};
 use crate::app::App;
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
 use crate::operations::Context;
 use crate::operations::sources::{self, SourceQuery};
-use crate::records::{Source, SourceAnswer, SourceContent};
 
 /// List the connected sources. Takes a workspace-wide token.
 #[utoipa::path(

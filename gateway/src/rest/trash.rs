@@ -4,9 +4,9 @@ use cairn_proto::ids::{FileId, FolderId, MemoryId};
 use http::StatusCode;
 
 use super::{Answer, done, written};
+use crate::answers::{RestoredItem, TrashKind};
 use crate::extract::PathId;
 use crate::operations::{Context, trash};
-use crate::records::{RestoredItem, TrashKind};
 
 /// Bring a file back from trash.
 ///

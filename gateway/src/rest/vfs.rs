@@ -3,11 +3,11 @@
 use axum::response::IntoResponse as _;
 
 use super::Answer;
+use crate::answers::ScriptAnswer;
 use crate::extract::Json;
 use crate::json_body::JsonBody;
 use crate::operations::Context;
 use crate::operations::browse::{self, ExecuteScript};
-use crate::records::ScriptAnswer;
 
 /// Run a read-only shell script over the workspace.
 ///

@@ -3,9 +3,9 @@
 use axum::response::IntoResponse as _;
 
 use super::Answer;
+use crate::answers::TokenWorkspace;
 use crate::json_body::JsonBody;
 use crate::operations::{Context, workspace};
-use crate::records::TokenWorkspace;
 
 /// Read the workspace of the token: its plan, and what the token may do in it.
 #[utoipa::path(

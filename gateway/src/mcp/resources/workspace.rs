@@ -7,9 +7,9 @@ use cairn_proto::ids::FileId;
 use serde_json::{Value, json};
 
 use super::failure_of;
+use crate::answers::{File, Memory};
 use crate::mcp::failure::Failure;
 use crate::operations::{Context, Paging, files, memories};
-use crate::records::{File, Memory};
 
 const FILE: &str = "cairn://file/";
 const MEMORY: &str = "cairn://memory/";

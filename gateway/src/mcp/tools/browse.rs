@@ -11,9 +11,9 @@ use super::arguments::Arguments;
 use super::outcome::Outcome;
 use super::search::one_line;
 use super::{Hints, Tool};
+use crate::answers::{Citation, ScriptAnswer, spelled};
 use crate::operations::Context;
 use crate::operations::browse::{self, ExecuteScript};
-use crate::records::{Citation, ScriptAnswer, spelled};
 use crate::schema::{Input as _, inputs};
 use crate::terms::Terms;
 
@@ -108,7 +108,7 @@ mod tests {
     use cairn_proto::retrieval::v1 as proto;
 
     use super::*;
-    use crate::records::Links;
+    use crate::answers::Links;
 
     fn citation(path: &str, start_line: u32, end_line: u32) -> proto::Citation {
         proto::Citation {

@@ -12,8 +12,8 @@ use super::files::{FIND_BY_NAME, file_id};
 use super::outcome::{Outcome, as_value, compact};
 use super::refusal::cause;
 use super::{Hints, Tool};
+use crate::answers::File;
 use crate::operations::{Context, Page, files};
-use crate::records::File;
 use crate::schema::{Input as _, inlined, inputs};
 use crate::terms::Terms;
 

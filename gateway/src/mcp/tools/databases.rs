@@ -13,9 +13,9 @@ use super::files::Deleted;
 use super::outcome::{Outcome, go_on};
 use super::search::one_line;
 use super::{DEFAULT_ITEMS, Hints, Tool, nearby};
+use crate::answers::{Database, Property, Record, RecordPage, SortOrder, View, spelled};
 use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
 use crate::operations::{Context, MOST_ITEMS, Page, Paging, Written, databases, null_or_value};
-use crate::records::{Database, Property, Record, RecordPage, SortOrder, View, spelled};
 use crate::schema::{Input as _, inlined, inputs};
 use crate::terms::Terms;
 

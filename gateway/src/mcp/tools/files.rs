@@ -9,9 +9,9 @@ use super::arguments::Arguments;
 use super::folders::FIND_FOLDER;
 use super::outcome::{Outcome, go_on};
 use super::{DEFAULT_ITEMS, Hints, Tool};
+use crate::answers::File;
 use crate::operations::files::{self, CreateFile, SearchFiles, Selection, UpdateFile};
 use crate::operations::{Context, Paging, Written};
-use crate::records::File;
 use crate::schema::{Input as _, inlined, inputs};
 use crate::terms::Terms;
 

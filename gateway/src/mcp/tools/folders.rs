@@ -7,9 +7,9 @@ use utoipa::ToSchema;
 use super::arguments::Arguments;
 use super::outcome::{Outcome, go_on};
 use super::{DEFAULT_ITEMS, Hints, Tool};
+use crate::answers::Folder;
 use crate::operations::folders::{self, CreateFolder, Selection};
 use crate::operations::{Context, Paging};
-use crate::records::Folder;
 use crate::schema::{Input as _, inlined, inputs};
 use crate::terms::Terms;
 

@@ -12,9 +12,9 @@ use super::arguments::Arguments;
 use super::outcome::{Outcome, go_on};
 use super::search::{one_line, quoted};
 use super::{DEFAULT_ITEMS, Hints, Tool, nearby};
+use crate::answers::{Memory, ResolvedMemory, spelled};
 use crate::operations::memories::{self, CreateMemory, MemberInput, Membership, UpdateMemory};
 use crate::operations::{Context, MOST_ITEMS, Paging, null_or_value};
-use crate::records::{Memory, ResolvedMemory, spelled};
 use crate::schema::{Input as _, inlined, inputs};
 use crate::terms::Terms;
 
@@ -262,7 +262,7 @@ mod tests {
     use cairn_proto::content::v1 as proto;
 
     use super::*;
-    use crate::records::Links;
+    use crate::answers::Links;
 
     fn resolved(contents: &[&str]) -> String {
         let entry = |content: &&str| {

@@ -10,8 +10,8 @@ use super::arguments::Arguments;
 use super::outcome::Outcome;
 use super::search::{append_coverage, one_line, quoted};
 use super::{Hints, Tool};
+use crate::answers::{RelatedFile, RelatedFiles, WorkspaceOverview};
 use crate::operations::{Context, overview, related};
-use crate::records::{RelatedFile, RelatedFiles, WorkspaceOverview};
 use crate::schema::{Input as _, inlined, inputs};
 use crate::terms::Terms;
 

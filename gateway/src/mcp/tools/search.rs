@@ -8,9 +8,9 @@ use cairn_chassis::wording::{self, Unit};
 use super::arguments::Arguments;
 use super::outcome::Outcome;
 use super::{Hints, Tool};
+use crate::answers::{CoverageNote, SearchAnswer, SearchResult, spelled};
 use crate::operations::Context;
 use crate::operations::search::{self, SearchContext};
-use crate::records::{CoverageNote, SearchAnswer, SearchResult, spelled};
 use crate::schema::{Input as _, inlined};
 
 pub(super) static SEARCH_CONTEXT: Tool = Tool {
@@ -105,7 +105,7 @@ mod tests {
     use cairn_proto::retrieval::v1 as proto;
 
     use super::*;
-    use crate::records::Links;
+    use crate::answers::Links;
 
     #[test]
     fn a_hit_cannot_end_its_own_marks() {

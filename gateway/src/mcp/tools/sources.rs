@@ -11,9 +11,9 @@ use super::arguments::Arguments;
 use super::outcome::{Outcome, go_on};
 use super::search::{one_line, quoted};
 use super::{Hints, Tool};
+use crate::answers::{SourceAnswer, SourceContent, SourceDocument};
 use crate::operations::Context;
 use crate::operations::sources::{self, SourceQuery};
-use crate::records::{SourceAnswer, SourceContent, SourceDocument};
 use crate::schema::{Input as _, inlined, inputs};
 use crate::terms::Terms;
 

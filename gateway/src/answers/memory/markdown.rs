@@ -38,7 +38,7 @@ mod tests {
     use cairn_proto::content::v1 as proto;
 
     use super::*;
-    use crate::records::Links;
+    use crate::answers::Links;
 
     #[test]
     fn it_holds_every_document_and_says_what_it_does_not() {

@@ -1,4 +1,4 @@
-//! The records of svc-auth: workspaces, tokens, sessions.
+//! Answers about what svc-auth holds: workspaces, tokens, sessions.
 
 use cairn_chassis::identity::{self, Identity};
 use cairn_proto::auth::v1 as proto;

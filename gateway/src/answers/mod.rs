@@ -1,4 +1,4 @@
-//! The JSON of the contract's records, and how each is read from its protobuf message.
+//! The answers of the API as JSON, and how each is read from its protobuf message.
 
 mod analytics;
 mod database;
