@@ -5,8 +5,10 @@
 pub mod certificates;
 mod engines;
 pub mod identity;
+mod modules;
 pub mod postgres;
 pub mod redis;
 pub mod server;
 
 pub use self::engines::{TestDb, engines};
+pub use self::modules::Modules;
