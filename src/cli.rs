@@ -1,10 +1,10 @@
 //! The command line. Every option can also be set by the environment variable that `--help` names.
 
+mod asset_location;
 mod browse;
 mod connections;
 mod embedder;
 mod oidc;
-mod place;
 mod protection;
 mod qdrant;
 mod reranker;
@@ -17,11 +17,11 @@ use std::time::Duration;
 use cairn_content::{AssetLocation, PlanLimits};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::asset_location::AssetLocationParser;
 pub(crate) use self::browse::BrowseOptions;
 pub(crate) use self::connections::ConnectionOptions;
 pub(crate) use self::embedder::EmbedderOptions;
 pub(crate) use self::oidc::OidcOptions;
-use self::place::Place;
 pub(crate) use self::protection::{
     KeysCommand, MailOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SigningKeyOptions,
     StoredOptions, TlsClientOptions, TlsOptions,
@@ -122,7 +122,7 @@ pub(crate) struct ContentOptions {
     pub(crate) trash_retention_days: Option<u32>,
     /// Where the bytes of assets are kept: a path, or s3://bucket/prefix?endpoint=…&region=… with credentials in
     /// AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Default: the folder `assets` in the data folder.
-    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = Place)]
+    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = AssetLocationParser)]
     pub(crate) assets: Option<AssetLocation>,
     /// What a plan allows: plan=object, plan=object:storage or plan=object:storage:files, separated by commas. Megabytes of
     /// one asset, megabytes of all that a workspace keeps, and how many files; a number that is left out is no limit.
@@ -232,7 +232,7 @@ pub(crate) struct DoctorOptions {
     #[arg(long, env = "CAIRN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub(crate) database: Option<String>,
     /// Where the bytes of assets are. Default: the folder `assets` beside the content service's other data.
-    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = Place)]
+    #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = AssetLocationParser)]
     pub(crate) assets: Option<AssetLocation>,
     #[command(flatten)]
     pub(crate) secret_key: SecretKeyOptions,

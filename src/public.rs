@@ -51,7 +51,7 @@ fn plans(given: &str) -> anyhow::Result<String> {
 }
 
 /// A listener, and how it is served.
-pub(crate) struct Door {
+pub(crate) struct Endpoint {
     pub(crate) listener: TcpListener,
     pub(crate) settings: transport::Settings,
 }
@@ -59,8 +59,8 @@ pub(crate) struct Door {
 /// Serves the gateway over HTTP, and over gRPC when there is a listener for it, until the shutdown.
 pub(crate) async fn serve_gateway(
     gateway: &Gateway,
-    http: Door,
-    grpc: Option<Door>,
+    http: Endpoint,
+    grpc: Option<Endpoint>,
     shutdown: &CancellationToken,
 ) {
     let over_http = serve(http, gateway.router(), shutdown.clone());
@@ -73,13 +73,13 @@ pub(crate) async fn serve_gateway(
 }
 
 /// Serves until the shutdown; then lets requests under way finish.
-async fn serve(door: Door, router: Router, shutdown: CancellationToken) {
+async fn serve(endpoint: Endpoint, router: Router, shutdown: CancellationToken) {
     let drained = async {
         shutdown.cancelled().await;
         tokio::time::sleep(DRAIN_LIMIT).await;
     };
     tokio::select! {
-        () = transport::serve(door.listener, router, door.settings, shutdown.clone()) => {}
+        () = transport::serve(endpoint.listener, router, endpoint.settings, shutdown.clone()) => {}
         () = drained => tracing::warn!("some requests did not finish in time and were cut off"),
     }
 }

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Role, ServeOptions, UpstreamOptions};
 use crate::data_folder::DataFolder;
-use crate::public::Door;
-use crate::topology::{ASSETS_FOLDER, Mesh, Place, Places, Settings, sqlite_in};
+use crate::public::Endpoint;
+use crate::topology::{ASSETS_FOLDER, Location, Locations, Mesh, Settings, sqlite_in};
 use crate::up::bootstrap;
 use crate::{admin, public, secret_keys};
 
@@ -50,9 +50,10 @@ fn check_mesh(options: &ServeOptions) -> anyhow::Result<()> {
     {
         bail!("{address} can be reached from other machines and has no TLS: {ADVICE}");
     }
-    let places = places(options.service, &options.upstreams);
-    for place in [places.auth, places.content, places.ingest, places.retrieval, places.sync] {
-        if let Place::At(url) = place
+    let locations = locations(options.service, &options.upstreams);
+    for location in [locations.auth, locations.content, locations.ingest, locations.retrieval, locations.sync]
+    {
+        if let Location::Remote(url) = location
             && leaves_in_the_clear(&url)
         {
             bail!("calls to {url} leave this machine without TLS: {ADVICE}");
@@ -105,7 +106,7 @@ async fn serve(
     }
     // They hold the claim on the data folder, so they stay until the end.
     let settings = settings(options)?;
-    let mut mesh = Mesh::open(&places(role, &options.upstreams), &settings).await?;
+    let mut mesh = Mesh::open(&locations(role, &options.upstreams), &settings).await?;
     if role == Role::Auth {
         make_first_account(&mesh, options).await?;
     }
@@ -120,11 +121,11 @@ async fn serve(
     if let Some(config) = gateway {
         let tls = options.tls.mutual(tls::Protocols::Http)?;
         let grpc_tls = options.tls.mutual(tls::Protocols::Grpc)?;
-        let grpc = grpc.map(|listener| Door {
+        let grpc = grpc.map(|listener| Endpoint {
             listener,
             settings: transport::Settings::grpc(&connections).over(grpc_tls),
         });
-        let http = Door { listener, settings: transport::Settings::http(&connections).over(tls) };
+        let http = Endpoint { listener, settings: transport::Settings::http(&connections).over(tls) };
         public::serve_gateway(&mesh.gateway(config)?, http, grpc, shutdown).await;
     } else {
         let tls = options.tls.mutual(tls::Protocols::Grpc)?;
@@ -144,16 +145,16 @@ async fn serve(
     Ok(())
 }
 
-fn places(role: Role, urls: &UpstreamOptions) -> Places {
-    let place = |service: Role, url: &str| {
-        if service == role { Place::Here } else { Place::At(url.to_owned()) }
+fn locations(role: Role, urls: &UpstreamOptions) -> Locations {
+    let location = |service: Role, url: &str| {
+        if service == role { Location::Local } else { Location::Remote(url.to_owned()) }
     };
-    Places {
-        auth: place(Role::Auth, &urls.auth_url),
-        content: place(Role::Content, &urls.content_url),
-        ingest: place(Role::Ingest, &urls.ingest_url),
-        retrieval: place(Role::Retrieval, &urls.retrieval_url),
-        sync: place(Role::Sync, &urls.sync_url),
+    Locations {
+        auth: location(Role::Auth, &urls.auth_url),
+        content: location(Role::Content, &urls.content_url),
+        ingest: location(Role::Ingest, &urls.ingest_url),
+        retrieval: location(Role::Retrieval, &urls.retrieval_url),
+        sync: location(Role::Sync, &urls.sync_url),
     }
 }
 

@@ -26,28 +26,28 @@ use crate::cli::Role;
 
 /// Where a service runs.
 #[derive(Debug, Clone)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// In this process.
-    Here,
+    Local,
     /// At an address such as `http://content:8712`.
-    At(String),
+    Remote(String),
 }
 
 /// Where each service runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
-    pub(crate) auth: Place,
-    pub(crate) content: Place,
-    pub(crate) ingest: Place,
-    pub(crate) retrieval: Place,
-    pub(crate) sync: Place,
+pub(crate) struct Locations {
+    pub(crate) auth: Location,
+    pub(crate) content: Location,
+    pub(crate) ingest: Location,
+    pub(crate) retrieval: Location,
+    pub(crate) sync: Location,
 }
 
-impl Places {
+impl Locations {
     /// Everything in this process.
-    pub(crate) fn all_here() -> Self {
-        let here = || Place::Here;
-        Self { auth: here(), content: here(), ingest: here(), retrieval: here(), sync: here() }
+    pub(crate) fn all_local() -> Self {
+        let local = || Location::Local;
+        Self { auth: local(), content: local(), ingest: local(), retrieval: local(), sync: local() }
     }
 }
 
@@ -212,14 +212,14 @@ fn remote(name: &str, address: &str, settings: &Settings) -> anyhow::Result<Serv
 
 impl Mesh {
     /// Opens what runs here and makes channels to the rest; nothing remote is contacted yet.
-    pub(crate) async fn open(places: &Places, settings: &Settings) -> anyhow::Result<Self> {
+    pub(crate) async fn open(locations: &Locations, settings: &Settings) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
         let mut hosted = Hosted::default();
 
-        let (auth, auth_channel) = match &places.auth {
-            Place::At(address) => (None, remote("auth", address, settings)?),
-            Place::Here => {
+        let (auth, auth_channel) = match &locations.auth {
+            Location::Remote(address) => (None, remote("auth", address, settings)?),
+            Location::Local => {
                 let service = Arc::new(open_auth(settings, &clock, &entropy).await?);
                 let (names, access) = (cairn_auth::SERVICE_NAMES, cairn_auth::ACCESS);
                 let verifier = service.ambient().verifier;
@@ -238,25 +238,25 @@ impl Mesh {
             }
         };
 
-        let content = match &places.content {
-            Place::At(address) => remote("content", address, settings)?,
-            Place::Here => open_content(settings, &ambient, &mut hosted).await?,
+        let content = match &locations.content {
+            Location::Remote(address) => remote("content", address, settings)?,
+            Location::Local => open_content(settings, &ambient, &mut hosted).await?,
         };
         if let Some(service) = &auth {
             service.connect(content.clone());
         }
-        let ingest = match &places.ingest {
-            Place::At(address) => remote("ingest", address, settings)?,
-            Place::Here => {
+        let ingest = match &locations.ingest {
+            Location::Remote(address) => remote("ingest", address, settings)?,
+            Location::Local => {
                 let service = cairn_ingest::Service::open(&ambient);
                 let lifecycle = Some(service.lifecycle());
                 let (names, access) = (cairn_ingest::SERVICE_NAMES, cairn_ingest::ACCESS);
                 hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?
             }
         };
-        let sync = match &places.sync {
-            Place::At(address) => remote("sync", address, settings)?,
-            Place::Here => {
+        let sync = match &locations.sync {
+            Location::Remote(address) => remote("sync", address, settings)?,
+            Location::Local => {
                 let service = cairn_sync::Service::open(&ambient);
                 let lifecycle = Some(service.lifecycle());
                 let (names, access) = (cairn_sync::SERVICE_NAMES, cairn_sync::ACCESS);
@@ -268,9 +268,9 @@ impl Mesh {
             ServiceIdentitySource::new(service, secret, auth_channel.clone(), clock)
         };
         let gateway = identity_of("gateway");
-        let retrieval = match &places.retrieval {
-            Place::At(address) => remote("retrieval", address, settings)?,
-            Place::Here => {
+        let retrieval = match &locations.retrieval {
+            Location::Remote(address) => remote("retrieval", address, settings)?,
+            Location::Local => {
                 let identity = identity_of("retrieval");
                 let upstreams = cairn_retrieval::Upstreams { content: content.clone(), identity };
                 open_retrieval(settings, &ambient, upstreams, &mut hosted).await?

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::bootstrap_file::{self, BootstrapFile};
 use crate::cli::{BootstrapOptions, UpOptions};
 use crate::data_folder::DataFolder;
-use crate::public::Door;
-use crate::topology::{ASSETS_FOLDER, Mesh, Places, Settings, sqlite_in};
+use crate::public::Endpoint;
+use crate::topology::{ASSETS_FOLDER, Locations, Mesh, Settings, sqlite_in};
 use crate::{admin, public, secret_keys, starter_guide};
 
 /// On a terminal the banner says what matters.
@@ -60,7 +60,7 @@ async fn serve(
     let (tls, grpc_tls) = (options.tls.public()?, options.tls.mutual(tls::Protocols::Grpc)?);
     let base_url = options.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
     let gateway = public::config(&options.public, Some(base_url.clone()), address)?;
-    let mut mesh = Mesh::open(&Places::all_here(), &settings(options, &data, &base_url)?).await?;
+    let mut mesh = Mesh::open(&Locations::all_local(), &settings(options, &data, &base_url)?).await?;
     let made =
         bootstrap(&mesh, &options.bootstrap, |made| file_of(made, &base_url).write(data.path())).await?;
     if let Some(made) = &made {
@@ -77,9 +77,11 @@ async fn serve(
     if !options.quiet {
         announce(&base_url, &data, made.is_some(), file.as_ref(), &further)?;
     }
-    let grpc = grpc
-        .map(|listener| Door { listener, settings: transport::Settings::grpc(&connections).over(grpc_tls) });
-    let http = Door { listener, settings: transport::Settings::http(&connections).over(tls) };
+    let grpc = grpc.map(|listener| Endpoint {
+        listener,
+        settings: transport::Settings::grpc(&connections).over(grpc_tls),
+    });
+    let http = Endpoint { listener, settings: transport::Settings::http(&connections).over(tls) };
     public::serve_gateway(&gateway, http, grpc, shutdown).await;
     let ended = tokio::time::timeout(STOP_LIMIT, async { while background.join_next().await.is_some() {} });
     if ended.await.is_err() {

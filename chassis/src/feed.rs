@@ -117,9 +117,9 @@ pub struct Head {
     pub position: u64,
 }
 
-/// What a watcher is told.
+/// What a watcher sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum WatchEvent {
     /// How far a feed has come.
     Head(Head),
     /// Every head that there was when the watch began has been told by now.

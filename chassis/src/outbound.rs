@@ -159,7 +159,8 @@ impl Guard {
         let url = self.check(&request.uri().to_string())?;
         let (head, body) = request.into_parts();
         let sending = self.client(&url).request(head.method, url).headers(head.headers).body(body).send();
-        let exchanged = async { read(sending.await.map_err(|error| told(&error))?, limits.bytes).await };
+        let exchanged =
+            async { read(sending.await.map_err(|error| refused_by(&error))?, limits.bytes).await };
         tokio::time::timeout(limits.time, exchanged).await.unwrap_or(Err(Refused::TimedOut))
     }
 
@@ -225,13 +226,13 @@ impl Resolve for Checked {
 }
 
 async fn read(mut response: reqwest::Response, limit: usize) -> Result<Response<Bytes>, Refused> {
-    let announced =
+    let declared =
         response.content_length().map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX));
-    if announced > limit {
+    if declared > limit {
         return Err(Refused::TooLarge(limit));
     }
-    let mut body = BytesMut::with_capacity(announced);
-    while let Some(chunk) = response.chunk().await.map_err(|error| told(&error))? {
+    let mut body = BytesMut::with_capacity(declared);
+    while let Some(chunk) = response.chunk().await.map_err(|error| refused_by(&error))? {
         if body.len() + chunk.len() > limit {
             return Err(Refused::TooLarge(limit));
         }
@@ -243,7 +244,7 @@ async fn read(mut response: reqwest::Response, limit: usize) -> Result<Response<
     Ok(whole)
 }
 
-fn told(error: &reqwest::Error) -> Refused {
+fn refused_by(error: &reqwest::Error) -> Refused {
     let mut cause = error.source();
     while let Some(inner) = cause {
         if inner.is::<NotPublic>() {

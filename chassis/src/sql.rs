@@ -10,11 +10,11 @@
 //! - text never holds NUL, which PostgreSQL cannot store;
 //! - a list is bound as one JSON array ([`list_statement!`](crate::list_statement), [`json_list`]).
 
-mod brake;
 mod config;
 mod db;
 mod dialect;
 mod error;
+mod interrupter;
 mod migrate;
 mod sqlite;
 mod types;
@@ -24,7 +24,7 @@ pub use self::db::{Db, Engine, PostgresPool, SqlitePools, Tx, Writer};
 pub use self::dialect::{Dialect, Statement, json_list, prepare_all};
 pub use self::error::{Error, Kind};
 pub use self::migrate::Migration;
-pub use self::sqlite::{Lease, Pool as SqlitePool, Transaction as SqliteTransaction};
+pub use self::sqlite::{Pool as SqlitePool, PooledConnection, Transaction as SqliteTransaction};
 pub use self::types::Text;
 
 #[cfg(test)]

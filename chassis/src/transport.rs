@@ -54,7 +54,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a connection may stand still.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct Timeouts {
     /// From the first byte of a head of HTTP/1 to its last; a new connection begins with a head.
     pub head: Duration,
     /// Without a request under way.
@@ -66,7 +66,7 @@ pub struct Patience {
     pub untaken: Option<Duration>,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         let still = Duration::from_secs(30);
         Self { head: Duration::from_secs(10), idle: Duration::from_secs(75), still, untaken: Some(still) }
@@ -92,26 +92,26 @@ pub struct Settings {
     /// How many connections there may be.
     pub connections: Connections,
     /// How long they may stand still.
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
 impl Settings {
     /// Plain HTTP with the usual bounds.
     pub fn http(connections: &Connections) -> Self {
-        let (connections, patience) = (connections.clone(), Patience::default());
-        Self { protocol: Protocol::Http, tls: None, connections, patience }
+        let (connections, timeouts) = (connections.clone(), Timeouts::default());
+        Self { protocol: Protocol::Http, tls: None, connections, timeouts }
     }
 
     /// Plain gRPC with the usual bounds, for programs.
     pub fn grpc(connections: &Connections) -> Self {
-        let patience = Patience { idle: Duration::from_secs(10 * 60), ..Patience::default() };
-        Self { protocol: Protocol::Grpc, patience, ..Self::http(connections) }
+        let timeouts = Timeouts { idle: Duration::from_secs(10 * 60), ..Timeouts::default() };
+        Self { protocol: Protocol::Grpc, timeouts, ..Self::http(connections) }
     }
 
     /// Plain gRPC for other services of the mesh.
     pub fn mesh(connections: &Connections) -> Self {
         let grpc = Self::grpc(connections);
-        Self { patience: Patience { untaken: None, ..grpc.patience }, ..grpc }
+        Self { timeouts: Timeouts { untaken: None, ..grpc.timeouts }, ..grpc }
     }
 
     /// The same inside of TLS, when that is given.
@@ -161,14 +161,14 @@ struct Server {
     router: Router,
     protocol: Protocol,
     tls: Option<tls::Server>,
-    patience: Patience,
+    timeouts: Timeouts,
     builder: Builder<TokioExecutor>,
     shutdown: CancellationToken,
 }
 
 impl Server {
     fn new(router: Router, settings: Settings, shutdown: CancellationToken) -> Self {
-        let Settings { protocol, tls, patience, .. } = settings;
+        let Settings { protocol, tls, timeouts, .. } = settings;
         let mut builder = Builder::new(TokioExecutor::new());
         // Heads have a timer of ours: hyper's would also end connections that rest between requests.
         builder.http1().header_read_timeout(None::<Duration>).max_buf_size(MOST_HEAD_BYTES);
@@ -180,7 +180,7 @@ impl Server {
             .max_concurrent_streams(MOST_STREAMS)
             .max_header_list_size(MOST_HEADER_BYTES);
         let builder = if protocol == Protocol::Grpc { builder.http2_only() } else { builder };
-        Self { router, protocol, tls, patience, builder, shutdown }
+        Self { router, protocol, tls, timeouts, builder, shutdown }
     }
 
     async fn connection(&self, stream: TcpStream, peer: SocketAddr, is_proxied: bool) {
@@ -189,7 +189,7 @@ impl Server {
             tracing::debug!(%error, "TCP_NODELAY cannot be set");
         }
         // One caller behind a proxy must not end the connection of all.
-        let untaken = self.patience.untaken.filter(|_| !is_proxied);
+        let untaken = self.timeouts.untaken.filter(|_| !is_proxied);
         match &self.tls {
             None => self.serve(stream, peer, untaken).await,
             Some(tls) => {
@@ -207,7 +207,7 @@ impl Server {
         untaken: Option<Duration>,
     ) {
         let activity = Arc::new(Activity::new());
-        let stream = TokioIo::new(Timed::new(stream, Arc::clone(&activity), self.patience));
+        let stream = TokioIo::new(Timed::new(stream, Arc::clone(&activity), self.timeouts));
         let service = service_fn(|request: Request<Incoming>| {
             let under_way = activity.begin();
             let is_watched = untaken.is_some() && request.version() == Version::HTTP_2;
@@ -225,7 +225,7 @@ impl Server {
             () = activity.stalls_for(untaken) => {
                 return tracing::debug!(%peer, "a caller did not take its answer in time");
             }
-            () = activity.rests_for(self.patience.idle) => {
+            () = activity.rests_for(self.timeouts.idle) => {
                 connection.as_mut().graceful_shutdown();
                 // What does not part is cut off.
                 let _ = tokio::time::timeout(PARTING, connection).await;
@@ -237,7 +237,7 @@ impl Server {
 
     fn received(&self, request: Request<Incoming>, peer: SocketAddr) -> Request<Body> {
         let mut request = match self.protocol {
-            Protocol::Http => request.map(|body| Body::new(Awaited::new(body, self.patience.still))),
+            Protocol::Http => request.map(|body| Body::new(Awaited::new(body, self.timeouts.still))),
             Protocol::Grpc => request.map(Body::new),
         };
         request.extensions_mut().insert(ConnectInfo(peer));

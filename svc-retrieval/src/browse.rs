@@ -17,9 +17,9 @@ use std::time::Duration;
 use cairn_chassis::call::Call;
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::Clock;
+pub use cairn_chassis::fair_semaphore::Share;
+use cairn_chassis::fair_semaphore::{Busy, FairSemaphore};
 use cairn_chassis::identity::{Identity, ServiceIdentitySource};
-pub use cairn_chassis::turns::Share;
-use cairn_chassis::turns::{Busy, Turns};
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{ExecuteScriptResponse, ScriptStats};
 use tokio::runtime::Handle;
@@ -50,7 +50,7 @@ pub struct Config {
 pub(crate) struct Browser {
     trees: Trees,
     bodies: Bodies,
-    turns: Turns,
+    running: FairSemaphore,
     generations: Generations,
     clock: Arc<dyn Clock>,
 }
@@ -65,8 +65,8 @@ impl Browser {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let trees = Trees::new(content, identity, usize::try_from(config.memory.trees).unwrap_or(usize::MAX));
-        let (bodies, turns) = (Bodies::new(config.memory), Turns::new(config.share));
-        Self { trees, bodies, turns, generations, clock }
+        let (bodies, running) = (Bodies::new(config.memory), FairSemaphore::new(config.share));
+        Self { trees, bodies, running, generations, clock }
     }
 
     /// Runs a script over the identity's workspace, as it is now, as far as the identity may see it.
@@ -81,7 +81,7 @@ impl Browser {
         script: Script,
     ) -> Result<ExecuteScriptResponse, Error> {
         let workspace = identity.workspace_id()?;
-        let turn = self.turns.take(workspace).await.map_err(|Busy| Error::Busy)?;
+        let permit = self.running.acquire(workspace).await.map_err(|Busy| Error::Busy)?;
         let view = self.trees.view(identity).await?;
         let cancelled = CancellationToken::new();
         let reader = Reader::new(
@@ -98,7 +98,7 @@ impl Browser {
         if let Some(answer) = in_passing::run(&script, &mounted, &watched, answer) {
             return Ok(answer);
         }
-        run::run(script, mounted, watched, turn, answer).await
+        run::run(script, mounted, watched, permit, answer).await
     }
 
     /// How far the index is, in content's feed.

@@ -11,7 +11,7 @@ use futures::{Stream, StreamExt as _};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
-use super::{Change, Feed, Told};
+use super::{Change, Feed, WatchEvent};
 use crate::channel::MAX_MESSAGE_BYTES;
 use crate::identity::Verifier;
 use crate::sql;
@@ -60,7 +60,7 @@ impl FeedService for Rpc {
         request: Request<WatchFeedRequest>,
     ) -> Result<Response<Self::WatchFeedStream>, Status> {
         self.authorize(request.metadata()).await?;
-        Ok(Response::new(Box::pin(self.feed.watch().map(encode_told))))
+        Ok(Response::new(Box::pin(self.feed.watch().map(encode_event))))
     }
 }
 
@@ -73,13 +73,13 @@ fn encode(change: Change) -> proto::Change {
     }
 }
 
-fn encode_told(told: Result<Told, sql::Error>) -> Result<WatchFeedResponse, Status> {
-    Ok(match told.map_err(Problem::from)? {
-        Told::Head(head) => WatchFeedResponse {
+fn encode_event(event: Result<WatchEvent, sql::Error>) -> Result<WatchFeedResponse, Status> {
+    Ok(match event.map_err(Problem::from)? {
+        WatchEvent::Head(head) => WatchFeedResponse {
             workspace_id: head.workspace.to_string(),
             position: head.position,
             every_head_told: false,
         },
-        Told::EveryHead => WatchFeedResponse { every_head_told: true, ..WatchFeedResponse::default() },
+        WatchEvent::EveryHead => WatchFeedResponse { every_head_told: true, ..WatchFeedResponse::default() },
     })
 }

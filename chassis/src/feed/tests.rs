@@ -143,7 +143,7 @@ async fn a_watcher_gets_every_head_then_each_move() {
 
         let mut watch = Box::pin(feed.watch());
         let mut heads = HashMap::new();
-        while let Told::Head(head) = watch.next().await.unwrap().unwrap() {
+        while let WatchEvent::Head(head) = watch.next().await.unwrap().unwrap() {
             heads.insert(head.workspace, head.position);
         }
         assert_eq!(heads, HashMap::from([(workspace(1), 1), (workspace(2), 2)]), "{}", test.engine);
@@ -152,7 +152,7 @@ async fn a_watcher_gets_every_head_then_each_move() {
         write(mover, workspace(3), &[Entry::upsert(ITEM_KIND, "d")]).await;
         write(&feed, workspace(1), &[Entry::upsert(ITEM_KIND, "e")]).await;
         let wanted = [(3, 1), (1, 2)]
-            .map(|(number, position)| Told::Head(Head { workspace: workspace(number), position }));
+            .map(|(number, position)| WatchEvent::Head(Head { workspace: workspace(number), position }));
         let mut seen = Vec::new();
         while !wanted.iter().all(|told| seen.contains(told)) {
             let next = tokio::time::timeout(Duration::from_secs(5), watch.next()).await;
@@ -171,14 +171,14 @@ async fn a_slow_watcher_is_told_anew() {
     let feed = open(&test).await;
     write(&feed, workspace(5), &[Entry::upsert(ITEM_KIND, "a")]).await;
     let mut watch = Box::pin(feed.watch());
-    let first = Told::Head(Head { workspace: workspace(5), position: 1 });
+    let first = WatchEvent::Head(Head { workspace: workspace(5), position: 1 });
     assert_eq!(watch.next().await.unwrap().unwrap(), first);
     write(&feed, workspace(6), &[Entry::upsert(ITEM_KIND, "b")]).await;
     // So many notices that the one of workspace 6 is dropped unheard.
     for number in 0..(NOTICES_KEPT as u128 + 10) {
         let _ = feed.notices.send(Head { workspace: workspace(1_000 + number), position: 1 });
     }
-    let wanted = Told::Head(Head { workspace: workspace(6), position: 1 });
+    let wanted = WatchEvent::Head(Head { workspace: workspace(6), position: 1 });
     let told = watch.filter(|told| std::future::ready(*told.as_ref().unwrap() == wanted));
     let told = tokio::time::timeout(Duration::from_secs(5), Box::pin(told).next()).await;
     assert!(told.is_ok_and(|head| head.is_some()), "the dropped notice was never made up for");

@@ -10,7 +10,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Feed, Head, Told, from_column};
+use super::{Feed, Head, WatchEvent, from_column};
 use crate::clock::Timestamp;
 use crate::on_db;
 use crate::sql::{Error, Statement, Text};
@@ -34,7 +34,7 @@ pub(super) fn statements() -> Vec<Statement> {
 struct Watch {
     feed: Feed,
     notices: Receiver<Head>,
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<WatchEvent>,
     /// The last workspace of the first round; `None` when that round is over.
     first_round: Option<String>,
     /// What was told of the workspaces that moved lately, so that looking back repeats nothing.
@@ -46,7 +46,7 @@ impl Feed {
     /// Every head once, then that this was all, then each head that moved: at once when this process moved it, within
     /// 200 ms when another did. Anything may be told twice, and a head that moves fast is told at its newest only. Ends
     /// when the feed is closed.
-    pub fn watch(&self) -> impl Stream<Item = Result<Told, Error>> + Send + 'static {
+    pub fn watch(&self) -> impl Stream<Item = Result<WatchEvent, Error>> + Send + 'static {
         let watch = Watch {
             // Before the first round, so that nothing falls between.
             notices: self.notices.subscribe(),
@@ -59,7 +59,7 @@ impl Feed {
         stream::unfold(Some(watch), |watch| async {
             let mut watch = watch?;
             match watch.next().await {
-                Ok(Some(told)) => Some((Ok(told), Some(watch))),
+                Ok(Some(event)) => Some((Ok(event), Some(watch))),
                 Ok(None) => None,
                 // The consumer comes again and gets a first round.
                 Err(error) => Some((Err(error), None)),
@@ -69,13 +69,13 @@ impl Feed {
 }
 
 impl Watch {
-    async fn next(&mut self) -> Result<Option<Told>, Error> {
+    async fn next(&mut self) -> Result<Option<WatchEvent>, Error> {
         loop {
             if self.feed.closed.is_cancelled() {
                 return Ok(None);
             }
-            if let Some(told) = self.waiting.pop_front() {
-                return Ok(Some(told));
+            if let Some(event) = self.waiting.pop_front() {
+                return Ok(Some(event));
             }
             if let Some(after) = self.first_round.take() {
                 self.read_round(&after).await?;
@@ -102,9 +102,9 @@ impl Watch {
             .fetch_all(c)
             .await)?;
         self.first_round = rows.last().map(|(workspace, _)| workspace.0.to_string());
-        self.waiting.extend(rows.into_iter().map(|row| Told::Head(read_head(row))));
+        self.waiting.extend(rows.into_iter().map(|row| WatchEvent::Head(read_head(row))));
         if self.first_round.is_none() {
-            self.waiting.push_back(Told::EveryHead);
+            self.waiting.push_back(WatchEvent::EveryHead);
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Watch {
             if self.feed.db.is_shared() {
                 self.told.insert(head.workspace, head.position);
             }
-            self.waiting.push_back(Told::Head(head));
+            self.waiting.push_back(WatchEvent::Head(head));
         }
     }
 }

@@ -6,7 +6,7 @@ use http::{StatusCode, header};
 use thiserror::Error;
 use url::Url;
 
-use super::{Guard, Limits, Refused, told};
+use super::{Guard, Limits, Refused, refused_by};
 
 /// Hosts of large files send on to where they are stored, and that place may do so once more.
 const MOST_REDIRECTS: usize = 5;
@@ -41,7 +41,8 @@ impl Guard {
     async fn follow(&self, address: &str) -> Result<reqwest::Response, Refused> {
         let mut url = self.check(address)?;
         for _ in 0..=MOST_REDIRECTS {
-            let answer = self.client(&url).get(url.clone()).send().await.map_err(|error| told(&error))?;
+            let answer =
+                self.client(&url).get(url.clone()).send().await.map_err(|error| refused_by(&error))?;
             if !answer.status().is_redirection() {
                 return Ok(answer);
             }
@@ -67,7 +68,7 @@ async fn read(
     }
     let announced = answer.content_length();
     let mut taken = 0_usize;
-    while let Some(part) = answer.chunk().await.map_err(|error| told(&error))? {
+    while let Some(part) = answer.chunk().await.map_err(|error| refused_by(&error))? {
         taken = taken.saturating_add(part.len());
         if taken > limit {
             return Err(Refused::TooLarge(limit).into());

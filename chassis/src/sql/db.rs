@@ -13,16 +13,16 @@ use super::config::Target;
 use super::sqlite::{self, Keep};
 use super::{Config, Dialect, Error, Kind, Migration, migrate};
 use crate::deadline;
-use crate::turns::{Busy, Share, Turn, Turns};
+use crate::fair_semaphore::{Busy, FairSemaphore, Permit, Share};
 
 /// sqlx goes on knocking at a server that is down until this has passed.
 const POSTGRES_WAIT_LIMIT: Duration = Duration::from_secs(3);
 /// A statement outside of a transaction ends after this at the latest: no caller waits for longer.
 const POSTGRES_STATEMENT_LIMIT: &str = "60s";
-/// Reads of one workspace that wait for their turn.
+/// Reads of one workspace that wait for a permit.
 const MOST_WAITING: usize = 256;
-/// How long a read waits for its turn, if its caller does.
-const TURN_LIMIT: Duration = Duration::from_secs(10);
+/// How long a read waits for its permit, if its caller does.
+const PERMIT_LIMIT: Duration = Duration::from_secs(10);
 /// How long SQLite waits for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two tries of what SQLite does not wait for by itself.
@@ -94,14 +94,14 @@ pub struct SqlitePools {
     writer: sqlite::Pool,
     readers: sqlite::Pool,
     /// Of the readers.
-    turns: Turns,
+    fair: FairSemaphore,
 }
 
 /// Connections to a PostgreSQL server.
 #[derive(Debug, Clone)]
 pub struct PostgresPool {
     pool: PgPool,
-    turns: Turns,
+    fair: FairSemaphore,
 }
 
 impl Db {
@@ -187,7 +187,7 @@ impl Db {
         })
     }
 
-    /// Waits for a turn to read at length: what takes longer the more a workspace holds, such as a query of records. Hold
+    /// Waits for a permit to read at length: what takes longer the more a workspace holds, such as a query of records. Hold
     /// it while the statements run, and ask for no second one meanwhile.
     ///
     /// One workspace has at most half of the connections for that, and all of them together leave one to what is read
@@ -195,12 +195,12 @@ impl Db {
     ///
     /// # Errors
     /// [`Kind::Busy`] when the workspace has too much under way.
-    pub async fn reading_fairly(&self, workspace: WorkspaceId) -> Result<Turn, Error> {
-        let turns = match self {
-            Self::Sqlite(pools) => &pools.turns,
-            Self::Postgres(server) => &server.turns,
+    pub async fn reading_fairly(&self, workspace: WorkspaceId) -> Result<Permit, Error> {
+        let fair = match self {
+            Self::Sqlite(pools) => &pools.fair,
+            Self::Postgres(server) => &server.fair,
         };
-        turns.take(workspace).await.map_err(|Busy| Error::busy())
+        fair.acquire(workspace).await.map_err(|Busy| Error::busy())
     }
 
     /// Whether other processes may write to the same tables.
@@ -248,7 +248,7 @@ fn share(connections: u32) -> Share {
         at_once: connections.saturating_sub(1).max(1),
         of_one_workspace: (connections / 2).max(1),
         waiting: MOST_WAITING,
-        patience: TURN_LIMIT,
+        max_wait: PERMIT_LIMIT,
     }
 }
 
@@ -277,9 +277,9 @@ pub enum Tx {
 
 impl Tx {
     /// For [`on_db!`](crate::on_db).
-    pub fn engine(&mut self) -> Engine<&mut sqlite::Lease, &mut PgConnection> {
+    pub fn engine(&mut self) -> Engine<&mut sqlite::PooledConnection, &mut PgConnection> {
         match self {
-            Self::Sqlite(transaction) => Engine::Sqlite(transaction.lease()),
+            Self::Sqlite(transaction) => Engine::Sqlite(transaction.connection()),
             Self::Postgres(transaction) => Engine::Postgres(&mut *transaction),
         }
     }
@@ -342,7 +342,7 @@ fn open_sqlite(path: &Path, readers: u32) -> SqlitePools {
     SqlitePools {
         writer: sqlite::Pool::new(writing, 1, Keep::Always),
         readers: sqlite::Pool::new(reading, readers, Keep::WhileWanted),
-        turns: Turns::new(share(readers)),
+        fair: FairSemaphore::new(share(readers)),
     }
 }
 
@@ -356,7 +356,7 @@ async fn make_file(writer: &sqlite::Pool) -> Result<(), Error> {
             Err(error) if error.kind() == Kind::Conflict && started.elapsed() < BUSY_TIMEOUT => {
                 tokio::time::sleep(BUSY_PAUSE).await;
             }
-            made => return made.map(sqlite::Lease::done),
+            made => return made.map(sqlite::PooledConnection::done),
         }
     }
 }
@@ -384,5 +384,5 @@ fn open_postgres(url: &str, service: &'static str, connections: u32) -> Result<P
             })
         })
         .connect_lazy_with(options);
-    Ok(PostgresPool { pool, turns: Turns::new(share(connections)) })
+    Ok(PostgresPool { pool, fair: FairSemaphore::new(share(connections)) })
 }

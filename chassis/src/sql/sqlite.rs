@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::brake::Brake;
+use super::interrupter::Interrupter;
 use crate::deadline;
 
 /// A step of a statement that runs: a row, or how many rows were changed.
@@ -39,14 +39,14 @@ pub struct Pool(Arc<Inner>);
 struct Inner {
     options: SqliteConnectOptions,
     most: u32,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// The one used last is on top, so that a quiet time needs few of them.
     idle: Mutex<Vec<Idle>>,
 }
 
 struct Idle {
     connection: SqliteConnection,
-    brake: Brake,
+    interrupter: Interrupter,
     since: Instant,
 }
 
@@ -68,9 +68,9 @@ pub(super) enum Keep {
 impl Pool {
     /// A pool of at most that many connections. None is made before it is wanted.
     pub(super) fn new(options: SqliteConnectOptions, most: u32, keep: Keep) -> Self {
-        let permits = usize::try_from(most).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
-        let turns = Arc::new(Semaphore::new(permits));
-        let pool = Self(Arc::new(Inner { options, most: most.max(1), turns, idle: Mutex::default() }));
+        let count = usize::try_from(most).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
+        let permits = Arc::new(Semaphore::new(count));
+        let pool = Self(Arc::new(Inner { options, most: most.max(1), permits, idle: Mutex::default() }));
         if keep == Keep::WhileWanted {
             tokio::spawn(close_unwanted(Arc::downgrade(&pool.0)));
         }
@@ -78,35 +78,35 @@ impl Pool {
     }
 
     /// Waits for a connection.
-    pub(super) async fn acquire(&self) -> Result<Lease, Error> {
-        let turn = tokio::time::timeout(WAIT_LIMIT, Arc::clone(&self.0.turns).acquire_owned());
-        let turn = turn.await.map_err(|_elapsed| Error::PoolTimedOut)?.map_err(|_| Error::PoolClosed)?;
+    pub(super) async fn acquire(&self) -> Result<PooledConnection, Error> {
+        let permit = tokio::time::timeout(WAIT_LIMIT, Arc::clone(&self.0.permits).acquire_owned());
+        let permit = permit.await.map_err(|_elapsed| Error::PoolTimedOut)?.map_err(|_| Error::PoolClosed)?;
         let idle = self.0.idle().pop();
-        let (connection, brake) = match idle {
-            Some(Idle { connection, brake, .. }) => (connection, brake),
+        let (connection, interrupter) = match idle {
+            Some(Idle { connection, interrupter, .. }) => (connection, interrupter),
             None => {
                 let mut connection = SqliteConnection::connect_with(&self.0.options).await?;
-                let brake = Brake::on(&mut connection).await?;
-                (connection, brake)
+                let interrupter = Interrupter::attach(&mut connection).await?;
+                (connection, interrupter)
             }
         };
         // What is read for a call ends with it.
-        brake.set(deadline::current());
+        interrupter.set_deadline(deadline::current());
         let pool = Arc::clone(&self.0);
-        Ok(Lease { borrowed: Some(Borrowed { connection, brake, pool, _turn: turn }) })
+        Ok(PooledConnection { borrowed: Some(Borrowed { connection, interrupter, pool, _permit: permit }) })
     }
 
     /// Begins a transaction with that statement.
     pub(super) async fn begin(&self, statement: &'static str) -> Result<Transaction, Error> {
-        let mut lease = self.acquire().await?;
-        sqlx::query(statement).execute(&mut lease).await?;
-        Ok(Transaction(lease))
+        let mut pooled = self.acquire().await?;
+        sqlx::query(statement).execute(&mut pooled).await?;
+        Ok(Transaction(pooled))
     }
 
     /// Closes every connection once it is back; nobody gets one any more.
     pub(super) async fn close(&self) {
-        let all = self.0.turns.acquire_many(self.0.most).await;
-        self.0.turns.close();
+        let all = self.0.permits.acquire_many(self.0.most).await;
+        self.0.permits.close();
         drop(all);
         let idle = std::mem::take(&mut *self.0.idle());
         for Idle { connection, .. } in idle {
@@ -144,28 +144,28 @@ async fn close_unwanted(pool: Weak<Inner>) {
     }
 }
 
-/// A connection that is lent, to run statements on. It goes back with [`Lease::done`]; dropped without it, a transaction
+/// A connection out of the pool, to run statements on. It goes back with [`PooledConnection::done`]; dropped without it, a transaction
 /// that may be open on it is rolled back first.
-pub struct Lease {
+pub struct PooledConnection {
     /// None once it went back.
     borrowed: Option<Borrowed>,
 }
 
 struct Borrowed {
     connection: SqliteConnection,
-    brake: Brake,
+    interrupter: Interrupter,
     pool: Arc<Inner>,
     /// Free again when the connection is back.
-    _turn: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl fmt::Debug for Lease {
+impl fmt::Debug for PooledConnection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Lease").finish_non_exhaustive()
+        formatter.debug_struct("PooledConnection").finish_non_exhaustive()
     }
 }
 
-impl Lease {
+impl PooledConnection {
     /// Gives the connection back, on which nothing is open any more.
     pub(super) fn done(mut self) {
         if let Some(borrowed) = self.borrowed.take() {
@@ -186,11 +186,11 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
         let Some(borrowed) = self.borrowed.take() else { return };
         // Nobody waits for what may still run.
-        borrowed.brake.pull();
+        borrowed.interrupter.interrupt();
         // Without a runtime the connection is closed, which rolls back as well.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(borrowed.clean());
@@ -200,8 +200,8 @@ impl Drop for Lease {
 
 impl Borrowed {
     fn give_back(self) {
-        let Self { connection, brake, pool, .. } = self;
-        pool.idle().push(Idle { connection, brake, since: Instant::now() });
+        let Self { connection, interrupter, pool, .. } = self;
+        pool.idle().push(Idle { connection, interrupter, since: Instant::now() });
     }
 
     /// Rolls back and gives back. What cannot be rolled back is closed.
@@ -211,7 +211,7 @@ impl Borrowed {
             tracing::warn!(%error, "a connection to SQLite is given up");
             return;
         }
-        self.brake.set(None);
+        self.interrupter.set_deadline(None);
         match sqlx::query("ROLLBACK").execute(&mut self.connection).await {
             Ok(_) => self.give_back(),
             Err(Error::Database(error)) if error.code().as_deref() == Some(NO_TRANSACTION) => {
@@ -222,7 +222,7 @@ impl Borrowed {
     }
 }
 
-impl<'c> Executor<'c> for &'c mut Lease {
+impl<'c> Executor<'c> for &'c mut PooledConnection {
     type Database = Sqlite;
 
     fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, Error>>
@@ -272,9 +272,9 @@ impl<'c> Executor<'c> for &'c Pool {
         E: 'q + Execute<'q, Sqlite>,
     {
         let steps = async move {
-            let mut lease = self.acquire().await?;
-            let steps: Result<Vec<Step>, Error> = (&mut lease).fetch_many(query).try_collect().await;
-            Ok(stream::iter(lease.settle(steps)?.into_iter().map(Ok)))
+            let mut pooled = self.acquire().await?;
+            let steps: Result<Vec<Step>, Error> = (&mut pooled).fetch_many(query).try_collect().await;
+            Ok(stream::iter(pooled.settle(steps)?.into_iter().map(Ok)))
         };
         steps.try_flatten_stream().boxed()
     }
@@ -285,9 +285,9 @@ impl<'c> Executor<'c> for &'c Pool {
         E: 'q + Execute<'q, Sqlite>,
     {
         Box::pin(async move {
-            let mut lease = self.acquire().await?;
-            let row = (&mut lease).fetch_optional(query).await;
-            lease.settle(row)
+            let mut pooled = self.acquire().await?;
+            let row = (&mut pooled).fetch_optional(query).await;
+            pooled.settle(row)
         })
     }
 
@@ -300,20 +300,20 @@ impl<'c> Executor<'c> for &'c Pool {
         'c: 'e,
     {
         Box::pin(async move {
-            let mut lease = self.acquire().await?;
-            let statement = (&mut lease).prepare_with(sql, parameters).await;
-            lease.settle(statement)
+            let mut pooled = self.acquire().await?;
+            let statement = (&mut pooled).prepare_with(sql, parameters).await;
+            pooled.settle(statement)
         })
     }
 }
 
 /// A transaction; dropped without [`commit`](Self::commit) it rolls back.
 #[derive(Debug)]
-pub struct Transaction(Lease);
+pub struct Transaction(PooledConnection);
 
 impl Transaction {
     /// Where its statements run.
-    pub(super) fn lease(&mut self) -> &mut Lease {
+    pub(super) fn connection(&mut self) -> &mut PooledConnection {
         &mut self.0
     }
 
@@ -328,7 +328,7 @@ impl Transaction {
     async fn end(mut self, statement: &'static str) -> Result<(), Error> {
         // It takes no time, and whoever hears that it was ended should be able to believe that.
         if let Some(borrowed) = &self.0.borrowed {
-            borrowed.brake.set(None);
+            borrowed.interrupter.set_deadline(None);
         }
         sqlx::query(statement).execute(&mut self.0).await?;
         self.0.done();
@@ -365,9 +365,9 @@ mod tests {
             sqlx::query("SELECT 1").execute(&pool).await.unwrap();
         }
         assert_eq!(pool.0.idle().len(), 1);
-        let leases = join_all((0..3).map(|_| pool.acquire())).await;
+        let connections = join_all((0..3).map(|_| pool.acquire())).await;
         assert!(pool.acquire().now_or_never().is_none(), "all are lent");
-        leases.into_iter().for_each(|lease| lease.unwrap().done());
+        connections.into_iter().for_each(|pooled| pooled.unwrap().done());
         assert_eq!(pool.0.idle().len(), 3);
 
         let later = Instant::now();
@@ -392,10 +392,10 @@ mod tests {
         sqlx::query("CREATE TABLE t (n INTEGER)").execute(&pool).await.unwrap();
         for committed in 0..20 {
             let mut dropped = pool.begin("BEGIN IMMEDIATE").await.unwrap();
-            sqlx::query("INSERT INTO t VALUES (0)").execute(dropped.lease()).await.unwrap();
+            sqlx::query("INSERT INTO t VALUES (0)").execute(dropped.connection()).await.unwrap();
             drop(dropped);
             let mut kept = pool.begin("BEGIN IMMEDIATE").await.unwrap();
-            sqlx::query("INSERT INTO t VALUES (1)").execute(kept.lease()).await.unwrap();
+            sqlx::query("INSERT INTO t VALUES (1)").execute(kept.connection()).await.unwrap();
             kept.commit().await.unwrap();
             assert_eq!(count(&pool).await, committed + 1);
         }
@@ -414,7 +414,10 @@ mod tests {
             let writing = async {
                 let mut transaction = pool.begin("BEGIN IMMEDIATE").await?;
                 for n in 0..3 {
-                    sqlx::query("INSERT INTO t VALUES ($1)").bind(n).execute(transaction.lease()).await?;
+                    sqlx::query("INSERT INTO t VALUES ($1)")
+                        .bind(n)
+                        .execute(transaction.connection())
+                        .await?;
                 }
                 transaction.commit().await
             };
@@ -426,11 +429,11 @@ mod tests {
             let rows = count(&pool).await;
             assert!(rows % 3 == 0 && rows >= acknowledged * 3, "{rows} rows of {acknowledged} writes");
         }
-        for lease in join_all((0..2).map(|_| pool.acquire())).await {
-            let mut lease = lease.unwrap();
-            sqlx::query("BEGIN IMMEDIATE").execute(&mut lease).await.unwrap();
-            sqlx::query("ROLLBACK").execute(&mut lease).await.unwrap();
-            lease.done();
+        for pooled in join_all((0..2).map(|_| pool.acquire())).await {
+            let mut pooled = pooled.unwrap();
+            sqlx::query("BEGIN IMMEDIATE").execute(&mut pooled).await.unwrap();
+            sqlx::query("ROLLBACK").execute(&mut pooled).await.unwrap();
+            pooled.done();
         }
     }
 
@@ -448,7 +451,7 @@ mod tests {
             drop(endless);
             assert_eq!(one(&pool).await, 1, "the only connection is free again");
             let mut transaction = pool.begin("BEGIN").await.unwrap();
-            let endless = sqlx::query(ENDLESS).execute(transaction.lease());
+            let endless = sqlx::query(ENDLESS).execute(transaction.connection());
             assert!(tokio::time::timeout(Duration::from_millis(20), endless).await.is_err());
             drop(transaction);
         }

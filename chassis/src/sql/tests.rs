@@ -126,7 +126,7 @@ async fn a_transaction_ends_with_its_call() {
     }
 }
 
-/// However much some workspaces read at length, there is a turn for another one, or else a connection for what is brief.
+/// However much some workspaces read at length, there is a permit for another one, or else a connection for what is brief.
 #[tokio::test]
 async fn what_is_read_at_length_leaves_connections_to_others() {
     use futures::FutureExt as _;
@@ -137,10 +137,10 @@ async fn what_is_read_at_length_leaves_connections_to_others() {
         let mut held = Vec::new();
         for (place, workspace) in workspaces.into_iter().enumerate() {
             let mut own = 0;
-            while let Some(turn) = db.reading_fairly(workspace).now_or_never() {
+            while let Some(permit) = db.reading_fairly(workspace).now_or_never() {
                 let mut tx = db.begin_read().await.unwrap();
                 on_db!(tx, |c| sqlx::query(READ).bind("n").fetch_one(c).await.map(|_| ())).unwrap();
-                held.push((turn.unwrap(), tx));
+                held.push((permit.unwrap(), tx));
                 own += 1;
             }
             assert!(place == 2 || own > 0, "{}", test.engine);

@@ -52,8 +52,8 @@ impl Connections {
         Self(Arc::new(Inner { bounds, state: Mutex::default() }))
     }
 
-    /// A place for a connection from there, unless there are too many.
-    pub(super) fn admit(&self, peer: IpAddr) -> Option<Place> {
+    /// A permit for a connection from there, unless there are too many.
+    pub(super) fn admit(&self, peer: IpAddr) -> Option<ConnectionPermit> {
         let peer = peer.to_canonical();
         let address =
             (!self.0.bounds.proxies.iter().any(|network| network.contains(&peer))).then(|| whose(peer));
@@ -75,7 +75,7 @@ impl Connections {
             *count += 1;
         }
         state.all += 1;
-        Some(Place { connections: self.clone(), address })
+        Some(ConnectionPermit { connections: self.clone(), address })
     }
 }
 
@@ -98,21 +98,21 @@ fn whose(peer: IpAddr) -> IpAddr {
     }
 }
 
-/// The place of one connection; free again when this is dropped.
+/// Counts one connection until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionPermit {
     connections: Connections,
     address: Option<IpAddr>,
 }
 
-impl Place {
+impl ConnectionPermit {
     /// Whether a proxy has it, for many callers.
     pub(super) const fn is_proxied(&self) -> bool {
         self.address.is_none()
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut state = self.connections.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.all -= 1;

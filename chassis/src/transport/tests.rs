@@ -14,7 +14,7 @@ use super::*;
 const SHORT: Duration = Duration::from_millis(100);
 /// What a test does not wait for.
 const NEVER: Duration = Duration::from_secs(600);
-const PATIENT: Patience = Patience { head: NEVER, idle: NEVER, still: NEVER, untaken: None };
+const NO_TIMEOUTS: Timeouts = Timeouts { head: NEVER, idle: NEVER, still: NEVER, untaken: None };
 const REQUEST: &[u8] = b"GET /hello HTTP/1.1\r\nhost: x\r\n\r\n";
 
 struct Served {
@@ -32,7 +32,7 @@ impl Drop for LetGo {
     }
 }
 
-async fn served(patience: Patience, bounds: Bounds) -> Served {
+async fn served(timeouts: Timeouts, bounds: Bounds) -> Served {
     let let_go = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&let_go);
     let endless = move || {
@@ -68,7 +68,7 @@ async fn served(patience: Patience, bounds: Bounds) -> Served {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let shutdown = CancellationToken::new();
-    let settings = Settings { patience, ..Settings::http(&Connections::new(bounds)) };
+    let settings = Settings { timeouts, ..Settings::http(&Connections::new(bounds)) };
     tokio::spawn(serve(listener, router, settings, shutdown.clone()));
     Served { address, let_go, shutdown }
 }
@@ -97,7 +97,7 @@ async fn part(stream: &mut TcpStream) -> String {
 
 #[tokio::test]
 async fn a_head_that_does_not_end_is_closed_and_nobody_else_is() {
-    let served = served(Patience { head: SHORT, ..PATIENT }, Bounds::default()).await;
+    let served = served(Timeouts { head: SHORT, ..NO_TIMEOUTS }, Bounds::default()).await;
     let mut kept = served.send(REQUEST).await;
     assert!(part(&mut kept).await.ends_with("127.0.0.1"));
     for half in [&b"GET /hello HTTP/1.1\r\nhost"[..], b"", b"G", b"P"] {
@@ -112,7 +112,7 @@ async fn a_head_that_does_not_end_is_closed_and_nobody_else_is() {
 
 #[tokio::test]
 async fn a_connection_that_rests_is_closed_and_one_that_waits_for_events_is_not() {
-    let served = served(Patience { idle: SHORT, still: SHORT, ..PATIENT }, Bounds::default()).await;
+    let served = served(Timeouts { idle: SHORT, still: SHORT, ..NO_TIMEOUTS }, Bounds::default()).await;
     let mut resting = served.send(REQUEST).await;
     assert!(rest(&mut resting).await.ends_with("127.0.0.1"));
     let mut waiting = served.send(b"GET /events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
@@ -124,14 +124,14 @@ async fn a_connection_that_rests_is_closed_and_one_that_waits_for_events_is_not(
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_awaited() {
-    let served = served(Patience { still: SHORT, ..PATIENT }, Bounds::default()).await;
+    let served = served(Timeouts { still: SHORT, ..NO_TIMEOUTS }, Bounds::default()).await;
     let mut slow = served.send(b"POST /read HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhalf").await;
     assert!(rest(&mut slow).await.ends_with("cut short"));
 }
 
 #[tokio::test]
 async fn an_answer_that_nobody_takes_is_let_go() {
-    let served = served(Patience { still: SHORT, ..PATIENT }, Bounds::default()).await;
+    let served = served(Timeouts { still: SHORT, ..NO_TIMEOUTS }, Bounds::default()).await;
     let _unread = served.send(b"GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
     while !served.let_go.load(Ordering::Acquire) {
         tokio::time::sleep(SHORT / 10).await;
@@ -146,7 +146,7 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn an_answer_that_nobody_takes_over_http_2_is_let_go() {
-    let served = served(Patience { untaken: Some(SHORT), ..PATIENT }, Bounds::default()).await;
+    let served = served(Timeouts { untaken: Some(SHORT), ..NO_TIMEOUTS }, Bounds::default()).await;
     for window in [0_u32, 1_000] {
         served.let_go.store(false, Ordering::Release);
         let settings = [&[0, 4][..], &window.to_be_bytes()[..]].concat();
@@ -164,7 +164,7 @@ async fn an_answer_that_nobody_takes_over_http_2_is_let_go() {
 
 #[tokio::test]
 async fn an_address_that_has_too_many_connections_gets_no_more() {
-    let served = served(PATIENT, Bounds { per_address: 2, ..Bounds::default() }).await;
+    let served = served(NO_TIMEOUTS, Bounds { per_address: 2, ..Bounds::default() }).await;
     let mut first = served.send(REQUEST).await;
     assert!(part(&mut first).await.ends_with("127.0.0.1"));
     let mut second = served.send(REQUEST).await;
@@ -185,7 +185,7 @@ async fn an_address_that_has_too_many_connections_gets_no_more() {
 
 #[tokio::test]
 async fn a_shutdown_lets_requests_finish_and_ends_what_rests() {
-    let served = served(PATIENT, Bounds::default()).await;
+    let served = served(NO_TIMEOUTS, Bounds::default()).await;
     let mut resting = served.send(REQUEST).await;
     assert!(part(&mut resting).await.ends_with("127.0.0.1"));
     let mut waiting = served.send(b"GET /events HTTP/1.1\r\nhost: x\r\n\r\n").await;

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::Patience;
+use super::Timeouts;
 use super::activity::Activity;
 use super::timer::Timer;
 
@@ -37,10 +37,10 @@ enum Opening {
 }
 
 impl<S> Timed<S> {
-    pub(super) fn new(inner: S, activity: Arc<Activity>, patience: Patience) -> Self {
-        let mut head = Timer::new(patience.head);
+    pub(super) fn new(inner: S, activity: Arc<Activity>, timeouts: Timeouts) -> Self {
+        let mut head = Timer::new(timeouts.head);
         head.start();
-        let write = Timer::new(patience.still);
+        let write = Timer::new(timeouts.still);
         Self { inner, activity, head, begun: 0, opening: Opening::Read(0), write }
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Ran {
     pub(crate) elapsed: Duration,
 }
 
-/// Runs a script; `then` looks at what came of it on the same thread. `_turn` is held to the end of both, also when the
+/// Runs a script; `then` looks at what came of it on the same thread. `_permit` is held to the end of both, also when the
 /// caller is gone: the thread is busy until then.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub(crate) async fn run<M, T>(
     script: Script,
     mounted: M,
     watched: Watched,
-    turn: impl Send + 'static,
+    permit: impl Send + 'static,
     then: impl FnOnce(&M, Ran) -> T + Send + 'static,
 ) -> Result<T, Error>
 where
@@ -39,7 +39,7 @@ where
     // When the caller goes away, this future is dropped, and the script ends.
     let _guard = watched.cancelled.clone().drop_guard();
     let done = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
+        let _permit = permit;
         let outcome = cairn_shell::run(&mounted, &script.text, &watched.session(&script));
         let elapsed = watched.elapsed();
         then(&mounted, Ran { outcome, elapsed })
@@ -154,9 +154,9 @@ mod tests {
     }
 
     /// Tells when it is dropped.
-    struct Turn(Arc<AtomicBool>);
+    struct Permit(Arc<AtomicBool>);
 
-    impl Drop for Turn {
+    impl Drop for Permit {
         fn drop(&mut self) {
             self.0.store(true, Ordering::SeqCst);
         }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_script_ends_when_its_caller_is_gone_and_keeps_its_turn_until_then() {
+    async fn a_script_ends_when_its_caller_is_gone_and_keeps_its_permit_until_then() {
         let (cancelled, returned) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
         let (began, mut reading) = tokio::sync::mpsc::unbounded_channel();
         let seen = cancelled.clone();
@@ -184,8 +184,8 @@ mod tests {
         };
         let tree = Slow { tree: files(2_000), before };
         let watched = Watched::begin(Arc::new(SystemClock), LONG, cancelled);
-        let turn = Turn(Arc::clone(&returned));
-        let running = tokio::spawn(run(script("grep -rc text /files"), tree, watched, turn, |_, _| ()));
+        let permit = Permit(Arc::clone(&returned));
+        let running = tokio::spawn(run(script("grep -rc text /files"), tree, watched, permit, |_, _| ()));
         reading.recv().await.unwrap();
         assert!(!returned.load(Ordering::SeqCst));
         running.abort();
@@ -212,7 +212,7 @@ mod tests {
             Watched::begin(Arc::new(SystemClock), Duration::from_secs(36_000), CancellationToken::new());
         let keys = "-k 50,50 ".repeat(16);
         let sorting = script(&format!("sort {keys} /files/lines | wc -l"));
-        let running = tokio::spawn(run(sorting, tree, watched, Turn(Arc::clone(&returned)), |_, _| ()));
+        let running = tokio::spawn(run(sorting, tree, watched, Permit(Arc::clone(&returned)), |_, _| ()));
         reading.recv().await.unwrap();
         running.abort();
         while !returned.load(Ordering::SeqCst) {

@@ -15,7 +15,7 @@ const AT_ONCE: u64 = 0;
 
 /// When the statements of one connection end; cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Brake(Arc<Limit>);
+pub(super) struct Interrupter(Arc<Limit>);
 
 #[derive(Debug)]
 struct Limit {
@@ -24,32 +24,32 @@ struct Limit {
     until: AtomicU64,
 }
 
-impl Brake {
-    /// Puts a brake on a connection. It is off.
-    pub(super) async fn on(connection: &mut SqliteConnection) -> Result<Self, Error> {
-        let brake = Self::new();
-        let asked = brake.clone();
+impl Interrupter {
+    /// Sets the progress handler of a connection, with no deadline.
+    pub(super) async fn attach(connection: &mut SqliteConnection) -> Result<Self, Error> {
+        let interrupter = Self::new();
+        let asked = interrupter.clone();
         let mut handle = connection.lock_handle().await?;
-        handle.set_progress_handler(STEPS_BETWEEN_LOOKS, move || asked.lets_go_on());
-        Ok(brake)
+        handle.set_progress_handler(STEPS_BETWEEN_LOOKS, move || asked.may_go_on());
+        Ok(interrupter)
     }
 
     fn new() -> Self {
         Self(Arc::new(Limit { since: Instant::now(), until: AtomicU64::new(NEVER) }))
     }
 
-    /// Ends what runs from a moment on; without one, never.
-    pub(super) fn set(&self, deadline: Option<Instant>) {
+    /// What still runs at a moment is ended; without one, nothing is.
+    pub(super) fn set_deadline(&self, deadline: Option<Instant>) {
         let until = deadline.map_or(NEVER, |deadline| self.micros(deadline));
         self.0.until.store(until, Ordering::Relaxed);
     }
 
     /// Ends what runs.
-    pub(super) fn pull(&self) {
+    pub(super) fn interrupt(&self) {
         self.0.until.store(AT_ONCE, Ordering::Relaxed);
     }
 
-    fn lets_go_on(&self) -> bool {
+    fn may_go_on(&self) -> bool {
         match self.0.until.load(Ordering::Relaxed) {
             NEVER => true,
             until => self.micros(Instant::now()) < until,
@@ -69,15 +69,15 @@ mod tests {
 
     #[test]
     fn it_is_off_until_it_is_set() {
-        let brake = Brake::new();
-        assert!(brake.lets_go_on());
-        brake.set(Some(Instant::now() + Duration::from_secs(3_600)));
-        assert!(brake.lets_go_on());
-        brake.set(Some(Instant::now()));
-        assert!(!brake.lets_go_on());
-        brake.set(None);
-        assert!(brake.lets_go_on());
-        brake.pull();
-        assert!(!brake.lets_go_on());
+        let interrupter = Interrupter::new();
+        assert!(interrupter.may_go_on());
+        interrupter.set_deadline(Some(Instant::now() + Duration::from_secs(3_600)));
+        assert!(interrupter.may_go_on());
+        interrupter.set_deadline(Some(Instant::now()));
+        assert!(!interrupter.may_go_on());
+        interrupter.set_deadline(None);
+        assert!(interrupter.may_go_on());
+        interrupter.interrupt();
+        assert!(!interrupter.may_go_on());
     }
 }

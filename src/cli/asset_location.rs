@@ -9,9 +9,9 @@ use clap::{Arg, Command, Error};
 
 /// Unlike clap's own parsers it does not repeat what was given, in which somebody may have put a secret.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place;
+pub(super) struct AssetLocationParser;
 
-impl TypedValueParser for Place {
+impl TypedValueParser for AssetLocationParser {
     type Value = AssetLocation;
 
     fn parse_ref(
@@ -22,7 +22,7 @@ impl TypedValueParser for Place {
     ) -> Result<AssetLocation, Error> {
         let read = value.to_str().map(AssetLocation::from_url);
         let reason = match read {
-            Some(Ok(place)) => return Ok(place),
+            Some(Ok(location)) => return Ok(location),
             Some(Err(refusal)) => refusal.to_string(),
             None => "it must be UTF-8".to_owned(),
         };
@@ -38,14 +38,14 @@ mod tests {
     use super::super::ContentOptions;
     use super::*;
 
-    fn read(place: &str) -> Result<Option<AssetLocation>, Error> {
+    fn read(location: &str) -> Result<Option<AssetLocation>, Error> {
         let command = ContentOptions::augment_args(Command::new("cairn"));
-        let matches = command.try_get_matches_from(["cairn", "--assets", place])?;
+        let matches = command.try_get_matches_from(["cairn", "--assets", location])?;
         Ok(ContentOptions::from_arg_matches(&matches)?.assets)
     }
 
     #[test]
-    fn a_place_is_read_and_never_repeated() {
+    fn a_location_is_read_and_never_repeated() {
         assert_eq!(read("./assets").unwrap(), Some(AssetLocation::Folder("./assets".into())));
         assert!(matches!(read("s3://assets/cairn").unwrap(), Some(AssetLocation::Bucket(_))));
         let refusal = read("s3://key:s3cret@assets").unwrap_err().to_string();

@@ -1,0 +1,207 @@
+//! A semaphore that is fair between workspaces: costly work runs so much at once in this process, and of one workspace
+//! never all of it, so that whoever has much to do waits for itself.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use cairn_proto::ids::WorkspaceId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How many permits there are, and how many callers wait for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Permits that are held at once.
+    pub at_once: usize,
+    /// Of those, permits of one workspace.
+    pub of_one_workspace: usize,
+    /// How many of one workspace wait.
+    pub waiting: usize,
+    /// How long one waits for a permit.
+    pub max_wait: Duration,
+}
+
+impl Default for Share {
+    /// Two for each core, since work that waits for something uses none; a quarter is left to other workspaces.
+    fn default() -> Self {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        Self::of(cores.saturating_mul(2).max(4))
+    }
+}
+
+impl Share {
+    /// The share of one workspace in so many permits: all but a quarter.
+    pub fn of(at_once: usize) -> Self {
+        let at_once = at_once.max(1);
+        let of_one_workspace = (at_once - at_once / 4).min(at_once - 1).max(1);
+        Self { at_once, of_one_workspace, waiting: 64, max_wait: Duration::from_secs(5) }
+    }
+}
+
+/// Too many of the workspace wait already, or this one has waited too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy;
+
+/// Gives permits; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct FairSemaphore {
+    share: Share,
+    all: Arc<Semaphore>,
+    queues: Arc<Mutex<HashMap<WorkspaceId, Queue>>>,
+}
+
+/// The permits of one workspace.
+#[derive(Debug)]
+struct Queue {
+    permits: Arc<Semaphore>,
+    /// How many hold a permit or wait for one.
+    present: usize,
+}
+
+/// A permit, held until it is dropped.
+#[derive(Debug)]
+pub struct Permit {
+    // Fields are dropped in their order: the place of all is free before that of the workspace.
+    _of_all: OwnedSemaphorePermit,
+    _of_workspace: OwnedSemaphorePermit,
+    _presence: Presence,
+}
+
+/// Counts one caller in its queue, until it is dropped.
+#[derive(Debug)]
+struct Presence {
+    semaphore: FairSemaphore,
+    workspace: WorkspaceId,
+}
+
+impl FairSemaphore {
+    /// A semaphore with that share.
+    pub fn new(share: Share) -> Self {
+        Self { share, all: Arc::new(Semaphore::new(share.at_once)), queues: Arc::default() }
+    }
+
+    /// Waits for a permit. Whoever gives up waiting has never been here.
+    ///
+    /// It first waits for its workspace's share and then, in one queue, for its place among all. So no workspace has more
+    /// than its share in that queue.
+    ///
+    /// # Errors
+    /// When too many wait, or it takes too long.
+    pub async fn acquire(&self, workspace: WorkspaceId) -> Result<Permit, Busy> {
+        let (presence, queue) = self.enter(workspace)?;
+        let waited = tokio::time::timeout(self.share.max_wait, async {
+            let of_workspace = queue.acquire_owned().await.ok()?;
+            let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
+            Some((of_workspace, of_all))
+        });
+        let (of_workspace, of_all) = waited.await.ok().flatten().ok_or(Busy)?;
+        Ok(Permit { _of_all: of_all, _of_workspace: of_workspace, _presence: presence })
+    }
+
+    fn enter(&self, workspace: WorkspaceId) -> Result<(Presence, Arc<Semaphore>), Busy> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = queues.entry(workspace).or_insert_with(|| Queue {
+            permits: Arc::new(Semaphore::new(self.share.of_one_workspace)),
+            present: 0,
+        });
+        if queue.present >= self.share.of_one_workspace + self.share.waiting {
+            return Err(Busy);
+        }
+        queue.present += 1;
+        let permits = Arc::clone(&queue.permits);
+        Ok((Presence { semaphore: self.clone(), workspace }, permits))
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let mut queues = self.semaphore.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(queue) = queues.get_mut(&self.workspace) else { return };
+        queue.present -= 1;
+        if queue.present == 0 {
+            queues.remove(&self.workspace);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn share() -> Share {
+        Share { at_once: 4, of_one_workspace: 3, waiting: 2, max_wait: Duration::from_secs(600) }
+    }
+
+    /// Whether it is ready at its first look.
+    fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+        let mut future = Box::pin(future);
+        match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        }
+    }
+
+    fn workspace(number: u128) -> WorkspaceId {
+        WorkspaceId(uuid::Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn the_usual_share_leaves_room_for_others() {
+        for at_once in 2..200 {
+            let share = Share::of(at_once);
+            assert!((1..at_once).contains(&share.of_one_workspace), "{share:?}");
+        }
+        assert_eq!(Share::of(0).of_one_workspace, 1);
+    }
+
+    #[tokio::test]
+    async fn one_workspace_never_takes_all() {
+        let semaphore = FairSemaphore::new(share());
+        let mut first: Vec<Permit> = Vec::new();
+        for _ in 0..3 {
+            first.push(now(semaphore.acquire(workspace(1))).unwrap().unwrap());
+        }
+        assert!(now(semaphore.acquire(workspace(1))).is_none(), "a fourth one waits, though a place is free");
+        let second = now(semaphore.acquire(workspace(2))).unwrap().unwrap();
+        assert!(now(semaphore.acquire(workspace(3))).is_none(), "no place is left");
+        drop(second);
+        assert!(now(semaphore.acquire(workspace(3))).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_crowd_is_refused_and_those_who_leave_make_room() {
+        let semaphore = FairSemaphore::new(share());
+        let mut running = Vec::new();
+        for _ in 0..3 {
+            running.push(now(semaphore.acquire(workspace(1))).unwrap().unwrap());
+        }
+        let mut waiting: Vec<_> = (0..2).map(|_| Box::pin(semaphore.acquire(workspace(1)))).collect();
+        for one in &mut waiting {
+            assert!(one.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        }
+        assert_eq!(now(semaphore.acquire(workspace(1))).map(|permit| permit.err()), Some(Some(Busy)));
+        waiting.pop();
+        let mut later = Box::pin(semaphore.acquire(workspace(1)));
+        assert!(later.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        running.pop();
+        drop(waiting.remove(0).await.unwrap());
+        drop(later.await.unwrap());
+        drop(running);
+        assert!(semaphore.queues.lock().unwrap().is_empty(), "nothing is left of a workspace that is done");
+    }
+
+    #[tokio::test]
+    async fn patience_ends() {
+        let max_wait = Duration::from_millis(1);
+        let semaphore = FairSemaphore::new(Share { at_once: 1, of_one_workspace: 1, max_wait, ..share() });
+        let running = semaphore.acquire(workspace(1)).await.unwrap();
+        assert_eq!(semaphore.acquire(workspace(2)).await.err(), Some(Busy));
+        assert_eq!(semaphore.queues.lock().unwrap().len(), 1);
+        drop(running);
+        assert!(semaphore.acquire(workspace(2)).await.is_ok());
+    }
+}
