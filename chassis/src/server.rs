@@ -21,11 +21,11 @@ use tonic::body::Body;
 use tonic::service::Routes;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
+use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use self::admission::AdmissionLayer;
 pub use self::admission::{MAX_OPEN_BYTES, MAX_USUAL_BYTES};
-use self::error_info::ErrorInfoLayer;
 use self::observe::ObserveLayer;
 pub use self::services_only::ServicesOnly;
 use crate::deadline::DeadlineLayer;
@@ -88,11 +88,15 @@ pub async fn compose(
         .add_service(reflection(names).build_v1()?)
         .add_service(reflection(names).build_v1alpha()?)
         .into_axum_router()
-        .layer(AdmissionLayer::new(access, verifier.clone()))
-        .layer(ErrorInfoLayer)
-        .layer(DeadlineLayer)
-        .layer(CatchPanicLayer::custom(answer_panic))
-        .layer(ObserveLayer);
+        // One stack: a router boxes whatever it is given, and copies each box for every call.
+        .layer(
+            ServiceBuilder::new()
+                .layer(ObserveLayer)
+                .layer(CatchPanicLayer::custom(answer_panic))
+                .layer(DeadlineLayer)
+                .map_response(error_info::complete)
+                .layer(AdmissionLayer::new(access, verifier.clone())),
+        );
     Ok(Composed { routes: Routes::from(router).prepare(), health, names: names.to_vec() })
 }
 

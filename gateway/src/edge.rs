@@ -14,6 +14,7 @@ use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::telemetry;
 use futures::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use tower::ServiceBuilder;
 use tracing::{Instrument as _, Span, field};
 use uuid::Uuid;
 
@@ -36,9 +37,13 @@ pub(crate) fn around(routes: Router<App>, app: App) -> Router {
     routes
         .fallback(async || Error::unknown_route())
         .method_not_allowed_fallback(async || Error::method_not_allowed())
-        .layer(middleware::from_fn_with_state(app.clone(), serve))
+        // One stack: a router boxes whatever it is given, and copies each box for every request.
+        .layer(
+            ServiceBuilder::new()
+                .layer(compression::layer())
+                .layer(middleware::from_fn_with_state(app.clone(), serve)),
+        )
         .with_state(app)
-        .layer(compression::layer())
 }
 
 async fn serve(State(app): State<App>, request: Request, next: Next) -> Response {

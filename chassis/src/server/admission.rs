@@ -1,6 +1,6 @@
 //! Who may call, decided before a call's body is read; and how much all calls together may take.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,9 +37,8 @@ pub(super) struct AdmissionLayer(Arc<Rules>);
 #[derive(Debug)]
 struct Rules {
     verifier: Verifier,
-    open: HashSet<&'static str>,
     /// By path; what is not there is not served.
-    allowed: HashMap<&'static str, Allowed>,
+    allowed: foldhash::HashMap<&'static str, Allowed>,
     calls: Arc<Semaphore>,
     memory: Arc<Semaphore>,
 }
@@ -55,7 +54,6 @@ impl AdmissionLayer {
         let allowed = Contracts::get().paths().map(|path| (path, allowed(path, &open, &large))).collect();
         Self(Arc::new(Rules {
             verifier,
-            open,
             allowed,
             calls: Arc::new(Semaphore::new(MOST_CALLS)),
             memory: Arc::new(Semaphore::new(MOST_BYTES / SHARE_BYTES)),
@@ -65,15 +63,17 @@ impl AdmissionLayer {
 
 fn allowed(path: &str, open: &HashSet<&str>, large: &HashSet<&str>) -> Allowed {
     let (few, usual, many) = MOST_ELEMENTS;
+    let is_open = open.contains(path);
     let (bytes, elements) = if large.contains(path) {
         (MAX_MESSAGE_BYTES, many)
-    } else if open.contains(path) {
+    } else if is_open {
         (MAX_OPEN_BYTES, few)
     } else {
         (MAX_USUAL_BYTES, usual)
     };
     let method = Contracts::get().method(path).map(|(_, method)| method);
     Allowed {
+        is_open,
         message: method.and_then(|method| method.request),
         bytes,
         elements,
@@ -118,8 +118,8 @@ where
         let copy = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, copy);
         Box::pin(async move {
-            let path = request.uri().path();
-            if !rules.open.contains(path)
+            let allowed = rules.allowed.get(request.uri().path()).copied();
+            if !allowed.is_some_and(|allowed| allowed.is_open)
                 && let Err(problem) = rules.verifier.authenticate_headers(request.headers()).await
             {
                 return Ok(refuse(problem));
@@ -127,7 +127,6 @@ where
             let Ok(_call) = rules.calls.try_acquire() else {
                 return Ok(refuse(Problem::unavailable("too many calls are under way; try again", BUSY)));
             };
-            let allowed = rules.allowed.get(path).copied();
             let share = Share::of(&rules.memory);
             let request = request.map(|body| match allowed {
                 Some(allowed) => Body::new(Bounded::new(body, allowed, share.clone())),

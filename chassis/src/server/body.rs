@@ -20,9 +20,11 @@ const HEADER_BYTES: usize = 5;
 /// What every call may weigh without asking, and the size of the shares of which it asks for more.
 pub(super) const SHARE_BYTES: usize = 64 * 1024;
 
-/// What the messages of a call may be.
+/// Who may make a call, and what its messages may be.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowed {
+    /// Anybody may make it, without an identity.
+    pub(super) is_open: bool,
     pub(super) message: Option<MessageId>,
     pub(super) bytes: usize,
     pub(super) elements: usize,
@@ -220,7 +222,8 @@ mod tests {
     use super::*;
 
     fn bounded(pool: &Arc<Semaphore>, bytes: usize) -> (Bounded, Share) {
-        let allowed = Allowed { message: None, bytes: usize::MAX, elements: 0, is_stream: true };
+        let allowed =
+            Allowed { is_open: false, message: None, bytes: usize::MAX, elements: 0, is_stream: true };
         let mut message = vec![0];
         message.extend(u32::try_from(bytes).unwrap().to_be_bytes());
         message.resize(HEADER_BYTES + bytes, b'x');

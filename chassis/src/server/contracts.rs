@@ -34,9 +34,10 @@ pub(super) enum Content {
 /// Every method and message of what is served here.
 #[derive(Debug, Default)]
 pub(super) struct Contracts {
-    methods: HashMap<String, Method>,
-    /// For each message what its fields are made of.
-    messages: Vec<HashMap<u32, Content>>,
+    /// Looked up with every call, and nobody adds to it: a quick hash will do.
+    methods: foldhash::HashMap<String, Method>,
+    /// For each message what its fields are made of; they are few.
+    messages: Vec<Vec<(u32, Content)>>,
 }
 
 impl Contracts {
@@ -66,8 +67,8 @@ impl Contracts {
 
     /// What a field of a message is made of; one that is not in the contracts is skipped by whoever decodes.
     pub(super) fn field(&self, message: MessageId, number: u32) -> Content {
-        let found = self.messages.get(message.0).and_then(|fields| fields.get(&number));
-        found.copied().unwrap_or(Content::Whole)
+        let mut fields = self.messages.get(message.0).into_iter().flatten();
+        fields.find(|(known, _)| *known == number).map_or(Content::Whole, |(_, content)| *content)
     }
 
     fn read(sets: impl Iterator<Item = FileDescriptorSet>) -> Self {

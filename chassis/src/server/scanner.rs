@@ -24,8 +24,10 @@ pub(super) enum Unfit {
 /// Counts the elements of one message: its fields, those of the messages in it, and packed numbers.
 #[derive(Debug)]
 pub(super) struct Scanner {
-    /// The messages that the place is in: what they are, and where they end.
-    within: Vec<(MessageId, usize)>,
+    /// The innermost message that the place is in: what it is, and where it ends.
+    inside: Option<(MessageId, usize)>,
+    /// Those around it, from the outermost.
+    around: Vec<(MessageId, usize)>,
     at: At,
     position: usize,
     elements_left: usize,
@@ -67,7 +69,13 @@ impl Scanner {
     /// For a message of that many bytes.
     pub(super) fn new(message: MessageId, length: usize, most_elements: usize) -> Self {
         let at = At::Key(Varint::default());
-        Self { within: vec![(message, length)], at, position: 0, elements_left: most_elements }
+        Self {
+            inside: Some((message, length)),
+            around: Vec::new(),
+            at,
+            position: 0,
+            elements_left: most_elements,
+        }
     }
 
     /// Takes the next bytes of the message, not beyond its end.
@@ -94,11 +102,11 @@ impl Scanner {
 
     /// Leaves the messages that end here; none may end within a field.
     fn leave_ended(&mut self) -> Result<(), Unfit> {
-        while let Some((_, end)) = self.within.last()
-            && *end <= self.position
+        while let Some((_, end)) = self.inside
+            && end <= self.position
         {
             match &self.at {
-                At::Key(key) if !key.is_begun() => self.within.truncate(self.within.len() - 1),
+                At::Key(key) if !key.is_begun() => self.inside = self.around.pop(),
                 At::Value(0) => return Ok(()),
                 At::Key(_) | At::Number(_) | At::Length(..) | At::Value(_) => return Err(Unfit::Malformed),
             }
@@ -132,12 +140,12 @@ impl Scanner {
     fn begin_field(&mut self, key: u64) -> Result<At, Unfit> {
         self.count(1)?;
         let number = u32::try_from(key >> 3).map_err(|_| Unfit::Malformed)?;
-        let Some((message, _)) = self.within.last() else { return Err(Unfit::Malformed) };
+        let Some((message, _)) = self.inside else { return Err(Unfit::Malformed) };
         match key & 7 {
             VARINT => Ok(At::Number(Varint::default())),
             EIGHT_BYTES => self.value(8),
             FOUR_BYTES => self.value(4),
-            DELIMITED => Ok(At::Length(Contracts::get().field(*message, number), Varint::default())),
+            DELIMITED => Ok(At::Length(Contracts::get().field(message, number), Varint::default())),
             // Groups: nothing here has one, and what stands in one would be counted by nobody.
             _ => Err(Unfit::Malformed),
         }
@@ -153,10 +161,11 @@ impl Scanner {
             }
             Content::Message(message) => {
                 self.value(length)?;
-                if self.within.len() >= DEEPEST {
+                // With the innermost.
+                if self.around.len() + 1 >= DEEPEST {
                     return Err(Unfit::Malformed);
                 }
-                self.within.push((message, self.position.saturating_add(length)));
+                self.around.extend(self.inside.replace((message, self.position.saturating_add(length))));
                 At::Key(Varint::default())
             }
         };
@@ -165,7 +174,7 @@ impl Scanner {
 
     /// A value of that length, which must end where its message does, or before.
     fn value(&self, length: usize) -> Result<At, Unfit> {
-        let fits = self.within.last().is_some_and(|(_, end)| length <= end.saturating_sub(self.position));
+        let fits = self.inside.is_some_and(|(_, end)| length <= end.saturating_sub(self.position));
         if fits { Ok(At::Value(length)) } else { Err(Unfit::Malformed) }
     }
 

@@ -39,7 +39,7 @@ impl Activity {
     pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
         let id = self.begun.fetch_add(1, Ordering::Relaxed);
         self.under_way.fetch_add(1, Ordering::AcqRel);
-        UnderWay { activity: Arc::clone(self), id }
+        UnderWay { activity: Arc::clone(self), id, is_offered: false }
     }
 
     fn offers(&self) -> MutexGuard<'_, HashMap<usize, Instant>> {
@@ -89,17 +89,21 @@ impl Activity {
 pub(super) struct UnderWay {
     activity: Arc<Activity>,
     id: usize,
+    is_offered: bool,
 }
 
 impl UnderWay {
     /// There is something to send.
-    fn offered(&self) {
+    fn offered(&mut self) {
+        self.is_offered = true;
         self.activity.offers().insert(self.id, Instant::now());
     }
 
     /// What was offered has been taken.
-    fn taken(&self) {
-        self.activity.offers().remove(&self.id);
+    fn taken(&mut self) {
+        if std::mem::take(&mut self.is_offered) {
+            self.activity.offers().remove(&self.id);
+        }
     }
 }
 
@@ -125,12 +129,12 @@ pub(super) struct Counted {
 
 impl Counted {
     pub(super) fn new(inner: Body, under_way: UnderWay, part: Option<usize>) -> Self {
-        let body = Self { inner, under_way, part, rest: None };
+        let mut body = Self { inner, under_way, part, rest: None };
         body.offer();
         body
     }
 
-    fn offer(&self) {
+    fn offer(&mut self) {
         if self.part.is_some() && !http_body::Body::is_end_stream(self) {
             self.under_way.offered();
         }
@@ -159,9 +163,7 @@ impl http_body::Body for Counted {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.part.is_some() {
-            self.under_way.taken();
-        }
+        self.under_way.taken();
         let frame = match self.rest.take() {
             Some(rest) => Frame::data(rest),
             None => match ready!(http_body::Body::poll_frame(Pin::new(&mut self.inner), context)) {
