@@ -185,7 +185,10 @@ fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
         base_url: options.public.base_url.clone(),
         workspace_grace: options.workspaces.workspace_grace(),
         outbound_allowed: options.outbound.outbound_allow.clone(),
-        reranker: options.reranker.open(&options.outbound.outbound_allow)?,
+        ranking: cairn_retrieval::search::Preferences {
+            word_weight: options.embedder.embedder_word_weight,
+            reranker: options.reranker.open(&options.outbound.outbound_allow)?,
+        },
         browse: options.browse.config(),
         trash_retention: options.content.trash_retention(),
         assets: options.content.assets_or(corner.join(ASSETS_FOLDER)),

@@ -61,8 +61,8 @@ pub(crate) struct Settings {
     pub(crate) qdrant: Option<cairn_retrieval::qdrant::Config>,
     /// What turns texts into vectors.
     pub(crate) embedding: cairn_retrieval::embed::Config,
-    /// What reads the best chunks again before they are answered; absent: nothing.
-    pub(crate) reranker: Option<Arc<dyn cairn_retrieval::search::rerank::Reranker>>,
+    /// How search results are ranked.
+    pub(crate) ranking: cairn_retrieval::search::Preferences,
     /// What scripts over the workspace may take.
     pub(crate) browse: cairn_retrieval::browse::Config,
     /// The secret that services of the mesh share.
@@ -382,7 +382,7 @@ async fn open_retrieval(
         index_folder: settings.index_folder.clone(),
         qdrant: settings.qdrant.clone(),
         embedding: settings.embedding.clone(),
-        reranker: settings.reranker.clone(),
+        ranking: settings.ranking.clone(),
         browse: settings.browse,
         storage: (settings.database)(Role::Retrieval)?,
     };

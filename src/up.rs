@@ -127,7 +127,10 @@ fn settings(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::R
         base_url: Some(base_url.to_owned()),
         workspace_grace: options.workspaces.workspace_grace(),
         outbound_allowed: options.outbound.outbound_allow.clone(),
-        reranker: options.reranker.open(&options.outbound.outbound_allow)?,
+        ranking: cairn_retrieval::search::Preferences {
+            word_weight: options.embedder.embedder_word_weight,
+            reranker: options.reranker.open(&options.outbound.outbound_allow)?,
+        },
         browse: options.browse.config(),
         trash_retention: options.content.trash_retention(),
         assets: options.content.assets_or(data.join(ASSETS_FOLDER)),

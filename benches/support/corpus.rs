@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::markdown;
 
 /// The words of generated documents, roughly in the order of how often English texts have them.
-const WORDS: &str = include_str!("../../svc-retrieval/embedder/vocab.txt");
+const WORDS: &str = include_str!("../../svc-retrieval/embed/model/vocab.txt");
 const SECTIONS: usize = 7;
 const WORDS_A_SECTION: usize = 110;
 const SHORTEST_QUERY: u64 = 3;

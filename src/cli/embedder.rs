@@ -118,7 +118,6 @@ impl EmbedderOptions {
         Ok(Config {
             choice: self.choice(&data.join(FOLDER), outbound)?,
             query_limit: Duration::from_millis(self.embedder_query_timeout_ms),
-            word_weight: self.embedder_word_weight,
         })
     }
 

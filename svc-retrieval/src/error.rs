@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Violation};
+use cairn_embed as embed;
 use thiserror::Error;
 use tonic::{Code, Status};
 
-use crate::{embed, index, qdrant, vectors};
+use crate::{index, qdrant, vectors};
 
 /// When a caller may try again after a dependency failed.
 const RETRY_AFTER: Duration = Duration::from_secs(2);

@@ -13,11 +13,11 @@ mod tests;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
+use cairn_embed::{Embedder, EmbedderIdentity, Embedders, QueryEmbedder};
 use cairn_proto::ids::WorkspaceId;
 use tokio_util::sync::CancellationToken;
 
-pub use self::shelf::{FolderShelf, Maker, Shelf};
-use crate::embed::{Embedder, Embedders, QueryEmbedder};
+pub use self::shelf::{FolderShelf, Shelf};
 use crate::error::Error;
 use crate::index::Engine;
 use crate::indexing::Indexer;
@@ -43,15 +43,13 @@ pub struct Generation {
     pub queries: QueryEmbedder,
     /// Keeps the index up with the feeds.
     pub indexer: Indexer,
-    /// The words' share of a fused score.
-    pub word_weight: f32,
-    maker: Maker,
+    identity: EmbedderIdentity,
 }
 
 impl Generation {
     /// The name of the embedder that its vectors come from.
     pub fn embedder(&self) -> &str {
-        &self.maker.embedder
+        &self.identity.embedder
     }
 }
 
@@ -84,19 +82,19 @@ impl Generations {
     /// # Errors
     /// When the index cannot be opened, or the configured embedder is one that can never be.
     pub fn open(shelf: Arc<dyn Shelf>, embedders: Embedders, owners: Vec<Owner>) -> Result<Self, Error> {
-        let (maker, embedder) = match shelf.current()? {
-            Some(maker) => {
-                let embedder = embedders.of(&maker);
-                (maker, embedder)
+        let (identity, embedder) = match shelf.current()? {
+            Some(identity) => {
+                let embedder = embedders.of(&identity);
+                (identity, embedder)
             }
             None => {
                 let first = embedders.first();
-                let maker = Maker::of(first.as_ref());
-                shelf.make_current(&maker)?;
-                (maker, first)
+                let identity = EmbedderIdentity::of(first.as_ref());
+                shelf.make_current(&identity)?;
+                (identity, first)
             }
         };
-        let current = RwLock::new(open_one(shelf.as_ref(), &embedders, &owners, maker, embedder)?);
+        let current = RwLock::new(open_one(shelf.as_ref(), &embedders, &owners, identity, embedder)?);
         Ok(Self(Arc::new(Inner { shelf, embedders, owners, current, next: Mutex::default() })))
     }
 
@@ -108,8 +106,10 @@ impl Generations {
     /// The generation that is being built, when another embedder is configured than the one that answers.
     pub fn rebuilding(&self) -> Option<Rebuilding> {
         let next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner);
-        next.as_ref()
-            .map(|next| Rebuilding { embedder: next.maker.embedder.clone(), behind: next.indexer.behind() })
+        next.as_ref().map(|next| Rebuilding {
+            embedder: next.identity.embedder.clone(),
+            behind: next.indexer.behind(),
+        })
     }
 
     /// Forgets a workspace that no owner has any more, in every generation.
@@ -166,7 +166,7 @@ impl Generations {
             return;
         };
         tracing::info!(
-            embedder = next.maker.embedder,
+            embedder = next.identity.embedder,
             "the index of another embedder is built; the old one answers"
         );
         *self.0.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&next));
@@ -195,17 +195,17 @@ impl Generations {
     }
 
     async fn try_open_next(&self) -> Result<Option<Arc<Generation>>, Error> {
-        let current = self.current().maker.clone();
+        let current = self.current().identity.clone();
         let Some(embedder) = self.0.embedders.configured(&current).await? else {
             return Ok(None);
         };
-        let maker = Maker::of(embedder.as_ref());
-        if maker.fits(&current) {
+        let identity = EmbedderIdentity::of(embedder.as_ref());
+        if identity.fits(&current) {
             return Ok(None);
         }
         let inner = Arc::clone(&self.0);
         let opened = tokio::task::spawn_blocking(move || {
-            open_one(inner.shelf.as_ref(), &inner.embedders, &inner.owners, maker, embedder)
+            open_one(inner.shelf.as_ref(), &inner.embedders, &inner.owners, identity, embedder)
         });
         opened.await?.map(Some)
     }
@@ -224,8 +224,8 @@ impl Generations {
                 }
             }
         }
-        let (shelf, maker) = (Arc::clone(&self.0.shelf), next.maker.clone());
-        let marked = tokio::task::spawn_blocking(move || shelf.make_current(&maker));
+        let (shelf, identity) = (Arc::clone(&self.0.shelf), next.identity.clone());
+        let marked = tokio::task::spawn_blocking(move || shelf.make_current(&identity));
         if let Err(error) = marked.await.map_err(Error::from).and_then(|marked| Ok(marked?)) {
             // It answers all the same; the next start builds on what is there.
             tracing::warn!(%error, "it cannot be noted which index is current");
@@ -235,7 +235,7 @@ impl Generations {
             std::mem::replace(&mut *current, Arc::clone(next))
         };
         *self.0.next.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        tracing::info!(embedder = next.maker.embedder, "the index of another embedder has taken over");
+        tracing::info!(embedder = next.identity.embedder, "the index of another embedder has taken over");
         replaced.cancel();
         let used = Arc::downgrade(&old.engine);
         drop(old);
@@ -244,8 +244,8 @@ impl Generations {
     }
 
     async fn keep_current_only(&self) {
-        let (shelf, maker) = (Arc::clone(&self.0.shelf), self.current().maker.clone());
-        let removed = tokio::task::spawn_blocking(move || shelf.keep_only(&maker));
+        let (shelf, identity) = (Arc::clone(&self.0.shelf), self.current().identity.clone());
+        let removed = tokio::task::spawn_blocking(move || shelf.keep_only(&identity));
         if let Err(error) = removed.await.map_err(Error::from).and_then(|removed| Ok(removed?)) {
             tracing::warn!(%error, "an index that is no longer used cannot be removed; the next start tries again");
         }
@@ -263,12 +263,11 @@ fn open_one(
     shelf: &dyn Shelf,
     embedders: &Embedders,
     owners: &[Owner],
-    maker: Maker,
+    identity: EmbedderIdentity,
     embedder: Arc<dyn Embedder>,
 ) -> Result<Arc<Generation>, Error> {
-    let engine = shelf.open(&maker)?;
+    let engine = shelf.open(&identity)?;
     let indexer = Indexer::new(Arc::clone(&engine), Arc::clone(&embedder), owners.to_vec());
     let queries = embedders.queries(embedder);
-    let word_weight = embedders.word_weight();
-    Ok(Arc::new(Generation { engine, queries, indexer, word_weight, maker }))
+    Ok(Arc::new(Generation { engine, queries, indexer, identity }))
 }

@@ -21,11 +21,11 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::embed::Embedder;
 use crate::error::Error;
 use crate::index::{self, Batch, Cursor, Engine};
 use crate::owners::Owner;
 use crate::qdrant;
+use cairn_embed::Embedder;
 
 /// Changes that are read, cut, embedded and committed at once: as many as the documents that ReadDocuments takes.
 const CHANGES_A_BATCH: usize = 100;

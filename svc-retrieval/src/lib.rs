@@ -8,7 +8,6 @@ pub mod analytics;
 pub mod browse;
 pub mod chunk;
 mod doctor;
-pub mod embed;
 mod error;
 pub mod generations;
 pub mod index;
@@ -31,6 +30,8 @@ use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle;
 use cairn_chassis::server::Access;
 use cairn_chassis::sql;
+pub use cairn_embed as embed;
+use cairn_embed::Embedders;
 use cairn_proto::retrieval::v1::analytics_service_server::{self, AnalyticsServiceServer};
 use cairn_proto::retrieval::v1::browse_service_server::{self, BrowseServiceServer};
 use cairn_proto::retrieval::v1::index_service_server::{self, IndexServiceServer};
@@ -43,13 +44,11 @@ use tonic::service::Routes;
 use self::analytics::Analytics;
 use self::browse::Browser;
 pub use self::doctor::examine;
-use self::embed::Embedders;
 pub use self::error::Error;
 use self::generations::{FolderShelf, Generations, Shelf};
 use self::owners::Owner;
 use self::qdrant::QdrantShelf;
 use self::search::Searcher;
-use self::search::rerank::Reranker;
 
 /// The full names of the gRPC services here.
 pub const SERVICE_NAMES: &[&str] = &[
@@ -72,8 +71,8 @@ pub struct Config {
     pub qdrant: Option<qdrant::Config>,
     /// What turns texts into vectors.
     pub embedding: embed::Config,
-    /// What reads the best chunks again before they are answered; nothing by default.
-    pub reranker: Option<Arc<dyn Reranker>>,
+    /// How results are ranked.
+    pub ranking: search::Preferences,
     /// What scripts over the workspace may take.
     pub browse: browse::Config,
     /// Where retrievals are counted.
@@ -107,14 +106,14 @@ impl Service {
     pub async fn open(config: Config, ambient: Ambient, upstreams: Upstreams) -> Result<Self, Error> {
         let analytics = Analytics::open(&config.storage, &ambient).await?;
         let owners = vec![Owner::new("content", upstreams.content.clone(), upstreams.identity.clone())];
-        let reranker = config.reranker.clone();
+        let ranking = config.ranking.clone();
         let clock = Arc::clone(&ambient.clock);
         let (browsing, identity) = (config.browse, upstreams.identity);
         let opened = tokio::task::spawn_blocking(move || open_generations(&config, owners, clock));
         let generations = opened.await??;
         let clock = Arc::clone(&ambient.clock);
         let browser = Browser::new(browsing, upstreams.content.clone(), identity, generations.clone(), clock);
-        let searcher = Searcher::new(generations.clone(), upstreams.content, ambient.clock, reranker);
+        let searcher = Searcher::new(generations.clone(), upstreams.content, ambient.clock, ranking);
         let verifier = ambient.verifier.refusing(analytics.suspensions().clone());
         Ok(Self { verifier, searcher, browser, generations, analytics })
     }

@@ -59,13 +59,28 @@ pub struct Searched {
     pub is_cached: bool,
 }
 
+/// How the operator wants results ranked.
+#[derive(Debug, Clone)]
+pub struct Preferences {
+    /// The words' share of a fused score, 0 to 1; the meaning has the rest ([`tuning::WORD_WEIGHT`]).
+    pub word_weight: f32,
+    /// What reads the best chunks again before they are answered; nothing by default.
+    pub reranker: Option<Arc<dyn Reranker>>,
+}
+
+impl Default for Preferences {
+    fn default() -> Self {
+        Self { word_weight: tuning::WORD_WEIGHT, reranker: None }
+    }
+}
+
 /// Answers searches; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Searcher {
     generations: Generations,
     content: ServiceChannel,
     clock: Arc<dyn Clock>,
-    reranker: Option<Arc<dyn Reranker>>,
+    preferences: Preferences,
     /// One for each core: ranking only computes. More at a time would each take longer, and would keep a fresh write, which
     /// passes through several tasks, waiting at every one of them.
     turns: Arc<Semaphore>,
@@ -77,10 +92,10 @@ impl Searcher {
         generations: Generations,
         content: ServiceChannel,
         clock: Arc<dyn Clock>,
-        reranker: Option<Arc<dyn Reranker>>,
+        preferences: Preferences,
     ) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { generations, content, clock, reranker, turns: Arc::new(Semaphore::new(cores)) }
+        Self { generations, content, clock, preferences, turns: Arc::new(Semaphore::new(cores)) }
     }
 
     /// Ranked evidence of the identity's workspace, confirmed by its owners for the identity's scope.
@@ -133,7 +148,7 @@ impl Searcher {
     ) -> Result<(Vec<proto::Result>, Vec<CoverageNote>), Error> {
         let mut pool = Pool::new(&ranking.hits);
         let mut notes = Vec::new();
-        if let Some(reranker) = &self.reranker {
+        if let Some(reranker) = &self.preferences.reranker {
             pool.fill(site, request.limit.max(RERANKED_CHUNKS)).await?;
             notes.extend(rerank(reranker.as_ref(), request, &mut pool).await);
         }
@@ -164,12 +179,13 @@ impl Searcher {
         };
         let is_cached = vectors.are_remembered;
         let (generation, request) = (Arc::clone(generation), Arc::clone(request));
+        let word_weight = self.preferences.word_weight;
         // Nobody closes it; without a turn there would still be an answer.
         let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
         let ranking = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             let within = rank::Within { containers: containers.as_ref(), documents: documents.as_ref() };
-            rank::rank(&generation, workspace, within, &request, &vectors)
+            rank::rank(&generation, workspace, within, &request, &vectors, word_weight)
         });
         Ok(Ranked { ranking: ranking.await??, note, is_cached })
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use cairn_embed::{Embedder as _, StaticRows};
 use cairn_retrieval::chunk::{self, Format};
-use cairn_retrieval::embed::{Embedder as _, StaticRows};
 use cairn_retrieval::index::{Batch, Index, IndexedChunk, IndexedDocument, LexicalIndex as _};
 use cairn_retrieval::words;
 use cpu_time::ProcessTime;

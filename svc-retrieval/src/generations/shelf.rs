@@ -5,63 +5,26 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use cairn_embed::EmbedderIdentity;
 
-use crate::embed::Embedder;
 use crate::index::{self, Engine, Index};
-
-/// What made the vectors of a generation. It names the generation: there is one for each.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Maker {
-    /// The embedder's name, which tells its model and version.
-    pub embedder: String,
-    /// The length of its vectors.
-    pub dimensions: usize,
-    /// Where the embedder came from, so that it can be opened again when another one is configured by then. Holds no
-    /// secret.
-    pub origin: String,
-}
-
-impl Maker {
-    /// The maker that an embedder is.
-    pub fn of(embedder: &dyn Embedder) -> Self {
-        Self {
-            embedder: embedder.name().to_owned(),
-            dimensions: embedder.dimensions(),
-            origin: embedder.origin().to_owned(),
-        }
-    }
-
-    /// Whether vectors of both can be compared, wherever they came from.
-    pub fn fits(&self, other: &Self) -> bool {
-        self.embedder == other.embedder && self.dimensions == other.dimensions
-    }
-
-    /// A name for a folder or a collection, in letters, digits, `-` and `_`; different for each embedder.
-    pub fn slug(&self) -> String {
-        let readable = self.embedder.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
-        let readable: String = readable.take(40).collect();
-        let digest = blake3::hash(format!("{}\n{}", self.embedder, self.dimensions).as_bytes()).to_hex();
-        format!("{readable}_{}", digest.get(..8).unwrap_or_default())
-    }
-}
 
 /// Keeps the engines of generations and knows which one is current. Calls block: run them off the async threads.
 ///
 /// An engine of folders keeps each in a folder of its own ([`FolderShelf`]); a server can keep each in a collection named
-/// by [`Maker::slug`], with an alias for the current one.
+/// by [`EmbedderIdentity::slug`], with an alias for the current one.
 pub trait Shelf: Send + Sync + Debug {
     /// What made the current generation; none at the very first start.
-    fn current(&self) -> Result<Option<Maker>, index::Error>;
+    fn current(&self) -> Result<Option<EmbedderIdentity>, index::Error>;
 
     /// The engine of a generation, empty when there is none of it yet. It keeps its cursors when it is opened again.
-    fn open(&self, maker: &Maker) -> Result<Arc<dyn Engine>, index::Error>;
+    fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, index::Error>;
 
     /// Notes that a generation is current, for the next start. All or nothing.
-    fn make_current(&self, maker: &Maker) -> Result<(), index::Error>;
+    fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), index::Error>;
 
     /// Removes every other generation. Nobody has them open.
-    fn keep_only(&self, maker: &Maker) -> Result<(), index::Error>;
+    fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), index::Error>;
 }
 
 /// Tells which generation is current.
@@ -83,7 +46,7 @@ impl FolderShelf {
 }
 
 impl Shelf for FolderShelf {
-    fn current(&self) -> Result<Option<Maker>, index::Error> {
+    fn current(&self) -> Result<Option<EmbedderIdentity>, index::Error> {
         match fs_err::read(self.0.join(CURRENT_FILE)) {
             // What cannot be read is rebuilt from the feeds, as everything here can be.
             Ok(written) => Ok(serde_json::from_slice(&written).ok()),
@@ -92,20 +55,20 @@ impl Shelf for FolderShelf {
         }
     }
 
-    fn open(&self, maker: &Maker) -> Result<Arc<dyn Engine>, index::Error> {
-        Ok(Arc::new(Index::open(&self.0.join(maker.slug()), &maker.embedder, maker.dimensions)?))
+    fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, index::Error> {
+        Ok(Arc::new(Index::open(&self.0.join(identity.slug()), &identity.embedder, identity.dimensions)?))
     }
 
-    fn make_current(&self, maker: &Maker) -> Result<(), index::Error> {
-        let written = serde_json::to_vec(maker)?;
+    fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), index::Error> {
+        let written = serde_json::to_vec(identity)?;
         let draft = self.0.join(format!("{CURRENT_FILE}.new"));
         fs_err::write(&draft, written)?;
         fs_err::rename(draft, self.0.join(CURRENT_FILE))?;
         Ok(())
     }
 
-    fn keep_only(&self, maker: &Maker) -> Result<(), index::Error> {
-        let kept = maker.slug();
+    fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), index::Error> {
+        let kept = identity.slug();
         for entry in fs_err::read_dir(&self.0)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() && *entry.file_name() != *kept {

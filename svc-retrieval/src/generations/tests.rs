@@ -1,38 +1,25 @@
+use cairn_embed::EmbedderIdentity;
 use uuid::Uuid;
 
-use super::shelf::{FolderShelf, Maker, Shelf};
+use super::shelf::{FolderShelf, Shelf};
 use crate::index::{Batch, Cursor};
 
-fn maker(embedder: &str) -> Maker {
-    Maker { embedder: embedder.to_owned(), dimensions: 4, origin: "somewhere".to_owned() }
-}
-
-#[test]
-fn a_slug_names_a_maker_and_suits_a_folder() {
-    let slugs =
-        ["openai-a/b", "openai-a-b", "openai-a:b", "../../etc", "", "ä"].map(|name| maker(name).slug());
-    for (place, slug) in slugs.iter().enumerate() {
-        assert!(slug.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'), "{slug}");
-        assert!(!slugs[..place].contains(slug), "{slug} is not unique");
-    }
-    let longer = Maker { dimensions: 8, ..maker("openai-a/b") };
-    assert_ne!(longer.slug(), slugs[0]);
-    let elsewhere = Maker { origin: "elsewhere".to_owned(), ..maker("openai-a/b") };
-    assert_eq!(elsewhere.slug(), slugs[0], "a model that moved is the same model");
+fn identity(embedder: &str) -> EmbedderIdentity {
+    EmbedderIdentity { embedder: embedder.to_owned(), dimensions: 4, origin: "somewhere".to_owned() }
 }
 
 #[test]
 fn a_shelf_keeps_generations_apart_and_knows_the_current_one() {
     let folder = tempfile::tempdir().unwrap();
-    let (old, new) = (maker("old"), maker("new"));
+    let (old, new) = (identity("old"), identity("new"));
     let workspace = Uuid::from_u128(1);
     {
         let shelf = FolderShelf::open(folder.path()).unwrap();
         assert_eq!(shelf.current().unwrap(), None);
         shelf.make_current(&old).unwrap();
         let cursor = |position| Cursor { feed: "content".to_owned(), workspace, position };
-        for (maker, position) in [(&old, 3), (&new, 5)] {
-            let engine = shelf.open(maker).unwrap();
+        for (identity, position) in [(&old, 3), (&new, 5)] {
+            let engine = shelf.open(identity).unwrap();
             engine.apply(Batch { cursors: vec![cursor(position)], ..Batch::default() }).unwrap();
         }
     }

@@ -11,11 +11,11 @@ use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
 use super::{Indexer, touched_documents};
-use crate::embed;
 use crate::error::Error;
 use crate::index::{Batch, Cursor};
 use crate::indexing::prepare::{self, Known};
 use crate::owners::Owner;
+use cairn_embed as embed;
 
 /// Changes whose documents are embedded and committed at once: so few that a transformer gets through in seconds.
 const CHANGES_A_BATCH: usize = 16;

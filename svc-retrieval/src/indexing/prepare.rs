@@ -9,10 +9,10 @@ use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
 use crate::chunk::{self, Chunk};
-use crate::embed::{self, Embedder};
 use crate::error::Error;
 use crate::index::{Engine, IndexedChunk, IndexedDocument};
 use crate::words;
+use cairn_embed::{self as embed, Embedder};
 
 /// Texts that are handed to the embedder at once, across the documents of a batch.
 const TEXTS_AT_ONCE: usize = 64;

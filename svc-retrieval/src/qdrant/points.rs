@@ -50,7 +50,7 @@ pub(super) const END_LINE: &str = "end_line";
 pub(super) const CONTENT_HASH: &str = "content_hash";
 pub(super) const UPDATED_AT: &str = "updated_at";
 /// What made the vectors of the collection, and since when it is the current one.
-pub(super) const MAKER: &str = "maker";
+pub(super) const IDENTITY: &str = "maker";
 pub(super) const SINCE: &str = "since";
 
 /// What of a payload a [`StoredChunk`] is read from.
@@ -69,7 +69,7 @@ pub(super) enum Role {
     /// A document without, or that is no longer there.
     Gone,
     Cursor,
-    Maker,
+    Identity,
 }
 
 impl Role {
@@ -79,7 +79,7 @@ impl Role {
             Self::Document => "document",
             Self::Gone => "gone",
             Self::Cursor => "cursor",
-            Self::Maker => "maker",
+            Self::Identity => "maker",
         }
     }
 }
@@ -106,7 +106,7 @@ fn named(parts: &[&[u8]]) -> Uuid {
 }
 
 /// The point that tells what made the collection's vectors.
-pub(super) fn maker_point() -> Uuid {
+pub(super) fn identity_point() -> Uuid {
     named(&[b"maker"])
 }
 
@@ -251,18 +251,18 @@ pub(super) fn cursor(workspace: Uuid, feed: &str, position: u64) -> PointStruct 
 }
 
 /// The point that tells what made the collection's vectors, and since when it is the current one.
-pub(super) fn maker(maker: String, since: i64) -> PointStruct {
+pub(super) fn identity(identity: String, since: i64) -> PointStruct {
     let payload = Payload::from([
-        (ROLE.to_owned(), Value::from(Role::Maker.as_str())),
-        (MAKER.to_owned(), Value::from(maker)),
+        (ROLE.to_owned(), Value::from(Role::Identity.as_str())),
+        (IDENTITY.to_owned(), Value::from(identity)),
         (SINCE.to_owned(), Value::from(since)),
     ]);
-    point(maker_point(), payload, HashMap::new())
+    point(identity_point(), payload, HashMap::new())
 }
 
-/// The maker as it was written, and since when it is the current one.
-pub(super) fn read_maker(payload: &Payload) -> (String, i64) {
-    (text(payload, MAKER), integer(payload, SINCE))
+/// The identity as it was written, and since when it is the current one.
+pub(super) fn read_identity(payload: &Payload) -> (String, i64) {
+    (text(payload, IDENTITY), integer(payload, SINCE))
 }
 
 /// The feed, the workspace and the position of a cursor's point.

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::clock::{Clock, Timestamp};
+use cairn_embed::EmbedderIdentity;
 use qdrant_client::qdrant::points_update_operation::{Operation, PointStructList};
 use qdrant_client::qdrant::{CreateAlias, GetPoints};
 use tokio::runtime::Handle;
 
 use super::client::Client;
 use super::{Config, Error, Index, collection, points, read};
-use crate::generations::{Maker, Shelf};
+use crate::generations::Shelf;
 use crate::index::{self, Engine};
 
 /// How often a start asks for Qdrant before it gives up, and the pause in between: a minute, in which a machine that
@@ -47,22 +48,22 @@ impl QdrantShelf {
         Ok(Self { client: Client::new(config, runtime)?, prefix: config.prefix.clone(), clock })
     }
 
-    fn index(&self, maker: &Maker) -> Index {
-        Index::on(self.client.clone(), self.name(maker), maker.dimensions)
+    fn index(&self, identity: &EmbedderIdentity) -> Index {
+        Index::on(self.client.clone(), self.name(identity), identity.dimensions)
     }
 
-    fn name(&self, maker: &Maker) -> String {
-        collection::name(&self.prefix, &maker.slug())
+    fn name(&self, identity: &EmbedderIdentity) -> String {
+        collection::name(&self.prefix, &identity.slug())
     }
 
-    /// The maker in the collection of that name or alias, and since when it is current; none where there is none.
-    fn maker_in(&self, collection: String) -> Result<Option<(Maker, Timestamp)>, Error> {
+    /// The identity in the collection of that name or alias, and since when it is current; none where there is none.
+    fn identity_in(&self, collection: String) -> Result<Option<(EmbedderIdentity, Timestamp)>, Error> {
         let client = self.client.clone();
         let found = self.client.wait(async move {
             let request = GetPoints {
                 collection_name: collection,
-                ids: vec![points::point_id(points::maker_point())],
-                with_payload: Some(read::fields(&[points::MAKER, points::SINCE])),
+                ids: vec![points::point_id(points::identity_point())],
+                with_payload: Some(read::fields(&[points::IDENTITY, points::SINCE])),
                 ..GetPoints::default()
             };
             match client.api.get_points(request).await.map_err(Error::from) {
@@ -73,8 +74,8 @@ impl QdrantShelf {
         })?;
         // What cannot be read is rebuilt from the feeds, as everything here can be.
         Ok(found.first().and_then(|point| {
-            let (maker, since) = points::read_maker(&point.payload);
-            Some((serde_json::from_str(&maker).ok()?, Timestamp::from_micros(since)))
+            let (identity, since) = points::read_identity(&point.payload);
+            Some((serde_json::from_str(&identity).ok()?, Timestamp::from_micros(since)))
         }))
     }
 
@@ -88,11 +89,11 @@ impl QdrantShelf {
 }
 
 impl Shelf for QdrantShelf {
-    fn current(&self) -> Result<Option<Maker>, index::Error> {
+    fn current(&self) -> Result<Option<EmbedderIdentity>, index::Error> {
         let mut tries = 1;
         loop {
-            match self.maker_in(collection::alias(&self.prefix)) {
-                Ok(found) => return Ok(found.map(|(maker, _)| maker)),
+            match self.identity_in(collection::alias(&self.prefix)) {
+                Ok(found) => return Ok(found.map(|(identity, _)| identity)),
                 Err(error @ Error::Unreachable(_)) if tries < START_TRIES => {
                     tracing::warn!(%error, tries, "waiting for Qdrant");
                     tries += 1;
@@ -106,18 +107,18 @@ impl Shelf for QdrantShelf {
         }
     }
 
-    fn open(&self, maker: &Maker) -> Result<Arc<dyn Engine>, index::Error> {
-        let index = self.index(maker);
+    fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, index::Error> {
+        let index = self.index(identity);
         // So that the cursors are known from the beginning.
         index.prepare()?;
         Ok(Arc::new(index))
     }
 
-    fn make_current(&self, maker: &Maker) -> Result<(), index::Error> {
-        self.index(maker).prepare()?;
-        let point = points::maker(serde_json::to_string(maker)?, self.clock.now().as_micros());
+    fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), index::Error> {
+        self.index(identity).prepare()?;
+        let point = points::identity(serde_json::to_string(identity)?, self.clock.now().as_micros());
         let list = PointStructList { points: vec![point], ..PointStructList::default() };
-        let (client, collection_name) = (self.client.clone(), self.name(maker));
+        let (client, collection_name) = (self.client.clone(), self.name(identity));
         let alias = CreateAlias {
             collection_name: collection_name.clone(),
             alias_name: collection::alias(&self.prefix),
@@ -130,9 +131,9 @@ impl Shelf for QdrantShelf {
         })?)
     }
 
-    fn keep_only(&self, maker: &Maker) -> Result<(), index::Error> {
-        let name = self.name(maker);
-        let Some((_, since)) = self.maker_in(name.clone())? else { return Ok(()) };
+    fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), index::Error> {
+        let name = self.name(identity);
+        let Some((_, since)) = self.identity_in(name.clone())? else { return Ok(()) };
         if self.clock.now() < since.plus(KEPT_FOR) {
             return Ok(());
         }

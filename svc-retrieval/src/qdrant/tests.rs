@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use cairn_chassis::clock::{Clock as _, ManualClock, SystemClock, Timestamp};
+use cairn_embed::EmbedderIdentity;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
 use super::client::Client;
 use super::{Config, Error, Index, QdrantShelf};
-use crate::generations::{Maker, Shelf};
+use crate::generations::Shelf;
 use crate::index::contract::{WORKSPACE, document, found, id};
 use crate::index::{
     self, Batch, Counts, Cursor, Engine, IndexedDocument, LexicalIndex, LexicalQuery, ParsedQuery,
@@ -310,12 +311,12 @@ fn generations_have_collections_and_one_is_current() {
     let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_000_000)));
     let open =
         || QdrantShelf::open(&config, Arc::<ManualClock>::clone(&clock), runtime.handle().clone()).unwrap();
-    let maker = |embedder: &str, dimensions| Maker {
+    let identity = |embedder: &str, dimensions| EmbedderIdentity {
         embedder: embedder.to_owned(),
         dimensions,
         origin: "builtin".to_owned(),
     };
-    let (first, second) = (maker("first", 2), maker("second/model", 3));
+    let (first, second) = (identity("first", 2), identity("second/model", 3));
     let collections = || {
         let all = runtime.block_on(client.api.list_collections()).unwrap().collections;
         all.into_iter().filter(|collection| collection.name.starts_with(&config.prefix)).count()

@@ -8,7 +8,7 @@ use super::citation;
 use super::page::Passage;
 use super::request::Mode;
 use super::tuning::MOST_COPIES_NAMED;
-use crate::embed;
+use cairn_embed as embed;
 
 pub(super) fn response(
     results: Vec<proto::Result>,

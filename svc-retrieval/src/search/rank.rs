@@ -9,11 +9,11 @@ use uuid::Uuid;
 use super::fusion::{RankedList, candidates, fuse_ranks, fuse_scores};
 use super::request::{SearchRequest, Strategy, Subquery, SubqueryKind};
 use super::tuning::{CANDIDATES_PER_LIST, MOST_CANDIDATES, ORIGINAL_WEIGHT, RRF_K, SUB_QUERY_WEIGHT};
-use crate::embed::{self, QueryEmbedder};
 use crate::error::Error;
 use crate::generations::Generation;
 use crate::index::{ChunkId, Engine, Hit, LexicalQuery, ParsedQuery, sort_hits};
 use crate::vectors::VectorQuery;
+use cairn_embed::{self as embed, QueryEmbedder};
 
 /// The vectors of a request's texts. Where one is missing, the text is looked for by its words.
 #[derive(Debug, Default)]
@@ -107,10 +107,11 @@ pub(super) fn rank(
     within: Within<'_>,
     request: &SearchRequest,
     vectors: &QueryVectors,
+    word_weight: f32,
 ) -> Result<Ranking, Error> {
     let query = ParsedQuery::parse(&request.query);
     let index = generation.engine.as_ref();
-    let ranker = Ranker { index, workspace: workspace.0, within, query, word_weight: generation.word_weight };
+    let ranker = Ranker { index, workspace: workspace.0, within, query, word_weight };
     if request.searches.is_empty() {
         return ranker.single(request, vectors.original.as_deref());
     }

@@ -65,7 +65,6 @@ impl Endpoint {
             choice: Choice::Endpoint(endpoint),
             // So long that a loaded machine does not make it the reason.
             query_limit: Duration::from_secs(20),
-            ..embed::Config::default()
         };
         Config { embedding, ..config(&bench.folder) }
     }

@@ -24,6 +24,7 @@ use cairn_proto::feed::v1::{
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
 use cairn_proto::retrieval::v1::{FeedPosition, SearchContextRequest, SearchContextResponse, Strategy};
+use cairn_retrieval::search::Preferences;
 use cairn_retrieval::{Config, Error, Service, Upstreams, embed};
 use futures::Stream;
 use std::collections::{BTreeMap, HashSet};
@@ -284,7 +285,7 @@ pub(crate) async fn try_open(owner: &Owner, config: Config) -> Result<Service, E
 
 pub(crate) fn config(folder: &TempDir) -> Config {
     Config {
-        reranker: None,
+        ranking: Preferences::default(),
         browse: cairn_retrieval::browse::Config::default(),
         index_folder: folder.path().join("index"),
         qdrant: None,

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use cairn_chassis::clock::{Clock as _, SystemClock, Timestamp};
 use cairn_proto::retrieval::v1::{SearchContextRequest, SearchContextResponse, Strategy};
 use cairn_retrieval::Config;
+use cairn_retrieval::search::Preferences;
 use cairn_retrieval::search::rerank::{self, Reranker};
 use uuid::Uuid;
 
@@ -39,7 +40,10 @@ impl Bench {
         let reranker: Arc<dyn Reranker> = Arc::clone(judge) as _;
         // The folder is one service's at a time.
         self.folder = tempfile::tempdir().unwrap();
-        let settings = Config { reranker: Some(reranker), ..config(&self.folder) };
+        let settings = Config {
+            ranking: Preferences { reranker: Some(reranker), ..Preferences::default() },
+            ..config(&self.folder)
+        };
         self.channel = serve(&try_open(&self.owner, settings).await.unwrap()).await;
         self
     }

@@ -7,8 +7,8 @@ use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
 use super::cut;
-use crate::embed::{self, Embedder};
 use crate::index::{Batch, Engine as _, Index, LexicalIndex as _};
+use cairn_embed::{self as embed, Embedder};
 
 const WORKSPACE: WorkspaceId = WorkspaceId(Uuid::from_u128(1));
 const DOCUMENT: Uuid = Uuid::from_u128(7);

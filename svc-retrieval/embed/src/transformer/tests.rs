@@ -6,7 +6,7 @@ use cairn_chassis::entropy::{Entropy as _, SeededEntropy};
 use serde_json::json;
 
 use super::*;
-use crate::embed::contract::{self, cosine};
+use crate::contract::{self, cosine};
 
 const HIDDEN: usize = 32;
 const INNER: usize = 48;

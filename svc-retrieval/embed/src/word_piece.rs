@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     static VOCABULARY: LazyLock<Vocabulary> =
-        LazyLock::new(|| Vocabulary::new(include_str!("../../embedder/vocab.txt")));
+        LazyLock::new(|| Vocabulary::new(include_str!("../model/vocab.txt")));
 
     #[derive(Debug, Deserialize)]
     struct Case {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn gives_the_tokens_of_the_reference() {
-        let fixture = include_str!("../../embedder/fixtures/tokens.json");
+        let fixture = include_str!("../model/fixtures/tokens.json");
         let cases: Vec<Case> = serde_json::from_str(fixture).unwrap();
         assert!(cases.len() >= 40);
         let differing: Vec<&Case> = cases.iter().filter(|case| tokens(&case.text) != case.tokens).collect();

@@ -22,8 +22,7 @@ use self::budget::{Budget, estimate};
 use self::call::{Caller, Failure};
 use super::breaker::{Breaker, Threshold};
 use super::vector::normalise;
-use super::{Embedder, Error};
-use crate::generations::Maker;
+use super::{Embedder, EmbedderIdentity, Error};
 
 /// Texts of a call when nothing else is said: what the strictest of the usual model servers takes.
 pub const DEFAULT_BATCH: usize = 32;
@@ -90,8 +89,8 @@ impl EndpointConfig {
         format!("openai:{}", self.base_url)
     }
 
-    fn made(&self, maker: &Maker) -> bool {
-        maker.embedder == self.name() && self.dimensions.is_none_or(|wanted| wanted == maker.dimensions)
+    fn made(&self, identity: &EmbedderIdentity) -> bool {
+        identity.embedder == self.name() && self.dimensions.is_none_or(|wanted| wanted == identity.dimensions)
     }
 }
 
@@ -130,15 +129,15 @@ impl Connection {
     }
 
     /// Whether it is the configured embedder, as far as can be told without asking it, that made those vectors.
-    pub(super) fn made(&self, maker: &Maker) -> bool {
-        self.config.made(maker)
+    pub(super) fn made(&self, identity: &EmbedderIdentity) -> bool {
+        self.config.made(identity)
     }
 
     /// The embedder that made those vectors, when it is a model of this endpoint. Nothing is asked.
-    pub(super) fn of(&self, maker: &Maker) -> Option<Endpoint> {
-        let model = maker.embedder.strip_prefix("openai-")?;
-        let is_known = self.config.made(maker) || maker.origin == self.config.origin();
-        is_known.then(|| self.known(model.to_owned(), maker.dimensions))
+    pub(super) fn of(&self, identity: &EmbedderIdentity) -> Option<Endpoint> {
+        let model = identity.embedder.strip_prefix("openai-")?;
+        let is_known = self.config.made(identity) || identity.origin == self.config.origin();
+        is_known.then(|| self.known(model.to_owned(), identity.dimensions))
     }
 
     fn known(&self, model: String, dimensions: usize) -> Endpoint {

@@ -1,4 +1,4 @@
-//! Turns text into vectors. Nothing here knows of chunks, files or the index.
+//! Turns text into vectors. Nothing here knows of chunks, files, the index or how results are ranked.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -12,6 +12,7 @@ mod embedders;
 mod endpoint;
 #[cfg(feature = "transformer")]
 mod hub;
+mod identity;
 mod query;
 mod static_rows;
 #[cfg(feature = "transformer")]
@@ -23,6 +24,7 @@ mod word_piece;
 
 pub use embedders::{Choice, Config, DEFAULT_HUB, Embedders, FetchedModel};
 pub use endpoint::{DEFAULT_BATCH, DEFAULT_PAUSE, DEFAULT_TIMEOUT, EndpointConfig, Spending};
+pub use identity::EmbedderIdentity;
 pub use query::{DEFAULT_QUERY_LIMIT, EmbeddedQuery, QueryEmbedder};
 pub use static_rows::StaticRows;
 

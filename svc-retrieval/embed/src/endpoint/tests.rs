@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::embed::{Embedder as _, StaticRows, contract};
+use crate::{Embedder as _, StaticRows, contract};
 
 /// What the server does with one call; without anything left to do it embeds.
 enum Reply {

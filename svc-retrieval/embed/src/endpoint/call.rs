@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
 use super::EndpointConfig;
-use crate::embed::Error;
-use crate::embed::breaker::Breaker;
+use crate::Error;
+use crate::breaker::Breaker;
 
 /// Bytes of an answer: 64 texts with vectors of 4 096 numbers, twenty characters each, three times over.
 const MOST_ANSWER_BYTES: usize = 16 * 1024 * 1024;

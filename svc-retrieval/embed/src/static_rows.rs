@@ -1,6 +1,6 @@
 //! The built-in embedder: one fixed vector for each token, summed over the text and normalised.
 //!
-//! The rows come from `embedder/make_static.py`; `embedder/README.md` tells how they are made.
+//! The rows come from `model/make_static.py`; `model/README.md` tells how they are made.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -13,8 +13,8 @@ use super::vector::normalise;
 use super::vocabulary::Vocabulary;
 use super::{Embedder, Error, word_piece};
 
-const MODEL: &[u8] = include_bytes!("../../embedder/static-256-i8.safetensors");
-const VOCABULARY: &str = include_str!("../../embedder/vocab.txt");
+const MODEL: &[u8] = include_bytes!("../model/static-256-i8.safetensors");
+const VOCABULARY: &str = include_str!("../model/vocab.txt");
 
 /// Bytes of one f16.
 const SCALE_BYTES: usize = 2;
@@ -129,7 +129,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::embed::contract;
+    use crate::contract;
 
     static EMBEDDER: LazyLock<StaticRows> = LazyLock::new(|| StaticRows::open().unwrap());
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cairn_chassis::clock::{Clock, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::embed::Error;
+use crate::Error;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

@@ -9,9 +9,7 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::outbound::Network;
 
 use super::endpoint::{Connection, EndpointConfig};
-use super::{DEFAULT_QUERY_LIMIT, Embedder, Error, QueryEmbedder, StaticRows};
-use crate::generations::Maker;
-use crate::search::tuning::WORD_WEIGHT;
+use super::{DEFAULT_QUERY_LIMIT, Embedder, EmbedderIdentity, Error, QueryEmbedder, StaticRows};
 
 /// The embedder that is wanted, and how searches use it.
 #[derive(Debug, Clone)]
@@ -20,13 +18,11 @@ pub struct Config {
     pub choice: Choice,
     /// How long a search waits for the vectors of its texts before it goes by words alone.
     pub query_limit: Duration,
-    /// The words' share of a fused score, 0 to 1; the meaning has the rest.
-    pub word_weight: f32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { choice: Choice::BuiltIn, query_limit: DEFAULT_QUERY_LIMIT, word_weight: WORD_WEIGHT }
+        Self { choice: Choice::BuiltIn, query_limit: DEFAULT_QUERY_LIMIT }
     }
 }
 
@@ -80,7 +76,6 @@ impl FetchedModel {
 #[derive(Debug)]
 pub struct Embedders {
     query_limit: Duration,
-    word_weight: f32,
     clock: Arc<dyn Clock>,
     built_in: Arc<dyn Embedder>,
     wanted: Wanted,
@@ -111,18 +106,12 @@ impl Embedders {
             Choice::Fetched(model) => open_fetched(model)?,
             Choice::Endpoint(config) => Wanted::Endpoint(Box::new(Connection::new(config, &clock)?)),
         };
-        let Config { query_limit, word_weight, .. } = config;
-        Ok(Self { query_limit, word_weight, clock, built_in, wanted })
+        Ok(Self { query_limit: config.query_limit, clock, built_in, wanted })
     }
 
     /// What searches embed their texts with.
     pub fn queries(&self, embedder: Arc<dyn Embedder>) -> QueryEmbedder {
         QueryEmbedder::new(embedder, self.query_limit, &self.clock)
-    }
-
-    /// The words' share of a fused score.
-    pub fn word_weight(&self) -> f32 {
-        self.word_weight
     }
 
     /// The embedder of an index that nothing is in yet: it needs nothing, and answers at once.
@@ -132,29 +121,29 @@ impl Embedders {
 
     /// The embedder that made the vectors of a generation. Where it can no longer be opened, one that is never there:
     /// the generation is then searched by words. Blocks: runs off the async threads.
-    pub fn of(&self, maker: &Maker) -> Arc<dyn Embedder> {
-        let made = |embedder: &Arc<dyn Embedder>| Maker::of(embedder.as_ref()).fits(maker);
+    pub fn of(&self, identity: &EmbedderIdentity) -> Arc<dyn Embedder> {
+        let made = |embedder: &Arc<dyn Embedder>| EmbedderIdentity::of(embedder.as_ref()).fits(identity);
         if let Wanted::Open(embedder) = &self.wanted
             && made(embedder)
         {
             return Arc::clone(embedder);
         }
         if let Wanted::Endpoint(connection) = &self.wanted
-            && let Some(endpoint) = connection.of(maker)
+            && let Some(endpoint) = connection.of(identity)
         {
             return Arc::new(endpoint);
         }
         if made(&self.built_in) {
             return Arc::clone(&self.built_in);
         }
-        reopened(maker).filter(made).unwrap_or_else(|| Arc::new(Gone(maker.clone())))
+        reopened(identity).filter(made).unwrap_or_else(|| Arc::new(Gone(identity.clone())))
     }
 
     /// The configured embedder; none when it made the current generation.
     ///
     /// # Errors
     /// When it cannot be used now.
-    pub async fn configured(&self, current: &Maker) -> Result<Option<Arc<dyn Embedder>>, Error> {
+    pub async fn configured(&self, current: &EmbedderIdentity) -> Result<Option<Arc<dyn Embedder>>, Error> {
         match &self.wanted {
             Wanted::Open(embedder) => Ok(Some(Arc::clone(embedder))),
             #[cfg(feature = "transformer")]
@@ -187,8 +176,8 @@ fn open_fetched(model: FetchedModel) -> Result<Wanted, Error> {
 }
 
 #[cfg(feature = "transformer")]
-fn reopened(maker: &Maker) -> Option<Arc<dyn Embedder>> {
-    open_folder(super::transformer::folder_of(&maker.origin)?).ok()
+fn reopened(identity: &EmbedderIdentity) -> Option<Arc<dyn Embedder>> {
+    open_folder(super::transformer::folder_of(&identity.origin)?).ok()
 }
 
 #[cfg(not(feature = "transformer"))]
@@ -205,13 +194,13 @@ fn open_fetched(_: FetchedModel) -> Result<Wanted, Error> {
 }
 
 #[cfg(not(feature = "transformer"))]
-fn reopened(_: &Maker) -> Option<Arc<dyn Embedder>> {
+fn reopened(_: &EmbedderIdentity) -> Option<Arc<dyn Embedder>> {
     None
 }
 
 /// An embedder that made vectors once and cannot be opened any more.
 #[derive(Debug)]
-struct Gone(Maker);
+struct Gone(EmbedderIdentity);
 
 #[async_trait]
 impl Embedder for Gone {
