@@ -1,15 +1,15 @@
 //! What one call over gRPC may take of a service, measured by the service's own peak of memory.
 
 use futures::future::join_all;
-use prost::bytes::{Buf as _, BufMut as _, Bytes};
+use prost::bytes::Bytes;
 use tonic::client::Grpc;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
 use crate::grpc::{as_caller, connect, exchange, refused};
 use crate::support::deployment::Topology;
 use crate::support::prelude::*;
+use crate::support::raw_codec::RawCodec;
 use crate::support::runner::{announce_skip, run_alone};
 
 const BATCH: &str = "/cairn.content.v1.BatchService/BatchWrite";
@@ -21,48 +21,10 @@ const MOST_GROWTH: u64 = 64 * 1024 * 1024;
 /// What the trailers of a call may weigh.
 const MOST_ERROR_BYTES: usize = 8 * 1024;
 
-/// Messages as they travel.
-#[derive(Debug, Clone, Copy)]
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, message: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        buffer.put(message);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
-    }
-}
-
 async fn call(channel: Channel, path: &'static str, request: Request<Bytes>) -> Result<Bytes, Status> {
     let mut grpc = Grpc::new(channel);
     grpc.ready().await.unwrap();
-    grpc.unary(request, path.parse().unwrap(), Raw).await.map(tonic::Response::into_inner)
+    grpc.unary(request, path.parse().unwrap(), RawCodec).await.map(tonic::Response::into_inner)
 }
 
 /// A list of entries that say nothing: field 1, of no bytes, again and again.

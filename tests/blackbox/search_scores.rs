@@ -14,7 +14,7 @@ async fn raw_scores(token: &ApiToken, change: &str, query: &str) -> Vec<Value> {
     let body = json!({"query": query, "strategy": "keyword", "explain": true});
     let answer = token
         .post("/api/v1/search_context")
-        .header("x-cairn-change", change)
+        .after(change)
         .header("x-cairn-wait-ms", "10000")
         .json(body)
         .await

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use bytes::{Buf as _, BufMut as _, Bytes};
+use bytes::Bytes;
 use cairn_proto::DESCRIPTORS;
 use prost::Message as _;
 use prost_types::{FileDescriptorSet, MethodDescriptorProto};
 use tonic::client::Grpc;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Request, Status};
+use tonic::{Code, Request};
 use tonic_reflection::pb::v1::ServerReflectionRequest;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
@@ -18,6 +17,7 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 
 use crate::support::mesh::SERVICES;
 use crate::support::prelude::*;
+use crate::support::raw_codec::RawCodec;
 
 /// What answers somebody without an identity, and how: each is a way to get one, or proves itself otherwise.
 const OPEN: &[(&str, Code)] = &[
@@ -139,47 +139,9 @@ async fn call(channel: Channel, method: &str) -> Code {
     let path: PathAndQuery = format!("/{method}").parse().unwrap();
     let mut request = Request::new(Bytes::new());
     request.set_timeout(LIMIT);
-    let answered = match grpc.server_streaming(request, path, Raw).await {
+    let answered = match grpc.server_streaming(request, path, RawCodec).await {
         Ok(response) => response.into_inner().message().await.map(drop),
         Err(status) => Err(status),
     };
     answered.map_or_else(|status| status.code(), |()| Code::Ok)
-}
-
-/// Messages as they are on the wire.
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        buffer.put(item);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        let length = buffer.remaining();
-        Ok(Some(buffer.copy_to_bytes(length)))
-    }
 }

@@ -12,6 +12,7 @@ pub(crate) mod oauth;
 pub(crate) mod oidc;
 pub(crate) mod people;
 pub(crate) mod process;
+pub(crate) mod raw_codec;
 pub(crate) mod runner;
 pub(crate) mod scratch;
 pub(crate) mod single;

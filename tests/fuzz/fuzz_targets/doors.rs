@@ -8,6 +8,7 @@
 use std::net::SocketAddr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -17,7 +18,7 @@ use cairn_chassis::clock::SystemClock;
 use cairn_chassis::entropy::OsEntropy;
 use cairn_chassis::identity::ServiceIdentitySource;
 use cairn_chassis::{server, sql};
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Limited};
 use libfuzzer_sys::fuzz_target;
 use prost::Message as _;
@@ -30,6 +31,8 @@ use tower::ServiceExt as _;
 const MESH_SECRET: &str = "a secret of this run alone";
 /// Nothing listens there.
 const NOWHERE: &str = "http://127.0.0.1:9";
+/// An answer that has not ended by then waits for news (`Health/Watch`, an event stream).
+const READING_LIMIT: Duration = Duration::from_millis(50);
 /// More than any answer to somebody without an identity: the OpenAPI document is the longest.
 const LONGEST_ANSWER: usize = 4 << 20;
 /// What an error over gRPC may carry (docs/SECURITY.md), and the usual headers.
@@ -65,6 +68,15 @@ const FURTHER: &[(Method, &str)] = &[
     (Method::GET, "/"),
 ];
 
+/// What is open beside the contracts: health and reflection, in both versions that are spoken.
+const FURTHER_METHODS: &[&str] = &[
+    "/grpc.health.v1.Health/Check",
+    "/grpc.health.v1.Health/List",
+    "/grpc.health.v1.Health/Watch",
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+];
+
 struct Doors {
     runtime: Runtime,
     http: Router,
@@ -93,7 +105,7 @@ async fn open(folder: &TempDir) -> (Router, Routes) {
         plan_changes: cairn_auth::PlanChanges::default(),
         workspaces_per_person: 50,
         base_url: None,
-        workspace_grace: std::time::Duration::from_secs(60),
+        workspace_grace: Duration::from_secs(60),
         outbound_allowed: Vec::new(),
         mail: None,
         oidc: None,
@@ -151,10 +163,10 @@ fn operations(document: &Value) -> Vec<(Method, String)> {
     operations
 }
 
-/// Every RPC of every contract, whether it is served here or not.
+/// Every RPC of every contract, whether it is served here or not, and those beside them.
 fn methods() -> Vec<String> {
     let set = prost_types::FileDescriptorSet::decode(cairn_proto::DESCRIPTORS).expect("the contracts");
-    let mut methods = Vec::new();
+    let mut methods: Vec<String> = FURTHER_METHODS.iter().map(ToString::to_string).collect();
     for file in &set.file {
         for service in &file.service {
             for method in &service.method {
@@ -226,11 +238,8 @@ async fn check_http(router: Router, request: Request<Body>) {
     let response = router.oneshot(request).await.expect("an answer");
     let status = response.status();
     assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "{asked}");
-    let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
-    if is_stream {
-        return;
-    }
-    let body = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await;
+    let reading = Limited::new(response.into_body(), LONGEST_ANSWER).collect();
+    let Ok(body) = tokio::time::timeout(READING_LIMIT, reading).await else { return };
     let body = body.unwrap_or_else(|error| panic!("{asked}: {error}")).to_bytes();
     if status.is_client_error() && asked.contains("/api/") {
         let error: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -242,6 +251,18 @@ async fn check_grpc(routes: Routes, request: Request<tonic::body::Body>) {
     let asked = request.uri().path().to_owned();
     let response: Response<tonic::body::Body> = routes.into_axum_router().oneshot(request.map(Body::new)).await
         .map(|response| response.map(tonic::body::Body::new)).expect("an answer");
-    let size: usize = response.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    assert!(size <= LONGEST_HEADERS, "{asked}: {size} bytes of headers");
+    let (head, body) = response.into_parts();
+    check_size(&asked, &head.headers);
+    let reading = Limited::new(body, LONGEST_ANSWER).collect();
+    let Ok(answer) = tokio::time::timeout(READING_LIMIT, reading).await else { return };
+    let answer = answer.unwrap_or_else(|error| panic!("{asked}: {error}"));
+    let trailers = answer.trailers().cloned().unwrap_or_default();
+    check_size(&asked, &trailers);
+    let statuses = [&head.headers, &trailers].into_iter().filter(|fields| fields.contains_key("grpc-status"));
+    assert_eq!(statuses.count(), 1, "{asked}: {:?} and {trailers:?}", head.headers);
+}
+
+fn check_size(asked: &str, fields: &HeaderMap) {
+    let size: usize = fields.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    assert!(size <= LONGEST_HEADERS, "{asked}: {size} bytes of headers or trailers");
 }
