@@ -7,9 +7,9 @@ mod claims;
 mod source;
 mod verifier;
 
-use std::str::FromStr;
 use std::sync::Arc;
 
+pub use cairn_proto::domain::{Permission, PermissionSet, Role};
 use cairn_proto::ids::{FolderId, UserId, WorkspaceId};
 
 pub use self::claims::{AUDIENCE, ISSUER, Signer, SignerError};
@@ -21,136 +21,6 @@ use crate::status::Problem;
 /// The metadata in which a service proves itself beside the identity of whoever it calls for. It is for one hop: no
 /// service passes it on.
 pub const SERVICE_IDENTITY: &str = "x-cairn-service";
-
-/// What a caller may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Permission {
-    /// Look.
-    Read,
-    /// Create and change.
-    Write,
-    /// Move to trash, restore what needs it, remove for good.
-    Delete,
-}
-
-impl Permission {
-    /// All three, in the contract's order.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Delete];
-
-    /// The contract's spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Delete => "delete",
-        }
-    }
-
-    const fn bit(self) -> u8 {
-        match self {
-            Self::Read => 1,
-            Self::Write => 2,
-            Self::Delete => 4,
-        }
-    }
-}
-
-impl FromStr for Permission {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|permission| permission.as_str() == text).ok_or(())
-    }
-}
-
-/// A set of permissions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PermissionSet(u8);
-
-impl PermissionSet {
-    /// All of them.
-    pub fn all() -> Self {
-        Permission::ALL.into_iter().collect()
-    }
-
-    /// Whether the set holds it.
-    pub const fn contains(self, permission: Permission) -> bool {
-        self.0 & permission.bit() != 0
-    }
-
-    /// What both sets hold.
-    #[must_use]
-    pub const fn intersection(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// The members, in the contract's order.
-    pub fn iter(self) -> impl Iterator<Item = Permission> {
-        Permission::ALL.into_iter().filter(move |permission| self.contains(*permission))
-    }
-}
-
-impl FromIterator<Permission> for PermissionSet {
-    fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
-        Self(permissions.into_iter().fold(0, |bits, permission| bits | permission.bit()))
-    }
-}
-
-/// A user's standing in a workspace (contract, "Identity").
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Everything, and the plan.
-    Owner,
-    /// Everything but the plan and closing the workspace.
-    Admin,
-    /// Read, write, delete.
-    Editor,
-    /// Read, write.
-    Contributor,
-    /// Read.
-    Viewer,
-}
-
-impl Role {
-    /// All five, from the strongest.
-    pub const ALL: [Self; 5] = [Self::Owner, Self::Admin, Self::Editor, Self::Contributor, Self::Viewer];
-
-    /// The contract's spelling.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Admin => "admin",
-            Self::Editor => "editor",
-            Self::Contributor => "contributor",
-            Self::Viewer => "viewer",
-        }
-    }
-
-    /// What the role may do with content.
-    pub fn permissions(self) -> PermissionSet {
-        match self {
-            Self::Owner | Self::Admin | Self::Editor => PermissionSet::all(),
-            Self::Contributor => [Permission::Read, Permission::Write].into_iter().collect(),
-            Self::Viewer => [Permission::Read].into_iter().collect(),
-        }
-    }
-
-    /// Whether the role may manage what belongs to other members.
-    pub const fn is_manager(self) -> bool {
-        match self {
-            Self::Owner | Self::Admin => true,
-            Self::Editor | Self::Contributor | Self::Viewer => false,
-        }
-    }
-}
-
-impl FromStr for Role {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text).ok_or(())
-    }
-}
 
 /// Which part of the workspace a caller may touch.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,9 @@
-//! The contracts of the mesh: generated protobuf code, the descriptors for reflection, and id newtypes.
+//! The contracts of the mesh: generated protobuf code, the descriptors for reflection, id newtypes, and the words of the
+//! product.
 //!
-//! This crate knows no rule and no transport policy; it is what every other crate may depend on.
+//! This crate knows no transport policy and of rules only what everybody must agree on; it is what every other crate may depend on.
 
+pub mod domain;
 pub mod ids;
 
 /// The encoded `FileDescriptorSet` of every contract, for gRPC reflection.

@@ -2,7 +2,6 @@
 //! stored for them to read. Each report may be a mail to many people, so there are few of them in an hour.
 
 use std::fmt::Write as _;
-use std::str::FromStr;
 use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
@@ -11,6 +10,7 @@ use cairn_chassis::identity::Identity;
 use cairn_chassis::sql::Db;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
+pub(crate) use cairn_proto::domain::{FeedbackCategory as Category, FeedbackChannel as Channel};
 use cairn_proto::ids::{FeedbackId, UserId, WorkspaceId};
 use futures::StreamExt as _;
 use serde_json::Value;
@@ -33,84 +33,6 @@ const OF_CALLER: i64 = 10;
 const OF_WORKSPACE: i64 = 30;
 /// Of the stored ones, the newest stay: at most 8 MB of a workspace.
 const MOST_KEPT: i64 = 500;
-
-/// What a report is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Category {
-    MissingContext,
-    StaleContent,
-    WrongResult,
-    ToolProblem,
-    Other,
-}
-
-impl Category {
-    const ALL: [Self; 5] =
-        [Self::MissingContext, Self::StaleContent, Self::WrongResult, Self::ToolProblem, Self::Other];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::MissingContext => "missing_context",
-            Self::StaleContent => "stale_content",
-            Self::WrongResult => "wrong_result",
-            Self::ToolProblem => "tool_problem",
-            Self::Other => "other",
-        }
-    }
-
-    /// For people.
-    fn text(self) -> String {
-        self.as_str().replace('_', " ")
-    }
-}
-
-impl FromStr for Category {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|category| category.as_str() == text).ok_or(())
-    }
-}
-
-/// The way on which a report came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Channel {
-    Rest,
-    Cli,
-    Mcp,
-    Grpc,
-}
-
-impl Channel {
-    const ALL: [Self; 4] = [Self::Rest, Self::Cli, Self::Mcp, Self::Grpc];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rest => "rest",
-            Self::Cli => "cli",
-            Self::Mcp => "mcp",
-            Self::Grpc => "grpc",
-        }
-    }
-
-    /// For people.
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Rest => "the REST API",
-            Self::Cli => "the command line",
-            Self::Mcp => "MCP",
-            Self::Grpc => "gRPC",
-        }
-    }
-}
-
-impl FromStr for Channel {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|channel| channel.as_str() == text).ok_or(())
-    }
-}
 
 /// What became of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +102,7 @@ impl Feedback {
             return Ok(Delivery::Stored);
         };
         let recipients = store::feedback::list_managers(&self.db, workspace.id).await?;
-        let subject = format!("Feedback on {}: {}", workspace.name, report.category.text());
+        let subject = format!("Feedback on {}: {}", workspace.name, category_text(report.category));
         let text = compose(caller, &workspace, report, context.as_ref());
         let mailed = deliver(mailer, &recipients, &subject, &text).await;
         tracing::info!(workspace.id = %workspace.id, mailed, of = recipients.len(), "feedback was mailed");
@@ -298,9 +220,9 @@ fn compose(caller: &Identity, workspace: &Workspace, report: &Report, context: O
         "{} ({}) reported over {}:\n\n{}\n\n-- \nCategory: {}\nWorkspace: {} ({})\n",
         caller.principal.name,
         caller.principal.kind.as_str(),
-        report.channel.text(),
+        channel_text(report.channel),
         report.message,
-        report.category.text(),
+        category_text(report.category),
         workspace.name,
         workspace.id,
     );
@@ -309,6 +231,21 @@ fn compose(caller: &Identity, workspace: &Workspace, report: &Report, context: O
         let _ = write!(text, "Context:\n{context:#}\n");
     }
     text
+}
+
+/// For people.
+fn category_text(category: Category) -> String {
+    category.as_str().replace('_', " ")
+}
+
+/// For people.
+const fn channel_text(channel: Channel) -> &'static str {
+    match channel {
+        Channel::Rest => "the REST API",
+        Channel::Cli => "the command line",
+        Channel::Mcp => "MCP",
+        Channel::Grpc => "gRPC",
+    }
 }
 
 #[cfg(test)]

@@ -22,7 +22,6 @@ mod oauth;
 mod oidc;
 mod passwords;
 mod proof;
-mod publishers;
 mod rpc;
 mod secrets;
 mod sessions;

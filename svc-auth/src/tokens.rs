@@ -15,6 +15,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Identity, Permission, PermissionSet, Principal, PrincipalKind, Role, Scope};
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::token_format;
+use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{GrantId, TokenId, UserId, WorkspaceId};
 
 use self::draft::Checked;
@@ -24,7 +25,6 @@ pub(crate) use self::last_use::Uses;
 use crate::error::Error;
 use crate::folders::Folders;
 use crate::keys::{Issued, Keys};
-use crate::publishers::Publishers;
 use crate::secrets::{self, Digest};
 use crate::store;
 use crate::workspaces::require_member;

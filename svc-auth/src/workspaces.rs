@@ -8,11 +8,11 @@ use cairn_chassis::identity::Role;
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording;
+use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use crate::error::Error;
 use crate::lifecycle::Lifecycle;
-use crate::publishers::Publishers;
 use crate::{names, store};
 
 /// The plans of the contract's limit table.

@@ -6,6 +6,7 @@ mod wanted;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::sql::Tx;
+pub(crate) use cairn_proto::domain::FileType;
 use cairn_proto::ids::{DeletionId, FileId, FolderId, WorkspaceId};
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -25,19 +26,6 @@ use crate::versions::Version;
 
 const DEFAULT_FOUND: u32 = 50;
 const MAX_FOUND: u32 = 1_000;
-
-/// How a file is cut into chunks, and its raw Content-Type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileType {
-    Markdown,
-    Json,
-    Yaml,
-    Text,
-}
-
-impl FileType {
-    pub(crate) const ALL: [Self; 4] = [Self::Markdown, Self::Json, Self::Yaml, Self::Text];
-}
 
 /// A live file without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -36,6 +36,25 @@ pub(crate) enum Target {
 }
 
 impl Target {
+    /// What the id of that kind names; `None` for what is not kept here.
+    pub(crate) const fn of(kind: MemberKind, id: DocumentId) -> Option<Self> {
+        match kind {
+            MemberKind::File => Some(Self::File(FileId(id.0))),
+            MemberKind::Folder => Some(Self::Folder(FolderId(id.0))),
+            MemberKind::Database => Some(Self::Database(DatabaseId(id.0))),
+            MemberKind::SourceDocument => None,
+        }
+    }
+
+    /// What kind of thing it is.
+    pub(crate) const fn kind(self) -> MemberKind {
+        match self {
+            Self::File(_) => MemberKind::File,
+            Self::Folder(_) => MemberKind::Folder,
+            Self::Database(_) => MemberKind::Database,
+        }
+    }
+
     /// Its id, whatever it is.
     pub(crate) const fn id(self) -> DocumentId {
         match self {

@@ -42,7 +42,7 @@ use self::pool::{Pool, Site};
 use self::rank::Ranking;
 pub use self::related::RelatedRequest;
 use self::request::After;
-pub use self::request::{Mode, SearchRequest, Strategy, Subquery, SubqueryKind};
+pub use self::request::{Mode, SearchRequest, Strategy, Subquery, SubqueryType};
 use self::rerank::Reranker;
 use self::tuning::{MAX_RERANKED_BYTES, RERANKED_CHUNKS};
 

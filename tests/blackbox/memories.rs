@@ -427,7 +427,7 @@ async fn guidance_is_found_by_search(deployment: &Deployment) {
     let answer = workspace.search_after(&created.change(), query.clone()).await;
     let citation = &items(&answer["results"])[0]["citation"];
     assert_eq!((&citation["kind"], &citation["id"]), (&json!("memory"), &made["id"]), "{answer}");
-    assert!(text(citation, "url").ends_with(&format!("/memory/{}", id(&made))), "{citation}");
+    assert!(text(citation, "url").ends_with(&format!("/memories/{}", id(&made))), "{citation}");
     assert_eq!(text(citation, "path"), "/memories/marsupials");
     let scoped = workspace.token_for(&[&folder]).await;
     for strategy in ["keyword", "semantic", "hybrid"] {

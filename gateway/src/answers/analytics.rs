@@ -1,10 +1,11 @@
 //! How a workspace's knowledge is retrieved (spec 4.11).
 
+use cairn_proto::domain::DocumentKind;
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1 as proto;
 use serde::Serialize;
 
-use super::search::Kind;
+use super::search::cited_kind;
 use super::{Links, optional_time, time};
 
 const MICROS_PER_MILLISECOND: f64 = 1e3;
@@ -79,7 +80,7 @@ struct McpActivation {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TopDocument {
-    kind: Kind,
+    kind: DocumentKind,
     id: String,
     title: Option<String>,
     path: Option<String>,
@@ -222,7 +223,7 @@ impl From<proto::McpActivation> for McpActivation {
 impl TopDocument {
     fn read(document: proto::TopDocument, links: &Links) -> Self {
         Self {
-            kind: document.kind().into(),
+            kind: cited_kind(document.kind),
             id: document.id,
             title: document.title,
             path: document.path,

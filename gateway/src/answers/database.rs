@@ -1,61 +1,12 @@
 //! The database record, its properties and its views.
 
 use cairn_proto::content::v1 as proto;
-use serde::{Deserialize, Serialize};
+use cairn_proto::domain::PropertyType;
+use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{optional_time, time};
-
-/// Which values a property takes and how they are ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum PropertyType {
-    Text,
-    Number,
-    Boolean,
-    Date,
-    Select,
-    MultiSelect,
-    Url,
-    Relation,
-    FileReference,
-    AssetReference,
-}
-
-impl From<PropertyType> for proto::PropertyType {
-    fn from(kind: PropertyType) -> Self {
-        match kind {
-            PropertyType::Text => Self::Text,
-            PropertyType::Number => Self::Number,
-            PropertyType::Boolean => Self::Boolean,
-            PropertyType::Date => Self::Date,
-            PropertyType::Select => Self::Select,
-            PropertyType::MultiSelect => Self::MultiSelect,
-            PropertyType::Url => Self::Url,
-            PropertyType::Relation => Self::Relation,
-            PropertyType::FileReference => Self::FileReference,
-            PropertyType::AssetReference => Self::AssetReference,
-        }
-    }
-}
-
-impl From<proto::PropertyType> for PropertyType {
-    fn from(kind: proto::PropertyType) -> Self {
-        match kind {
-            proto::PropertyType::Text | proto::PropertyType::Unspecified => Self::Text,
-            proto::PropertyType::Number => Self::Number,
-            proto::PropertyType::Boolean => Self::Boolean,
-            proto::PropertyType::Date => Self::Date,
-            proto::PropertyType::Select => Self::Select,
-            proto::PropertyType::MultiSelect => Self::MultiSelect,
-            proto::PropertyType::Url => Self::Url,
-            proto::PropertyType::Relation => Self::Relation,
-            proto::PropertyType::FileReference => Self::FileReference,
-            proto::PropertyType::AssetReference => Self::AssetReference,
-        }
-    }
-}
 
 /// A choice of a select.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -100,7 +51,7 @@ pub(crate) struct Property {
 
 impl From<proto::Property> for Property {
     fn from(property: proto::Property) -> Self {
-        let r#type = property.r#type().into();
+        let r#type = PropertyType::from_number(property.r#type).unwrap_or(PropertyType::Text);
         let config = property.config.unwrap_or_default();
         let option = |option: proto::PropertyOption| PropertyOption {
             id: option.id,

@@ -1,6 +1,7 @@
 //! What somebody reported to the people who maintain a workspace.
 
 use cairn_proto::auth::v1 as proto;
+use cairn_proto::domain::{FeedbackCategory, FeedbackChannel};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,10 +13,10 @@ use super::time;
 pub(crate) struct FeedbackReport {
     id: String,
     message: String,
-    category: &'static str,
+    category: FeedbackCategory,
     /// What the caller sent along.
     context: Option<Value>,
-    channel: &'static str,
+    channel: FeedbackChannel,
     created_at: String,
     created_by: Reporter,
 }
@@ -30,22 +31,9 @@ struct Reporter {
 
 impl From<proto::FeedbackReport> for FeedbackReport {
     fn from(report: proto::FeedbackReport) -> Self {
-        let category = match report.category() {
-            proto::FeedbackCategory::MissingContext => "missing_context",
-            proto::FeedbackCategory::StaleContent => "stale_content",
-            proto::FeedbackCategory::WrongResult => "wrong_result",
-            proto::FeedbackCategory::ToolProblem => "tool_problem",
-            proto::FeedbackCategory::Other | proto::FeedbackCategory::Unspecified => "other",
-        };
-        let channel = match report.channel() {
-            proto::FeedbackChannel::Rest => "rest",
-            proto::FeedbackChannel::Cli => "cli",
-            proto::FeedbackChannel::Mcp => "mcp",
-            proto::FeedbackChannel::Unspecified => "grpc",
-        };
         Self {
-            category,
-            channel,
+            category: FeedbackCategory::from_number(report.category).unwrap_or(FeedbackCategory::Other),
+            channel: FeedbackChannel::from_number(report.channel).unwrap_or(FeedbackChannel::Grpc),
             created_at: time(report.created_at.as_ref()),
             context: report.context_json.as_deref().and_then(|text| serde_json::from_str(text).ok()),
             created_by: Reporter { kind: report.caller_kind, id: report.caller_id, name: report.caller_name },

@@ -1,52 +1,25 @@
 //! The file record.
 
 use cairn_proto::content::v1 as proto;
-use serde::{Deserialize, Serialize};
+use cairn_proto::domain::FileType;
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::time;
 
-/// What a file holds; it decides how the file is cut for search and its raw Content-Type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum FileType {
-    Markdown,
-    Json,
-    Yaml,
-    Text,
-}
-
-impl FileType {
-    pub(crate) const fn content_type(self) -> &'static str {
-        match self {
-            Self::Markdown => "text/markdown; charset=utf-8",
-            Self::Json => "application/json; charset=utf-8",
-            Self::Yaml => "text/yaml; charset=utf-8",
-            Self::Text => "text/plain; charset=utf-8",
-        }
+/// The Content-Type of a file's text.
+pub(crate) const fn content_type(file_type: FileType) -> &'static str {
+    match file_type {
+        FileType::Markdown => "text/markdown; charset=utf-8",
+        FileType::Json => "application/json; charset=utf-8",
+        FileType::Yaml => "text/yaml; charset=utf-8",
+        FileType::Text => "text/plain; charset=utf-8",
     }
 }
 
-impl From<FileType> for proto::FileType {
-    fn from(file_type: FileType) -> Self {
-        match file_type {
-            FileType::Markdown => Self::Markdown,
-            FileType::Json => Self::Json,
-            FileType::Yaml => Self::Yaml,
-            FileType::Text => Self::Text,
-        }
-    }
-}
-
-impl From<proto::FileType> for FileType {
-    fn from(file_type: proto::FileType) -> Self {
-        match file_type {
-            proto::FileType::Markdown => Self::Markdown,
-            proto::FileType::Json => Self::Json,
-            proto::FileType::Yaml => Self::Yaml,
-            proto::FileType::Text | proto::FileType::Unspecified => Self::Text,
-        }
-    }
+/// The type of a file that a service answers; one of tomorrow is read as a text.
+pub(super) fn file_type(file: &proto::File) -> FileType {
+    FileType::from_number(file.file_type).unwrap_or(FileType::Text)
 }
 
 /// A file of the workspace.
@@ -84,7 +57,7 @@ pub(crate) struct File {
 impl From<proto::File> for File {
     fn from(file: proto::File) -> Self {
         Self {
-            file_type: file.file_type().into(),
+            file_type: file_type(&file),
             created_at: time(file.created_at.as_ref()),
             updated_at: time(file.updated_at.as_ref()),
             id: file.id,

@@ -1,9 +1,11 @@
 //! What a person allowed a client by OAuth.
 
 use cairn_proto::auth::v1 as proto;
+use cairn_proto::domain::Permission;
 use serde::Serialize;
 
-use super::{Permission, time};
+use super::time;
+use super::workspace::permissions;
 
 /// A grant.
 #[derive(Debug, Serialize)]
@@ -28,7 +30,7 @@ pub(crate) struct Grant {
 impl From<proto::Grant> for Grant {
     fn from(grant: proto::Grant) -> Self {
         Self {
-            permissions: grant.permissions().filter_map(Permission::read).collect(),
+            permissions: permissions(&grant.permissions),
             created_at: time(grant.created_at.as_ref()),
             last_used_at: time(grant.last_used_at.as_ref()),
             expires_at: time(grant.expires_at.as_ref()),

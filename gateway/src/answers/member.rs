@@ -1,10 +1,10 @@
 //! Members of a workspace, and invitations to it.
 
 use cairn_proto::auth::v1 as proto;
+use cairn_proto::domain::Role;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::workspace::Role;
 use super::{Links, time};
 
 /// A person who belongs to a workspace.
@@ -23,7 +23,7 @@ pub(crate) struct WorkspaceMember {
 
 impl From<proto::Member> for WorkspaceMember {
     fn from(member: proto::Member) -> Self {
-        let role = Role::read(member.role());
+        let role = Role::from_number(member.role);
         let user = member.user.unwrap_or_default();
         Self {
             role,
@@ -84,7 +84,7 @@ impl Invitation {
 impl From<proto::Invitation> for Invitation {
     fn from(invitation: proto::Invitation) -> Self {
         Self {
-            role: Role::read(invitation.role()),
+            role: Role::from_number(invitation.role),
             invited_by: invitation.inviter.unwrap_or_default().into(),
             created_at: time(invitation.created_at.as_ref()),
             expires_at: time(invitation.expires_at.as_ref()),
@@ -121,7 +121,7 @@ pub(crate) struct PendingInvitation {
 impl From<proto::PendingInvitation> for PendingInvitation {
     fn from(pending: proto::PendingInvitation) -> Self {
         Self {
-            role: Role::read(pending.role()),
+            role: Role::from_number(pending.role),
             invited_by: pending.inviter.unwrap_or_default().into(),
             created_at: time(pending.created_at.as_ref()),
             expires_at: time(pending.expires_at.as_ref()),

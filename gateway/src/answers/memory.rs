@@ -3,51 +3,13 @@
 mod markdown;
 
 use cairn_proto::content::v1 as proto;
-use serde::{Deserialize, Serialize};
+use cairn_proto::domain::{FileType, MemberKind, SortOrder};
+use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::file::file_type;
 use super::search::Citation;
-use super::{FileType, Links, Property, time};
-
-/// What a member of a memory refers to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum MemberKind {
-    File,
-    Folder,
-    SourceDocument,
-    Database,
-}
-
-impl From<MemberKind> for proto::MemberKind {
-    fn from(kind: MemberKind) -> Self {
-        match kind {
-            MemberKind::File => Self::File,
-            MemberKind::Folder => Self::Folder,
-            MemberKind::SourceDocument => Self::SourceDocument,
-            MemberKind::Database => Self::Database,
-        }
-    }
-}
-
-impl From<proto::MemberKind> for MemberKind {
-    fn from(kind: proto::MemberKind) -> Self {
-        match kind {
-            proto::MemberKind::Folder => Self::Folder,
-            proto::MemberKind::SourceDocument => Self::SourceDocument,
-            proto::MemberKind::Database => Self::Database,
-            proto::MemberKind::File | proto::MemberKind::Unspecified => Self::File,
-        }
-    }
-}
-
-/// Up or down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum SortOrder {
-    Asc,
-    Desc,
-}
+use super::{Links, Property, time};
 
 /// Which records of a database a member stands for.
 #[derive(Debug, Serialize, ToSchema)]
@@ -70,16 +32,11 @@ pub(crate) struct DatabaseQuery {
 impl From<proto::DatabaseQuery> for DatabaseQuery {
     fn from(query: proto::DatabaseQuery) -> Self {
         let given = |text: String| Some(text).filter(|text| !text.is_empty());
-        let sort_direction = match query.sort_direction.as_str() {
-            "desc" => Some(SortOrder::Desc),
-            "asc" => Some(SortOrder::Asc),
-            _ => None,
-        };
         Self {
             search: given(query.search),
             filter: serde_json::from_str(&query.filter).ok(),
             sort_field_id: given(query.sort_field_id),
-            sort_direction,
+            sort_direction: query.sort_direction.parse().ok(),
             limit: Some(query.limit).filter(|limit| *limit > 0),
         }
     }
@@ -253,7 +210,7 @@ pub(crate) struct ResolvedMemory {
 
 impl From<proto::Member> for Member {
     fn from(member: proto::Member) -> Self {
-        let kind = MemberKind::from(member.kind());
+        let kind = MemberKind::from_number(member.kind).unwrap_or(MemberKind::File);
         let target = |of| (kind == of).then(|| member.target_id.clone());
         Self {
             file_id: target(MemberKind::File),
@@ -351,7 +308,7 @@ impl Entry {
     fn of_file(file: proto::File, links: &Links) -> Self {
         Self {
             citation: Citation::of_file(&file, links),
-            file_type: Some(file.file_type().into()),
+            file_type: Some(file_type(&file)),
             content: file.content.unwrap_or_default(),
             file_id: Some(file.id),
             record_id: None,

@@ -22,27 +22,23 @@ mod workspace;
 use cairn_chassis::clock::Timestamp;
 
 pub(crate) use self::analytics::RetrievalAnalytics;
-pub(crate) use self::database::{Database, Property, PropertyType, View};
+pub(crate) use self::database::{Database, Property, View};
 pub(crate) use self::feedback::FeedbackReport;
-pub(crate) use self::file::{File, FileType};
+pub(crate) use self::file::{File, content_type};
 pub(crate) use self::file_version::FileVersion;
 pub(crate) use self::folder::Folder;
 pub(crate) use self::grant::Grant;
 pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, WorkspaceMember};
-pub(crate) use self::memory::{Member, MemberKind, Memory, ResolvedMemory, SortOrder};
+pub(crate) use self::memory::{Member, Memory, ResolvedMemory};
 pub(crate) use self::overview::WorkspaceOverview;
 pub(crate) use self::record::{Backlink, Record, RecordPage, RecordVersion};
 pub(crate) use self::related::{RelatedFile, RelatedFiles};
 pub(crate) use self::script::ScriptAnswer;
-pub(crate) use self::search::{
-    Citation, CoverageNote, Kind as DocumentKind, Mode, SearchAnswer, SearchResult, Strategy, SubqueryType,
-};
+pub(crate) use self::search::{Citation, CoverageNote, SearchAnswer, SearchResult};
 pub(crate) use self::source::{Source, SourceAnswer, SourceContent, SourceDocument};
-pub(crate) use self::trash::{RestoredItem, TrashItem, TrashKind};
+pub(crate) use self::trash::{RestoredItem, TrashItem};
 pub(crate) use self::usage::Usage;
-pub(crate) use self::workspace::{
-    Permission, Publishers, Role, ScopeType, Session, Token, TokenWorkspace, Workspace,
-};
+pub(crate) use self::workspace::{ScopeType, Session, Token, TokenWorkspace, Workspace};
 
 /// Makes addresses of what a service gives as a path.
 #[derive(Debug, Clone)]
@@ -67,9 +63,4 @@ fn time(proto: Option<&prost_types::Timestamp>) -> String {
 
 fn optional_time(proto: Option<&prost_types::Timestamp>) -> Option<String> {
     proto.map(|at| Timestamp::from_proto(at).to_rfc3339())
-}
-
-/// The spelling of an enum value: serde's, which the contract fixes.
-pub(crate) fn spelled<T: serde::Serialize>(value: &T) -> String {
-    serde_json::to_value(value).ok().and_then(|text| text.as_str().map(ToOwned::to_owned)).unwrap_or_default()
 }

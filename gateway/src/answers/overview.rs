@@ -1,12 +1,12 @@
 //! What a workspace holds, at a glance.
 
 use cairn_proto::content::v1 as content;
-use cairn_proto::feed::v1::Kind as ProtoKind;
+use cairn_proto::domain::{DocumentKind, page_of};
 use cairn_proto::retrieval::v1 as retrieval;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::search::Kind;
+use super::search::cited_kind;
 use super::{Links, time};
 
 /// What a workspace holds, of a folder-scoped token what its folders hold.
@@ -101,7 +101,7 @@ struct Indexing {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RecentChange {
-    kind: Kind,
+    kind: DocumentKind,
     id: String,
     title: String,
     path: String,
@@ -258,14 +258,9 @@ impl From<retrieval::GetIndexStatusResponse> for Indexing {
 
 impl RecentChange {
     fn read(change: content::RecentChange, links: &Links) -> Self {
-        let kind = change.kind();
-        let url = match (kind, &change.database_id) {
-            (ProtoKind::Record, Some(database)) => format!("/databases/{database}?record={}", change.id),
-            _ => format!("/file/{}", change.id),
-        };
         Self {
-            kind: kind.into(),
-            url: links.to(&url),
+            kind: cited_kind(change.kind),
+            url: links.to(&page_of(change.kind(), &change.id, change.database_id.as_deref())),
             id: change.id,
             title: change.title,
             path: change.path,

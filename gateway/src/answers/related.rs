@@ -1,5 +1,7 @@
 //! Files that mean nearly the same as a known one, and why.
 
+use cairn_proto::domain::plain_page_of;
+use cairn_proto::feed::v1::Kind;
 use cairn_proto::retrieval::v1 as proto;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -68,7 +70,7 @@ impl RelatedFile {
         let cited =
             |citation: Option<proto::Citation>| Citation::of_lines(citation.unwrap_or_default(), links);
         Self {
-            url: links.to(&format!("/file/{}", file.id)),
+            url: links.to(&plain_page_of(Kind::File, &file.id)),
             id: file.id,
             name: file.name,
             path: file.path,

@@ -1,79 +1,13 @@
 //! The search answer (contract: "Search result", "Citation", "Search trace", "Coverage note").
 
 use cairn_proto::content::v1 as content;
-use cairn_proto::feed::v1::Kind as ProtoKind;
+use cairn_proto::domain::{DocumentKind, Mode, SyncMode, page_of, plain_page_of};
+use cairn_proto::feed::v1::Kind;
 use cairn_proto::retrieval::v1 as proto;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Links, optional_time};
-
-/// Which lists answer the query when no sub-queries are given.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Strategy {
-    Keyword,
-    Semantic,
-    Hybrid,
-}
-
-impl From<Strategy> for proto::Strategy {
-    fn from(strategy: Strategy) -> Self {
-        match strategy {
-            Strategy::Keyword => Self::Keyword,
-            Strategy::Semantic => Self::Semantic,
-            Strategy::Hybrid => Self::Hybrid,
-        }
-    }
-}
-
-/// How far connected sources are consulted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Mode {
-    Fast,
-    Balanced,
-    Fresh,
-}
-
-impl From<Mode> for proto::Mode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Fast => Self::Fast,
-            Mode::Balanced => Self::Balanced,
-            Mode::Fresh => Self::Fresh,
-        }
-    }
-}
-
-impl From<proto::Mode> for Mode {
-    fn from(mode: proto::Mode) -> Self {
-        match mode {
-            proto::Mode::Fast => Self::Fast,
-            proto::Mode::Fresh => Self::Fresh,
-            proto::Mode::Balanced | proto::Mode::Unspecified => Self::Balanced,
-        }
-    }
-}
-
-/// Where a sub-query goes: `lex` to full-text search, `vec` and `hyde` to vector search.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum SubqueryType {
-    Lex,
-    Vec,
-    Hyde,
-}
-
-impl From<SubqueryType> for proto::SubqueryType {
-    fn from(kind: SubqueryType) -> Self {
-        match kind {
-            SubqueryType::Lex => Self::Lex,
-            SubqueryType::Vec => Self::Vec,
-            SubqueryType::Hyde => Self::Hyde,
-        }
-    }
-}
 
 /// Cited evidence, what the answer does not cover, and how sources were consulted.
 #[derive(Debug, Serialize, ToSchema)]
@@ -131,7 +65,7 @@ pub(crate) struct Citation {
     pub(crate) label: String,
     /// A link that opens the document.
     pub(crate) url: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: DocumentKind,
     /// The id of the file, record or document.
     pub(crate) id: String,
     pub(crate) path: String,
@@ -148,49 +82,6 @@ pub(crate) struct Citation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
     updated_at: Option<String>,
-}
-
-/// What is cited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
-    File,
-    Record,
-    SourceDocument,
-    Ingested,
-    Memory,
-}
-
-impl From<ProtoKind> for Kind {
-    fn from(kind: ProtoKind) -> Self {
-        match kind {
-            ProtoKind::Record | ProtoKind::Database => Self::Record,
-            ProtoKind::SourceDocument => Self::SourceDocument,
-            ProtoKind::Ingested => Self::Ingested,
-            ProtoKind::Memory => Self::Memory,
-            ProtoKind::File | ProtoKind::Folder | ProtoKind::Unspecified => Self::File,
-        }
-    }
-}
-
-impl From<Kind> for ProtoKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::File => Self::File,
-            Kind::Record => Self::Record,
-            Kind::SourceDocument => Self::SourceDocument,
-            Kind::Ingested => Self::Ingested,
-            Kind::Memory => Self::Memory,
-        }
-    }
-}
-
-/// Whether evidence came from the index or live from a provider.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum SyncMode {
-    Indexed,
-    Live,
 }
 
 /// The piece of the document. Neighbouring pieces that were found are one result: it has the lines of all, and names
@@ -250,10 +141,15 @@ pub(crate) struct CoverageNote {
     count: Option<u32>,
 }
 
+/// What a service cites; a kind of tomorrow is shown as a file.
+pub(super) fn cited_kind(number: i32) -> DocumentKind {
+    DocumentKind::from_number(number).unwrap_or(DocumentKind::File)
+}
+
 impl SearchAnswer {
     pub(crate) fn read(answer: proto::SearchContextResponse, links: &Links) -> Self {
         Self {
-            mode: answer.mode().into(),
+            mode: Mode::from_number(answer.mode).unwrap_or(Mode::Balanced),
             results: answer.results.into_iter().map(|result| SearchResult::read(result, links)).collect(),
             coverage: answer.coverage.into_iter().map(CoverageNote::from).collect(),
         }
@@ -263,15 +159,15 @@ impl SearchAnswer {
 impl SearchResult {
     fn read(result: proto::Result, links: &Links) -> Self {
         let cited = result.citation.unwrap_or_default();
-        let kind = Kind::from(cited.kind());
+        let kind = cited_kind(cited.kind);
         let place = cited.location.clone().unwrap_or_default();
         Self {
             content: result.content,
             score: result.score,
             chunk_id: result.chunk_id,
             document_id: result.document_id,
-            file_id: (kind == Kind::File).then(|| cited.id.clone()),
-            record_id: (kind == Kind::Record).then(|| cited.id.clone()),
+            file_id: (kind == DocumentKind::File).then(|| cited.id.clone()),
+            record_id: (kind == DocumentKind::Record).then(|| cited.id.clone()),
             database_id: result.database_id,
             folder_id: result.folder_id,
             updated_at: optional_time(cited.updated_at.as_ref()),
@@ -296,8 +192,8 @@ impl Citation {
     pub(super) fn of_record(record: &content::ResolvedRecord, links: &Links) -> Self {
         Self {
             label: record.title.clone(),
-            url: links.to(&format!("/databases/{}?record={}", record.database_id, record.record_id)),
-            kind: Kind::Record,
+            url: links.to(&page_of(Kind::Record, &record.record_id, Some(&record.database_id))),
+            kind: DocumentKind::Record,
             id: record.record_id.clone(),
             path: record.path.clone(),
             start_line: None,
@@ -313,8 +209,8 @@ impl Citation {
     pub(super) fn of_file(file: &content::File, links: &Links) -> Self {
         Self {
             label: file.name.clone(),
-            url: links.to(&format!("/file/{}", file.id)),
-            kind: Kind::File,
+            url: links.to(&plain_page_of(Kind::File, &file.id)),
+            kind: DocumentKind::File,
             id: file.id.clone(),
             path: file.path.clone(),
             start_line: None,
@@ -328,15 +224,11 @@ impl Citation {
 
     /// Of some lines of a document.
     pub(super) fn of_lines(cited: proto::Citation, links: &Links) -> Self {
-        let kind = Kind::from(cited.kind());
+        let kind = cited_kind(cited.kind);
         Self::read(cited, kind, links)
     }
 
-    fn read(cited: proto::Citation, kind: Kind, links: &Links) -> Self {
-        let sync_mode = match cited.sync_mode() {
-            proto::SyncMode::Live => SyncMode::Live,
-            proto::SyncMode::Indexed | proto::SyncMode::Unspecified => SyncMode::Indexed,
-        };
+    fn read(cited: proto::Citation, kind: DocumentKind, links: &Links) -> Self {
         Self {
             label: cited.label,
             url: links.to(&cited.url),
@@ -347,7 +239,7 @@ impl Citation {
             end_line: cited.location.as_ref().map(|place| place.end_line),
             heading_path: cited.location.map(|place| place.heading_path).unwrap_or_default(),
             content_hash: cited.content_hash,
-            sync_mode,
+            sync_mode: SyncMode::from_number(cited.sync_mode).unwrap_or(SyncMode::Indexed),
             updated_at: optional_time(cited.updated_at.as_ref()),
         }
     }

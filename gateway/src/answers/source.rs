@@ -1,30 +1,11 @@
 //! Connected sources, their documents, and what is read of them (contract: "Connected source", "Source query / fetch").
 
+use cairn_proto::domain::{DocumentKind, SourceMode, SyncMode};
 use cairn_proto::ingest::v1 as proto;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::optional_time;
-use super::search::{Kind, SyncMode};
-
-/// How much of a source is kept.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum SourceMode {
-    Indexed,
-    Catalog,
-    Live,
-}
-
-impl From<proto::SourceMode> for SourceMode {
-    fn from(mode: proto::SourceMode) -> Self {
-        match mode {
-            proto::SourceMode::Catalog => Self::Catalog,
-            proto::SourceMode::Live => Self::Live,
-            proto::SourceMode::Indexed | proto::SourceMode::Unspecified => Self::Indexed,
-        }
-    }
-}
 
 /// A source that is connected to the workspace.
 #[derive(Debug, Serialize, ToSchema)]
@@ -47,7 +28,7 @@ pub(crate) struct Source {
 impl From<proto::Source> for Source {
     fn from(source: proto::Source) -> Self {
         Self {
-            mode: source.mode().into(),
+            mode: SourceMode::from_number(source.mode).unwrap_or(SourceMode::Indexed),
             last_synced_at: optional_time(source.last_synced_at.as_ref()),
             id: source.id,
             name: source.name,
@@ -96,7 +77,7 @@ pub(crate) struct SourceCitation {
     pub(crate) label: String,
     /// The provider's own address of the document.
     pub(crate) url: String,
-    kind: Kind,
+    kind: DocumentKind,
     /// The document's id here; left out for one that is not retained.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
@@ -118,7 +99,7 @@ impl SourceCitation {
             updated_at: optional_time(citation.updated_at.as_ref()),
             label: citation.label,
             url: citation.url,
-            kind: Kind::SourceDocument,
+            kind: DocumentKind::SourceDocument,
             id: citation.document_id,
             source_id: source_id.to_owned(),
             external_id: citation.external_id,

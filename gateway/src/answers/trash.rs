@@ -1,48 +1,11 @@
 //! What is in trash.
 
 use cairn_proto::content::v1 as proto;
-use cairn_proto::feed::v1::Kind;
-use serde::{Deserialize, Serialize};
+use cairn_proto::domain::TrashKind;
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{optional_time, time};
-
-/// What can be in trash by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum TrashKind {
-    File,
-    Folder,
-    Database,
-    Record,
-    Memory,
-}
-
-impl TrashKind {
-    const ALL: [Self; 5] = [Self::File, Self::Folder, Self::Database, Self::Record, Self::Memory];
-
-    fn read(kind: Kind) -> Self {
-        Self::ALL.into_iter().find(|known| Kind::from(*known) == kind).unwrap_or(Self::File)
-    }
-}
-
-impl From<TrashKind> for Kind {
-    fn from(kind: TrashKind) -> Self {
-        match kind {
-            TrashKind::File => Self::File,
-            TrashKind::Folder => Self::Folder,
-            TrashKind::Database => Self::Database,
-            TrashKind::Record => Self::Record,
-            TrashKind::Memory => Self::Memory,
-        }
-    }
-}
-
-impl From<TrashKind> for i32 {
-    fn from(kind: TrashKind) -> Self {
-        Kind::from(kind).into()
-    }
-}
 
 /// One deletion.
 #[derive(Debug, Serialize)]
@@ -65,7 +28,7 @@ pub(crate) struct TrashItem {
 impl From<proto::TrashItem> for TrashItem {
     fn from(item: proto::TrashItem) -> Self {
         Self {
-            kind: TrashKind::read(item.kind()),
+            kind: TrashKind::from_number(item.kind).unwrap_or(TrashKind::File),
             deleted_at: time(item.deleted_at.as_ref()),
             expires_at: optional_time(item.expires_at.as_ref()),
             id: item.id,
@@ -95,7 +58,7 @@ pub(crate) struct RestoredItem {
 impl From<proto::RestoreItemResponse> for RestoredItem {
     fn from(item: proto::RestoreItemResponse) -> Self {
         Self {
-            kind: TrashKind::read(item.kind()),
+            kind: TrashKind::from_number(item.kind).unwrap_or(TrashKind::File),
             id: item.item_id,
             path: item.path,
             parent_id: item.parent_id,

@@ -2,119 +2,16 @@
 
 use cairn_chassis::identity::{self, Identity};
 use cairn_proto::auth::v1 as proto;
+use cairn_proto::domain::{Permission, Publishers, Role};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::member::PendingInvitation;
 use super::{Usage, optional_time, time};
 
-/// What a token may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Permission {
-    Read,
-    Write,
-    Delete,
-}
-
-impl Permission {
-    pub(super) const fn read(permission: proto::Permission) -> Option<Self> {
-        match permission {
-            proto::Permission::Read => Some(Self::Read),
-            proto::Permission::Write => Some(Self::Write),
-            proto::Permission::Delete => Some(Self::Delete),
-            proto::Permission::Unspecified => None,
-        }
-    }
-}
-
-impl From<Permission> for proto::Permission {
-    fn from(permission: Permission) -> Self {
-        match permission {
-            Permission::Read => Self::Read,
-            Permission::Write => Self::Write,
-            Permission::Delete => Self::Delete,
-        }
-    }
-}
-
-impl From<identity::Permission> for Permission {
-    fn from(permission: identity::Permission) -> Self {
-        match permission {
-            identity::Permission::Read => Self::Read,
-            identity::Permission::Write => Self::Write,
-            identity::Permission::Delete => Self::Delete,
-        }
-    }
-}
-
-/// A user's standing in a workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Role {
-    Owner,
-    Admin,
-    Editor,
-    Contributor,
-    Viewer,
-}
-
-impl From<Role> for proto::Role {
-    fn from(role: Role) -> Self {
-        match role {
-            Role::Owner => Self::Owner,
-            Role::Admin => Self::Admin,
-            Role::Editor => Self::Editor,
-            Role::Contributor => Self::Contributor,
-            Role::Viewer => Self::Viewer,
-        }
-    }
-}
-
-impl Role {
-    pub(super) const fn read(role: proto::Role) -> Option<Self> {
-        match role {
-            proto::Role::Owner => Some(Self::Owner),
-            proto::Role::Admin => Some(Self::Admin),
-            proto::Role::Editor => Some(Self::Editor),
-            proto::Role::Contributor => Some(Self::Contributor),
-            proto::Role::Viewer => Some(Self::Viewer),
-            proto::Role::Unspecified => None,
-        }
-    }
-}
-
-/// Which roles of a workspace may make its memories public.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Publishers {
-    /// Owners and admins.
-    Admins,
-    /// Owners, admins and editors.
-    Editors,
-    /// Everybody who may write.
-    Writers,
-}
-
-impl Publishers {
-    const fn read(publishers: proto::Publishers) -> Option<Self> {
-        match publishers {
-            proto::Publishers::Admins => Some(Self::Admins),
-            proto::Publishers::Editors => Some(Self::Editors),
-            proto::Publishers::Writers => Some(Self::Writers),
-            proto::Publishers::Unspecified => None,
-        }
-    }
-}
-
-impl From<Publishers> for proto::Publishers {
-    fn from(publishers: Publishers) -> Self {
-        match publishers {
-            Publishers::Admins => Self::Admins,
-            Publishers::Editors => Self::Editors,
-            Publishers::Writers => Self::Writers,
-        }
-    }
+/// Permissions that a service answers, without those of tomorrow.
+pub(super) fn permissions(numbers: &[i32]) -> Vec<Permission> {
+    numbers.iter().filter_map(|number| Permission::from_number(*number)).collect()
 }
 
 /// Whether a token sees the whole workspace or some folders.
@@ -176,7 +73,7 @@ impl TokenWorkspace {
             id: workspace.id,
             name: workspace.name,
             plan: workspace.plan,
-            permissions: identity.permissions.iter().map(Permission::from).collect(),
+            permissions: identity.permissions.iter().collect(),
             may_publish: identity.may_publish,
             scope: TokenScope::of(folder_ids),
             usage,
@@ -207,11 +104,11 @@ pub(crate) struct Workspace {
 
 impl From<proto::Membership> for Workspace {
     fn from(membership: proto::Membership) -> Self {
-        let role = Role::read(membership.role());
+        let role = Role::from_number(membership.role);
         let workspace = membership.workspace.unwrap_or_default();
         Self {
             role,
-            publishers: Publishers::read(workspace.publishers()),
+            publishers: Publishers::from_number(workspace.publishers),
             deleted_at: optional_time(workspace.deleted_at.as_ref()),
             purge_at: optional_time(workspace.purge_at.as_ref()),
             created_at: time(workspace.created_at.as_ref()),
@@ -252,7 +149,7 @@ impl Token {
 impl From<proto::Token> for Token {
     fn from(token: proto::Token) -> Self {
         Self {
-            permissions: token.permissions().filter_map(Permission::read).collect(),
+            permissions: permissions(&token.permissions),
             created_at: time(token.created_at.as_ref()),
             expires_at: optional_time(token.expires_at.as_ref()),
             last_used_at: optional_time(token.last_used_at.as_ref()),

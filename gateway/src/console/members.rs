@@ -3,13 +3,14 @@
 use axum::extract::State;
 use axum::response::IntoResponse as _;
 use cairn_proto::auth::v1 as proto;
+use cairn_proto::domain::Role;
 use cairn_proto::ids::{UserId, WorkspaceId};
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Answer, answered, present};
-use crate::answers::{AddedMember, Invitation, Role, WorkspaceMember};
+use crate::answers::{AddedMember, Invitation, WorkspaceMember};
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{Json, PathId, PathIds};
@@ -56,7 +57,7 @@ pub(super) async fn add(
     let message = person.call.request(proto::AddMemberRequest {
         workspace_id: workspace.to_string(),
         email: input.email,
-        role: proto::Role::from(input.role).into(),
+        role: input.role.into(),
     });
     let added = answered(app.upstreams.members().add_member(message).await)?;
     let invited = present(added.invited)?;
@@ -74,7 +75,7 @@ pub(super) async fn update(
     let message = person.call.request(proto::UpdateMemberRequest {
         workspace_id: workspace.to_string(),
         user_id: member.to_string(),
-        role: proto::Role::from(input.role).into(),
+        role: input.role.into(),
     });
     let updated = answered(app.upstreams.members().update_member(message).await)?;
     Ok(JsonBody(WorkspaceMember::from(present(updated.member)?)).into_response())

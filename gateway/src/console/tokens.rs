@@ -5,13 +5,14 @@ use axum::response::IntoResponse as _;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::auth::v1 as proto;
+use cairn_proto::domain::Permission;
 use cairn_proto::ids::{TokenId, WorkspaceId};
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Answer, answered, present};
-use crate::answers::{Permission, ScopeType, Token};
+use crate::answers::{ScopeType, Token};
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{Json, PathId, PathIds};
@@ -69,8 +70,7 @@ pub(super) async fn create(
     PathId(workspace): PathId<WorkspaceId>,
     Json(input): Json<CreateToken>,
 ) -> Answer {
-    let permissions =
-        input.permissions.into_iter().map(|permission| proto::Permission::from(permission).into());
+    let permissions = input.permissions.into_iter().map(Permission::number);
     let expires_at = input.expires_at.as_deref().map(read_end).transpose()?;
     let message = person.call.request(proto::CreateTokenRequest {
         workspace_id: workspace.to_string(),

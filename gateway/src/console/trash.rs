@@ -4,13 +4,14 @@ use axum::extract::{self, FromRequestParts, OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
+use cairn_proto::domain::TrashKind;
 use http::StatusCode;
 use http::request::Parts;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Answer, answered};
-use crate::answers::{RestoredItem, TrashItem, TrashKind};
+use crate::answers::{RestoredItem, TrashItem};
 use crate::app::App;
 use crate::auth::Member;
 use crate::change;

@@ -3,13 +3,14 @@
 use axum::extract::State;
 use axum::response::IntoResponse as _;
 use cairn_proto::auth::v1 as proto;
+use cairn_proto::domain::Publishers;
 use cairn_proto::ids::WorkspaceId;
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Answer, answered, present};
-use crate::answers::{Publishers, Workspace};
+use crate::answers::Workspace;
 use crate::app::App;
 use crate::auth::SignedIn;
 use crate::extract::{Json, PathId, Query};
@@ -98,7 +99,7 @@ pub(super) async fn update(
         workspace_id: id.to_string(),
         name: input.name.unwrap_or_default(),
         plan: input.plan.unwrap_or_default(),
-        publishers: input.publishers.map_or(proto::Publishers::Unspecified, Into::into).into(),
+        publishers: input.publishers.map(Publishers::number).unwrap_or_default(),
         update_mask: Some(prost_types::FieldMask { paths }),
     });
     let updated = answered(app.upstreams.workspaces().update_workspace(message).await)?;

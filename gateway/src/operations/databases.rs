@@ -2,13 +2,14 @@
 
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
+use cairn_proto::domain::PropertyType;
 use cairn_proto::ids::{DatabaseId, PropertyId, ViewId};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
-use crate::answers::{Database, Property, PropertyType, View};
+use crate::answers::{Database, Property, View};
 use crate::change;
 use crate::schema::inputs;
 use crate::terms::Terms;
@@ -289,7 +290,7 @@ pub(crate) async fn create_field(
     let request = context.call.request(proto::CreatePropertyRequest {
         database_id: id.to_string(),
         name: input.name,
-        r#type: proto::PropertyType::from(input.r#type).into(),
+        r#type: input.r#type.into(),
         config: input.config.map(Into::into),
     });
     let made = answered(context.app.upstreams.databases().create_property(request).await)?;

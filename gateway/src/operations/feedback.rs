@@ -2,6 +2,7 @@
 
 use cairn_chassis::status::Problem;
 use cairn_proto::auth::v1 as proto;
+use cairn_proto::domain::{FeedbackCategory, FeedbackChannel};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -12,21 +13,11 @@ use crate::terms::Terms;
 
 inputs!(Terms::READ => SubmitFeedback, ReportFeedback);
 
-/// What a report is about.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum FeedbackCategory {
-    MissingContext,
-    StaleContent,
-    WrongResult,
-    ToolProblem,
-    Other,
-}
-
 /// The program that sends a report.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[schema(as = FeedbackChannel)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum FeedbackChannel {
+pub(crate) enum ProgramChannel {
     Rest,
     Cli,
 }
@@ -46,7 +37,7 @@ pub(crate) struct SubmitFeedback {
     context: Option<Map<String, Value>>,
     /// What sends it; `rest` when left out.
     #[schema(default = "rest")]
-    channel: Option<FeedbackChannel>,
+    channel: Option<ProgramChannel>,
 }
 
 /// The same as a tool takes it.
@@ -72,30 +63,18 @@ pub(crate) struct FeedbackSent {
     pub(crate) message: String,
 }
 
-impl From<FeedbackCategory> for proto::FeedbackCategory {
-    fn from(category: FeedbackCategory) -> Self {
-        match category {
-            FeedbackCategory::MissingContext => Self::MissingContext,
-            FeedbackCategory::StaleContent => Self::StaleContent,
-            FeedbackCategory::WrongResult => Self::WrongResult,
-            FeedbackCategory::ToolProblem => Self::ToolProblem,
-            FeedbackCategory::Other => Self::Other,
-        }
-    }
-}
-
 /// From a program.
 pub(crate) async fn submit(context: &Context, input: SubmitFeedback) -> Result<FeedbackSent, Problem> {
     let channel = match input.channel {
-        Some(FeedbackChannel::Cli) => proto::FeedbackChannel::Cli,
-        Some(FeedbackChannel::Rest) | None => proto::FeedbackChannel::Rest,
+        Some(ProgramChannel::Cli) => FeedbackChannel::Cli,
+        Some(ProgramChannel::Rest) | None => FeedbackChannel::Rest,
     };
     send(context, input.message, input.category, input.context, channel).await
 }
 
 /// From an agent.
 pub(crate) async fn report(context: &Context, input: ReportFeedback) -> Result<FeedbackSent, Problem> {
-    send(context, input.message, input.category, input.context, proto::FeedbackChannel::Mcp).await
+    send(context, input.message, input.category, input.context, FeedbackChannel::Mcp).await
 }
 
 async fn send(
@@ -103,11 +82,11 @@ async fn send(
     message: String,
     category: Option<FeedbackCategory>,
     details: Option<Map<String, Value>>,
-    channel: proto::FeedbackChannel,
+    channel: FeedbackChannel,
 ) -> Result<FeedbackSent, Problem> {
     let request = context.call.request(proto::SubmitFeedbackRequest {
         message,
-        category: category.map_or(proto::FeedbackCategory::Other, Into::into).into(),
+        category: category.unwrap_or(FeedbackCategory::Other).into(),
         context_json: details.map(|details| Value::Object(details).to_string()),
         channel: channel.into(),
     });

@@ -3,6 +3,7 @@
 use cairn_chassis::status::Problem;
 use cairn_proto::common::v1::ErrorReason;
 use cairn_proto::content::v1 as proto;
+use cairn_proto::domain::FileType;
 use cairn_proto::ids::FileId;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -10,7 +11,7 @@ use utoipa::ToSchema;
 use super::{
     Context, Page, Paging, Written, answered, at_least_one, field_mask, folder_choice, null_or_value, present,
 };
-use crate::answers::{File, FileType};
+use crate::answers::File;
 use crate::change;
 use crate::schema::inputs;
 use crate::terms::Terms;
@@ -111,7 +112,7 @@ pub(crate) async fn create(context: &Context, input: CreateFile) -> Result<Writt
     let request = context.call.request(proto::CreateFileRequest {
         name: input.name,
         content: input.content,
-        file_type: proto::FileType::from(input.file_type).into(),
+        file_type: input.file_type.into(),
         folder_id: input.folder_id,
         tags: input.tags.unwrap_or_default(),
     });

@@ -3,12 +3,13 @@
 use cairn_chassis::call::Call;
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
+use cairn_proto::domain::{MemberKind, SortOrder};
 use cairn_proto::ids::{MemberId, MemoryId, WorkspaceId};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
-use crate::answers::{Member, MemberKind, Memory, ResolvedMemory, SortOrder as SortDirection, spelled};
+use crate::answers::{Member, Memory, ResolvedMemory};
 use crate::app::App;
 use crate::change;
 use crate::schema::inputs;
@@ -29,7 +30,7 @@ pub(crate) struct DatabaseQueryInput {
     /// The property to sort by.
     #[schema(format = "uuid")]
     sort_field_id: Option<String>,
-    sort_direction: Option<SortDirection>,
+    sort_direction: Option<SortOrder>,
     /// How many at most: 1 to 200, 50 when left out.
     #[schema(minimum = 1, maximum = 200)]
     limit: Option<u32>,
@@ -126,7 +127,7 @@ pub(crate) struct Membership {
 impl From<MemberInput> for proto::MemberInput {
     fn from(input: MemberInput) -> Self {
         Self {
-            kind: proto::MemberKind::from(input.kind).into(),
+            kind: input.kind.into(),
             file_id: input.file_id,
             folder_id: input.folder_id,
             source_document_id: input.source_document_id,
@@ -142,7 +143,7 @@ impl From<DatabaseQueryInput> for proto::DatabaseQuery {
             search: query.search.unwrap_or_default(),
             filter: query.filter.map(|tree| tree.to_string()).unwrap_or_default(),
             sort_field_id: query.sort_field_id.unwrap_or_default(),
-            sort_direction: query.sort_direction.map(|direction| spelled(&direction)).unwrap_or_default(),
+            sort_direction: query.sort_direction.map(|order| order.to_string()).unwrap_or_default(),
             limit: query.limit.unwrap_or_default(),
         }
     }

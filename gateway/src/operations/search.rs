@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Violation};
-use cairn_proto::feed::v1::Kind;
+use cairn_proto::domain::{DocumentKind, Mode, Strategy, SubqueryType};
 use cairn_proto::retrieval::v1 as proto;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Context, answered};
-use crate::answers::{DocumentKind, Mode, SearchAnswer, Strategy, SubqueryType};
+use crate::answers::SearchAnswer;
 use crate::change;
 use crate::schema::inputs;
 use crate::terms::Terms;
@@ -113,23 +113,24 @@ pub(crate) async fn search(
     input: SearchContext,
     freshness: Freshness,
 ) -> Result<SearchAnswer, Problem> {
-    let searches = input.searches.unwrap_or_default().into_iter().map(|angle| proto::Subquery {
-        r#type: proto::SubqueryType::from(angle.r#type).into(),
-        text: angle.text,
-    });
+    let searches = input
+        .searches
+        .unwrap_or_default()
+        .into_iter()
+        .map(|angle| proto::Subquery { r#type: angle.r#type.into(), text: angle.text });
     let updated_after = time(input.updated_after.as_deref(), "updatedAfter")?;
     let updated_before = time(input.updated_before.as_deref(), "updatedBefore")?;
     let kinds = input.kinds.unwrap_or_default().into_iter();
     let request = context.call.request(proto::SearchContextRequest {
         folder_id: input.folder_id,
         tags: input.tags.unwrap_or_default(),
-        kinds: kinds.map(|kind| i32::from(Kind::from(kind))).collect(),
+        kinds: kinds.map(DocumentKind::number).collect(),
         updated_after,
         updated_before,
         query: input.query,
-        strategy: input.strategy.map_or(proto::Strategy::Unspecified, Into::into).into(),
+        strategy: input.strategy.map(Strategy::number).unwrap_or_default(),
         searches: searches.collect(),
-        mode: input.mode.map_or(proto::Mode::Unspecified, Into::into).into(),
+        mode: input.mode.map(Mode::number).unwrap_or_default(),
         source_ids: input.source_ids.unwrap_or_default(),
         limit: input.limit.unwrap_or_default(),
         min_score: input.min_score,

@@ -2,9 +2,10 @@
 
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
+use cairn_proto::domain::TrashKind;
 
 use super::{Context, Written, answered};
-use crate::answers::{RestoredItem, TrashKind};
+use crate::answers::RestoredItem;
 use crate::change;
 
 /// Brings an item back, with all that its deletion took.

@@ -3,6 +3,7 @@
 use axum::extract::{FromRequestParts, OriginalUri, Path, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::status::Problem;
+use cairn_proto::domain::SortOrder;
 use cairn_proto::ids::{DatabaseId, FileId, RecordId};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -38,7 +39,7 @@ pub(super) struct ListRecords {
     sort_field_id: Option<String>,
     /// The direction; `asc` when left out.
     #[param(inline)]
-    sort_direction: Option<Direction>,
+    sort_direction: Option<SortOrder>,
     /// Several sorts as a JSON list, behind `sortFieldId`: `[{"fieldId": "…", "direction": "desc"}]`.
     sorts: Option<String>,
     /// The property to filter on.
@@ -61,14 +62,6 @@ pub(super) struct ListRecords {
     /// How many to skip.
     #[schema(minimum = 0)]
     offset: Option<u64>,
-}
-
-/// The direction of an order.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Direction {
-    Asc,
-    Desc,
 }
 
 /// Which versions to list.
@@ -129,15 +122,11 @@ pub(super) async fn list(
     PathId(id): PathId<DatabaseId>,
     Query(query): Query<ListRecords>,
 ) -> Answer {
-    let direction = query.sort_direction.map(|direction| match direction {
-        Direction::Asc => "asc".to_owned(),
-        Direction::Desc => "desc".to_owned(),
-    });
     let selection = Selection {
         record_id: query.record_id,
         search: query.search,
         sort_field_id: query.sort_field_id,
-        sort_direction: direction,
+        sort_direction: query.sort_direction.map(|order| order.to_string()),
         sorts: query.sorts,
         filter_field_id: query.filter_field_id,
         filter_operator: query.filter_operator,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, conditional, done, paging, written};
-use crate::answers::{File, FileType};
+use crate::answers::{File, content_type};
 use crate::app::App;
 use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
@@ -148,7 +148,7 @@ pub(super) async fn raw(context: Context, PathId(id): PathId<FileId>, headers: H
         return Ok(tagged(StatusCode::NOT_MODIFIED.into_response(), tag));
     }
     let described = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(FileType::content_type(file.file_type))),
+        (header::CONTENT_TYPE, HeaderValue::from_static(content_type(file.file_type))),
         (header::CONTENT_DISPOSITION, disposition(&file.name)),
         NO_SNIFF,
     ];

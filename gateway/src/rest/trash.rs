@@ -1,10 +1,11 @@
 //! What was moved to trash: bring it back, or remove it for good (contract, "Reading and writing, completed").
 
+use cairn_proto::domain::TrashKind;
 use cairn_proto::ids::{FileId, FolderId, MemoryId};
 use http::StatusCode;
 
 use super::{Answer, done, written};
-use crate::answers::{RestoredItem, TrashKind};
+use crate::answers::RestoredItem;
 use crate::extract::PathId;
 use crate::operations::{Context, trash};
 

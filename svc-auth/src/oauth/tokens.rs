@@ -9,6 +9,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Role, Scope};
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::token_format::Format;
+use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
 
 use super::clients::{Client, Clients, Proof};
@@ -17,7 +18,6 @@ use super::successor::Salt;
 use super::{pkce, resource, scope, successor};
 use crate::error::Error;
 use crate::keys::{Issued, Keys};
-use crate::publishers::Publishers;
 use crate::secrets::{self, Digest};
 use crate::store;
 

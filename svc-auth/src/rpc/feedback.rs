@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::auth::v1::feedback_service_server::FeedbackService;
 use cairn_proto::auth::v1::{
-    FeedbackCategory, FeedbackChannel, FeedbackDelivery, FeedbackReport, ListFeedbackRequest,
-    ListFeedbackResponse, SubmitFeedbackRequest, SubmitFeedbackResponse,
+    FeedbackDelivery, FeedbackReport, ListFeedbackRequest, ListFeedbackResponse, SubmitFeedbackRequest,
+    SubmitFeedbackResponse,
 };
 use tonic::{Request, Response, Status};
 
@@ -44,19 +44,8 @@ impl FeedbackService for FeedbackServer {
 }
 
 fn decode(message: SubmitFeedbackRequest) -> Report {
-    let category = match message.category() {
-        FeedbackCategory::MissingContext => Category::MissingContext,
-        FeedbackCategory::StaleContent => Category::StaleContent,
-        FeedbackCategory::WrongResult => Category::WrongResult,
-        FeedbackCategory::ToolProblem => Category::ToolProblem,
-        FeedbackCategory::Unspecified | FeedbackCategory::Other => Category::Other,
-    };
-    let channel = match message.channel() {
-        FeedbackChannel::Rest => Channel::Rest,
-        FeedbackChannel::Cli => Channel::Cli,
-        FeedbackChannel::Mcp => Channel::Mcp,
-        FeedbackChannel::Unspecified => Channel::Grpc,
-    };
+    let category = Category::from_number(message.category).unwrap_or(Category::Other);
+    let channel = Channel::from_number(message.channel).unwrap_or(Channel::Grpc);
     Report { message: message.message, category, context: message.context_json, channel }
 }
 
@@ -68,26 +57,13 @@ const fn encode(delivery: Delivery) -> FeedbackDelivery {
 }
 
 fn encode_entry(entry: Entry) -> FeedbackReport {
-    let category = match entry.category {
-        Category::MissingContext => FeedbackCategory::MissingContext,
-        Category::StaleContent => FeedbackCategory::StaleContent,
-        Category::WrongResult => FeedbackCategory::WrongResult,
-        Category::ToolProblem => FeedbackCategory::ToolProblem,
-        Category::Other => FeedbackCategory::Other,
-    };
-    let channel = match entry.channel {
-        Channel::Rest => FeedbackChannel::Rest,
-        Channel::Cli => FeedbackChannel::Cli,
-        Channel::Mcp => FeedbackChannel::Mcp,
-        Channel::Grpc => FeedbackChannel::Unspecified,
-    };
     FeedbackReport {
         id: entry.id.to_string(),
         created_at: Some(entry.created_at.to_proto()),
         message: entry.message.unwrap_or_default(),
-        category: category.into(),
+        category: entry.category.into(),
         context_json: entry.context,
-        channel: channel.into(),
+        channel: entry.channel.into(),
         caller_kind: entry.reporter.kind,
         caller_id: entry.reporter.id,
         caller_name: entry.reporter.name,

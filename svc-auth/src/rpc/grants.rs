@@ -9,7 +9,6 @@ use cairn_proto::auth::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::tokens::encode_permissions;
 use super::{user, workspace_id};
 use crate::error::Error;
 use crate::oauth::{self as rules, Grant};
@@ -54,7 +53,7 @@ fn encode(grant: Grant) -> proto::Grant {
         client_id: grant.client_id,
         client_name: grant.client_name,
         redirect_host: grant.redirect_host,
-        permissions: encode_permissions(grant.permissions),
+        permissions: grant.permissions.numbers(),
         created_at: Some(grant.created_at.to_proto()),
         last_used_at: Some(grant.last_used_at.to_proto()),
         expires_at: Some(grant.expires_at.to_proto()),

@@ -14,7 +14,7 @@ use cairn_proto::ids::InvitationId;
 use tonic::{Request, Response, Status};
 
 use super::sessions::{encode_pending, encode_user};
-use super::workspaces::{encode_membership, encode_memberships, encode_role};
+use super::workspaces::{encode_membership, encode_memberships};
 use super::{source, user, workspace_id};
 use crate::error::Error;
 use crate::invitations::{self as rules, Invitation};
@@ -115,7 +115,7 @@ pub(super) fn encode(invitation: Invitation) -> proto::Invitation {
         id: invitation.id.to_string(),
         workspace_id: invitation.workspace.to_string(),
         email: invitation.email,
-        role: encode_role(invitation.role).into(),
+        role: invitation.role.into(),
         inviter: Some(encode_user(invitation.inviter)),
         created_at: Some(invitation.created_at.to_proto()),
         expires_at: Some(invitation.expires_at.to_proto()),

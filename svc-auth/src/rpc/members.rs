@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cairn_chassis::identity::Verifier;
+use cairn_chassis::identity::{Role, Verifier};
 use cairn_proto::auth::v1::member_service_server::MemberService;
 use cairn_proto::auth::v1::{
     self as proto, AddMemberRequest, AddMemberResponse, ListMembersRequest, ListMembersResponse,
@@ -13,7 +13,6 @@ use tonic::{Request, Response, Status};
 
 use super::invitations::encode as encode_invitation;
 use super::sessions::encode_user;
-use super::workspaces::{decode_role, encode_role};
 use super::{user, workspace_id};
 use crate::error::Error;
 use crate::members::{self as rules, Invited, Member};
@@ -42,7 +41,7 @@ impl MemberService for Members {
     ) -> Result<Response<AddMemberResponse>, Status> {
         let user = user(&self.verifier, request.metadata()).await?;
         let message = request.get_ref();
-        let (workspace, role) = (workspace_id(&message.workspace_id)?, decode_role(message.role));
+        let (workspace, role) = (workspace_id(&message.workspace_id)?, Role::from_number(message.role));
         let invited = self.rules.invite(user, workspace, &message.email, role).await?;
         Ok(Response::new(AddMemberResponse { invited: Some(encode_invited(invited)) }))
     }
@@ -54,7 +53,7 @@ impl MemberService for Members {
         let user = user(&self.verifier, request.metadata()).await?;
         let message = request.get_ref();
         let (workspace, member) = (workspace_id(&message.workspace_id)?, member_id(&message.user_id)?);
-        let updated = self.rules.set_role(user, workspace, member, decode_role(message.role)).await?;
+        let updated = self.rules.set_role(user, workspace, member, Role::from_number(message.role)).await?;
         Ok(Response::new(UpdateMemberResponse { member: Some(encode(updated)) }))
     }
 
@@ -77,7 +76,7 @@ fn member_id(text: &str) -> Result<UserId, Error> {
 fn encode(member: Member) -> proto::Member {
     proto::Member {
         user: Some(encode_user(member.user)),
-        role: encode_role(member.role).into(),
+        role: member.role.into(),
         created_at: Some(member.created_at.to_proto()),
     }
 }

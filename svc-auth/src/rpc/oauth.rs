@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cairn_chassis::identity::{PermissionSet, Verifier};
+use cairn_chassis::identity::{Permission, PermissionSet, Verifier};
 use cairn_proto::auth::v1::oauth_service_server::OauthService;
 use cairn_proto::auth::v1::{
     AuthorizationRequest, AuthorizeRequest, AuthorizeResponse, CheckAuthorizationRequest,
@@ -13,7 +13,6 @@ use cairn_proto::auth::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::tokens::{decode_permission, encode_permissions};
 use super::{user, workspace_id};
 use crate::oauth::{
     self as rules, Asked, Checked, CodeAttempt, Consent, Proof, RefreshAttempt, Registration,
@@ -64,7 +63,7 @@ impl OauthService for Oauth {
         let message = request.into_inner();
         let workspace = workspace_id(&message.workspace_id)?;
         let permissions: PermissionSet =
-            message.permissions.into_iter().filter_map(decode_permission).collect();
+            message.permissions.into_iter().filter_map(Permission::from_number).collect();
         let consent = Consent { user, workspace, permissions };
         let asked = asked(message.authorization.unwrap_or_default());
         let (code, redirect_uri) = self.authorizations.authorize(&asked, &consent).await?;
@@ -152,7 +151,7 @@ fn proof(message: Option<ClientProof>) -> Proof {
 
 fn encode_checked(checked: Checked) -> CheckAuthorizationResponse {
     let (permissions, refusal) = match checked.wanted {
-        Ok(wanted) => (encode_permissions(wanted.permissions), None),
+        Ok(wanted) => (wanted.permissions.numbers(), None),
         Err(no) => {
             let error = no.code.as_str().to_owned();
             (Vec::new(), Some(OauthRefusal { error, description: no.description }))
@@ -174,6 +173,6 @@ fn encode_tokens(tokens: rules::TokenSet) -> TokenSet {
         access_token: tokens.access_token,
         expires_at: Some(tokens.expires_at.to_proto()),
         refresh_token: tokens.refresh_token,
-        permissions: encode_permissions(tokens.permissions),
+        permissions: tokens.permissions.numbers(),
     }
 }

@@ -12,7 +12,7 @@ use cairn_proto::auth::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::workspaces::{encode_memberships, encode_role};
+use super::workspaces::encode_memberships;
 use super::{source, user, workspace_id};
 use crate::invitations::Found;
 use crate::sessions as rules;
@@ -116,7 +116,7 @@ pub(super) fn encode_pending(pending: Vec<Found>) -> Vec<proto::PendingInvitatio
         id: found.invitation.id.to_string(),
         workspace_id: found.invitation.workspace.to_string(),
         workspace_name: found.workspace_name,
-        role: encode_role(found.invitation.role).into(),
+        role: found.invitation.role.into(),
         inviter: Some(encode_user(found.invitation.inviter)),
         created_at: Some(found.invitation.created_at.to_proto()),
         expires_at: Some(found.invitation.expires_at.to_proto()),

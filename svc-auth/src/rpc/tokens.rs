@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::identity::{Permission, PermissionSet, Scope, Verifier};
+use cairn_chassis::identity::{Permission, Scope, Verifier};
 use cairn_proto::auth::v1::token_service_server::TokenService;
 use cairn_proto::auth::v1::{
     self as proto, CreateTokenRequest, CreateTokenResponse, DeleteTokenRequest, DeleteTokenResponse,
@@ -86,32 +86,10 @@ fn token_id(text: &str) -> Result<TokenId, Error> {
 
 fn decode(message: CreateTokenRequest) -> Draft {
     Draft {
-        permissions: message.permissions.into_iter().map(decode_permission).collect(),
+        permissions: message.permissions.into_iter().map(Permission::from_number).collect(),
         expires_at: message.expires_at.as_ref().map(Timestamp::from_proto),
         folders: message.scope.map(|scope| scope.folder_ids),
         name: message.name,
-    }
-}
-
-/// From the raw number: the generated accessor would leave out what it does not know.
-pub(super) fn decode_permission(number: i32) -> Option<Permission> {
-    match proto::Permission::try_from(number).ok()? {
-        proto::Permission::Unspecified => None,
-        proto::Permission::Read => Some(Permission::Read),
-        proto::Permission::Write => Some(Permission::Write),
-        proto::Permission::Delete => Some(Permission::Delete),
-    }
-}
-
-pub(super) fn encode_permissions(permissions: PermissionSet) -> Vec<i32> {
-    permissions.iter().map(|permission| encode_permission(permission).into()).collect()
-}
-
-const fn encode_permission(permission: Permission) -> proto::Permission {
-    match permission {
-        Permission::Read => proto::Permission::Read,
-        Permission::Write => proto::Permission::Write,
-        Permission::Delete => proto::Permission::Delete,
     }
 }
 
@@ -127,7 +105,7 @@ fn encode(token: Token) -> proto::Token {
         workspace_id: token.workspace.to_string(),
         owner_id: token.owner.to_string(),
         name: token.name,
-        permissions: encode_permissions(token.permissions),
+        permissions: token.permissions.numbers(),
         scope,
         last_four: token.last_four,
         active: token.active,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cairn_chassis::identity::{PrincipalKind, Role, Verifier};
+use cairn_chassis::identity::{PrincipalKind, Verifier};
 use cairn_chassis::status::Violation;
 use cairn_proto::auth::v1::workspace_service_server::WorkspaceService;
 use cairn_proto::auth::v1::{
@@ -11,10 +11,10 @@ use cairn_proto::auth::v1::{
     ListWorkspacesResponse, RestoreWorkspaceRequest, RestoreWorkspaceResponse, UpdateWorkspaceRequest,
     UpdateWorkspaceResponse,
 };
+use cairn_proto::domain::Publishers;
 use tonic::{Request, Response, Status};
 
 use super::{user, workspace_id};
-use crate::publishers::Publishers;
 use crate::tokens::Tokens;
 use crate::workspaces::{self as rules, Changes, Membership, Workspace};
 
@@ -111,7 +111,7 @@ fn decode(message: UpdateWorkspaceRequest) -> Changes {
         match field.as_str() {
             "name" => changes.name = Some(message.name.clone()),
             "plan" => changes.plan = Some(message.plan.clone()),
-            "publishers" => match decode_publishers(message.publishers) {
+            "publishers" => match Publishers::from_number(message.publishers) {
                 Some(publishers) => changes.publishers = Some(publishers),
                 None => changes.invalid.push(unknown_publishers()),
             },
@@ -126,8 +126,7 @@ pub(super) fn encode_memberships(memberships: Vec<Membership>) -> Vec<proto::Mem
 }
 
 pub(super) fn encode_membership(membership: Membership) -> proto::Membership {
-    let role = encode_role(membership.role).into();
-    proto::Membership { workspace: Some(encode(membership.workspace)), role }
+    proto::Membership { workspace: Some(encode(membership.workspace)), role: membership.role.into() }
 }
 
 /// For a token, which has no role of its own.
@@ -140,7 +139,7 @@ fn encode(workspace: Workspace) -> proto::Workspace {
         id: workspace.id.to_string(),
         name: workspace.name,
         plan: workspace.plan,
-        publishers: encode_publishers(workspace.publishers).into(),
+        publishers: workspace.publishers.into(),
         created_at: Some(workspace.created_at.to_proto()),
         updated_at: Some(workspace.updated_at.to_proto()),
         deleted_at: workspace.deleted_at.map(|at| at.to_proto()),
@@ -148,46 +147,7 @@ fn encode(workspace: Workspace) -> proto::Workspace {
     }
 }
 
-fn decode_publishers(number: i32) -> Option<Publishers> {
-    match proto::Publishers::try_from(number).ok()? {
-        proto::Publishers::Unspecified => None,
-        proto::Publishers::Admins => Some(Publishers::Admins),
-        proto::Publishers::Editors => Some(Publishers::Editors),
-        proto::Publishers::Writers => Some(Publishers::Writers),
-    }
-}
-
-const fn encode_publishers(publishers: Publishers) -> proto::Publishers {
-    match publishers {
-        Publishers::Admins => proto::Publishers::Admins,
-        Publishers::Editors => proto::Publishers::Editors,
-        Publishers::Writers => proto::Publishers::Writers,
-    }
-}
-
 fn unknown_publishers() -> Violation {
-    let known = Publishers::ALL.map(Publishers::as_str).join(", ");
+    let known = Publishers::NAMES.join(", ");
     Violation::new("publishers", "invalid", format!("must be one of: {known}"))
-}
-
-/// From the raw number: the generated accessor would leave out what it does not know.
-pub(super) fn decode_role(number: i32) -> Option<Role> {
-    match proto::Role::try_from(number).ok()? {
-        proto::Role::Unspecified => None,
-        proto::Role::Owner => Some(Role::Owner),
-        proto::Role::Admin => Some(Role::Admin),
-        proto::Role::Editor => Some(Role::Editor),
-        proto::Role::Contributor => Some(Role::Contributor),
-        proto::Role::Viewer => Some(Role::Viewer),
-    }
-}
-
-pub(super) const fn encode_role(role: Role) -> proto::Role {
-    match role {
-        Role::Owner => proto::Role::Owner,
-        Role::Admin => proto::Role::Admin,
-        Role::Editor => proto::Role::Editor,
-        Role::Contributor => proto::Role::Contributor,
-        Role::Viewer => proto::Role::Viewer,
-    }
 }

@@ -3,10 +3,10 @@
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use super::word;
-use crate::publishers::Publishers;
 use crate::workspaces::{Changes, Membership, Workspace};
 
 const LIST: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, w.purge_at, \

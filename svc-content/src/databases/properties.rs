@@ -3,6 +3,7 @@
 use cairn_chassis::wording::{self, Unit};
 use std::collections::HashSet;
 
+pub(crate) use cairn_proto::domain::PropertyType;
 use cairn_proto::ids::{DatabaseId, PropertyId};
 use serde::{Deserialize, Serialize};
 
@@ -13,50 +14,6 @@ pub(super) const MAX_PROPERTIES: usize = 200;
 const MAX_OPTIONS: usize = 500;
 const MAX_NAME_CHARS: usize = 255;
 const MAX_COLOR_CHARS: usize = 50;
-
-/// Which values a property takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum PropertyType {
-    Text,
-    Number,
-    Boolean,
-    Date,
-    Select,
-    MultiSelect,
-    Url,
-    Relation,
-    FileReference,
-    AssetReference,
-}
-
-impl PropertyType {
-    /// Whether values name other things by their ids.
-    pub(crate) const fn is_reference(self) -> bool {
-        matches!(self, Self::Relation | Self::FileReference | Self::AssetReference)
-    }
-
-    /// Whether values are choices among options.
-    pub(crate) const fn has_options(self) -> bool {
-        matches!(self, Self::Select | Self::MultiSelect)
-    }
-
-    /// The contract's spelling.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::Date => "date",
-            Self::Select => "select",
-            Self::MultiSelect => "multi_select",
-            Self::Url => "url",
-            Self::Relation => "relation",
-            Self::FileReference => "file_reference",
-            Self::AssetReference => "asset_reference",
-        }
-    }
-}
 
 /// A choice of a select.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

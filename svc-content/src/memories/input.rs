@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
-use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId};
+pub(crate) use cairn_proto::domain::MemberKind;
+use cairn_proto::ids::{DocumentId, FileId, FolderId, MemberId};
 
 use super::{DatabaseQuery, Member, Memories, Memory, Target, slug};
 use crate::Error;
@@ -19,15 +20,6 @@ const MAX_GUIDANCE_CHARS: usize = 10_000;
 const MAX_ADDED: usize = 100;
 /// Members of one memory, which an agent loads whole.
 const MAX_MEMBERS: usize = 1_000;
-
-/// What a member may refer to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MemberKind {
-    File,
-    Folder,
-    SourceDocument,
-    Database,
-}
 
 /// A member to be added.
 #[derive(Debug, Clone, Default)]
@@ -345,11 +337,5 @@ fn reference_of(
     query: Option<DatabaseQuery>,
 ) -> Option<Wanted> {
     let id: DocumentId = checks.id(&path, text)?;
-    let target = match kind {
-        MemberKind::File => Some(Target::File(FileId(id.0))),
-        MemberKind::Folder => Some(Target::Folder(FolderId(id.0))),
-        MemberKind::SourceDocument => None,
-        MemberKind::Database => Some(Target::Database(DatabaseId(id.0))),
-    };
-    Some(Wanted { path, target, query })
+    Some(Wanted { path, target: Target::of(kind, id), query })
 }

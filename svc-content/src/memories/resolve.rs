@@ -157,11 +157,7 @@ fn note(member: &Member, code: &'static str, message: String) -> Note {
 /// What is left out of one member. Nothing here names what the caller may not see.
 fn notes(member: &Member, found: &Contents) -> Vec<Note> {
     let note = |code, message: String| note(member, code, message);
-    let noun = match member.target {
-        Target::File(_) => "file",
-        Target::Folder(_) => "folder",
-        Target::Database(_) => "database",
-    };
+    let noun = member.target.kind();
     if !member.is_live {
         return vec![note("target_deleted", format!("the {noun} of this member is in trash or deleted"))];
     }

@@ -134,7 +134,7 @@ impl DatabaseService for Rpc {
     ) -> Answer<proto::CreatePropertyResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
         let asked = request.into_inner();
-        let kind = decode_type(asked.r#type());
+        let kind = PropertyType::from_number(asked.r#type);
         let draft = PropertyDraft { name: asked.name, kind, config: asked.config.map(decode_settings) };
         let written = self.databases.create_property(&caller, &asked.database_id, draft).await?;
         let property = Some(encode_property(written.item));
@@ -276,37 +276,6 @@ fn decode_sort(sort: proto::ViewSort) -> SortDraft {
     SortDraft { field_id: sort.field_id, direction: sort.direction }
 }
 
-const fn decode_type(kind: proto::PropertyType) -> Option<PropertyType> {
-    Some(match kind {
-        proto::PropertyType::Unspecified => return None,
-        proto::PropertyType::Text => PropertyType::Text,
-        proto::PropertyType::Number => PropertyType::Number,
-        proto::PropertyType::Boolean => PropertyType::Boolean,
-        proto::PropertyType::Date => PropertyType::Date,
-        proto::PropertyType::Select => PropertyType::Select,
-        proto::PropertyType::MultiSelect => PropertyType::MultiSelect,
-        proto::PropertyType::Url => PropertyType::Url,
-        proto::PropertyType::Relation => PropertyType::Relation,
-        proto::PropertyType::FileReference => PropertyType::FileReference,
-        proto::PropertyType::AssetReference => PropertyType::AssetReference,
-    })
-}
-
-const fn encode_type(kind: PropertyType) -> proto::PropertyType {
-    match kind {
-        PropertyType::Text => proto::PropertyType::Text,
-        PropertyType::Number => proto::PropertyType::Number,
-        PropertyType::Boolean => proto::PropertyType::Boolean,
-        PropertyType::Date => proto::PropertyType::Date,
-        PropertyType::Select => proto::PropertyType::Select,
-        PropertyType::MultiSelect => proto::PropertyType::MultiSelect,
-        PropertyType::Url => proto::PropertyType::Url,
-        PropertyType::Relation => proto::PropertyType::Relation,
-        PropertyType::FileReference => proto::PropertyType::FileReference,
-        PropertyType::AssetReference => proto::PropertyType::AssetReference,
-    }
-}
-
 fn encode_settings(config: Settings) -> proto::PropertyConfig {
     let options = config.options.into_iter().map(|option| proto::PropertyOption {
         id: option.id,
@@ -325,7 +294,7 @@ fn encode_property(placed: Placed<Property>) -> proto::Property {
     proto::Property {
         id: property.id.to_string(),
         name: property.name,
-        r#type: encode_type(property.kind).into(),
+        r#type: property.kind.into(),
         is_primary: property.is_primary,
         position: u32::try_from(placed.position).unwrap_or(u32::MAX),
         config: Some(encode_settings(property.config)),

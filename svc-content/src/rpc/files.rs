@@ -127,7 +127,7 @@ fn told(reason: ErrorReason, error: &Error) -> Outcome {
 
 pub(super) fn decode_draft(request: CreateFileRequest) -> Draft {
     Draft {
-        file_type: decode_type(request.file_type()),
+        file_type: FileType::from_number(request.file_type),
         name: request.name,
         content: request.content,
         folder_id: request.folder_id,
@@ -153,25 +153,6 @@ pub(super) fn decode_patch(request: UpdateFileRequest) -> (String, Patch) {
     (request.file_id, patch)
 }
 
-const fn decode_type(file_type: proto::FileType) -> Option<FileType> {
-    match file_type {
-        proto::FileType::Unspecified => None,
-        proto::FileType::Markdown => Some(FileType::Markdown),
-        proto::FileType::Json => Some(FileType::Json),
-        proto::FileType::Yaml => Some(FileType::Yaml),
-        proto::FileType::Text => Some(FileType::Text),
-    }
-}
-
-pub(super) const fn encode_type(file_type: FileType) -> proto::FileType {
-    match file_type {
-        FileType::Markdown => proto::FileType::Markdown,
-        FileType::Json => proto::FileType::Json,
-        FileType::Yaml => proto::FileType::Yaml,
-        FileType::Text => proto::FileType::Text,
-    }
-}
-
 pub(super) fn encode(file: File) -> proto::File {
     proto::File {
         id: file.id.to_string(),
@@ -179,7 +160,7 @@ pub(super) fn encode(file: File) -> proto::File {
         folder_id: file.folder_id().map(|id| id.to_string()),
         name: file.name,
         path: file.path,
-        file_type: encode_type(file.file_type).into(),
+        file_type: file.file_type.into(),
         content: None,
         tags: file.tags,
         size_bytes: file.size_bytes,

@@ -17,7 +17,7 @@ use super::{authorize, databases, files, split_mask};
 use crate::files::File;
 use crate::memories::{
     DatabaseQuery, Draft, Member, MemberDraft, MemberKind, Memories, Memory, Note, Patch, RecordEntry,
-    Resolved, Target,
+    Resolved,
 };
 use crate::paging::Ask;
 use crate::scope::Caller;
@@ -169,15 +169,8 @@ fn decode_patch(request: UpdateMemoryRequest) -> (String, Patch) {
 }
 
 fn decode_member(input: proto::MemberInput) -> MemberDraft {
-    let kind = match input.kind() {
-        proto::MemberKind::Unspecified => None,
-        proto::MemberKind::File => Some(MemberKind::File),
-        proto::MemberKind::Folder => Some(MemberKind::Folder),
-        proto::MemberKind::SourceDocument => Some(MemberKind::SourceDocument),
-        proto::MemberKind::Database => Some(MemberKind::Database),
-    };
     MemberDraft {
-        kind,
+        kind: MemberKind::from_number(input.kind),
         file_id: input.file_id,
         folder_id: input.folder_id,
         source_document_id: input.source_document_id,
@@ -223,14 +216,9 @@ fn encode(memory: Memory) -> proto::Memory {
 }
 
 fn encode_member(member: Member) -> proto::Member {
-    let kind = match member.target {
-        Target::File(_) => proto::MemberKind::File,
-        Target::Folder(_) => proto::MemberKind::Folder,
-        Target::Database(_) => proto::MemberKind::Database,
-    };
     proto::Member {
         id: member.id.to_string(),
-        kind: kind.into(),
+        kind: member.target.kind().into(),
         target_id: member.target.id().to_string(),
         position: member.position,
         added_at: Some(member.added_at.to_proto()),

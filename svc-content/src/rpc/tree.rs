@@ -11,8 +11,6 @@ use cairn_proto::content::v1::{
 use cairn_proto::document::v1::DocumentRef;
 use tonic::{Request, Response, Status};
 
-use super::files::encode_type;
-use crate::memories::Target;
 use crate::tree::{Database, File, Folder, Items, Member, Memory, Record, Text, TextRef, Trees};
 
 pub(crate) fn server(trees: Trees, verifier: Verifier) -> TreeServiceServer<Rpc> {
@@ -114,7 +112,7 @@ fn file(file: File) -> proto::TreeFile {
         id: file.id.to_string(),
         folder_id: file.folder_id.map(|id| id.to_string()),
         name: file.name,
-        file_type: encode_type(file.file_type).into(),
+        file_type: file.file_type.into(),
         size_bytes: file.size_bytes,
         content_hash: file.content_hash,
         updated_at: Some(file.updated_at.to_proto()),
@@ -161,13 +159,8 @@ fn memory(memory: Memory) -> proto::TreeMemory {
 }
 
 fn member(member: Member) -> proto::TreeMember {
-    let kind = match member.target {
-        Target::File(_) => proto::MemberKind::File,
-        Target::Folder(_) => proto::MemberKind::Folder,
-        Target::Database(_) => proto::MemberKind::Database,
-    };
     proto::TreeMember {
-        kind: kind.into(),
+        kind: member.target.kind().into(),
         target_id: member.target.id().to_string(),
         // A tree shows only that there is one: it may be long.
         query: member.is_query.then(proto::DatabaseQuery::default),

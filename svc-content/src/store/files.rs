@@ -203,19 +203,11 @@ fn into_files(rows: Vec<Row>, workspace: WorkspaceId) -> Result<Vec<File>, Error
 }
 
 pub(super) fn type_of(column: i64) -> Result<FileType, Error> {
-    FileType::ALL
-        .into_iter()
-        .find(|file_type| column_of(*file_type) == column)
-        .ok_or_else(|| Error::corrupt("a file of an unknown type"))
+    FileType::from_number(column).ok_or_else(|| Error::corrupt("a file of an unknown type"))
 }
 
 const fn column_of(file_type: FileType) -> i64 {
-    match file_type {
-        FileType::Markdown => 1,
-        FileType::Json => 2,
-        FileType::Yaml => 3,
-        FileType::Text => 4,
-    }
+    file_type.number() as i64
 }
 
 fn tags_column(file: &File) -> String {

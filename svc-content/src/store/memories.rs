@@ -3,9 +3,8 @@
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
 use cairn_chassis::{list_statement, on_db};
-use cairn_proto::ids::{
-    DatabaseId, DeletionId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId,
-};
+use cairn_proto::domain::MemberKind;
+use cairn_proto::ids::{DeletionId, DocumentId, FolderId, MemberId, MemoryId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
 use super::page::{below, start, to_column, to_count};
@@ -217,20 +216,12 @@ fn into_memories(rows: Vec<RowWithMember>, workspace: WorkspaceId) -> Result<Vec
 }
 
 pub(super) fn target_of(kind: i64, id: DocumentId) -> Result<Target, Error> {
-    match kind {
-        1 => Ok(Target::File(FileId(id.0))),
-        2 => Ok(Target::Folder(FolderId(id.0))),
-        4 => Ok(Target::Database(DatabaseId(id.0))),
-        _ => Err(Error::corrupt("a member of an unknown kind")),
-    }
+    let target = MemberKind::from_number(kind).and_then(|kind| Target::of(kind, id));
+    target.ok_or_else(|| Error::corrupt("a member of an unknown kind"))
 }
 
 const fn kind_column(target: Target) -> i64 {
-    match target {
-        Target::File(_) => 1,
-        Target::Folder(_) => 2,
-        Target::Database(_) => 4,
-    }
+    target.kind().number() as i64
 }
 
 /// A caller's scope as statements take it: the listed folders, and whether they do not matter.

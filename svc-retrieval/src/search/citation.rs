@@ -1,6 +1,7 @@
 //! How evidence is cited: a reader finds it by this, and can check it.
 
 use cairn_proto::document::v1::ConfirmedDocument;
+use cairn_proto::domain::page_of;
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::retrieval::v1::{Citation, Location, SyncMode};
 
@@ -24,7 +25,7 @@ pub(crate) fn of_lines(location: Location, content_hash: String, document: &Conf
     };
     Citation {
         label: format!("{}, lines {}–{}", document.title, location.start_line, location.end_line),
-        url: deep_link(kind, &id, document.database_id.as_deref()),
+        url: page_of(kind, &id, document.database_id.as_deref()),
         kind: kind.into(),
         id,
         path: document.path.clone(),
@@ -32,19 +33,5 @@ pub(crate) fn of_lines(location: Location, content_hash: String, document: &Conf
         content_hash,
         sync_mode: SyncMode::Indexed.into(),
         updated_at: document.updated_at,
-    }
-}
-
-/// Where the console shows a document.
-pub(crate) fn deep_link(kind: Kind, id: &str, database_id: Option<&str>) -> String {
-    match kind {
-        Kind::Record => format!("/databases/{}?record={id}", database_id.unwrap_or_default()),
-        Kind::Memory => format!("/memory/{id}"),
-        Kind::File
-        | Kind::Folder
-        | Kind::Database
-        | Kind::SourceDocument
-        | Kind::Ingested
-        | Kind::Unspecified => format!("/file/{id}"),
     }
 }

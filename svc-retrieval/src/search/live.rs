@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use cairn_chassis::call::Call;
 use cairn_proto::document::v1::ConfirmedDocument;
+use cairn_proto::domain::page_of;
 use cairn_proto::feed::v1::Kind;
 use uuid::Uuid;
 
-use super::{Searcher, citation, confirm};
+use super::{Searcher, confirm};
 use crate::error::Error;
 
 /// A document that lives.
@@ -32,8 +33,7 @@ impl Searcher {
         let confirmed = confirm::confirm_documents(&self.generations.current(), call, asked).await?;
         let live = |(id, document): (Uuid, Arc<ConfirmedDocument>)| {
             let kind = kinds.get(&id).copied().unwrap_or_default();
-            let url =
-                citation::deep_link(kind, &id.hyphenated().to_string(), document.database_id.as_deref());
+            let url = page_of(kind, id.hyphenated(), document.database_id.as_deref());
             (id, LiveDocument { title: document.title.clone(), path: document.path.clone(), url })
         };
         Ok(confirmed.into_iter().map(live).collect())

@@ -7,7 +7,7 @@ use cairn_proto::retrieval::v1::{SubqueryTrace, Trace};
 use uuid::Uuid;
 
 use super::fusion::{RankedList, candidates, fuse_ranks, fuse_scores};
-use super::request::{SearchRequest, Strategy, Subquery, SubqueryKind};
+use super::request::{SearchRequest, Strategy, Subquery, SubqueryType};
 use super::tuning::{CANDIDATES_PER_LIST, MOST_CANDIDATES, ORIGINAL_WEIGHT, RRF_K, SUB_QUERY_WEIGHT};
 use crate::error::Error;
 use crate::generations::Generation;
@@ -55,8 +55,8 @@ pub(super) async fn embed_queries(
 /// What is embedded of a sub-query: a passage as it is, a question without what it excludes.
 fn meant_text(search: &Subquery) -> String {
     match search.kind {
-        SubqueryKind::Hyde => search.text.clone(),
-        SubqueryKind::Lex | SubqueryKind::Vec => ParsedQuery::parse(&search.text).text().to_owned(),
+        SubqueryType::Hyde => search.text.clone(),
+        SubqueryType::Lex | SubqueryType::Vec => ParsedQuery::parse(&search.text).text().to_owned(),
     }
 }
 
@@ -222,16 +222,16 @@ impl Ranker<'_> {
 
     fn subquery(&self, search: &Subquery, vector: Option<&[f32]>) -> Result<Vec<Hit>, Error> {
         let own = match search.kind {
-            SubqueryKind::Lex | SubqueryKind::Vec => ParsedQuery::parse(&search.text),
+            SubqueryType::Lex | SubqueryType::Vec => ParsedQuery::parse(&search.text),
             // A passage is prose: a dash in it excludes nothing.
-            SubqueryKind::Hyde => ParsedQuery::default(),
+            SubqueryType::Hyde => ParsedQuery::default(),
         };
         match (search.kind, vector) {
-            (SubqueryKind::Vec | SubqueryKind::Hyde, Some(vector)) => {
+            (SubqueryType::Vec | SubqueryType::Hyde, Some(vector)) => {
                 self.meaning(vector, &[&self.query, &own])
             }
-            (SubqueryKind::Hyde, None) => self.words(&ParsedQuery::parse(&search.text)),
-            (SubqueryKind::Lex, _) | (SubqueryKind::Vec, None) => self.words(&own),
+            (SubqueryType::Hyde, None) => self.words(&ParsedQuery::parse(&search.text)),
+            (SubqueryType::Lex, _) | (SubqueryType::Vec, None) => self.words(&own),
         }
     }
 }

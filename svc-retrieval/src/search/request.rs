@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
+pub use cairn_proto::domain::{Mode, Strategy, SubqueryType};
 use cairn_proto::retrieval::v1::{self as proto, SearchContextRequest};
 
 use super::narrowing::Narrowing;
@@ -22,63 +23,11 @@ const MAX_EXCLUSIONS: usize = 64;
 /// More than a workspace has connected.
 const MAX_SOURCES: usize = 100;
 
-/// Which lists answer the query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy {
-    /// Words alone.
-    Keyword,
-    /// Meaning alone.
-    Semantic,
-    /// Both, fused.
-    Hybrid,
-}
-
-/// How far connected sources are consulted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Retained content only.
-    Fast,
-    /// Also the catalogs.
-    Balanced,
-    /// Also live sources.
-    Fresh,
-}
-
-/// Where a sub-query goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SubqueryKind {
-    /// Full-text search.
-    Lex,
-    /// Vector search with a question.
-    Vec,
-    /// Vector search with a hypothetical answer.
-    Hyde,
-}
-
-impl SubqueryKind {
-    /// The spelling of the spec.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Lex => "lex",
-            Self::Vec => "vec",
-            Self::Hyde => "hyde",
-        }
-    }
-
-    /// Whether it goes to the vectors.
-    pub const fn is_meant(self) -> bool {
-        match self {
-            Self::Vec | Self::Hyde => true,
-            Self::Lex => false,
-        }
-    }
-}
-
 /// A typed sub-query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subquery {
     /// Where it goes.
-    pub kind: SubqueryKind,
+    pub kind: SubqueryType,
     /// Its text.
     pub text: String,
 }
@@ -130,16 +79,8 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));
         }
-        let strategy = match request.strategy() {
-            proto::Strategy::Keyword => Strategy::Keyword,
-            proto::Strategy::Semantic => Strategy::Semantic,
-            proto::Strategy::Hybrid | proto::Strategy::Unspecified => Strategy::Hybrid,
-        };
-        let mode = match request.mode() {
-            proto::Mode::Fast => Mode::Fast,
-            proto::Mode::Balanced | proto::Mode::Unspecified => Mode::Balanced,
-            proto::Mode::Fresh => Mode::Fresh,
-        };
+        let strategy = Strategy::from_number(request.strategy).unwrap_or(Strategy::Hybrid);
+        let mode = Mode::from_number(request.mode).unwrap_or(Mode::Balanced);
         let max_wait = max_wait(request.max_wait.as_ref());
         let narrowing = Narrowing::of(&request);
         Ok(Self {
@@ -171,12 +112,7 @@ pub(super) fn max_wait(asked: Option<&prost_types::Duration>) -> Duration {
 }
 
 fn subquery(proto: &proto::Subquery) -> Option<Subquery> {
-    let kind = match proto.r#type() {
-        proto::SubqueryType::Lex => SubqueryKind::Lex,
-        proto::SubqueryType::Vec => SubqueryKind::Vec,
-        proto::SubqueryType::Hyde => SubqueryKind::Hyde,
-        proto::SubqueryType::Unspecified => return None,
-    };
+    let kind = SubqueryType::from_number(proto.r#type)?;
     Some(Subquery { kind, text: proto.text.clone() })
 }
 
@@ -198,9 +134,9 @@ fn violations(request: &SearchContextRequest) -> Vec<Violation> {
         violations.push(Violation::new("searches", "too_many", message));
     }
     for (place, search) in request.searches.iter().take(MAX_SUBQUERIES).enumerate() {
-        if search.r#type() == proto::SubqueryType::Unspecified {
+        if SubqueryType::from_number(search.r#type).is_none() {
             let path = format!("searches[{place}].type");
-            violations.push(Violation::new(path, "invalid", "must be one of: lex, vec, hyde"));
+            violations.push(Violation::new(path, "invalid", wording::one_of(&SubqueryType::NAMES)));
         }
         violations.extend(text_violation(&format!("searches[{place}].text"), &search.text));
     }

@@ -7,6 +7,7 @@ use cairn_proto::ids::FileId;
 use serde_json::{Value, json};
 
 use super::failure_of;
+use crate::answers::content_type;
 use crate::answers::{File, Memory};
 use crate::mcp::failure::Failure;
 use crate::operations::{Context, Paging, files, memories};
@@ -171,7 +172,7 @@ fn memory_entry(memory: &Memory) -> Value {
 
 /// Without the character set: JSON carries text.
 fn mime_type(file: &File) -> &'static str {
-    let whole = file.file_type.content_type();
+    let whole = content_type(file.file_type);
     whole.split(';').next().unwrap_or(whole)
 }
 

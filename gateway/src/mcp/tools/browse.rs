@@ -11,7 +11,7 @@ use super::arguments::Arguments;
 use super::outcome::Outcome;
 use super::search::one_line;
 use super::{Hints, Tool};
-use crate::answers::{Citation, ScriptAnswer, spelled};
+use crate::answers::{Citation, ScriptAnswer};
 use crate::operations::Context;
 use crate::operations::browse::{self, ExecuteScript};
 use crate::schema::{Input as _, inputs};
@@ -98,7 +98,7 @@ fn of_one_file(ranges: &[Citation]) -> String {
             false => write!(line, "{comma} {start}-{end}"),
         };
     }
-    let _ = write!(line, " ({} {}) {}", spelled(&first.kind), first.id, one_line(&first.url));
+    let _ = write!(line, " ({} {}) {}", first.kind, first.id, one_line(&first.url));
     line
 }
 

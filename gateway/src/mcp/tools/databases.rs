@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cairn_chassis::status::Problem;
+use cairn_proto::domain::{Operator, SortOrder};
 use cairn_proto::ids::{DatabaseId, RecordId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -13,7 +14,7 @@ use super::files::Deleted;
 use super::outcome::{Outcome, go_on};
 use super::search::one_line;
 use super::{DEFAULT_ITEMS, Hints, Tool, nearby};
-use crate::answers::{Database, Property, Record, RecordPage, SortOrder, View, spelled};
+use crate::answers::{Database, Property, Record, RecordPage, View};
 use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
 use crate::operations::{Context, MOST_ITEMS, Page, Paging, Written, databases, null_or_value};
 use crate::schema::{Input as _, inlined, inputs};
@@ -41,24 +42,6 @@ struct ListDatabases {
     cursor: Option<String>,
 }
 
-/// How a property is compared.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum FilterOperator {
-    Equals,
-    NotEquals,
-    Contains,
-    In,
-    Gt,
-    Gte,
-    Lt,
-    Lte,
-    Before,
-    After,
-    IsEmpty,
-    IsNotEmpty,
-}
-
 /// Names a database.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -84,7 +67,7 @@ struct QueryDatabase {
     /// The property to filter on: its id or name.
     filter_field_id: Option<String>,
     /// How to compare it.
-    filter_operator: Option<FilterOperator>,
+    filter_operator: Option<Operator>,
     /// What to compare with.
     filter_value: Option<String>,
     /// A tree of conditions: `{"and": [{"fieldId": "Points", "operator": "gte", "value": 5}, {"or": […]}]}`.
@@ -339,9 +322,9 @@ async fn query(context: &Context, arguments: Arguments) -> Result<Outcome, Probl
     let selection = Selection {
         search: input.search,
         sort_field_id: input.sort_field_id,
-        sort_direction: input.sort_direction.map(|direction| spelled(&direction)),
+        sort_direction: input.sort_direction.map(|order| order.to_string()),
         filter_field_id: input.filter_field_id,
-        filter_operator: input.filter_operator.map(|operator| spelled(&operator)),
+        filter_operator: input.filter_operator.map(|operator| operator.to_string()),
         filter_value: input.filter_value,
         filter: input.filter.map(|tree| Value::Object(tree).to_string()),
         view_id: input.view_id,

@@ -12,7 +12,7 @@ use super::arguments::Arguments;
 use super::outcome::{Outcome, go_on};
 use super::search::{one_line, quoted};
 use super::{DEFAULT_ITEMS, Hints, Tool, nearby};
-use crate::answers::{Memory, ResolvedMemory, spelled};
+use crate::answers::{Memory, ResolvedMemory};
 use crate::operations::memories::{self, CreateMemory, MemberInput, Membership, UpdateMemory};
 use crate::operations::{Context, MOST_ITEMS, Paging, null_or_value};
 use crate::schema::{Input as _, inlined, inputs};
@@ -229,7 +229,7 @@ fn as_text(memory: &ResolvedMemory) -> String {
     let mut left_out = 0_usize;
     for entry in memory.members.iter().flat_map(|member| &member.entries) {
         let citation = &entry.citation;
-        let kind = spelled(&citation.kind);
+        let kind = citation.kind;
         let _ = write!(
             text,
             "\n{} ({kind} {}) {}\n",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::document::v1::{ConfirmedDocument, DocumentRef};
+use cairn_proto::domain::{page_of, plain_page_of};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
 use cairn_shell::tree::Node;
@@ -16,7 +17,6 @@ use super::memories::{Held as HeldByMemory, Member, MemoryFolder, member_of, pla
 use super::rows::{Text, What};
 use super::texts;
 use crate::browse::bodies::{Held, Key};
-use crate::search::citation::deep_link;
 
 /// A tree as one caller sees it. It never changes.
 #[derive(Debug)]
@@ -277,13 +277,12 @@ impl View {
     fn link(&self, slot: &Slot) -> Option<(String, String)> {
         let id = slot.id;
         let link = match &slot.item {
-            Item::Entity(What::File(_)) => deep_link(Kind::File, &id.to_string(), None),
-            Item::Entity(What::Folder) => format!("/folder/{id}"),
-            Item::Entity(What::Database { .. }) | Item::Schema => format!("/databases/{id}"),
-            Item::Entity(What::Memory(_)) | Item::Guide => deep_link(Kind::Memory, &id.to_string(), None),
+            Item::Entity(What::File(_)) => plain_page_of(Kind::File, id),
+            Item::Entity(What::Folder) => plain_page_of(Kind::Folder, id),
+            Item::Entity(What::Database { .. }) | Item::Schema => plain_page_of(Kind::Database, id),
+            Item::Entity(What::Memory(_)) | Item::Guide => plain_page_of(Kind::Memory, id),
             Item::Entity(What::Record { .. }) => {
-                let database = self.base.slot(slot.parent)?.id.to_string();
-                deep_link(Kind::Record, &id.to_string(), Some(&database))
+                page_of(Kind::Record, id, Some(self.base.slot(slot.parent)?.id))
             }
             Item::Fixed(_) | Item::Free => return None,
         };

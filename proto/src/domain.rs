@@ -1,0 +1,254 @@
+//! The words of the product that contracts, rules, stores and JSON share, each told once: its number in protobuf and in
+//! tables, its name in JSON, and what is known of it everywhere.
+//!
+//! A protobuf enum has a value "unspecified" and arrives as any number; these types hold what is left when that has been
+//! sorted out, so whoever has one need not think of the rest.
+
+mod kinds;
+mod page;
+mod permission;
+
+use std::fmt;
+
+pub use self::kinds::{DocumentKind, FileType, MemberKind, PropertyType, SourceMode, TrashKind};
+pub use self::page::{page_of, plain_page_of};
+pub use self::permission::{Permission, PermissionSet, Publishers, Role};
+
+/// The name or number stands for no value of the enum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unknown;
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("not one of the known values")
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+/// Makes enums out of lines `Variant = "name"`: the variants are those of the protobuf enum that the head names, or some
+/// of them; the names are what JSON and text columns hold.
+macro_rules! domain {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident of $contract:ty { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? }
+    )+) => {
+        $(
+            #[derive(
+                Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+            )]
+            #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+            $(#[$doc])*
+            pub enum $name {
+                $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)+
+            }
+
+            impl $name {
+                /// All of them, in the contract's order.
+                pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
+                /// Their names, in the same order.
+                pub const NAMES: [&'static str; [$($text),+].len()] = [$($text),+];
+
+                /// The name in JSON and in text columns.
+                pub const fn as_str(self) -> &'static str {
+                    match self {
+                        $(Self::$variant => $text,)+
+                    }
+                }
+
+                /// The number in protobuf and in number columns.
+                pub const fn number(self) -> i32 {
+                    match self {
+                        $(Self::$variant => <$contract>::$variant as i32,)+
+                    }
+                }
+
+                /// What a number stands for; `None` also for "unspecified". Reads what the generated accessors, which
+                /// take an unknown number for "unspecified", would hide.
+                pub fn from_number(number: impl Into<i64>) -> Option<Self> {
+                    let number = number.into();
+                    Self::ALL.into_iter().find(|one| i64::from(one.number()) == number)
+                }
+            }
+
+            impl std::fmt::Display for $name {
+                fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    formatter.write_str(self.as_str())
+                }
+            }
+
+            impl std::str::FromStr for $name {
+                type Err = $crate::domain::Unknown;
+
+                fn from_str(text: &str) -> Result<Self, $crate::domain::Unknown> {
+                    Self::ALL.into_iter().find(|one| one.as_str() == text).ok_or($crate::domain::Unknown)
+                }
+            }
+
+            impl From<$name> for $contract {
+                fn from(value: $name) -> Self {
+                    match value {
+                        $($name::$variant => <$contract>::$variant,)+
+                    }
+                }
+            }
+
+            impl From<$name> for i32 {
+                fn from(value: $name) -> Self {
+                    value.number()
+                }
+            }
+
+            impl TryFrom<$contract> for $name {
+                type Error = $crate::domain::Unknown;
+
+                fn try_from(value: $contract) -> Result<Self, $crate::domain::Unknown> {
+                    Self::from_number(i32::from(value)).ok_or($crate::domain::Unknown)
+                }
+            }
+        )+
+    };
+}
+use domain;
+
+use crate::auth::v1 as auth;
+use crate::content::v1 as content;
+use crate::feed::v1 as feed;
+use crate::retrieval::v1 as retrieval;
+
+domain! {
+    /// Up or down.
+    SortOrder of content::SortOrder {
+        /// The least first.
+        Asc = "asc",
+        /// The greatest first.
+        Desc = "desc",
+    }
+
+    /// How a value is compared.
+    Operator of content::Operator {
+        /// Is the same.
+        Equals = "equals",
+        /// Is not the same, or is none.
+        NotEquals = "not_equals",
+        /// Holds it.
+        Contains = "contains",
+        /// Is one of these.
+        In = "in",
+        /// Is greater.
+        Gt = "gt",
+        /// Is greater or the same.
+        Gte = "gte",
+        /// Is less.
+        Lt = "lt",
+        /// Is less or the same.
+        Lte = "lte",
+        /// Is before that day or time.
+        Before = "before",
+        /// Is after that day or time.
+        After = "after",
+        /// Is none.
+        IsEmpty = "is_empty",
+        /// Is any.
+        IsNotEmpty = "is_not_empty",
+    }
+
+    /// Whose change feed: each service that owns documents has one.
+    Feed of feed::Feed {
+        /// svc-content's.
+        Content = "content",
+        /// svc-ingest's.
+        Ingest = "ingest",
+    }
+
+    /// Which lists answer the query when no sub-queries are given.
+    Strategy of retrieval::Strategy {
+        /// Words alone.
+        Keyword = "keyword",
+        /// Meaning alone.
+        Semantic = "semantic",
+        /// Both, fused.
+        Hybrid = "hybrid",
+    }
+
+    /// How far connected sources are consulted.
+    Mode of retrieval::Mode {
+        /// Retained content only.
+        Fast = "fast",
+        /// Also the catalogs.
+        Balanced = "balanced",
+        /// Also live sources.
+        Fresh = "fresh",
+    }
+
+    /// Where a sub-query goes: `lex` to full-text search, `vec` and `hyde` to vector search.
+    SubqueryType of retrieval::SubqueryType {
+        /// Full-text search.
+        Lex = "lex",
+        /// Vector search with a question.
+        Vec = "vec",
+        /// Vector search with a hypothetical answer.
+        Hyde = "hyde",
+    }
+
+    /// Whether evidence came from the index or live from a provider.
+    SyncMode of retrieval::SyncMode {
+        /// From the index.
+        Indexed = "indexed",
+        /// From the provider, just now.
+        Live = "live",
+    }
+
+    /// What a report is about.
+    FeedbackCategory of auth::FeedbackCategory {
+        /// Something was not found that should be there.
+        MissingContext = "missing_context",
+        /// What was found is out of date.
+        StaleContent = "stale_content",
+        /// What was found does not answer the question.
+        WrongResult = "wrong_result",
+        /// A tool failed or was hard to use.
+        ToolProblem = "tool_problem",
+        /// Anything else.
+        Other = "other",
+    }
+
+    /// The way on which a report came in.
+    FeedbackChannel of auth::FeedbackChannel {
+        /// The REST API.
+        Rest = "rest",
+        /// The command line, which calls the REST API.
+        Cli = "cli",
+        /// MCP.
+        Mcp = "mcp",
+        /// gRPC, which callers do not name.
+        Grpc = "grpc",
+    }
+}
+
+impl SubqueryType {
+    /// Whether it goes to the vectors.
+    pub const fn is_meant(self) -> bool {
+        match self {
+            Self::Vec | Self::Hyde => true,
+            Self::Lex => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_lead_back() {
+        for (one, name) in PropertyType::ALL.into_iter().zip(PropertyType::NAMES) {
+            assert_eq!((one.as_str(), name.parse()), (name, Ok(one)));
+            assert_eq!(PropertyType::from_number(one.number()), Some(one));
+            assert_eq!(PropertyType::try_from(content::PropertyType::from(one)), Ok(one));
+        }
+        assert_eq!(PropertyType::from_number(0), None, "unspecified is no value");
+        assert_eq!(PropertyType::from_number(99), None);
+        assert_eq!("texts".parse::<PropertyType>(), Err(Unknown));
+    }
+}

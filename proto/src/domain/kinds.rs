@@ -1,0 +1,107 @@
+//! What things are.
+
+use super::domain;
+use crate::content::v1 as content;
+use crate::feed::v1::Kind;
+use crate::ingest::v1 as ingest;
+
+domain! {
+    /// What a file holds; it decides how the file is cut for search and its raw Content-Type.
+    FileType of content::FileType {
+        /// CommonMark.
+        Markdown = "markdown",
+        /// JSON.
+        Json = "json",
+        /// YAML.
+        Yaml = "yaml",
+        /// Anything else.
+        Text = "text",
+    }
+
+    /// Which values a property takes and how they are ordered.
+    PropertyType of content::PropertyType {
+        /// A text.
+        Text = "text",
+        /// A number.
+        Number = "number",
+        /// True or false.
+        Boolean = "boolean",
+        /// A day or a time.
+        Date = "date",
+        /// One of its options.
+        Select = "select",
+        /// Some of its options.
+        MultiSelect = "multi_select",
+        /// An address.
+        Url = "url",
+        /// Records of a database, by their ids.
+        Relation = "relation",
+        /// Files, by their ids.
+        FileReference = "file_reference",
+        /// Assets, by their ids.
+        AssetReference = "asset_reference",
+    }
+
+    /// What a member of a memory refers to.
+    MemberKind of content::MemberKind {
+        /// A file.
+        File = "file",
+        /// A folder: its files.
+        Folder = "folder",
+        /// A document of a connected source.
+        SourceDocument = "source_document",
+        /// A database: its records, or some of them.
+        Database = "database",
+    }
+
+    /// What can be in trash by itself.
+    TrashKind of Kind {
+        /// A file.
+        File = "file",
+        /// A folder with all that it held.
+        Folder = "folder",
+        /// A database with its records.
+        Database = "database",
+        /// A record.
+        Record = "record",
+        /// A memory.
+        Memory = "memory",
+    }
+
+    /// What is cited.
+    #[cfg_attr(feature = "schema", schema(as = Kind))]
+    DocumentKind of Kind {
+        /// A file.
+        File = "file",
+        /// A record of a database.
+        Record = "record",
+        /// A document of a connected source.
+        SourceDocument = "source_document",
+        /// A document that was ingested.
+        Ingested = "ingested",
+        /// The guidance of a memory.
+        Memory = "memory",
+    }
+
+    /// How much of a source is kept.
+    SourceMode of ingest::SourceMode {
+        /// Documents whole.
+        Indexed = "indexed",
+        /// Their names and places.
+        Catalog = "catalog",
+        /// Nothing: it is asked each time.
+        Live = "live",
+    }
+}
+
+impl PropertyType {
+    /// Whether values name other things by their ids.
+    pub const fn is_reference(self) -> bool {
+        matches!(self, Self::Relation | Self::FileReference | Self::AssetReference)
+    }
+
+    /// Whether values are choices among options.
+    pub const fn has_options(self) -> bool {
+        matches!(self, Self::Select | Self::MultiSelect)
+    }
+}
