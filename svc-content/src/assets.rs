@@ -10,42 +10,20 @@ mod reach;
 mod sweep;
 
 use bytes::Bytes;
-use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{AssetId, ObjectId, WorkspaceId};
 use futures::stream::{BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 
 pub(crate) use self::doctor::examine;
-use self::input::{Checked, Received};
-pub(crate) use self::input::{Draft, End, Part};
+pub(crate) use self::input::{AssetDraft, UploadEnd, UploadPart};
+use self::input::{CheckedAssetDraft, Received};
 pub(crate) use self::objects::AssetStore;
 pub use self::objects::{AssetLocation, Bucket, UnknownLocation};
+pub(crate) use self::reach::reachable;
 pub(crate) use self::sweep::run as run_sweeps;
+use crate::context::Context;
+use crate::model::{Asset, Author, Growth, StoredObject};
 use crate::scope::Caller;
-use crate::service::Context;
-use crate::usage::Growth;
-use crate::versions::Author;
 use crate::{Error, store};
-
-/// Where the bytes of an asset are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
-    pub(crate) object: ObjectId,
-    /// `blake3:` and 64 hexadecimal digits.
-    pub(crate) hash: String,
-    pub(crate) size_bytes: u64,
-}
-
-/// An asset, without its bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asset {
-    pub(crate) id: AssetId,
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) name: String,
-    pub(crate) media_type: String,
-    pub(crate) kept: Kept,
-    pub(crate) created_at: Timestamp,
-    pub(crate) author: Author,
-}
 
 /// The bytes of a download.
 pub(crate) type Download = BoxStream<'static, Result<Bytes, Error>>;
@@ -66,8 +44,8 @@ impl Assets {
     pub(crate) async fn upload(
         &self,
         caller: &Caller,
-        draft: Draft,
-        parts: impl Stream<Item = Result<Part, Error>> + Send + Unpin,
+        draft: AssetDraft,
+        parts: impl Stream<Item = Result<UploadPart, Error>> + Send + Unpin,
     ) -> Result<Asset, Error> {
         require_whole(caller)?;
         let most = self.context.limits.of(caller.plan.as_deref()).object_bytes;
@@ -91,7 +69,7 @@ impl Assets {
         let asset_id: AssetId = id.parse().map_err(|_| Error::no_asset(id))?;
         let found = store::assets::get(&self.context.db, caller.workspace, asset_id).await?;
         let asset = found.ok_or_else(|| Error::no_asset(id))?;
-        if self.context.reachable_assets(caller, &[asset_id]).await?.contains(&asset_id) {
+        if reachable(&self.context.db, caller, &[asset_id]).await?.contains(&asset_id) {
             return Ok(asset);
         }
         let message = format!("no record in the folders of this token names the asset {id}");
@@ -144,15 +122,21 @@ impl Assets {
         Ok(())
     }
 
-    fn asset(&self, caller: &Caller, draft: Checked, object: ObjectId, received: Received) -> Asset {
+    fn asset(
+        &self,
+        caller: &Caller,
+        draft: CheckedAssetDraft,
+        object: ObjectId,
+        received: Received,
+    ) -> Asset {
         Asset {
             id: self.context.ids.next(),
             workspace_id: caller.workspace,
             name: draft.name,
             media_type: draft.media_type,
-            kept: Kept { object, hash: received.hash, size_bytes: received.size_bytes },
+            kept: StoredObject { object, hash: received.hash, size_bytes: received.size_bytes },
             created_at: self.context.clock.now(),
-            author: Author::from(&caller.principal),
+            author: Author::of_content(&caller.principal),
         }
     }
 

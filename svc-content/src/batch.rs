@@ -10,13 +10,12 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::bodied::with_bodied_records;
-use crate::bodies::Body;
-use crate::files::{self, File, Files};
-use crate::folders::{self, Folder, Folders};
+use crate::context::Context;
+use crate::files::{self, Files};
+use crate::folders::{self, Folders};
+use crate::model::{Body, File, Folder, Growth};
 use crate::scope::Caller;
-use crate::service::Context;
 use crate::store;
-use crate::usage::Growth;
 
 const MAX_WRITES: usize = 1_000;
 const MAX_CONTENT_BYTES: usize = 24 * 1024 * 1024;
@@ -26,11 +25,11 @@ const EARLIER: char = '#';
 /// One write.
 #[derive(Debug, Clone)]
 pub(crate) enum Write {
-    CreateFile(files::Draft),
-    UpdateFile(String, files::Patch),
+    CreateFile(files::FileDraft),
+    UpdateFile(String, files::FilePatch),
     DeleteFile(String),
-    CreateFolder(folders::Draft),
-    UpdateFolder(String, folders::Patch),
+    CreateFolder(folders::FolderDraft),
+    UpdateFolder(String, folders::FolderPatch),
     DeleteFolder(String),
 }
 
@@ -83,12 +82,12 @@ pub(crate) struct Done {
 }
 
 /// A write whose fields obey their rules.
-enum Checked {
-    CreateFile(FileId, files::CheckedDraft, Body),
-    UpdateFile(FileId, files::CheckedPatch, Option<Body>),
+enum CheckedWrite {
+    CreateFile(FileId, files::CheckedFileDraft, Body),
+    UpdateFile(FileId, files::CheckedFilePatch, Option<Body>),
     DeleteFile(FileId),
     CreateFolder(FolderId, String, Option<FolderId>),
-    UpdateFolder(FolderId, folders::Checked),
+    UpdateFolder(FolderId, folders::CheckedFolderPatch),
     DeleteFolder(FolderId),
 }
 
@@ -135,7 +134,7 @@ impl Batches {
         Ok(Done { outcomes, first, last })
     }
 
-    async fn check(&self, writes: Vec<Write>) -> Result<Vec<Checked>, Error> {
+    async fn check(&self, writes: Vec<Write>) -> Result<Vec<CheckedWrite>, Error> {
         let ids: Vec<Uuid> = writes.iter().map(|_| self.context.ids.next()).collect();
         let makes_folder: Vec<bool> =
             writes.iter().map(|write| matches!(write, Write::CreateFolder(_))).collect();
@@ -159,7 +158,12 @@ impl Batches {
     }
 
     /// In the order of their hashes, as whoever removes bodies takes them.
-    async fn hold_bodies(&self, tx: &mut Tx, caller: &Caller, writes: &[Checked]) -> Result<Growth, Error> {
+    async fn hold_bodies(
+        &self,
+        tx: &mut Tx,
+        caller: &Caller,
+        writes: &[CheckedWrite],
+    ) -> Result<Growth, Error> {
         let mut growth = Growth::default();
         let mut bodies: Vec<&Body> = writes.iter().filter_map(body_of).collect();
         bodies.sort_by(|one, other| one.hash.cmp(&other.hash));
@@ -174,36 +178,36 @@ impl Batches {
         &self,
         tx: &mut Tx,
         caller: &Caller,
-        write: Checked,
+        write: CheckedWrite,
         entries: &mut Vec<Entry>,
         growth: &mut Growth,
     ) -> Result<Outcome, Error> {
         match write {
-            Checked::CreateFile(id, draft, body) => {
+            CheckedWrite::CreateFile(id, draft, body) => {
                 entries.push(Entry::upsert(Kind::File, id));
                 Ok(Outcome::File(self.files.create_in(tx, caller, id, draft, &body, growth).await?))
             }
-            Checked::UpdateFile(id, patch, body) => {
+            CheckedWrite::UpdateFile(id, patch, body) => {
                 let (file, is_changed) =
                     self.files.update_in(tx, caller, id, patch, body.as_ref(), growth).await?;
                 entries.extend(is_changed.then(|| Entry::upsert(Kind::File, id)));
                 Ok(Outcome::File(file))
             }
-            Checked::DeleteFile(id) => {
+            CheckedWrite::DeleteFile(id) => {
                 self.files.delete_in(tx, caller, id).await?;
                 entries.push(Entry::delete(Kind::File, id));
                 Ok(Outcome::Deleted(id.to_string()))
             }
-            Checked::CreateFolder(id, name, parent) => {
+            CheckedWrite::CreateFolder(id, name, parent) => {
                 entries.push(Entry::upsert(Kind::Folder, id));
                 Ok(Outcome::Folder(self.folders.create_in(tx, caller, id, name, parent).await?))
             }
-            Checked::UpdateFolder(id, patch) => {
+            CheckedWrite::UpdateFolder(id, patch) => {
                 let (folder, is_changed) = self.folders.update_in(tx, caller, id, patch).await?;
                 entries.extend(is_changed.then(|| Entry::upsert(Kind::Folder, id)));
                 Ok(Outcome::Folder(folder))
             }
-            Checked::DeleteFolder(id) => {
+            CheckedWrite::DeleteFolder(id) => {
                 let (deletion, _) = self.folders.delete_in(tx, caller, id).await?;
                 let taken = store::trash::taken(tx, &deletion).await?;
                 entries.extend(taken.into_iter().map(|(kind, id)| Entry::delete(kind, id)));
@@ -247,12 +251,12 @@ fn resolve(write: &mut Write, earlier: impl Fn(usize) -> Option<String>) -> Resu
     Ok(())
 }
 
-async fn check_one(write: Write, id: Uuid) -> Result<Checked, Error> {
+async fn check_one(write: Write, id: Uuid) -> Result<CheckedWrite, Error> {
     Ok(match write {
         Write::CreateFile(draft) => {
             let mut draft = files::check_draft(draft)?;
             let body = Body::of(std::mem::take(&mut draft.content)).await?;
-            Checked::CreateFile(FileId(id), draft, body)
+            CheckedWrite::CreateFile(FileId(id), draft, body)
         }
         Write::UpdateFile(id, patch) => {
             let id = files::parse(&id)?;
@@ -261,26 +265,28 @@ async fn check_one(write: Write, id: Uuid) -> Result<Checked, Error> {
                 Some(content) => Some(Body::of(content).await?),
                 None => None,
             };
-            Checked::UpdateFile(id, patch, body)
+            CheckedWrite::UpdateFile(id, patch, body)
         }
-        Write::DeleteFile(id) => Checked::DeleteFile(files::parse(&id)?),
+        Write::DeleteFile(id) => CheckedWrite::DeleteFile(files::parse(&id)?),
         Write::CreateFolder(draft) => {
             let (name, parent) = folders::check_draft(draft)?;
-            Checked::CreateFolder(FolderId(id), name, parent)
+            CheckedWrite::CreateFolder(FolderId(id), name, parent)
         }
-        Write::UpdateFolder(id, patch) => Checked::UpdateFolder(folders::parse(&id)?, folders::check(patch)?),
-        Write::DeleteFolder(id) => Checked::DeleteFolder(folders::parse(&id)?),
+        Write::UpdateFolder(id, patch) => {
+            CheckedWrite::UpdateFolder(folders::parse(&id)?, folders::check(patch)?)
+        }
+        Write::DeleteFolder(id) => CheckedWrite::DeleteFolder(folders::parse(&id)?),
     })
 }
 
-const fn body_of(write: &Checked) -> Option<&Body> {
+const fn body_of(write: &CheckedWrite) -> Option<&Body> {
     match write {
-        Checked::CreateFile(_, _, body) => Some(body),
-        Checked::UpdateFile(_, _, body) => body.as_ref(),
-        Checked::DeleteFile(_)
-        | Checked::CreateFolder(..)
-        | Checked::UpdateFolder(..)
-        | Checked::DeleteFolder(_) => None,
+        CheckedWrite::CreateFile(_, _, body) => Some(body),
+        CheckedWrite::UpdateFile(_, _, body) => body.as_ref(),
+        CheckedWrite::DeleteFile(_)
+        | CheckedWrite::CreateFolder(..)
+        | CheckedWrite::UpdateFolder(..)
+        | CheckedWrite::DeleteFolder(_) => None,
     }
 }
 

@@ -6,9 +6,8 @@ use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 
 use crate::Error;
+use crate::model::MAX_CONTENT_BYTES;
 
-/// Bytes of a file's content.
-pub(crate) const MAX_CONTENT_BYTES: usize = 5 * 1024 * 1024;
 const MOST_VIOLATIONS: usize = 51;
 const MAX_NAME_CHARS: usize = 255;
 const MAX_TAGS: usize = 50;

@@ -11,60 +11,24 @@ pub(crate) mod views;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind, Op};
-use cairn_chassis::sql::Tx;
+use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::wording::{self, Unit};
-use cairn_proto::ids::{DatabaseId, FolderId, PropertyId, ViewId, WorkspaceId};
+use cairn_proto::ids::{DatabaseId, FolderId, ViewId, WorkspaceId};
 
-use self::properties::{Property, PropertyType, Settings};
-use self::views::View;
 use crate::Error;
 use crate::checks::Checks;
-use crate::files::Written;
-use crate::paging::{Ask, Page};
+use crate::context::Context;
+use crate::model::{Database, Page, PageRequest, Property, PropertySettings, PropertyType, View, Written};
 use crate::scope::Caller;
-use crate::service::Context;
-use crate::store;
-use crate::store::page::Among;
+use crate::store::page::ListScope;
+use crate::{folders, store};
 
 const MAX_DESCRIPTION_CHARS: usize = 10_000;
 const MAX_ICON_CHARS: usize = 2_000;
 const PRIMARY_NAME: &str = "Name";
 const DEFAULT_VIEW: &str = "Table";
 
-/// A database.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Database {
-    pub(crate) id: DatabaseId,
-    pub(crate) workspace_id: WorkspaceId,
-    /// The folder that holds it, or held it before the trash.
-    pub(crate) folder_id: Option<FolderId>,
-    /// From the root to that folder, while it is live.
-    pub(crate) folders: Vec<FolderId>,
-    pub(crate) path: String,
-    pub(crate) name: String,
-    pub(crate) description: Option<String>,
-    pub(crate) icon: Option<String>,
-    /// In their order.
-    pub(crate) properties: Vec<Property>,
-    /// In their order.
-    pub(crate) views: Vec<View>,
-    pub(crate) record_count: u64,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-    pub(crate) deleted_at: Option<Timestamp>,
-}
-
 impl Database {
-    /// The property with that id.
-    pub(crate) fn property(&self, id: PropertyId) -> Option<&Property> {
-        self.properties.iter().find(|property| property.id == id)
-    }
-
-    /// The property that titles the records.
-    pub(crate) fn primary(&self) -> Option<&Property> {
-        self.properties.iter().find(|property| property.is_primary)
-    }
-
     /// The property that a text names, by its id or, where allowed and only one has it, by its name.
     pub(crate) fn find(
         &self,
@@ -96,7 +60,7 @@ impl Database {
 
 /// A database to be made.
 #[derive(Debug, Clone)]
-pub(crate) struct Draft {
+pub(crate) struct DatabaseDraft {
     pub(crate) name: String,
     pub(crate) description: Option<String>,
     pub(crate) icon: Option<String>,
@@ -105,7 +69,7 @@ pub(crate) struct Draft {
 
 /// Changes to a database: what is absent stays.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patch {
+pub(crate) struct DatabasePatch {
     pub(crate) name: Option<String>,
     /// `Some(None)` clears it.
     pub(crate) description: Option<Option<String>>,
@@ -129,7 +93,11 @@ impl Databases {
     }
 
     /// Makes a database with its primary property and its first view.
-    pub(crate) async fn create(&self, caller: &Caller, draft: Draft) -> Result<Written<Database>, Error> {
+    pub(crate) async fn create(
+        &self,
+        caller: &Caller,
+        draft: DatabaseDraft,
+    ) -> Result<Written<Database>, Error> {
         let mut checks = Checks::default();
         checks.name(&draft.name);
         check_texts(&mut checks, draft.description.as_deref(), draft.icon.as_deref());
@@ -165,7 +133,7 @@ impl Databases {
             name: PRIMARY_NAME.to_owned(),
             kind: PropertyType::Text,
             is_primary: true,
-            config: Settings::default(),
+            config: PropertySettings::default(),
         }
     }
 
@@ -183,7 +151,7 @@ impl Databases {
 
     /// A live database.
     pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Database, Error> {
-        self.context.readable_database(caller, id).await
+        readable(&self.context.db, caller, id).await
     }
 
     /// Live databases in the order of name, then id; of a folder-scoped caller only what the scope covers.
@@ -191,12 +159,14 @@ impl Databases {
         &self,
         caller: &Caller,
         folder_id: Option<&str>,
-        ask: Ask,
+        ask: PageRequest,
     ) -> Result<Page<Database>, Error> {
         let among = match (folder_id, caller.listed()) {
-            (Some(text), _) => Among::In(self.context.readable_folder(caller, "folderId", text).await?),
-            (None, None) => Among::All,
-            (None, Some(listed)) => Among::Below(listed.to_vec()),
+            (Some(text), _) => {
+                ListScope::In(folders::readable(&self.context.db, caller, "folderId", text).await?)
+            }
+            (None, None) => ListScope::All,
+            (None, Some(listed)) => ListScope::Below(listed.to_vec()),
         };
         let db = &self.context.db;
         let workspace = caller.workspace;
@@ -214,7 +184,7 @@ impl Databases {
         &self,
         caller: &Caller,
         id: &str,
-        patch: Patch,
+        patch: DatabasePatch,
     ) -> Result<Written<Database>, Error> {
         let database_id = parse(id)?;
         let folder_id = check(&patch)?;
@@ -265,14 +235,12 @@ impl Databases {
     }
 }
 
-impl Context {
-    /// A live database that the caller may see.
-    pub(crate) async fn readable_database(&self, caller: &Caller, id: &str) -> Result<Database, Error> {
-        let found = store::databases::get(self.db.engine(), caller.workspace, parse(id)?).await?;
-        let database = found.ok_or_else(|| Error::no_database(id))?;
-        caller.require("database", id, &database.folders)?;
-        Ok(database)
-    }
+/// A live database that the caller may see.
+pub(crate) async fn readable(db: &Db, caller: &Caller, id: &str) -> Result<Database, Error> {
+    let found = store::databases::get(db.engine(), caller.workspace, parse(id)?).await?;
+    let database = found.ok_or_else(|| Error::no_database(id))?;
+    caller.require("database", id, &database.folders)?;
+    Ok(database)
 }
 
 /// What a change of a database does to what is indexed of its records.
@@ -358,7 +326,7 @@ fn check_texts(checks: &mut Checks, description: Option<&str>, icon: Option<&str
 }
 
 /// The new folder, if there is to be one.
-fn check(patch: &Patch) -> Result<Option<Option<FolderId>>, Error> {
+fn check(patch: &DatabasePatch) -> Result<Option<Option<FolderId>>, Error> {
     let mut checks = Checks::default();
     for field in &patch.unknown_fields {
         let message = format!("'{field}' cannot be updated; name, description, icon and folder_id can");

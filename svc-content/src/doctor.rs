@@ -8,7 +8,7 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::doctor::{self, Check, Finding, Progress};
 use cairn_chassis::sql::{self, Db, Tx};
 
-use crate::bodies::{Body, hash};
+use crate::model::{Body, content_hash};
 use crate::{AssetLocation, Error, assets, store};
 
 /// Bodies that are in memory at once: at most 5 MiB each.
@@ -209,8 +209,8 @@ fn damage(workspace: &str, body: Body) -> Option<Finding> {
     let name = format!("workspace {workspace} body {}", body.hash);
     let recorded = body.hash.clone();
     let wrong = match body.into_text() {
-        Ok(text) if hash(&text) == recorded => return None,
-        Ok(text) => format!("{name}: what is stored has the hash {}", hash(&text)),
+        Ok(text) if content_hash(&text) == recorded => return None,
+        Ok(text) => format!("{name}: what is stored has the hash {}", content_hash(&text)),
         Err(error) => format!("{name}: {error}"),
     };
     Some(Finding { rule: BODY_RULE, subject: wrong })

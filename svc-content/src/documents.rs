@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::wording::{self, Unit};
-use cairn_proto::ids::{DatabaseId, DocumentId, FolderId, WorkspaceId};
+use cairn_proto::ids::{DocumentId, FolderId, WorkspaceId};
 
 use crate::Error;
-use crate::bodies::Body;
-use crate::files::{File, FileType, checked_tags};
+use crate::context::Context;
+use crate::files::checked_tags;
+use crate::model::{Body, Document};
 use crate::records;
 use crate::scope::Caller;
-use crate::service::Context;
-use crate::{memories, store};
+use crate::{folders, memories, store};
 
 const MAX_READ: usize = 100;
 const MAX_CONFIRMED: usize = 1_000;
@@ -23,7 +23,7 @@ const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Names a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ref {
+pub(crate) struct DocumentRef {
     /// Absent when the caller named none that there is.
     pub(crate) kind: Option<Kind>,
     pub(crate) id: String,
@@ -32,41 +32,9 @@ pub(crate) struct Ref {
 /// A reference in the one spelling that ids have.
 type Key = (Kind, DocumentId);
 
-impl Ref {
+impl DocumentRef {
     fn key(&self) -> Option<Key> {
         Some((self.kind?, self.id.parse().ok()?))
-    }
-}
-
-/// What retrieval learns of a live document besides its content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Document {
-    pub(crate) kind: Kind,
-    pub(crate) id: DocumentId,
-    /// From the root to the folder that holds it; none in the root, which is outside every folder scope.
-    pub(crate) folders: Vec<FolderId>,
-    pub(crate) title: String,
-    pub(crate) path: String,
-    pub(crate) format: FileType,
-    pub(crate) content_hash: String,
-    pub(crate) updated_at: Timestamp,
-    /// Of a record.
-    pub(crate) database_id: Option<DatabaseId>,
-}
-
-impl From<File> for Document {
-    fn from(file: File) -> Self {
-        Self {
-            kind: Kind::File,
-            id: DocumentId(file.id.0),
-            folders: file.folders,
-            title: file.name,
-            path: file.path,
-            format: file.file_type,
-            content_hash: file.content_hash,
-            updated_at: file.updated_at,
-            database_id: None,
-        }
     }
 }
 
@@ -83,7 +51,7 @@ struct Live {
 
 /// Documents as they are to be indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Read {
+pub(crate) struct ReadDocuments {
     /// Live ones, in the order asked for.
     pub(crate) documents: Vec<(Document, String)>,
     /// How many references, from the first on, were looked at.
@@ -115,7 +83,7 @@ impl Documents {
     }
 
     /// The live ones of some documents of a workspace, for a service of the mesh.
-    pub(crate) async fn read(&self, workspace: &str, refs: &[Ref]) -> Result<Read, Error> {
+    pub(crate) async fn read(&self, workspace: &str, refs: &[DocumentRef]) -> Result<ReadDocuments, Error> {
         let workspace: WorkspaceId = workspace
             .parse()
             .map_err(|_| Error::invalid("workspaceId", "invalid", "a workspace id is a UUID"))?;
@@ -136,11 +104,15 @@ impl Documents {
                 found.push(document);
             }
         }
-        Ok(Read { documents: self.with_content(workspace, found).await?, read })
+        Ok(ReadDocuments { documents: self.with_content(workspace, found).await?, read })
     }
 
     /// The live ones of some documents that the caller's scope covers, as they stand now.
-    pub(crate) async fn confirm(&self, caller: &Caller, refs: &[Ref]) -> Result<Vec<Document>, Error> {
+    pub(crate) async fn confirm(
+        &self,
+        caller: &Caller,
+        refs: &[DocumentRef],
+    ) -> Result<Vec<Document>, Error> {
         check_count(refs, MAX_CONFIRMED)?;
         let mut live = self.live(caller.workspace, refs).await?;
         live.retain(|_, found| {
@@ -159,7 +131,7 @@ impl Documents {
     ) -> Result<Vec<DocumentId>, Error> {
         let tags = checked_tags(narrowing.tags)?;
         let below = match &narrowing.folder_id {
-            Some(text) => Some(vec![self.context.readable_folder(caller, "folderId", text).await?]),
+            Some(text) => Some(vec![folders::readable(&self.context.db, caller, "folderId", text).await?]),
             None => caller.listed().map(<[FolderId]>::to_vec),
         };
         let wants = |kind: Kind| narrowing.kinds.is_empty() || narrowing.kinds.contains(&kind);
@@ -185,7 +157,7 @@ impl Documents {
         Ok(found)
     }
 
-    async fn live(&self, workspace: WorkspaceId, refs: &[Ref]) -> Result<HashMap<Key, Live>, Error> {
+    async fn live(&self, workspace: WorkspaceId, refs: &[DocumentRef]) -> Result<HashMap<Key, Live>, Error> {
         let mut live = Vec::new();
         let files = ids_of(refs, Kind::File);
         if !files.is_empty() {
@@ -249,12 +221,12 @@ impl Documents {
 }
 
 /// The ids of one kind among references.
-fn ids_of<T: From<uuid::Uuid>>(refs: &[Ref], kind: Kind) -> Vec<T> {
-    let keys = refs.iter().filter_map(Ref::key);
+fn ids_of<T: From<uuid::Uuid>>(refs: &[DocumentRef], kind: Kind) -> Vec<T> {
+    let keys = refs.iter().filter_map(DocumentRef::key);
     keys.filter(|(found, _)| *found == kind).map(|(_, id)| T::from(id.0)).collect()
 }
 
-fn check_count(refs: &[Ref], most: usize) -> Result<(), Error> {
+fn check_count(refs: &[DocumentRef], most: usize) -> Result<(), Error> {
     if refs.len() <= most {
         return Ok(());
     }

@@ -6,62 +6,26 @@ mod wanted;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::sql::Tx;
-pub(crate) use cairn_proto::domain::FileType;
-use cairn_proto::ids::{DeletionId, FileId, FolderId, WorkspaceId};
-use unicode_normalization::UnicodeNormalization as _;
+use cairn_proto::ids::{DeletionId, FileId, FolderId};
 
-pub(crate) use self::wanted::{InFolder, Wanted, checked_tags};
+pub(crate) use self::wanted::{FileSelection, InFolder, checked_tags};
 use crate::Error;
 use crate::bodied::with_bodied_records;
-use crate::bodies::Body;
 use crate::checks::Checks;
-use crate::paging::{Ask, Page};
+use crate::context::Context;
+use crate::model::{
+    Author, Body, Deletion, File, FileType, FileVersion, Growth, Page, PageRequest, Written, fold,
+};
 use crate::scope::Caller;
-use crate::service::Context;
-use crate::store;
-use crate::store::page::Among;
-use crate::trash::Deletion;
-use crate::usage::Growth;
-use crate::versions::Version;
+use crate::store::page::ListScope;
+use crate::{folders, store};
 
 const DEFAULT_FOUND: u32 = 50;
 const MAX_FOUND: u32 = 1_000;
 
-/// A live file without its content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct File {
-    pub(crate) id: FileId,
-    pub(crate) workspace_id: WorkspaceId,
-    /// From the root to the folder that holds it; none for a file in the root.
-    pub(crate) folders: Vec<FolderId>,
-    pub(crate) name: String,
-    pub(crate) path: String,
-    pub(crate) file_type: FileType,
-    pub(crate) tags: Vec<String>,
-    pub(crate) size_bytes: u64,
-    pub(crate) content_hash: String,
-    pub(crate) version: u64,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-}
-
-impl File {
-    /// The folder that holds it.
-    pub(crate) fn folder_id(&self) -> Option<FolderId> {
-        self.folders.last().copied()
-    }
-}
-
-/// What was written, and its position in the change feed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Written<T> {
-    pub(crate) item: T,
-    pub(crate) position: u64,
-}
-
 /// A file to be made.
 #[derive(Debug, Clone)]
-pub(crate) struct Draft {
+pub(crate) struct FileDraft {
     pub(crate) name: String,
     pub(crate) content: String,
     /// Absent when the caller named none that there is.
@@ -72,7 +36,7 @@ pub(crate) struct Draft {
 
 /// Changes to a file: what is absent stays.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patch {
+pub(crate) struct FilePatch {
     pub(crate) name: Option<String>,
     pub(crate) content: Option<String>,
     /// `Some(None)` is the root.
@@ -96,7 +60,7 @@ impl Files {
     }
 
     /// Makes a file.
-    pub(crate) async fn create(&self, caller: &Caller, draft: Draft) -> Result<Written<File>, Error> {
+    pub(crate) async fn create(&self, caller: &Caller, draft: FileDraft) -> Result<Written<File>, Error> {
         let mut checked = check_draft(draft)?;
         let body = Body::of(std::mem::take(&mut checked.content)).await?;
         let mut tx = self.context.db.begin_write().await?;
@@ -113,7 +77,7 @@ impl Files {
         tx: &mut Tx,
         caller: &Caller,
         id: FileId,
-        draft: CheckedDraft,
+        draft: CheckedFileDraft,
         body: &Body,
         growth: &mut Growth,
     ) -> Result<File, Error> {
@@ -136,7 +100,7 @@ impl Files {
         growth.add_bytes(store::bodies::put(tx, caller.workspace, body).await?);
         growth.files += 1;
         store::files::insert(tx, &file, &fold(&file.name)).await?;
-        store::versions::insert(tx, caller.workspace, &Version::of(&file, caller)).await?;
+        store::versions::insert(tx, caller.workspace, &version_of(&file, caller)).await?;
         Ok(file)
     }
 
@@ -153,10 +117,10 @@ impl Files {
     pub(crate) async fn list(
         &self,
         caller: &Caller,
-        wanted: impl Into<Wanted>,
-        ask: Ask,
+        wanted: impl Into<FileSelection>,
+        ask: PageRequest,
     ) -> Result<Page<File>, Error> {
-        let Wanted { folder, tags } = wanted.into();
+        let FileSelection { folder, tags } = wanted.into();
         let tags = checked_tags(tags)?;
         let among = self.among(caller, folder).await?;
         let db = &self.context.db;
@@ -170,22 +134,22 @@ impl Files {
         Ok(ask.page(files, total, |file| (file.name.clone(), file.id.to_string())))
     }
 
-    async fn among(&self, caller: &Caller, folder: Option<InFolder>) -> Result<Among, Error> {
+    async fn among(&self, caller: &Caller, folder: Option<InFolder>) -> Result<ListScope, Error> {
         let (folder_id, is_recursive) = match folder {
             None => (None, true),
             Some(folder) => (folder.folder_id, folder.is_recursive),
         };
         let Some(text) = folder_id else {
             return Ok(match (caller.listed(), is_recursive) {
-                (None, true) => Among::All,
-                (None, false) => Among::Root,
-                (Some(listed), true) => Among::Below(listed.to_vec()),
+                (None, true) => ListScope::All,
+                (None, false) => ListScope::Root,
+                (Some(listed), true) => ListScope::Below(listed.to_vec()),
                 // What stands in the root is outside every folder scope.
-                (Some(_), false) => Among::Below(Vec::new()),
+                (Some(_), false) => ListScope::Below(Vec::new()),
             });
         };
-        let id = self.context.readable_folder(caller, "folderId", &text).await?;
-        Ok(if is_recursive { Among::Below(vec![id]) } else { Among::In(id) })
+        let id = folders::readable(&self.context.db, caller, "folderId", &text).await?;
+        Ok(if is_recursive { ListScope::Below(vec![id]) } else { ListScope::In(id) })
     }
 
     /// Files whose name holds a text, whatever the case: exact names first, then those that begin with it.
@@ -209,7 +173,7 @@ impl Files {
             some => some.min(MAX_FOUND),
         };
         let below = match folder_id {
-            Some(text) => Some(vec![self.context.readable_folder(caller, "folderId", text).await?]),
+            Some(text) => Some(vec![folders::readable(&self.context.db, caller, "folderId", text).await?]),
             None => caller.listed().map(<[FolderId]>::to_vec),
         };
         let db = &self.context.db;
@@ -232,7 +196,7 @@ impl Files {
         &self,
         caller: &Caller,
         id: &str,
-        patch: Patch,
+        patch: FilePatch,
     ) -> Result<Written<File>, Error> {
         let file_id = parse(id)?;
         let mut checked = check(patch)?;
@@ -259,7 +223,7 @@ impl Files {
         tx: &mut Tx,
         caller: &Caller,
         file_id: FileId,
-        checked: CheckedPatch,
+        checked: CheckedFilePatch,
         body: Option<&Body>,
         growth: &mut Growth,
     ) -> Result<(File, bool), Error> {
@@ -293,7 +257,7 @@ impl Files {
         file.updated_at = self.context.clock.now();
         store::files::update(tx, &file, &fold(&file.name)).await?;
         if file.content_hash != before.content_hash {
-            store::versions::insert(tx, caller.workspace, &Version::of(&file, caller)).await?;
+            store::versions::insert(tx, caller.workspace, &version_of(&file, caller)).await?;
         }
         Ok((file, true))
     }
@@ -387,7 +351,7 @@ async fn place(tx: &mut Tx, caller: &Caller, folder_id: Option<FolderId>) -> Res
 
 /// A draft whose fields obey their rules.
 #[derive(Debug)]
-pub(crate) struct CheckedDraft {
+pub(crate) struct CheckedFileDraft {
     name: String,
     pub(crate) content: String,
     file_type: FileType,
@@ -395,7 +359,7 @@ pub(crate) struct CheckedDraft {
     tags: Vec<String>,
 }
 
-pub(crate) fn check_draft(draft: Draft) -> Result<CheckedDraft, Error> {
+pub(crate) fn check_draft(draft: FileDraft) -> Result<CheckedFileDraft, Error> {
     let mut checks = Checks::default();
     checks.name(&draft.name);
     checks.content(&draft.content);
@@ -406,12 +370,12 @@ pub(crate) fn check_draft(draft: Draft) -> Result<CheckedDraft, Error> {
     let folder_id = checks.optional_id("folderId", draft.folder_id.as_deref());
     checks.finish()?;
     let file_type = draft.file_type.unwrap_or(FileType::Text);
-    Ok(CheckedDraft { name: draft.name, content: draft.content, file_type, folder_id, tags })
+    Ok(CheckedFileDraft { name: draft.name, content: draft.content, file_type, folder_id, tags })
 }
 
 /// A patch whose fields obey their rules.
 #[derive(Debug)]
-pub(crate) struct CheckedPatch {
+pub(crate) struct CheckedFilePatch {
     name: Option<String>,
     pub(crate) content: Option<String>,
     folder_id: Option<Option<FolderId>>,
@@ -419,7 +383,7 @@ pub(crate) struct CheckedPatch {
     if_content_hash: Vec<String>,
 }
 
-pub(crate) fn check(patch: Patch) -> Result<CheckedPatch, Error> {
+pub(crate) fn check(patch: FilePatch) -> Result<CheckedFilePatch, Error> {
     let mut checks = Checks::default();
     for field in &patch.unknown_fields {
         let message = format!("'{field}' cannot be updated; name, content, folder_id and tags can");
@@ -435,7 +399,7 @@ pub(crate) fn check(patch: Patch) -> Result<CheckedPatch, Error> {
     let folder_id = patch.folder_id.map(|folder| checks.optional_id("folderId", folder.as_deref()));
     checks.finish()?;
     let (name, content) = (patch.name, patch.content);
-    Ok(CheckedPatch { name, content, folder_id, tags, if_content_hash: patch.if_content_hash })
+    Ok(CheckedFilePatch { name, content, folder_id, tags, if_content_hash: patch.if_content_hash })
 }
 
 /// A text that is no id names no file.
@@ -443,27 +407,14 @@ pub(crate) fn parse(id: &str) -> Result<FileId, Error> {
     id.parse().map_err(|_| Error::no_file(id))
 }
 
-/// The form in which names are compared without regard to case: upper, then lower case of each character, so that
-/// 'ß' meets 'SS' and every sigma meets every other; composed, as macOS decomposes.
-pub(crate) fn fold(name: &str) -> String {
-    name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folded_names_meet() {
-        for (one, other) in [
-            ("README.md", "readme.MD"),
-            ("Straße", "STRASSE"),
-            ("ΟΔΟΣ", "οδος"),
-            ("E\u{301}té", "été"),
-            ("İ", "i\u{307}"),
-        ] {
-            assert_eq!(fold(one), fold(other), "{one} {other}");
-        }
-        assert_ne!(fold("a"), fold("b"));
+/// What a file is now, as the version that the caller makes it.
+fn version_of(file: &File, caller: &Caller) -> FileVersion {
+    FileVersion {
+        file_id: file.id,
+        version: file.version,
+        content_hash: file.content_hash.clone(),
+        size_bytes: file.size_bytes,
+        created_at: file.updated_at,
+        author: Some(Author::of_content(&caller.principal)),
     }
 }

@@ -2,61 +2,32 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind};
-use cairn_chassis::sql::Tx;
-use cairn_proto::ids::{DeletionId, FolderId, WorkspaceId};
+use cairn_chassis::sql::{Db, Tx};
+use cairn_proto::ids::{DeletionId, FolderId};
 
 use crate::Error;
 use crate::bodied::bodied_by_trash;
 use crate::checks::Checks;
-use crate::files::Written;
-use crate::paging::{Ask, Page};
+use crate::context::Context;
+use crate::model::{Deletion, Folder, Page, PageRequest, Written};
 use crate::scope::Caller;
-use crate::service::Context;
 use crate::store;
 use crate::store::folders::Taken;
-use crate::store::page::Among;
-use crate::trash::Deletion;
+use crate::store::page::ListScope;
 
 /// Levels of folders: deeper trees are accidents, and paths stay of a length that people can use.
 pub(crate) const MAX_DEPTH: usize = 100;
 
-/// A live folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Folder {
-    pub(crate) id: FolderId,
-    pub(crate) workspace_id: WorkspaceId,
-    /// From the root to the folder that holds it.
-    pub(crate) folders_above: Vec<FolderId>,
-    pub(crate) name: String,
-    pub(crate) path: String,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-}
-
-impl Folder {
-    /// The folder that holds it.
-    pub(crate) fn parent_id(&self) -> Option<FolderId> {
-        self.folders_above.last().copied()
-    }
-
-    /// From the root to this folder itself.
-    pub(crate) fn way(&self) -> Vec<FolderId> {
-        let mut way = self.folders_above.clone();
-        way.push(self.id);
-        way
-    }
-}
-
 /// A folder to be made.
 #[derive(Debug, Clone)]
-pub(crate) struct Draft {
+pub(crate) struct FolderDraft {
     pub(crate) name: String,
     pub(crate) parent_id: Option<String>,
 }
 
 /// Changes to a folder: what is absent stays.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patch {
+pub(crate) struct FolderPatch {
     pub(crate) name: Option<String>,
     /// `Some(None)` is the root.
     pub(crate) parent_id: Option<Option<String>>,
@@ -76,7 +47,7 @@ impl Folders {
     }
 
     /// Makes a folder.
-    pub(crate) async fn create(&self, caller: &Caller, draft: Draft) -> Result<Written<Folder>, Error> {
+    pub(crate) async fn create(&self, caller: &Caller, draft: FolderDraft) -> Result<Written<Folder>, Error> {
         let (name, parent_id) = check_draft(draft)?;
         let mut tx = self.begin(caller).await?;
         let folder = self.create_in(&mut tx, caller, self.context.ids.next(), name, parent_id).await?;
@@ -126,19 +97,19 @@ impl Folders {
         &self,
         caller: &Caller,
         parent_id: Option<Option<String>>,
-        ask: Ask,
+        ask: PageRequest,
     ) -> Result<Page<Folder>, Error> {
         let among = match (parent_id, caller.listed()) {
-            (None, None) => Among::All,
-            (None, Some(listed)) => Among::Below(listed.to_vec()),
-            (Some(None), _) => Among::Root,
+            (None, None) => ListScope::All,
+            (None, Some(listed)) => ListScope::Below(listed.to_vec()),
+            (Some(None), _) => ListScope::Root,
             (Some(Some(text)), _) => {
-                Among::In(self.context.readable_folder(caller, "parentId", &text).await?)
+                ListScope::In(readable(&self.context.db, caller, "parentId", &text).await?)
             }
         };
         let db = &self.context.db;
         let workspace = caller.workspace;
-        if let (Among::Root, Some(_)) = (&among, caller.listed()) {
+        if let (ListScope::Root, Some(_)) = (&among, caller.listed()) {
             return self.list_covered_roots(caller, ask).await;
         }
         let _turn = db.reading_fairly(workspace).await?;
@@ -155,7 +126,7 @@ impl Folders {
         &self,
         caller: &Caller,
         id: &str,
-        patch: Patch,
+        patch: FolderPatch,
     ) -> Result<Written<Folder>, Error> {
         let folder_id = parse(id)?;
         let checked = check(patch)?;
@@ -176,7 +147,7 @@ impl Folders {
         tx: &mut Tx,
         caller: &Caller,
         folder_id: FolderId,
-        (name, target): Checked,
+        (name, target): CheckedFolderPatch,
     ) -> Result<(Folder, bool), Error> {
         let before = self.changeable(tx, caller, folder_id).await?;
 
@@ -252,7 +223,7 @@ impl Folders {
     }
 
     /// The listed folders that stand in the root themselves; a token lists few.
-    async fn list_covered_roots(&self, caller: &Caller, ask: Ask) -> Result<Page<Folder>, Error> {
+    async fn list_covered_roots(&self, caller: &Caller, ask: PageRequest) -> Result<Page<Folder>, Error> {
         let mut roots = Vec::new();
         for id in caller.listed().unwrap_or_default() {
             let found = store::folders::get(self.context.db.engine(), caller.workspace, *id).await?;
@@ -292,6 +263,18 @@ impl Folders {
     }
 }
 
+/// The live folder that a field of a read names, if the caller's scope covers it.
+pub(crate) async fn readable(db: &Db, caller: &Caller, field: &str, text: &str) -> Result<FolderId, Error> {
+    let mut checks = Checks::default();
+    let id: Option<FolderId> = checks.id(field, text);
+    checks.finish()?;
+    let id = id.ok_or_else(|| Error::no_folder(text))?;
+    let found = store::folders::get(db.engine(), caller.workspace, id).await?;
+    let folder = found.ok_or_else(|| Error::no_folder(text))?;
+    caller.require("folder", text, &folder.way())?;
+    Ok(id)
+}
+
 /// A folder, or the root, that the caller may put a folder into.
 struct Parent {
     way: Vec<FolderId>,
@@ -327,7 +310,7 @@ fn too_deep() -> Error {
 }
 
 /// A name and the parent.
-pub(crate) fn check_draft(draft: Draft) -> Result<(String, Option<FolderId>), Error> {
+pub(crate) fn check_draft(draft: FolderDraft) -> Result<(String, Option<FolderId>), Error> {
     let mut checks = Checks::default();
     checks.name(&draft.name);
     let parent_id = checks.optional_id("parentId", draft.parent_id.as_deref());
@@ -336,9 +319,9 @@ pub(crate) fn check_draft(draft: Draft) -> Result<(String, Option<FolderId>), Er
 }
 
 /// The new name and the new parent.
-pub(crate) type Checked = (Option<String>, Option<Option<FolderId>>);
+pub(crate) type CheckedFolderPatch = (Option<String>, Option<Option<FolderId>>);
 
-pub(crate) fn check(patch: Patch) -> Result<Checked, Error> {
+pub(crate) fn check(patch: FolderPatch) -> Result<CheckedFolderPatch, Error> {
     let mut checks = Checks::default();
     for field in &patch.unknown_fields {
         let message = format!("'{field}' cannot be updated; name and parent_id can");

@@ -1,24 +1,25 @@
 //! The source of truth of everything that a workspace edits: folders, files, their bodies and the change feed.
 //!
 //! A request finds its way by one word: `rpc/files.rs` decodes and authorizes, `files.rs` has the rules, `store/files.rs`
-//! the SQL. Rules know no SQL and no tonic; the store knows no rules. Nothing here knows HTTP or how documents are
-//! searched.
+//! the SQL, `model/file.rs` what they are about. Rules know no SQL and no tonic; the store knows no rules, only the model.
+//! A test (`tests/layers.rs`) holds the modules to that order. Nothing here knows HTTP or how documents are searched.
 
 mod assets;
 mod batch;
 mod bodied;
-mod bodies;
 mod checks;
+mod context;
 mod databases;
 mod doctor;
 mod documents;
 mod error;
 mod files;
+mod filter;
 mod folders;
 mod limits;
 mod memories;
+mod model;
 mod overview;
-mod paging;
 mod records;
 mod removal;
 mod retention;

@@ -13,89 +13,18 @@ mod trash;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::sql::Tx;
-use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId};
+use cairn_proto::ids::{MemberId, MemoryId, WorkspaceId};
 
-pub(crate) use self::databases::{DatabaseQuery, FieldsOf, RecordEntry};
+pub(crate) use self::databases::{FieldsOf, RecordEntry};
 pub(crate) use self::guidance::document;
-pub(crate) use self::input::{Draft, MemberDraft, MemberKind, Patch};
-pub(crate) use self::resolve::{Note, Resolved};
+pub(crate) use self::input::{MemberDraft, MemoryDraft, MemoryPatch};
+pub(crate) use self::resolve::{CoverageNote, Resolved};
 pub(crate) use self::trash::{require_trashed, revive};
 use crate::Error;
-use crate::files::Written;
-use crate::paging::{Ask, Page};
+use crate::context::Context;
+use crate::model::{Member, Memory, Page, PageRequest, Written};
 use crate::scope::Caller;
-use crate::service::Context;
 use crate::store;
-
-/// What a member refers to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Target {
-    File(FileId),
-    Folder(FolderId),
-    Database(DatabaseId),
-}
-
-impl Target {
-    /// What the id of that kind names; `None` for what is not kept here.
-    pub(crate) const fn of(kind: MemberKind, id: DocumentId) -> Option<Self> {
-        match kind {
-            MemberKind::File => Some(Self::File(FileId(id.0))),
-            MemberKind::Folder => Some(Self::Folder(FolderId(id.0))),
-            MemberKind::Database => Some(Self::Database(DatabaseId(id.0))),
-            MemberKind::SourceDocument => None,
-        }
-    }
-
-    /// What kind of thing it is.
-    pub(crate) const fn kind(self) -> MemberKind {
-        match self {
-            Self::File(_) => MemberKind::File,
-            Self::Folder(_) => MemberKind::Folder,
-            Self::Database(_) => MemberKind::Database,
-        }
-    }
-
-    /// Its id, whatever it is.
-    pub(crate) const fn id(self) -> DocumentId {
-        match self {
-            Self::File(id) => DocumentId(id.0),
-            Self::Folder(id) => DocumentId(id.0),
-            Self::Database(id) => DocumentId(id.0),
-        }
-    }
-}
-
-/// A part of a memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
-    pub(crate) id: MemberId,
-    pub(crate) target: Target,
-    /// Of a database member: which records, when the caller's scope covers the database.
-    pub(crate) query: Option<DatabaseQuery>,
-    /// From 0, without gaps.
-    pub(crate) position: u32,
-    pub(crate) added_at: Timestamp,
-    /// The target's name, when it lives and the caller's scope covers it.
-    pub(crate) title: Option<String>,
-    pub(crate) is_live: bool,
-    pub(crate) is_covered: bool,
-}
-
-/// A memory with its members in their order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Memory {
-    pub(crate) id: MemoryId,
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) slug: String,
-    pub(crate) name: String,
-    pub(crate) description: Option<String>,
-    pub(crate) use_when: Option<String>,
-    pub(crate) is_public: bool,
-    pub(crate) version: u64,
-    pub(crate) members: Vec<Member>,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-}
 
 /// The rules, on a storage.
 #[derive(Debug, Clone)]
@@ -109,7 +38,7 @@ impl Memories {
     }
 
     /// Makes a memory.
-    pub(crate) async fn create(&self, caller: &Caller, draft: Draft) -> Result<Written<Memory>, Error> {
+    pub(crate) async fn create(&self, caller: &Caller, draft: MemoryDraft) -> Result<Written<Memory>, Error> {
         let checked = input::check_draft(draft)?;
         if checked.is_public {
             caller.require_publisher("making a public memory")?;
@@ -145,7 +74,7 @@ impl Memories {
     }
 
     /// Memories in the order of name, then id.
-    pub(crate) async fn list(&self, caller: &Caller, ask: Ask) -> Result<Page<Memory>, Error> {
+    pub(crate) async fn list(&self, caller: &Caller, ask: PageRequest) -> Result<Page<Memory>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         let _turn = db.reading_fairly(workspace).await?;
         let memories =
@@ -163,7 +92,7 @@ impl Memories {
         &self,
         caller: &Caller,
         named: &str,
-        patch: Patch,
+        patch: MemoryPatch,
     ) -> Result<Written<Memory>, Error> {
         let named = parse(named)?;
         let checked = input::check_patch(patch)?;
@@ -246,12 +175,12 @@ impl Memories {
         &self,
         tx: &mut Tx,
         memory: &mut Memory,
-        wanted: Vec<input::Found>,
+        wanted: Vec<input::FoundTarget>,
         now: Timestamp,
     ) -> Result<(), Error> {
         let first = memory.members.len();
         input::check_total(first + wanted.len())?;
-        let member = |(place, found): (usize, input::Found)| Member {
+        let member = |(place, found): (usize, input::FoundTarget)| Member {
             id: self.context.ids.next(),
             target: found.target,
             query: found.query,

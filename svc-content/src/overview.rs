@@ -7,18 +7,15 @@ use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, RecordId};
 
 use crate::Error;
-use crate::databases::{Database, Databases};
-use crate::files::File;
-use crate::folders::{Folder, Folders};
-use crate::memories::{Memories, Memory};
-use crate::paging::{Ask, Page};
-use crate::records::{Record, values};
+use crate::context::Context;
+use crate::databases::Databases;
+use crate::folders::Folders;
+use crate::memories::Memories;
+use crate::model::{Author, Database, File, Folder, Memory, Page, PageRequest, Record};
 use crate::scope::Caller;
-use crate::service::Context;
 use crate::store;
 use crate::store::overview::Below;
-use crate::store::page::Among;
-use crate::versions::Author;
+use crate::store::page::ListScope;
 
 /// Folders, memories and databases that are listed; an agent asks the lists for more.
 const MOST_LISTED: u32 = 30;
@@ -40,7 +37,7 @@ pub(crate) struct TopFolder {
 
 /// A file or record that changed lately, as it stands now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct RecentChange {
     pub(crate) kind: Kind,
     pub(crate) id: DocumentId,
     pub(crate) title: String,
@@ -63,7 +60,7 @@ pub(crate) struct Overview {
     pub(crate) memories: Page<Memory>,
     pub(crate) databases: Page<Database>,
     /// The newest first.
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<RecentChange>,
 }
 
 /// The rules, on a storage.
@@ -81,10 +78,10 @@ impl Overviews {
     pub(crate) async fn get(&self, caller: &Caller) -> Result<Overview, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         let among = match caller.listed() {
-            None => Among::All,
-            Some(listed) => Among::Below(listed.to_vec()),
+            None => ListScope::All,
+            Some(listed) => ListScope::Below(listed.to_vec()),
         };
-        let ask = || Ask { size: MOST_LISTED, after: None };
+        let ask = || PageRequest { size: MOST_LISTED, after: None };
         let (memories, databases) =
             (Memories::new(self.context.clone()), Databases::new(self.context.clone()));
         let counts = async {
@@ -103,7 +100,7 @@ impl Overviews {
         Ok(Overview { files, folders, top_folders, top_folder_count, memories, databases, changes })
     }
 
-    async fn top_folders(&self, caller: &Caller, ask: Ask) -> Result<(Vec<TopFolder>, u64), Error> {
+    async fn top_folders(&self, caller: &Caller, ask: PageRequest) -> Result<(Vec<TopFolder>, u64), Error> {
         let page = match caller.listed() {
             None => Folders::new(self.context.clone()).list(caller, Some(None), ask).await?,
             Some(listed) => self.outermost(caller, listed, &ask).await?,
@@ -123,7 +120,7 @@ impl Overviews {
         &self,
         caller: &Caller,
         listed: &[FolderId],
-        ask: &Ask,
+        ask: &PageRequest,
     ) -> Result<Page<Folder>, Error> {
         let mut folders = store::folders::get_many(&self.context.db, caller.workspace, listed).await?;
         folders.retain(|folder| !caller.covers(&folder.folders_above));
@@ -134,7 +131,7 @@ impl Overviews {
     }
 
     /// Files and records that changed last, live and in scope, the newest first.
-    async fn changes(&self, caller: &Caller) -> Result<Vec<Change>, Error> {
+    async fn changes(&self, caller: &Caller) -> Result<Vec<RecentChange>, Error> {
         let latest = store::overview::latest(&self.context.db, caller.workspace, LOOKED_BACK).await?;
         let mut seen = HashSet::new();
         let items: Vec<(Kind, DocumentId)> = latest
@@ -153,7 +150,7 @@ impl Overviews {
     }
 
     /// Those of some items that live and that the caller's scope covers, in their order.
-    async fn live(&self, caller: &Caller, items: &[(Kind, DocumentId)]) -> Result<Vec<Change>, Error> {
+    async fn live(&self, caller: &Caller, items: &[(Kind, DocumentId)]) -> Result<Vec<RecentChange>, Error> {
         let of = |kind| items.iter().filter(move |item| item.0 == kind).map(|item| item.1.0);
         let files: Vec<FileId> = of(Kind::File).map(FileId).collect();
         let records: Vec<RecordId> = of(Kind::Record).map(RecordId).collect();
@@ -161,7 +158,9 @@ impl Overviews {
         let mut found = Vec::new();
         if !files.is_empty() {
             let files = store::files::get_many(db, workspace, &files).await?;
-            found.extend(files.into_iter().filter(|file| caller.covers(&file.folders)).map(Change::from));
+            found.extend(
+                files.into_iter().filter(|file| caller.covers(&file.folders)).map(RecentChange::from),
+            );
         }
         if !records.is_empty() {
             let records = store::records::get_many(db, workspace, &records).await?;
@@ -176,7 +175,11 @@ impl Overviews {
         Ok(found)
     }
 
-    async fn name_authors(&self, caller: &Caller, mut changes: Vec<Change>) -> Result<Vec<Change>, Error> {
+    async fn name_authors(
+        &self,
+        caller: &Caller,
+        mut changes: Vec<RecentChange>,
+    ) -> Result<Vec<RecentChange>, Error> {
         for kind in [Kind::File, Kind::Record] {
             let ids: Vec<DocumentId> =
                 changes.iter().filter(|change| change.kind == kind).map(|change| change.id).collect();
@@ -193,7 +196,7 @@ impl Overviews {
     }
 }
 
-impl From<File> for Change {
+impl From<File> for RecentChange {
     fn from(file: File) -> Self {
         Self {
             kind: Kind::File,
@@ -209,9 +212,9 @@ impl From<File> for Change {
     }
 }
 
-fn of_record(database: &Database, record: &Record) -> Change {
-    let title = values::title(database, &record.values);
-    Change {
+fn of_record(database: &Database, record: &Record) -> RecentChange {
+    let title = database.title_of(&record.values);
+    RecentChange {
         kind: Kind::Record,
         id: DocumentId(record.id.0),
         path: format!("{}/{title}", database.path),

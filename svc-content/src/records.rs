@@ -4,7 +4,6 @@
 //! sure that the database is what the rules were applied to, and otherwise they are applied anew.
 
 mod documents;
-pub(crate) mod filter;
 mod hidden;
 mod list;
 mod references;
@@ -16,37 +15,23 @@ use std::collections::HashMap;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::sql::Tx;
-use cairn_proto::ids::{DatabaseId, FileId, RecordId};
+use cairn_proto::ids::{FileId, RecordId};
 
 pub(crate) use self::documents::{Rendered, documents, readable};
-pub(crate) use self::list::{FieldFilter, ListAsk};
+pub(crate) use self::list::{FieldFilter, RecordListRequest};
 pub(crate) use self::references::Backlink;
 pub(crate) use self::trash::{folders_of, require_database, revive};
-use self::values::{Changes, Values};
+use self::values::ValueChanges;
 use crate::Error;
 use crate::checks::Checks;
-use crate::databases::{Database, former};
-use crate::files::Written;
-use crate::paging::{Ask, Page};
+use crate::context::Context;
+use crate::databases::former;
+use crate::model::{Author, Database, Growth, Page, PageRequest, Record, RecordVersion, Values, Written};
 use crate::scope::Caller;
-use crate::service::Context;
-use crate::store;
-use crate::usage::Growth;
+use crate::{databases, store};
 
 /// Every change of the database's schema in between costs a write one more try.
 const MAX_TRIES: usize = 5;
-
-/// A record as it is kept.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Record {
-    pub(crate) id: RecordId,
-    pub(crate) database_id: DatabaseId,
-    pub(crate) values: Values,
-    pub(crate) content_file_id: Option<FileId>,
-    pub(crate) version: u64,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-}
 
 /// Names of properties by their ids.
 pub(crate) type PropertyNames = HashMap<String, String>;
@@ -60,38 +45,9 @@ pub(crate) struct Shown {
     pub(crate) property_names: PropertyNames,
 }
 
-/// Who made a version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Author {
-    pub(crate) kind: String,
-    pub(crate) id: String,
-    pub(crate) name: String,
-}
-
-impl From<&Caller> for Author {
-    fn from(caller: &Caller) -> Self {
-        let principal = &caller.principal;
-        Self {
-            kind: principal.kind.as_str().to_owned(),
-            id: principal.id.clone(),
-            name: principal.name.clone(),
-        }
-    }
-}
-
-/// What a record was at one time.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Version {
-    pub(crate) version: u64,
-    pub(crate) values: Values,
-    pub(crate) content_file_id: Option<FileId>,
-    pub(crate) created_at: Timestamp,
-    pub(crate) author: Author,
-}
-
 /// What a caller gives of a record.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Draft {
+pub(crate) struct RecordDraft {
     /// A JSON object; empty for none.
     pub(crate) values: String,
     /// Absent leaves it alone; `Some(None)` clears it.
@@ -106,7 +62,7 @@ pub(crate) struct Draft {
 /// A draft that obeys the rules of a database as it was read.
 struct Prepared {
     database: Database,
-    changes: Changes,
+    changes: ValueChanges,
     content_file_id: Option<Option<FileId>>,
 }
 
@@ -126,7 +82,7 @@ impl Records {
         &self,
         caller: &Caller,
         database_id: &str,
-        draft: Draft,
+        draft: RecordDraft,
     ) -> Result<Written<Shown>, Error> {
         for _ in 0..MAX_TRIES {
             let prepared = self.prepare(caller, database_id, &draft).await?;
@@ -158,7 +114,7 @@ impl Records {
 
     /// A record.
     pub(crate) async fn get(&self, caller: &Caller, database_id: &str, id: &str) -> Result<Shown, Error> {
-        let database = self.context.readable_database(caller, database_id).await?;
+        let database = databases::readable(&self.context.db, caller, database_id).await?;
         let found =
             store::records::get(self.context.db.engine(), caller.workspace, database.id, parse(id)?).await?;
         let record = found.ok_or_else(|| Error::no_record(id))?;
@@ -171,7 +127,7 @@ impl Records {
         caller: &Caller,
         database_id: &str,
         id: &str,
-        draft: Draft,
+        draft: RecordDraft,
     ) -> Result<Written<Shown>, Error> {
         let record_id = parse(id)?;
         for _ in 0..MAX_TRIES {
@@ -205,7 +161,7 @@ impl Records {
     ) -> Result<Written<Shown>, Error> {
         let record_id = parse(id)?;
         for _ in 0..MAX_TRIES {
-            let database = self.context.readable_database(caller, database_id).await?;
+            let database = databases::readable(&self.context.db, caller, database_id).await?;
             let db = &self.context.db;
             let seen = store::records::get(db.engine(), caller.workspace, database.id, record_id).await?;
             seen.ok_or_else(|| Error::no_record(id))?;
@@ -215,7 +171,7 @@ impl Records {
             // Read as if sent today: an option or a property may be gone since.
             let values = values::shown(&database, &former.values, |_, _| true);
             let text = serde_json::Value::Object(values).to_string();
-            let changes = Changes::read(&mut checks, &database, &text, false);
+            let changes = ValueChanges::read(&mut checks, &database, &text, false);
             let body = former.content_file_id;
             let checked = self.check_references(&mut checks, caller, &database, &changes, body).await;
             checked.map_err(without_ids)?;
@@ -240,9 +196,9 @@ impl Records {
         caller: &Caller,
         database_id: &str,
         id: &str,
-        ask: Ask,
-    ) -> Result<Page<Version>, Error> {
-        let database = self.context.readable_database(caller, database_id).await?;
+        ask: PageRequest,
+    ) -> Result<Page<RecordVersion>, Error> {
+        let database = databases::readable(&self.context.db, caller, database_id).await?;
         let record_id = parse(id)?;
         let db = &self.context.db;
         let found = store::records::get(db.engine(), caller.workspace, database.id, record_id).await?;
@@ -259,14 +215,19 @@ impl Records {
         Ok(ask.page(versions, total, |version| (String::new(), version.version.to_string())))
     }
 
-    async fn prepare(&self, caller: &Caller, database_id: &str, draft: &Draft) -> Result<Prepared, Error> {
-        let database = self.context.readable_database(caller, database_id).await?;
+    async fn prepare(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        draft: &RecordDraft,
+    ) -> Result<Prepared, Error> {
+        let database = databases::readable(&self.context.db, caller, database_id).await?;
         let mut checks = Checks::default();
         for field in &draft.unknown_fields {
             let message = format!("'{field}' cannot be updated; values and content_file_id can");
             checks.violation("updateMask", "invalid", message);
         }
-        let changes = Changes::read(&mut checks, &database, &draft.values, draft.allow_names);
+        let changes = ValueChanges::read(&mut checks, &database, &draft.values, draft.allow_names);
         let content_file_id = draft
             .content_file_id
             .as_ref()
@@ -309,7 +270,7 @@ impl Records {
         record: &Record,
         at: Timestamp,
     ) -> Result<(), Error> {
-        let author = Author::from(caller);
+        let author = Author::of_record(&caller.principal);
         Ok(store::records::insert_version(tx, caller.workspace, record, &author, at).await?)
     }
 

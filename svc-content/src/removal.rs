@@ -6,7 +6,7 @@
 use cairn_proto::ids::WorkspaceId;
 
 use crate::assets::AssetStore;
-use crate::service::Context;
+use crate::context::Context;
 use crate::{Error, store};
 
 /// Steps of one call: a few seconds on a slow disk.

@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use crate::service::Context;
+use crate::context::Context;
 use crate::trash::Trash;
 
 const LEASE: &str = "trash-retention";

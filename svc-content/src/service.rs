@@ -4,20 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
-use cairn_chassis::clock::Clock;
 use cairn_chassis::feed::{self, Feed};
 use cairn_chassis::identity::Verifier;
-use cairn_chassis::ids::IdSource;
 use cairn_chassis::lifecycle::{self, Suspensions};
 use cairn_chassis::server::Access;
 use cairn_chassis::sql::{self, Db};
-use cairn_proto::ids::FolderId;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 use crate::assets::{AssetLocation, AssetStore, Assets};
 use crate::batch::Batches;
-use crate::checks::Checks;
+use crate::context::Context;
 use crate::databases::Databases;
 use crate::documents::Documents;
 use crate::files::Files;
@@ -27,7 +24,6 @@ use crate::memories::Memories;
 use crate::overview::Overviews;
 use crate::records::Records;
 use crate::removal::Removal;
-use crate::scope::Caller;
 use crate::trash::Trash;
 use crate::tree::Trees;
 use crate::usage::Accounts;
@@ -76,45 +72,6 @@ pub struct Config {
     pub limits: PlanLimits,
 }
 
-/// What every rule stands on; cheap to clone.
-#[derive(Debug, Clone)]
-pub(crate) struct Context {
-    pub(crate) db: Db,
-    pub(crate) feed: Feed,
-    pub(crate) suspensions: Suspensions,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) ids: IdSource,
-    pub(crate) limits: Arc<PlanLimits>,
-}
-
-impl Context {
-    pub(crate) async fn open(config: &Config, ambient: &Ambient) -> Result<Self, Error> {
-        let db = Db::open(&config.storage, store::SCHEMA, store::MIGRATIONS).await?;
-        let feed = Feed::new(db.clone(), Arc::clone(&ambient.clock));
-        let suspensions = Suspensions::open(db.clone(), Arc::clone(&ambient.clock)).await?;
-        let limits = Arc::new(config.limits.clone());
-        let (clock, ids) = (Arc::clone(&ambient.clock), ambient.ids.clone());
-        Ok(Self { db, feed, suspensions, clock, ids, limits })
-    }
-
-    /// The live folder that a field of a read names, if the caller's scope covers it.
-    pub(crate) async fn readable_folder(
-        &self,
-        caller: &Caller,
-        field: &str,
-        text: &str,
-    ) -> Result<FolderId, Error> {
-        let mut checks = Checks::default();
-        let id: Option<FolderId> = checks.id(field, text);
-        checks.finish()?;
-        let id = id.ok_or_else(|| Error::no_folder(text))?;
-        let found = store::folders::get(self.db.engine(), caller.workspace, id).await?;
-        let folder = found.ok_or_else(|| Error::no_folder(text))?;
-        caller.require("folder", text, &folder.way())?;
-        Ok(id)
-    }
-}
-
 /// The service.
 #[derive(Debug)]
 pub struct Service {
@@ -132,7 +89,7 @@ impl Service {
     /// When the database cannot be reached or written, or was written by a newer version, or when there is no place for
     /// assets.
     pub async fn open(config: Config, ambient: Ambient) -> Result<Self, Error> {
-        let context = Context::open(&config, &ambient).await?;
+        let context = open(&config, &ambient).await?;
         let trash = Trash::new(context.clone(), config.trash_retention);
         let objects = AssetStore::open(&config.assets).await?;
         let removal = Removal::new(context.clone(), objects.clone());
@@ -192,4 +149,13 @@ impl Service {
     pub async fn close(&self) {
         self.context.db.close().await;
     }
+}
+
+async fn open(config: &Config, ambient: &Ambient) -> Result<Context, Error> {
+    let db = Db::open(&config.storage, store::SCHEMA, store::MIGRATIONS).await?;
+    let feed = Feed::new(db.clone(), Arc::clone(&ambient.clock));
+    let suspensions = Suspensions::open(db.clone(), Arc::clone(&ambient.clock)).await?;
+    let limits = Arc::new(config.limits.clone());
+    let (clock, ids) = (Arc::clone(&ambient.clock), ambient.ids.clone());
+    Ok(Context { db, feed, suspensions, clock, ids, limits })
 }

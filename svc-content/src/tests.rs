@@ -11,6 +11,7 @@ mod doctor_rules;
 mod document_rules;
 mod file_rules;
 mod folder_rules;
+mod layers;
 mod many_files;
 mod memories_over_grpc;
 mod memory_databases;
@@ -50,12 +51,13 @@ use cairn_chassis::testing::{TestDb, engines};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 use uuid::Uuid;
 
+use crate::context::Context;
 use crate::documents::Documents;
-use crate::files::{self, File, FileType, Files, InFolder};
-use crate::folders::{self, Folder, Folders};
-use crate::paging::Ask;
+use crate::files::{self, Files, InFolder};
+use crate::folders::{self, Folders};
+use crate::model::{File, FileType, Folder, PageRequest};
 use crate::scope::Caller;
-use crate::service::{Config, Context};
+use crate::service::Config;
 use crate::{AssetLocation, Error, PlanLimits, store};
 
 /// One engine with the rules on it.
@@ -157,12 +159,12 @@ impl Bench {
     }
 }
 
-fn first_page() -> Ask {
-    Ask::new(0, "").unwrap()
+fn first_page() -> PageRequest {
+    PageRequest::new(0, "").unwrap()
 }
 
-fn draft(name: &str, folder: Option<FolderId>) -> files::Draft {
-    files::Draft {
+fn draft(name: &str, folder: Option<FolderId>) -> files::FileDraft {
+    files::FileDraft {
         name: name.to_owned(),
         content: format!("content of {name}"),
         file_type: Some(FileType::Markdown),
@@ -171,12 +173,15 @@ fn draft(name: &str, folder: Option<FolderId>) -> files::Draft {
     }
 }
 
-fn folder_draft(name: &str, parent: Option<FolderId>) -> folders::Draft {
-    folders::Draft { name: name.to_owned(), parent_id: parent.map(|id| id.to_string()) }
+fn folder_draft(name: &str, parent: Option<FolderId>) -> folders::FolderDraft {
+    folders::FolderDraft { name: name.to_owned(), parent_id: parent.map(|id| id.to_string()) }
 }
 
-fn move_to(parent: Option<FolderId>) -> folders::Patch {
-    folders::Patch { parent_id: Some(parent.map(|id| id.to_string())), ..folders::Patch::default() }
+fn move_to(parent: Option<FolderId>) -> folders::FolderPatch {
+    folders::FolderPatch {
+        parent_id: Some(parent.map(|id| id.to_string())),
+        ..folders::FolderPatch::default()
+    }
 }
 
 fn in_folder(folder: Option<FolderId>, is_recursive: bool) -> Option<InFolder> {

@@ -9,49 +9,22 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Entry, Kind, Op};
 use cairn_chassis::identity::Permission;
 use cairn_chassis::sql::Tx;
-use cairn_proto::ids::{DatabaseId, DeletionId, FolderId, WorkspaceId};
+use cairn_proto::ids::{DatabaseId, FolderId, WorkspaceId};
 
 use crate::Error;
 use crate::bodied::with_bodied_records;
+use crate::context::Context;
 use crate::folders::MAX_DEPTH;
-use crate::paging::{Ask, Page};
+use crate::model::{Deletion, Page, PageRequest};
 use crate::scope::Caller;
-use crate::service::Context;
 use crate::{databases, memories, records, store};
 
 /// How many deletions one sweep looks at before it looks again.
 const SWEPT_AT_ONCE: i64 = 100;
 
-/// One deletion: an item and all that it took along.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Deletion {
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) id: DeletionId,
-    pub(crate) kind: Kind,
-    pub(crate) item_id: String,
-    /// The folder that held it; absent for the root and for a record.
-    pub(crate) parent_id: Option<FolderId>,
-    /// What held a record.
-    pub(crate) database_id: Option<DatabaseId>,
-    pub(crate) name: String,
-    /// Where it stood.
-    pub(crate) path: String,
-    /// How many items it took, the one itself included.
-    pub(crate) items: u64,
-    pub(crate) at: Timestamp,
-}
-
-impl Deletion {
-    /// What held the item; absent for the root.
-    pub(crate) fn holder(&self) -> Option<String> {
-        let folder = self.parent_id.map(|id| id.to_string());
-        folder.or_else(|| self.database_id.map(|id| id.to_string()))
-    }
-}
-
 /// A deletion in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct TrashEntry {
     pub(crate) deletion: Deletion,
     /// When it is removed for good by itself.
     pub(crate) expires_at: Option<Timestamp>,
@@ -81,7 +54,7 @@ impl Trash {
     }
 
     /// Deletions, the latest first.
-    pub(crate) async fn list(&self, caller: &Caller, ask: Ask) -> Result<Page<Listed>, Error> {
+    pub(crate) async fn list(&self, caller: &Caller, ask: PageRequest) -> Result<Page<TrashEntry>, Error> {
         require_whole(caller)?;
         let (at, id) = match &ask.after {
             None => (Timestamp::from_micros(i64::MAX), ""),
@@ -95,8 +68,10 @@ impl Trash {
             None => store::trash::count(db, caller.workspace).await?,
         };
         let expires = |at: Timestamp| self.retention.map(|kept| at.plus(kept));
-        let listed =
-            found.into_iter().map(|deletion| Listed { expires_at: expires(deletion.at), deletion }).collect();
+        let listed = found
+            .into_iter()
+            .map(|deletion| TrashEntry { expires_at: expires(deletion.at), deletion })
+            .collect();
         Ok(ask.page(listed, total, |listed| {
             (listed.deletion.at.as_micros().to_string(), listed.deletion.id.to_string())
         }))

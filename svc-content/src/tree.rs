@@ -10,21 +10,16 @@ mod texts;
 
 use std::collections::HashSet;
 
-use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{self, Kind};
 use cairn_chassis::sql::{self, Tx};
-use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemoryId, RecordId, WorkspaceId};
+use cairn_proto::ids::{DatabaseId, DocumentId, WorkspaceId};
 use uuid::Uuid;
 
 pub(crate) use self::texts::TextRef;
-use crate::databases::Database as WholeDatabase;
-use crate::files::FileType;
-use crate::memories::Target;
-use crate::records::Record as WholeRecord;
-use crate::records::values;
-use crate::service::Context;
+use crate::context::Context;
+use crate::model::{Database, Record, TreeDatabase, TreeFile, TreeFolder, TreeMemory, TreeRecord, TreeText};
 use crate::store::tree::Which;
-use crate::{Error, bodies, store};
+use crate::{Error, store};
 
 /// Folders and files on a page; the others count for more, as they take more to read.
 const PAGE_WEIGHT: i64 = 5_000;
@@ -34,98 +29,20 @@ const MAX_CHANGES: i64 = 2_000;
 const MAX_INLINE: usize = 32;
 const MAX_TITLE_CHARS: usize = 300;
 
-/// A live folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Folder {
-    pub(crate) id: FolderId,
-    pub(crate) parent_id: Option<FolderId>,
-    pub(crate) name: String,
-    pub(crate) updated_at: Timestamp,
-}
-
-/// A live file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct File {
-    pub(crate) id: FileId,
-    pub(crate) folder_id: Option<FolderId>,
-    pub(crate) name: String,
-    pub(crate) file_type: FileType,
-    pub(crate) size_bytes: u64,
-    pub(crate) content_hash: String,
-    pub(crate) updated_at: Timestamp,
-}
-
-/// Stands for a text that can be read by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Text {
-    pub(crate) hash: String,
-    pub(crate) size_bytes: u64,
-}
-
-impl Text {
-    fn of(text: &str) -> Self {
-        Self { hash: bodies::hash(text), size_bytes: text.len() as u64 }
-    }
-}
-
-/// A live database.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Database {
-    pub(crate) id: DatabaseId,
-    pub(crate) folder_id: Option<FolderId>,
-    pub(crate) name: String,
-    pub(crate) description: Option<String>,
-    pub(crate) schema: Text,
-    pub(crate) updated_at: Timestamp,
-}
-
-/// A live record of a live database.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Record {
-    pub(crate) id: RecordId,
-    pub(crate) database_id: DatabaseId,
-    pub(crate) title: String,
-    pub(crate) content_file_id: Option<FileId>,
-    pub(crate) front_matter: Text,
-    /// Where it differs.
-    pub(crate) without_references: Option<Text>,
-    pub(crate) updated_at: Timestamp,
-}
-
-/// A part of a memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
-    pub(crate) target: Target,
-    /// Whether it stands for some of the records of a database only.
-    pub(crate) is_query: bool,
-}
-
-/// A memory with its members in their order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Memory {
-    pub(crate) id: MemoryId,
-    pub(crate) slug: String,
-    pub(crate) name: String,
-    pub(crate) description: Option<String>,
-    pub(crate) use_when: Option<String>,
-    pub(crate) members: Vec<Member>,
-    pub(crate) updated_at: Timestamp,
-}
-
 /// A part of a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Items {
-    pub(crate) folders: Vec<Folder>,
-    pub(crate) files: Vec<File>,
-    pub(crate) databases: Vec<Database>,
-    pub(crate) records: Vec<Record>,
-    pub(crate) memories: Vec<Memory>,
+pub(crate) struct TreeItems {
+    pub(crate) folders: Vec<TreeFolder>,
+    pub(crate) files: Vec<TreeFile>,
+    pub(crate) databases: Vec<TreeDatabase>,
+    pub(crate) records: Vec<TreeRecord>,
+    pub(crate) memories: Vec<TreeMemory>,
 }
 
 /// A page of everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Page {
-    pub(crate) items: Items,
+pub(crate) struct TreePage {
+    pub(crate) items: TreeItems,
     /// Empty after the last page.
     pub(crate) next: String,
     /// The position of the feed that the page shows at least.
@@ -134,11 +51,11 @@ pub(crate) struct Page {
 
 /// What changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Changes {
+pub(crate) struct TreeChanges {
     /// Up to here.
     pub(crate) position: u64,
     pub(crate) head: u64,
-    pub(crate) items: Items,
+    pub(crate) items: TreeItems,
     pub(crate) gone: Vec<(Kind, DocumentId)>,
 }
 
@@ -163,12 +80,12 @@ impl Trees {
     }
 
     /// A page of everything, each page of one moment.
-    pub(crate) async fn list(&self, workspace: &str, token: &str) -> Result<Page, Error> {
+    pub(crate) async fn list(&self, workspace: &str, token: &str) -> Result<TreePage, Error> {
         let workspace = parse(workspace)?;
         let (mut stage, mut after) = read_token(token)?;
         let mut tx = self.context.db.begin_read().await?;
         let position = feed::head(&mut tx, workspace).await?;
-        let mut reader = Reader { tx: &mut tx, workspace, items: Items::default() };
+        let mut reader = Reader { tx: &mut tx, workspace, items: TreeItems::default() };
         let mut left = PAGE_WEIGHT;
         let mut next = String::new();
         while let Some((_, kind, weight)) = STAGES.get(stage) {
@@ -189,21 +106,21 @@ impl Trees {
         }
         let items = reader.items;
         tx.rollback().await?;
-        Ok(Page { items, next, position })
+        Ok(TreePage { items, next, position })
     }
 
     /// What changed after a position, of one moment.
-    pub(crate) async fn changes(&self, workspace: &str, after: u64) -> Result<Changes, Error> {
+    pub(crate) async fn changes(&self, workspace: &str, after: u64) -> Result<TreeChanges, Error> {
         let workspace = parse(workspace)?;
         let head = self.context.feed.head(workspace).await?;
         if head <= after {
-            return Ok(Changes { position: head, head, ..Changes::default() });
+            return Ok(TreeChanges { position: head, head, ..TreeChanges::default() });
         }
         let mut tx = self.context.db.begin_read().await?;
         let head = feed::head(&mut tx, workspace).await?;
         let told = store::tree::changed(&mut tx, workspace, after, MAX_CHANGES).await?;
         let (position, changed) = fitting(told, head);
-        let mut reader = Reader { tx: &mut tx, workspace, items: Items::default() };
+        let mut reader = Reader { tx: &mut tx, workspace, items: TreeItems::default() };
         for (_, kind, _) in STAGES {
             let ids: Vec<DocumentId> =
                 changed.iter().filter(|(found, _)| *found == kind).map(|(_, id)| *id).collect();
@@ -215,11 +132,11 @@ impl Trees {
         tx.rollback().await?;
         let live = items.keys();
         let gone = changed.into_iter().filter(|item| !live.contains(item)).collect();
-        Ok(Changes { position, head, items, gone })
+        Ok(TreeChanges { position, head, items, gone })
     }
 }
 
-impl Items {
+impl TreeItems {
     fn keys(&self) -> HashSet<(Kind, DocumentId)> {
         let folders = self.folders.iter().map(|one| (Kind::Folder, one.id.0));
         let files = self.files.iter().map(|one| (Kind::File, one.id.0));
@@ -235,7 +152,7 @@ impl Items {
 struct Reader<'a> {
     tx: &'a mut Tx,
     workspace: WorkspaceId,
-    items: Items,
+    items: TreeItems,
 }
 
 impl Reader<'_> {
@@ -309,11 +226,11 @@ impl Reader<'_> {
             return Ok(());
         }
         let found = store::databases::get_many(self.tx.engine(), self.workspace, ids).await?;
-        self.items.databases.extend(found.into_iter().map(Database::from));
+        self.items.databases.extend(found.into_iter().map(tree_database));
         Ok(())
     }
 
-    async fn records(&mut self, records: Vec<WholeRecord>) -> Result<(), Error> {
+    async fn records(&mut self, records: Vec<Record>) -> Result<(), Error> {
         if records.is_empty() {
             return Ok(());
         }
@@ -333,33 +250,31 @@ impl Reader<'_> {
 }
 
 /// Those whose databases are there.
-fn render(databases: &[WholeDatabase], records: Vec<WholeRecord>) -> Vec<Record> {
-    let render = |record: WholeRecord| {
+fn render(databases: &[Database], records: Vec<Record>) -> Vec<TreeRecord> {
+    let render = |record: Record| {
         let database = databases.iter().find(|database| database.id == record.database_id)?;
         let (whole, bare) = front_matter::both(database, &record.values);
-        Some(Record {
+        Some(TreeRecord {
             id: record.id,
             database_id: record.database_id,
-            title: values::title(database, &record.values).chars().take(MAX_TITLE_CHARS).collect(),
+            title: database.title_of(&record.values).chars().take(MAX_TITLE_CHARS).collect(),
             content_file_id: record.content_file_id,
-            front_matter: Text::of(&whole),
-            without_references: bare.map(|bare| Text::of(&bare)),
+            front_matter: TreeText::of(&whole),
+            without_references: bare.map(|bare| TreeText::of(&bare)),
             updated_at: record.updated_at,
         })
     };
     records.into_iter().filter_map(render).collect()
 }
 
-impl From<WholeDatabase> for Database {
-    fn from(database: WholeDatabase) -> Self {
-        Self {
-            id: database.id,
-            folder_id: database.folder_id,
-            schema: Text::of(&schema::text(&database)),
-            name: database.name,
-            description: database.description,
-            updated_at: database.updated_at,
-        }
+fn tree_database(database: Database) -> TreeDatabase {
+    TreeDatabase {
+        id: database.id,
+        folder_id: database.folder_id,
+        schema: TreeText::of(&schema::text(&database)),
+        name: database.name,
+        description: database.description,
+        updated_at: database.updated_at,
     }
 }
 

@@ -1,63 +1,13 @@
 //! The rules of file versions: every content that a file had can be read and made its content again.
 
-use cairn_chassis::clock::Timestamp;
-use cairn_chassis::identity::{Principal, PrincipalKind};
 use cairn_proto::ids::FileId;
 
 use crate::Error;
-use crate::files::{File, Files, Patch, Written};
-use crate::paging::{Ask, Page};
+use crate::context::Context;
+use crate::files::{FilePatch, Files};
+use crate::model::{File, FileVersion, Page, PageRequest, Written};
 use crate::scope::Caller;
-use crate::service::Context;
 use crate::store;
-
-/// Who gave a file its content.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Author {
-    /// `token`, `user` or `sync`.
-    pub(crate) kind: String,
-    pub(crate) id: String,
-    pub(crate) name: String,
-}
-
-impl From<&Principal> for Author {
-    fn from(principal: &Principal) -> Self {
-        let kind = match principal.kind {
-            PrincipalKind::Token | PrincipalKind::Grant => "token",
-            PrincipalKind::User => "user",
-            // What services write by themselves, they sync.
-            PrincipalKind::Service => "sync",
-        };
-        Self { kind: kind.to_owned(), id: principal.id.clone(), name: principal.name.clone() }
-    }
-}
-
-/// A content that a file has or had.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Version {
-    pub(crate) file_id: FileId,
-    /// The file's version when it got the content.
-    pub(crate) version: u64,
-    pub(crate) content_hash: String,
-    pub(crate) size_bytes: u64,
-    pub(crate) created_at: Timestamp,
-    /// Absent when nobody knows.
-    pub(crate) author: Option<Author>,
-}
-
-impl Version {
-    /// What a file is now.
-    pub(crate) fn of(file: &File, caller: &Caller) -> Self {
-        Self {
-            file_id: file.id,
-            version: file.version,
-            content_hash: file.content_hash.clone(),
-            size_bytes: file.size_bytes,
-            created_at: file.updated_at,
-            author: Some(Author::from(&caller.principal)),
-        }
-    }
-}
 
 /// The rules, on a storage.
 #[derive(Debug, Clone)]
@@ -72,7 +22,12 @@ impl Versions {
     }
 
     /// The versions of a live file, the newest first.
-    pub(crate) async fn list(&self, caller: &Caller, id: &str, ask: Ask) -> Result<Page<Version>, Error> {
+    pub(crate) async fn list(
+        &self,
+        caller: &Caller,
+        id: &str,
+        ask: PageRequest,
+    ) -> Result<Page<FileVersion>, Error> {
         let file = self.readable(caller, id).await?;
         let before = match &ask.after {
             None => u64::MAX,
@@ -93,7 +48,7 @@ impl Versions {
         caller: &Caller,
         id: &str,
         version: u64,
-    ) -> Result<(Version, String), Error> {
+    ) -> Result<(FileVersion, String), Error> {
         let file = self.readable(caller, id).await?;
         let found = store::versions::get(&self.context.db, caller.workspace, file, version).await?;
         let (found, body) = found.ok_or_else(|| Error::NotFound {
@@ -114,7 +69,7 @@ impl Versions {
     ) -> Result<Written<File>, Error> {
         // Versions are there as long as their file: what is read here cannot be gone when it is written.
         let (_, content) = self.get(caller, id, version).await?;
-        let patch = Patch { content: Some(content), if_content_hash, ..Patch::default() };
+        let patch = FilePatch { content: Some(content), if_content_hash, ..FilePatch::default() };
         self.files.update(caller, id, patch).await
     }
 

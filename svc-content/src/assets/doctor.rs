@@ -6,9 +6,10 @@ use cairn_chassis::sql::Db;
 use cairn_proto::ids::WorkspaceId;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
 
+use super::input;
 use super::objects::{AssetLocation, AssetStore};
 use super::sweep::{too_old, without_row};
-use super::{Kept, input};
+use crate::model::StoredObject;
 use crate::{Error, store};
 
 const ROWS_AT_ONCE: i64 = 500;
@@ -77,7 +78,11 @@ async fn examine_bytes(db: &Db, objects: &AssetStore) -> Result<Vec<Finding>, Er
     Ok(findings)
 }
 
-async fn damage(objects: &AssetStore, workspace: WorkspaceId, kept: &Kept) -> Result<Option<String>, Error> {
+async fn damage(
+    objects: &AssetStore,
+    workspace: WorkspaceId,
+    kept: &StoredObject,
+) -> Result<Option<String>, Error> {
     match objects.size(workspace, kept.object).await? {
         None => return Ok(Some("it is not there".to_owned())),
         Some(size) if size != kept.size_bytes => {

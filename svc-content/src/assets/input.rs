@@ -13,7 +13,7 @@ const HASH_PREFIX: &str = "blake3:";
 
 /// What a caller says before the bytes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Draft {
+pub(crate) struct AssetDraft {
     pub(crate) name: String,
     /// Empty for bytes of no known type.
     pub(crate) media_type: String,
@@ -23,14 +23,14 @@ pub(crate) struct Draft {
 
 /// A draft that obeys the rules.
 #[derive(Debug)]
-pub(super) struct Checked {
+pub(super) struct CheckedAssetDraft {
     pub(super) name: String,
     pub(super) media_type: String,
 }
 
 /// What a caller says after the bytes: without it, nobody could tell an upload that was cut from one that is whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct UploadEnd {
     pub(crate) size_bytes: u64,
     /// When the caller knows it.
     pub(crate) content_hash: Option<String>,
@@ -38,9 +38,9 @@ pub(crate) struct End {
 
 /// A piece of an upload.
 #[derive(Debug, Clone)]
-pub(crate) enum Part {
+pub(crate) enum UploadPart {
     Bytes(Bytes),
-    End(End),
+    End(UploadEnd),
 }
 
 /// What was received, as it was counted here.
@@ -50,8 +50,8 @@ pub(super) struct Received {
     pub(super) hash: String,
 }
 
-impl Draft {
-    pub(super) fn check(self, most_bytes: u64) -> Result<Checked, Error> {
+impl AssetDraft {
+    pub(super) fn check(self, most_bytes: u64) -> Result<CheckedAssetDraft, Error> {
         let mut checks = Checks::default();
         checks.name(&self.name);
         let media_type = if self.media_type.is_empty() {
@@ -67,14 +67,14 @@ impl Draft {
         if self.size_bytes.is_some_and(|size| size > most_bytes) {
             return Err(too_large(most_bytes));
         }
-        Ok(Checked { name: self.name, media_type })
+        Ok(CheckedAssetDraft { name: self.name, media_type })
     }
 }
 
 /// Writes what comes, and checks it against what the caller says at the end.
 pub(super) async fn receive(
     writing: &mut Writing,
-    mut parts: impl Stream<Item = Result<Part, Error>> + Send + Unpin,
+    mut parts: impl Stream<Item = Result<UploadPart, Error>> + Send + Unpin,
     most_bytes: u64,
 ) -> Result<Received, Error> {
     let mut hasher = blake3::Hasher::new();
@@ -85,8 +85,8 @@ pub(super) async fn receive(
                 let message = "the upload ended before its last message: send `end` after the bytes";
                 return Err(Error::invalid("end", "required", message));
             }
-            Some(Part::End(end)) => break end,
-            Some(Part::Bytes(bytes)) => {
+            Some(UploadPart::End(end)) => break end,
+            Some(UploadPart::Bytes(bytes)) => {
                 size_bytes = size_bytes.saturating_add(bytes.len() as u64);
                 if size_bytes > most_bytes {
                     return Err(too_large(most_bytes));
@@ -109,7 +109,7 @@ pub(super) fn spelled(hasher: &blake3::Hasher) -> String {
     format!("{HASH_PREFIX}{}", hasher.finalize().to_hex())
 }
 
-fn agree(end: &End, size_bytes: u64, hash: &str) -> Result<(), Error> {
+fn agree(end: &UploadEnd, size_bytes: u64, hash: &str) -> Result<(), Error> {
     let mut checks = Checks::default();
     if end.size_bytes != size_bytes {
         let message = format!("{size_bytes} bytes came, not {}: upload it again", end.size_bytes);

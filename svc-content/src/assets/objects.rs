@@ -88,7 +88,7 @@ impl fmt::Display for AssetLocation {
 
 /// An object as the engine lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct ListedObject {
     pub(crate) workspace: WorkspaceId,
     pub(crate) object: ObjectId,
     pub(crate) written_at: Timestamp,
@@ -179,7 +179,7 @@ impl AssetStore {
     }
 
     /// Every object, in no order. What is not named as we name objects is not ours.
-    pub(crate) fn list(&self) -> BoxStream<'static, Result<Listed, Error>> {
+    pub(crate) fn list(&self) -> BoxStream<'static, Result<ListedObject, Error>> {
         self.engine.list(None).try_filter_map(async |meta| Ok(listed(&meta))).boxed()
     }
 
@@ -245,13 +245,13 @@ fn key(workspace: WorkspaceId, object: ObjectId) -> Key {
     Key::from_iter([workspace.to_string(), object.to_string()])
 }
 
-fn listed(meta: &ObjectMeta) -> Option<Listed> {
+fn listed(meta: &ObjectMeta) -> Option<ListedObject> {
     let mut parts = meta.location.parts();
     let (workspace, object) = (parts.next()?, parts.next()?);
     if parts.next().is_some() {
         return None;
     }
-    Some(Listed {
+    Some(ListedObject {
         workspace: workspace.as_ref().parse().ok()?,
         object: object.as_ref().parse().ok()?,
         written_at: Timestamp::from_micros(meta.last_modified.timestamp_micros()),

@@ -3,33 +3,27 @@
 
 use std::collections::HashSet;
 
+use cairn_chassis::sql::Db;
 use cairn_proto::ids::AssetId;
 
-use crate::databases::properties::PropertyType;
+use crate::model::PropertyType;
 use crate::scope::Caller;
-use crate::service::Context;
 use crate::{Error, store};
 
-impl Context {
-    /// Those of these assets of the workspace that the caller's scope covers, whether they are there or not.
-    pub(crate) async fn reachable_assets(
-        &self,
-        caller: &Caller,
-        ids: &[AssetId],
-    ) -> Result<HashSet<AssetId>, Error> {
-        if caller.listed().is_none() {
-            return Ok(ids.iter().copied().collect());
-        }
-        let named = store::assets::named(&self.db, caller.workspace, ids).await?;
-        let holders: HashSet<_> = named.iter().map(|naming| naming.database).collect();
-        let holders: Vec<_> = holders.into_iter().collect();
-        let mut databases = store::databases::get_many(self.db.engine(), caller.workspace, &holders).await?;
-        databases.retain(|database| caller.covers(&database.folders));
-        let is_named = |naming: &store::assets::Naming| {
-            let holder = databases.iter().find(|database| database.id == naming.database);
-            let property = holder.and_then(|database| database.property(naming.property));
-            property.is_some_and(|property| property.kind == PropertyType::AssetReference)
-        };
-        Ok(named.into_iter().filter(is_named).map(|naming| naming.asset).collect())
+/// Those of these assets of the workspace that the caller's scope covers, whether they are there or not.
+pub(crate) async fn reachable(db: &Db, caller: &Caller, ids: &[AssetId]) -> Result<HashSet<AssetId>, Error> {
+    if caller.listed().is_none() {
+        return Ok(ids.iter().copied().collect());
     }
+    let named = store::assets::named(db, caller.workspace, ids).await?;
+    let holders: HashSet<_> = named.iter().map(|naming| naming.database).collect();
+    let holders: Vec<_> = holders.into_iter().collect();
+    let mut databases = store::databases::get_many(db.engine(), caller.workspace, &holders).await?;
+    databases.retain(|database| caller.covers(&database.folders));
+    let is_named = |naming: &store::assets::Naming| {
+        let holder = databases.iter().find(|database| database.id == naming.database);
+        let property = holder.and_then(|database| database.property(naming.property));
+        property.is_some_and(|property| property.kind == PropertyType::AssetReference)
+    };
+    Ok(named.into_iter().filter(is_named).map(|naming| naming.asset).collect())
 }

@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::Assets;
-use super::objects::Listed;
+use super::objects::ListedObject;
 use crate::{Error, store};
 
 /// An object this young may belong to an upload that goes on. No upload takes that long.
@@ -76,10 +76,10 @@ pub(super) fn too_old(now: Timestamp) -> Timestamp {
 /// Those of the objects written before then that no row names.
 pub(super) async fn without_row(
     db: &Db,
-    objects: Vec<Listed>,
+    objects: Vec<ListedObject>,
     before: Timestamp,
-) -> Result<Vec<Listed>, Error> {
-    let mut old: HashMap<WorkspaceId, Vec<Listed>> = HashMap::new();
+) -> Result<Vec<ListedObject>, Error> {
+    let mut old: HashMap<WorkspaceId, Vec<ListedObject>> = HashMap::new();
     for object in objects.into_iter().filter(|object| object.written_at < before) {
         old.entry(object.workspace).or_default().push(object);
     }

@@ -8,14 +8,10 @@ use cairn_chassis::sql::Tx;
 use cairn_proto::ids::PropertyId;
 use serde_json::Value;
 
-use super::Database;
-use super::properties::{Property, PropertyOption};
 use crate::Error;
-use crate::records::values::Values;
-use crate::records::{Author, Version};
-use crate::service::Context;
+use crate::context::Context;
+use crate::model::{Author, Database, Growth, Property, PropertyOption, RecordVersion, Values};
 use crate::store;
-use crate::usage::Growth;
 
 /// Which values of a property go.
 enum Gone {
@@ -106,7 +102,7 @@ fn take(values: &mut Values, key: &str, gone: &Gone) -> bool {
 pub(crate) async fn recall(
     context: &Context,
     database: &Database,
-    versions: &[Version],
+    versions: &[RecordVersion],
 ) -> Result<Database, Error> {
     let mut known = database.clone();
     let mut lost: HashSet<PropertyId> = HashSet::new();

@@ -3,78 +3,15 @@
 use cairn_chassis::wording::{self, Unit};
 use std::collections::HashSet;
 
-pub(crate) use cairn_proto::domain::PropertyType;
-use cairn_proto::ids::{DatabaseId, PropertyId};
-use serde::{Deserialize, Serialize};
+use cairn_proto::ids::DatabaseId;
 
 use crate::checks::Checks;
-use crate::files::fold;
+use crate::model::{PropertyOption, PropertySettings, PropertyType, fold};
 
 pub(super) const MAX_PROPERTIES: usize = 200;
 const MAX_OPTIONS: usize = 500;
 const MAX_NAME_CHARS: usize = 255;
 const MAX_COLOR_CHARS: usize = 50;
-
-/// A choice of a select.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PropertyOption {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    #[serde(default)]
-    pub(crate) color: String,
-}
-
-/// What a type needs to know besides itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Settings {
-    #[serde(default)]
-    pub(crate) options: Vec<PropertyOption>,
-    #[serde(default)]
-    pub(crate) multiple: bool,
-    #[serde(default)]
-    pub(crate) relation_database_id: Option<DatabaseId>,
-}
-
-/// A typed column of a database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Property {
-    pub(crate) id: PropertyId,
-    pub(crate) name: String,
-    #[serde(rename = "type")]
-    pub(crate) kind: PropertyType,
-    #[serde(default)]
-    pub(crate) is_primary: bool,
-    #[serde(default)]
-    pub(crate) config: Settings,
-}
-
-impl Property {
-    /// The option with that id.
-    pub(crate) fn option(&self, id: &str) -> Option<&PropertyOption> {
-        self.config.options.iter().find(|option| option.id == id)
-    }
-
-    /// The option that a text names, by id or by name.
-    pub(crate) fn option_named(&self, text: &str) -> Option<&PropertyOption> {
-        let by_name = || self.config.options.iter().find(|option| option.name == text);
-        let folded = || {
-            let wanted = fold(text);
-            self.config.options.iter().find(|option| fold(&option.name) == wanted)
-        };
-        self.option(text).or_else(by_name).or_else(folded)
-    }
-
-    /// Where an option stands among the options, which is how its records are ordered.
-    pub(crate) fn option_place(&self, id: &str) -> Option<usize> {
-        self.config.options.iter().position(|option| option.id == id)
-    }
-
-    /// The names of the options, for a caller who gave none of them.
-    pub(crate) fn choices(&self) -> String {
-        let names: Vec<&str> = self.config.options.iter().map(|option| option.name.as_str()).collect();
-        if names.is_empty() { "there are no options yet".to_owned() } else { names.join(", ") }
-    }
-}
 
 /// An option as a caller gives it.
 #[derive(Debug, Clone, Default)]
@@ -130,9 +67,9 @@ pub(super) fn check_settings(
     checks: &mut Checks,
     kind: PropertyType,
     draft: SettingsDraft,
-    before: Option<&Settings>,
+    before: Option<&PropertySettings>,
     mut new_id: impl FnMut() -> String,
-) -> Settings {
+) -> PropertySettings {
     if !kind.has_options() && draft.options.as_ref().is_some_and(|options| !options.is_empty()) {
         let message = format!("only select and multi_select have options, not {}", kind.as_str());
         checks.violation("config.options", "invalid", message);
@@ -153,14 +90,14 @@ pub(super) fn check_settings(
         checks.violation("config.multiple", "invalid", message);
     }
     let relation_database_id = check_relation(checks, kind, draft.relation_database_id.as_deref(), before);
-    Settings { options, multiple: multiple && kind.is_reference(), relation_database_id }
+    PropertySettings { options, multiple: multiple && kind.is_reference(), relation_database_id }
 }
 
 fn check_relation(
     checks: &mut Checks,
     kind: PropertyType,
     text: Option<&str>,
-    before: Option<&Settings>,
+    before: Option<&PropertySettings>,
 ) -> Option<DatabaseId> {
     const PATH: &str = "config.relationDatabaseId";
     let given: Option<DatabaseId> = checks.optional_id(PATH, text);
@@ -234,8 +171,8 @@ mod tests {
     fn checked(
         kind: PropertyType,
         draft: SettingsDraft,
-        before: Option<&Settings>,
-    ) -> (Settings, Vec<String>) {
+        before: Option<&PropertySettings>,
+    ) -> (PropertySettings, Vec<String>) {
         let mut checks = Checks::default();
         let mut next = 0;
         let settings = check_settings(&mut checks, kind, draft, before, || {
@@ -276,11 +213,11 @@ mod tests {
 
     #[test]
     fn a_name_means_no_option_that_an_id_names() {
-        let before = Settings {
+        let before = PropertySettings {
             options: ["a", "b"]
                 .map(|id| PropertyOption { id: id.into(), name: id.into(), color: "red".into() })
                 .into(),
-            ..Settings::default()
+            ..PropertySettings::default()
         };
         let swapped = SettingsDraft {
             options: Some(vec![option("a", "b"), option("", "a")]),
@@ -311,7 +248,7 @@ mod tests {
         }
         let (_, paths) = checked(PropertyType::Relation, SettingsDraft::default(), None);
         assert_eq!(paths, ["config.relationDatabaseId"]);
-        let before = Settings { multiple: true, ..Settings::default() };
+        let before = PropertySettings { multiple: true, ..PropertySettings::default() };
         let single = SettingsDraft { multiple: Some(false), ..SettingsDraft::default() };
         let (_, paths) = checked(PropertyType::FileReference, single, Some(&before));
         assert_eq!(paths, ["config.multiple"]);

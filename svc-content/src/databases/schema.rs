@@ -3,19 +3,14 @@
 use cairn_chassis::feed;
 use cairn_proto::ids::{PropertyId, ViewId};
 
-use super::properties::{
-    MAX_PROPERTIES, Property, PropertyDraft, PropertyPatch, PropertyType, Settings, check_label,
-    check_settings,
-};
-use super::views::{MAX_VIEWS, View, ViewDraft, ViewPatch};
-use super::{Database, Databases, Records, former, locked, parse};
+use super::properties::{MAX_PROPERTIES, PropertyDraft, PropertyPatch, check_label, check_settings};
+use super::views::{MAX_VIEWS, ViewDraft, ViewPatch};
+use super::{Databases, Records, former, locked, parse};
 use crate::Error;
 use crate::checks::Checks;
-use crate::files::Written;
-use crate::records::Author;
+use crate::model::{Author, Database, Growth, Property, PropertySettings, PropertyType, View, Written};
 use crate::scope::Caller;
 use crate::store;
-use crate::usage::Growth;
 
 /// What was changed within a database, and the place at which it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +101,7 @@ impl Databases {
         if property.config.options != before.config.options {
             let gone = before.config.options.iter().filter(|option| property.option(&option.id).is_none());
             let gone = gone.cloned().collect();
-            let author = Author::from(caller);
+            let author = Author::of_record(&caller.principal);
             growth = former::let_options_go(&mut tx, &database, property.id, gone, &author, now).await?;
             store::cells::follow_options(&mut tx, &database, &property).await?;
         }
@@ -142,7 +137,7 @@ impl Databases {
         let now = self.context.clock.now();
         database.updated_at = now;
         store::databases::update(&mut tx, &database).await?;
-        let author = Author::from(caller);
+        let author = Author::of_record(&caller.principal);
         let growth = former::let_property_go(&mut tx, &database, &property, &author, now).await?;
         store::cells::forget_property(&mut tx, &database, property.id).await?;
         store::usage::count(&mut tx, caller.workspace, growth).await?;
@@ -243,7 +238,7 @@ impl Databases {
         &self,
         checks: &mut Checks,
         caller: &Caller,
-        config: &Settings,
+        config: &PropertySettings,
     ) -> Result<(), Error> {
         let Some(id) = config.relation_database_id else {
             return Ok(());

@@ -5,18 +5,19 @@ use cairn_chassis::feed::{self, Entry, Kind, Op};
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::DatabaseId;
 
-use super::{Database, Databases, Records, announce, announce_records, locked, parse};
+use super::{Databases, Records, announce, announce_records, locked, parse};
 use crate::Error;
-use crate::files::Written;
-use crate::paging::{Ask, Page};
+use crate::model::{Database, Deletion, Growth, Page, PageRequest, Written};
 use crate::scope::Caller;
 use crate::store;
-use crate::trash::Deletion;
-use crate::usage::Growth;
 
 impl Databases {
     /// Databases in trash; of a folder-scoped caller those whose folder is live and covered.
-    pub(crate) async fn list_trashed(&self, caller: &Caller, ask: Ask) -> Result<Page<Database>, Error> {
+    pub(crate) async fn list_trashed(
+        &self,
+        caller: &Caller,
+        ask: PageRequest,
+    ) -> Result<Page<Database>, Error> {
         let mut found = store::databases::list_trashed(&self.context.db, caller.workspace).await?;
         found.retain(|database| caller.covers(&database.folders));
         let key = |database: &Database| (database.name.clone(), database.id.to_string());

@@ -7,12 +7,9 @@ use cairn_chassis::doctor::{Finding, Progress};
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 
-use crate::databases::Database;
-use crate::databases::properties::PropertyType;
-use crate::records::Record;
-use crate::records::values::{Cell, cells, searched, title};
+use crate::Error;
+use crate::model::{Cell, Database, DatabaseQuery, PropertyType, Record, cells, searched};
 use crate::store::doctor::{self as stored, Examined};
-use crate::{Error, memories};
 
 pub(super) const SCHEMA_RULE: &str = "the properties and views of a database fit together";
 pub(super) const RECORD_RULE: &str = "a record's title, text and cells are those of its values";
@@ -49,7 +46,7 @@ pub(super) async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<F
 
 async fn examine_queries(tx: &mut Tx) -> Result<Vec<Finding>, Error> {
     let queries = stored::queries(tx).await?.into_iter();
-    let unread = queries.filter(|(_, query)| serde_json::from_str::<memories::DatabaseQuery>(query).is_err());
+    let unread = queries.filter(|(_, query)| serde_json::from_str::<DatabaseQuery>(query).is_err());
     Ok(unread.map(|(subject, _)| Finding { rule: QUERY_RULE, subject }).collect())
 }
 
@@ -127,7 +124,7 @@ fn fault(
     cells_of: &mut HashMap<RecordId, Vec<Cell>>,
 ) -> Option<&'static str> {
     let Some(Record { id, values, .. }) = one.read() else { return Some("cannot be read") };
-    if one.title != title(database, &values) {
+    if one.title != database.title_of(&values) {
         return Some("the title is another");
     }
     let expected = cells(database, &values);

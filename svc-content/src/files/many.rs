@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use cairn_proto::ids::FileId;
 
-use super::{File, Files, parse};
+use super::{Files, parse};
 use crate::Error;
-use crate::bodies::Body;
+use crate::model::{Body, File};
 use crate::scope::Caller;
 use crate::store;
 
@@ -15,7 +15,7 @@ const MOST_FILES: usize = 20;
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A file, with its content unless that is too long.
-pub(crate) type Found = (File, Option<String>);
+pub(crate) type FoundFile = (File, Option<String>);
 
 /// A file that the caller may read.
 struct Chosen {
@@ -32,7 +32,7 @@ impl Files {
         caller: &Caller,
         ids: &[String],
         most_bytes: Option<u64>,
-    ) -> Result<Vec<Result<Found, Error>>, Error> {
+    ) -> Result<Vec<Result<FoundFile, Error>>, Error> {
         if ids.is_empty() || ids.len() > MOST_FILES {
             return Err(Error::invalid("ids", "invalid", format!("name 1 to {MOST_FILES} files")));
         }
@@ -71,7 +71,7 @@ impl Files {
         caller: &Caller,
         file: File,
         bodies: &HashMap<String, Body>,
-    ) -> Result<Found, Error> {
+    ) -> Result<FoundFile, Error> {
         match bodies.get(&file.content_hash).cloned() {
             Some(body) => Ok((file, Some(body.into_text()?))),
             // Its content was replaced and the old one removed between the two reads.

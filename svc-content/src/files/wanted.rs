@@ -13,14 +13,14 @@ pub(crate) struct InFolder {
 
 /// Which files a list is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct FileSelection {
     /// Absent: everywhere.
     pub(crate) folder: Option<InFolder>,
     /// All of which a file must bear.
     pub(crate) tags: Vec<String>,
 }
 
-impl From<Option<InFolder>> for Wanted {
+impl From<Option<InFolder>> for FileSelection {
     fn from(folder: Option<InFolder>) -> Self {
         Self { folder, tags: Vec::new() }
     }

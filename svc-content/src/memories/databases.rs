@@ -6,29 +6,14 @@ use std::collections::HashMap;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Violation;
 use cairn_proto::ids::{DatabaseId, MemberId, RecordId};
-use serde::{Deserialize, Serialize};
 
 use super::Memories;
-use super::resolve::MAX_BYTES;
 use crate::Error;
-use crate::databases::Database;
-use crate::databases::properties::Property;
+use crate::databases;
 use crate::databases::views::SortDraft;
-use crate::records::{ListAsk, Records, Rendered, readable};
+use crate::model::{Database, DatabaseQuery, Property};
+use crate::records::{RecordListRequest, Records, Rendered, readable};
 use crate::scope::Caller;
-
-/// Which records of a database a member stands for (spec 2.3), as the list of records takes it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DatabaseQuery {
-    pub(crate) search: String,
-    /// A JSON tree; empty for none.
-    pub(crate) filter: String,
-    /// Empty for the usual order.
-    pub(crate) sort_field_id: String,
-    pub(crate) sort_direction: String,
-    /// 0 for the usual number.
-    pub(crate) limit: u32,
-}
 
 /// A record as an agent reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,14 +42,14 @@ pub(super) struct Answer {
 }
 
 impl DatabaseQuery {
-    fn ask(&self) -> ListAsk {
+    fn ask(&self) -> RecordListRequest {
         let sort = SortDraft { field_id: self.sort_field_id.clone(), direction: self.sort_direction.clone() };
-        ListAsk {
+        RecordListRequest {
             search: self.search.clone(),
             filter: self.filter.clone(),
             sorts: if self.sort_field_id.is_empty() { Vec::new() } else { vec![sort] },
             limit: self.limit,
-            ..ListAsk::default()
+            ..RecordListRequest::default()
         }
     }
 }
@@ -88,14 +73,15 @@ impl Memories {
         }
     }
 
-    /// The records that a member stands for; an answer without any where its query no longer fits the database.
+    /// The records that a member stands for, with at most so many bytes of bodies; an answer without any where its query no longer fits the database.
     pub(super) async fn records(
         &self,
         caller: &Caller,
         id: DatabaseId,
         query: Option<&DatabaseQuery>,
+        most_bytes: u64,
     ) -> Result<Option<Answer>, Error> {
-        let database = match self.context.readable_database(caller, &id.to_string()).await {
+        let database = match databases::readable(&self.context.db, caller, &id.to_string()).await {
             Ok(database) => database,
             // Gone or moved since the memory was read.
             Err(Error::NotFound { .. } | Error::OutOfScope(_)) => return Ok(None),
@@ -109,7 +95,7 @@ impl Memories {
             Err(other) => return Err(other),
         };
         let ids: Vec<RecordId> = listed.records.iter().map(|shown| shown.record.id).collect();
-        let rendered = readable(&self.context, caller, &database, &ids, MAX_BYTES).await?;
+        let rendered = readable(&self.context, caller, &database, &ids, most_bytes).await?;
         let entries = rendered.into_iter().map(|rendered| entry(&database, rendered)).collect();
         Ok(Some(Answer { entries, total: listed.total, fields: database.properties }))
     }

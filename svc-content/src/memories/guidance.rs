@@ -3,10 +3,7 @@
 use cairn_chassis::feed::Kind;
 use cairn_proto::ids::DocumentId;
 
-use super::Memory;
-use crate::bodies;
-use crate::documents::Document;
-use crate::files::FileType;
+use crate::model::{Document, FileType, Memory, content_hash};
 
 /// The document and its text. It stands in no folder: only callers of the whole workspace find it.
 pub(crate) fn document(memory: Memory) -> (Document, String) {
@@ -24,7 +21,7 @@ pub(crate) fn document(memory: Memory) -> (Document, String) {
         path: format!("/memories/{}", memory.slug),
         title: memory.name,
         format: FileType::Markdown,
-        content_hash: bodies::hash(&text),
+        content_hash: content_hash(&text),
         updated_at: memory.updated_at,
         database_id: None,
     };

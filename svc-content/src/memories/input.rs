@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
-pub(crate) use cairn_proto::domain::MemberKind;
 use cairn_proto::ids::{DocumentId, FileId, FolderId, MemberId};
 
-use super::{DatabaseQuery, Member, Memories, Memory, Target, slug};
+use super::{Memories, slug};
 use crate::Error;
 use crate::checks::Checks;
+use crate::model::{DatabaseQuery, Member, MemberKind, MemberTarget, Memory};
 use crate::scope::Caller;
-use crate::store;
+use crate::{databases, store};
 
 const MAX_NAME_CHARS: usize = 255;
 /// Guidance is read by agents that choose: it is a paragraph, not a document.
@@ -35,7 +35,7 @@ pub(crate) struct MemberDraft {
 
 /// A memory to be made.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Draft {
+pub(crate) struct MemoryDraft {
     pub(crate) name: String,
     /// Absent: derived from the name.
     pub(crate) slug: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Draft {
 
 /// Changes to a memory: what is absent stays.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patch {
+pub(crate) struct MemoryPatch {
     pub(crate) name: Option<String>,
     pub(crate) slug: Option<String>,
     /// `Some(None)` clears it.
@@ -62,44 +62,44 @@ pub(crate) struct Patch {
 }
 
 /// A draft whose fields obey their rules.
-pub(super) struct CheckedDraft {
+pub(super) struct CheckedMemoryDraft {
     pub(super) name: String,
     pub(super) slug: Option<String>,
     pub(super) description: Option<String>,
     pub(super) use_when: Option<String>,
     pub(super) is_public: bool,
-    pub(super) members: Vec<Wanted>,
+    pub(super) members: Vec<WantedMember>,
 }
 
 /// A patch whose fields obey their rules.
-pub(super) struct CheckedPatch {
+pub(super) struct CheckedMemoryPatch {
     pub(super) name: Option<String>,
     pub(super) slug: Option<String>,
     pub(super) description: Option<Option<String>>,
     pub(super) use_when: Option<Option<String>>,
     pub(super) is_public: Option<bool>,
-    pub(super) add: Vec<Wanted>,
+    pub(super) add: Vec<WantedMember>,
     pub(super) remove: Vec<String>,
 }
 
 /// A reference that is well formed, and the field that it stood in. No source can be connected yet, so what refers
 /// to one of its documents refers to nothing.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct WantedMember {
     path: String,
-    target: Option<Target>,
+    target: Option<MemberTarget>,
     query: Option<DatabaseQuery>,
 }
 
 /// A target that lives within the caller's reach.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) target: Target,
+pub(super) struct FoundTarget {
+    pub(super) target: MemberTarget,
     pub(super) query: Option<DatabaseQuery>,
     pub(super) title: String,
 }
 
-pub(super) fn check_draft(draft: Draft) -> Result<CheckedDraft, Error> {
+pub(super) fn check_draft(draft: MemoryDraft) -> Result<CheckedMemoryDraft, Error> {
     let mut checks = Checks::default();
     check_name(&mut checks, &draft.name);
     check_slug(&mut checks, draft.slug.as_deref());
@@ -107,7 +107,7 @@ pub(super) fn check_draft(draft: Draft) -> Result<CheckedDraft, Error> {
     check_guidance(&mut checks, "useWhen", draft.use_when.as_deref());
     let members = check_members(&mut checks, "members", draft.members);
     checks.finish()?;
-    Ok(CheckedDraft {
+    Ok(CheckedMemoryDraft {
         name: draft.name,
         slug: draft.slug,
         description: draft.description,
@@ -117,7 +117,7 @@ pub(super) fn check_draft(draft: Draft) -> Result<CheckedDraft, Error> {
     })
 }
 
-pub(super) fn check_patch(patch: Patch) -> Result<CheckedPatch, Error> {
+pub(super) fn check_patch(patch: MemoryPatch) -> Result<CheckedMemoryPatch, Error> {
     let mut checks = Checks::default();
     for field in &patch.unknown_fields {
         let message =
@@ -137,10 +137,10 @@ pub(super) fn check_patch(patch: Patch) -> Result<CheckedPatch, Error> {
     checks.finish()?;
     let (name, slug, is_public) = (patch.name, patch.slug, patch.is_public);
     let (description, use_when, remove) = (patch.description, patch.use_when, patch.remove);
-    Ok(CheckedPatch { name, slug, description, use_when, is_public, add, remove })
+    Ok(CheckedMemoryPatch { name, slug, description, use_when, is_public, add, remove })
 }
 
-pub(super) fn check_added(members: Vec<MemberDraft>) -> Result<Vec<Wanted>, Error> {
+pub(super) fn check_added(members: Vec<MemberDraft>) -> Result<Vec<WantedMember>, Error> {
     let mut checks = Checks::default();
     if members.is_empty() {
         checks.violation("members", "too_few", wording::EMPTY);
@@ -179,7 +179,11 @@ pub(super) fn removed(memory: &Memory, ids: &[String]) -> Result<Vec<Member>, Er
 impl Memories {
     /// The targets of references; all that name nothing in the workspace are said at once, before any that is out
     /// of scope.
-    pub(super) async fn targets(&self, caller: &Caller, wanted: Vec<Wanted>) -> Result<Vec<Found>, Error> {
+    pub(super) async fn targets(
+        &self,
+        caller: &Caller,
+        wanted: Vec<WantedMember>,
+    ) -> Result<Vec<FoundTarget>, Error> {
         let live = self.live(caller, &wanted).await?;
         let mut found = Vec::with_capacity(wanted.len());
         let mut missing = Vec::new();
@@ -194,11 +198,11 @@ impl Memories {
                 )),
                 Some((_, (_, folders))) if !caller.covers(folders) => outside.push(one.path),
                 Some((target, (title, _))) => {
-                    if let (Target::Database(id), Some(query)) = (target, &one.query) {
+                    if let (MemberTarget::Database(id), Some(query)) = (target, &one.query) {
                         let path = one.path.replace(".databaseId", ".databaseQuery");
                         broken.extend(self.check_query(caller, id, query, &path).await?);
                     }
-                    found.push(Found { target, query: one.query, title: title.clone() });
+                    found.push(FoundTarget { target, query: one.query, title: title.clone() });
                 }
             }
         }
@@ -219,36 +223,38 @@ impl Memories {
     async fn live(
         &self,
         caller: &Caller,
-        wanted: &[Wanted],
-    ) -> Result<HashMap<Target, (String, Vec<FolderId>)>, Error> {
+        wanted: &[WantedMember],
+    ) -> Result<HashMap<MemberTarget, (String, Vec<FolderId>)>, Error> {
         let (mut files, mut folders): (Vec<FileId>, Vec<FolderId>) = (Vec::new(), Vec::new());
         for one in wanted {
             match one.target {
-                Some(Target::File(id)) => files.push(id),
-                Some(Target::Folder(id)) => folders.push(id),
-                Some(Target::Database(_)) | None => {}
+                Some(MemberTarget::File(id)) => files.push(id),
+                Some(MemberTarget::Folder(id)) => folders.push(id),
+                Some(MemberTarget::Database(_)) | None => {}
             }
         }
         let (db, workspace) = (&self.context.db, caller.workspace);
         let mut live = HashMap::with_capacity(wanted.len());
         if !files.is_empty() {
             let found = store::files::get_many(db, workspace, &files).await?;
-            live.extend(found.into_iter().map(|file| (Target::File(file.id), (file.name, file.folders))));
+            live.extend(
+                found.into_iter().map(|file| (MemberTarget::File(file.id), (file.name, file.folders))),
+            );
         }
         if !folders.is_empty() {
             let found = store::folders::get_many(db, workspace, &folders).await?;
-            let entry = |folder: crate::folders::Folder| {
-                (Target::Folder(folder.id), (folder.name.clone(), folder.way()))
+            let entry = |folder: crate::model::Folder| {
+                (MemberTarget::Folder(folder.id), (folder.name.clone(), folder.way()))
             };
             live.extend(found.into_iter().map(entry));
         }
         for target in wanted.iter().filter_map(|one| one.target) {
-            let Target::Database(id) = target else { continue };
+            let MemberTarget::Database(id) = target else { continue };
             if live.contains_key(&target) {
                 continue;
             }
             let anybody = Caller::anybody(workspace);
-            match self.context.readable_database(&anybody, &id.to_string()).await {
+            match databases::readable(&self.context.db, &anybody, &id.to_string()).await {
                 Ok(database) => drop(live.insert(target, (database.name, database.folders))),
                 Err(Error::NotFound { .. }) => {}
                 Err(other) => return Err(other),
@@ -291,7 +297,7 @@ fn check_guidance(checks: &mut Checks, path: &str, text: Option<&str>) {
     }
 }
 
-fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) -> Vec<Wanted> {
+fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) -> Vec<WantedMember> {
     if members.len() > MAX_ADDED {
         checks.violation(field, "too_many", wording::at_most(MAX_ADDED, Unit::Members));
         return Vec::new();
@@ -300,7 +306,7 @@ fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) ->
     members.into_iter().enumerate().filter_map(check).collect()
 }
 
-fn check_member(checks: &mut Checks, at: &str, member: &MemberDraft) -> Option<Wanted> {
+fn check_member(checks: &mut Checks, at: &str, member: &MemberDraft) -> Option<WantedMember> {
     let references = [
         (MemberKind::File, "fileId", &member.file_id),
         (MemberKind::Folder, "folderId", &member.folder_id),
@@ -335,7 +341,7 @@ fn reference_of(
     path: String,
     text: &str,
     query: Option<DatabaseQuery>,
-) -> Option<Wanted> {
+) -> Option<WantedMember> {
     let id: DocumentId = checks.id(&path, text)?;
-    Some(Wanted { path, target: Target::of(kind, id), query })
+    Some(WantedMember { path, target: MemberTarget::of(kind, id), query })
 }

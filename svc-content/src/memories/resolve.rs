@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{DocumentId, MemberId, MemoryId, WorkspaceId};
 
-use super::{FieldsOf, Member, Memories, Memory, RecordEntry, Target, parse};
+use super::{FieldsOf, Memories, RecordEntry, parse};
 use crate::Error;
-use crate::bodies::Body;
-use crate::files::File;
+use crate::model::{Body, File, Member, MemberTarget, Memory};
 use crate::scope::Caller;
 use crate::store;
 use crate::store::memories::Contents;
@@ -16,11 +15,11 @@ use crate::store::memories::Contents;
 /// Files of one folder member (spec 2.3).
 const MAX_FILES: u64 = 50;
 /// Contents of one answer, so that it fits a message and the memory of who reads it.
-pub(super) const MAX_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What a resolved memory leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Note {
+pub(crate) struct CoverageNote {
     /// The contract's spelling.
     pub(crate) code: &'static str,
     pub(crate) message: String,
@@ -38,7 +37,7 @@ pub(crate) struct Resolved {
     pub(crate) records: HashMap<MemberId, Vec<RecordEntry>>,
     /// The fields of their databases.
     pub(crate) fields: FieldsOf,
-    pub(crate) coverage: Vec<Note>,
+    pub(crate) coverage: Vec<CoverageNote>,
 }
 
 impl Memories {
@@ -56,7 +55,7 @@ impl Memories {
         let (db, workspace, scope) = (&self.context.db, caller.workspace, caller.listed());
         let found = store::memories::read(db, workspace, &named, scope, MAX_BYTES).await?;
         let Some((memory, mut contents)) = found else { return Err(Error::no_memory(named)) };
-        let is_folder = |member: &Member| member.is_live && matches!(member.target, Target::Folder(_));
+        let is_folder = |member: &Member| member.is_live && matches!(member.target, MemberTarget::Folder(_));
         if memory.members.iter().any(is_folder) {
             let limits = (MAX_BYTES, MAX_FILES);
             contents.extend(store::memories::read_folders(db, workspace, memory.id, scope, limits).await?);
@@ -88,7 +87,7 @@ impl Memories {
             let message = "databases are shown to callers with a token only".to_owned();
             resolved.coverage.push(note(&member, "database_excluded", message));
         }
-        let is_database = |member: &&mut Member| matches!(member.target, Target::Database(_));
+        let is_database = |member: &&mut Member| matches!(member.target, MemberTarget::Database(_));
         for member in resolved.memory.members.iter_mut().filter(is_database) {
             member.title = None;
             member.query = None;
@@ -102,8 +101,8 @@ impl Memories {
         let files = resolved.entries.iter().flatten().map(|(file, _)| file.size_bytes);
         let mut left = MAX_BYTES.saturating_sub(files.sum());
         for member in databases(&resolved.memory) {
-            let Target::Database(id) = member.target else { continue };
-            let Some(answer) = self.records(caller, id, member.query.as_ref()).await? else {
+            let MemberTarget::Database(id) = member.target else { continue };
+            let Some(answer) = self.records(caller, id, member.query.as_ref(), MAX_BYTES).await? else {
                 let message = "what the query of this member names is no longer in the database".to_owned();
                 resolved.coverage.push(note(&member, "target_deleted", message));
                 continue;
@@ -146,16 +145,17 @@ fn put_together(memory: Memory, mut contents: HashMap<MemberId, Contents>) -> Re
 
 /// The database members whose targets live and are covered.
 fn databases(memory: &Memory) -> Vec<Member> {
-    let is_database = |member: &&Member| member.is_covered && matches!(member.target, Target::Database(_));
+    let is_database =
+        |member: &&Member| member.is_covered && matches!(member.target, MemberTarget::Database(_));
     memory.members.iter().filter(is_database).cloned().collect()
 }
 
-fn note(member: &Member, code: &'static str, message: String) -> Note {
-    Note { code, message, member: member.id, target: member.target.id() }
+fn note(member: &Member, code: &'static str, message: String) -> CoverageNote {
+    CoverageNote { code, message, member: member.id, target: member.target.id() }
 }
 
 /// What is left out of one member. Nothing here names what the caller may not see.
-fn notes(member: &Member, found: &Contents) -> Vec<Note> {
+fn notes(member: &Member, found: &Contents) -> Vec<CoverageNote> {
     let note = |code, message: String| note(member, code, message);
     let noun = member.target.kind();
     if !member.is_live {
@@ -169,7 +169,7 @@ fn notes(member: &Member, found: &Contents) -> Vec<Note> {
         let message = format!("parts of the {noun} of this member are outside the folders of this token");
         notes.push(note("out_of_scope", message));
     }
-    if found.total > MAX_FILES && matches!(member.target, Target::Folder(_)) {
+    if found.total > MAX_FILES && matches!(member.target, MemberTarget::Folder(_)) {
         let message =
             format!("the folder holds {} files; the first {MAX_FILES} by path are here", found.total);
         notes.push(note("folder_truncated", message));

@@ -4,9 +4,9 @@ use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::WorkspaceId;
 
-use super::{Memories, Memory, locked, parse, require_all, slug};
+use super::{Memories, locked, parse, require_all, slug};
+use crate::model::{Deletion, Memory};
 use crate::scope::Caller;
-use crate::trash::Deletion;
 use crate::{Error, store};
 
 impl Memories {

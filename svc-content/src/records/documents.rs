@@ -5,13 +5,10 @@ use std::collections::HashMap;
 use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{DocumentId, FileId, FolderId, RecordId, WorkspaceId};
 
-use super::{Record, values};
-use crate::bodies::{self, Body};
-use crate::databases::Database;
-use crate::documents::Document;
-use crate::files::{File, FileType};
+use super::values;
+use crate::context::Context;
+use crate::model::{Body, Database, Document, File, FileType, Record, content_hash};
 use crate::scope::Caller;
-use crate::service::Context;
 use crate::{Error, store};
 
 const UNTITLED: &str = "Untitled";
@@ -114,7 +111,7 @@ async fn texts_of(
 
 fn render(database: &Database, record: &Record, body: Option<&(File, String)>) -> Rendered {
     let content = values::rendered(database, &record.values, body.map(|(_, text)| text.as_str()));
-    let title = values::title(database, &record.values);
+    let title = database.title_of(&record.values);
     let title = if title.trim().is_empty() { UNTITLED.to_owned() } else { title };
     let document = Document {
         kind: Kind::Record,
@@ -123,7 +120,7 @@ fn render(database: &Database, record: &Record, body: Option<&(File, String)>) -
         path: format!("{}/{title}", database.path),
         title,
         format: FileType::Markdown,
-        content_hash: bodies::hash(&content),
+        content_hash: content_hash(&content),
         updated_at: record.updated_at,
         database_id: Some(database.id),
     };

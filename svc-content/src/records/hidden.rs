@@ -4,10 +4,8 @@
 use std::collections::HashSet;
 
 use super::Records;
-use super::filter::{Condition, Filter, Test};
 use crate::Error;
-use crate::databases::Database;
-use crate::databases::properties::PropertyType;
+use crate::model::{Condition, Database, Filter, PropertyType, Test};
 use crate::scope::Caller;
 use crate::store::query::Selection;
 

@@ -4,17 +4,17 @@ use cairn_chassis::json;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::RecordId;
 
-use super::filter::{self, Filter, sorts_by_number};
 use super::{PropertyNames, Records, Shown, parse};
 use crate::Error;
 use crate::checks::Checks;
-use crate::databases::Database;
 use crate::databases::schema::view_of;
-use crate::databases::views::{MAX_SORTS, Sort, SortDraft, check_sorts};
-use crate::files::fold;
+use crate::databases::views::{MAX_SORTS, SortDraft, check_sorts};
+use crate::filter;
+use crate::filter::sorts_by_number;
+use crate::model::{Database, Filter, Sort, fold};
 use crate::scope::Caller;
-use crate::store;
 use crate::store::query::{Order, Selection, Word};
+use crate::{databases, store};
 
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
@@ -31,7 +31,7 @@ pub(crate) struct FieldFilter {
 
 /// What is asked for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ListAsk {
+pub(crate) struct RecordListRequest {
     /// The page that contains this record, instead of the one at the offset.
     pub(crate) record_id: Option<String>,
     pub(crate) search: String,
@@ -48,7 +48,7 @@ pub(crate) struct ListAsk {
 
 /// A page, and where it stands among all.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Listed {
+pub(crate) struct RecordPage {
     pub(crate) records: Vec<Shown>,
     pub(crate) total: u64,
     pub(crate) limit: u32,
@@ -63,9 +63,9 @@ impl Records {
         &self,
         caller: &Caller,
         database_id: &str,
-        ask: ListAsk,
-    ) -> Result<Listed, Error> {
-        let database = self.context.readable_database(caller, database_id).await?;
+        ask: RecordListRequest,
+    ) -> Result<RecordPage, Error> {
+        let database = databases::readable(&self.context.db, caller, database_id).await?;
         let mut selection = select(&database, &ask)?;
         self.narrow(caller, &database, &mut selection).await?;
         let limit = if ask.limit == 0 { DEFAULT_LIMIT } else { ask.limit };
@@ -98,7 +98,7 @@ impl Records {
             true => database.properties.iter().map(|one| (one.id.to_string(), one.name.clone())).collect(),
             false => PropertyNames::new(),
         };
-        Ok(Listed { records, total, limit, offset, property_names })
+        Ok(RecordPage { records, total, limit, offset, property_names })
     }
 }
 
@@ -114,7 +114,7 @@ impl Records {
     }
 }
 
-fn select(database: &Database, ask: &ListAsk) -> Result<Selection, Error> {
+fn select(database: &Database, ask: &RecordListRequest) -> Result<Selection, Error> {
     let mut checks = Checks::default();
     if ask.limit > MAX_LIMIT {
         checks.violation("limit", "out_of_range", wording::between(1, MAX_LIMIT));

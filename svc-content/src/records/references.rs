@@ -7,15 +7,13 @@ use cairn_proto::ids::{AssetId, FileId, RecordId};
 use serde_json::Value;
 
 use super::hidden::Named;
-use super::values::{self, Changes, Values};
-use super::{PropertyNames, Record, Records, Shown, Version};
+use super::values::{self, ValueChanges};
+use super::{PropertyNames, Records, Shown};
 use crate::Error;
 use crate::checks::Checks;
-use crate::databases::Database;
-use crate::databases::properties::PropertyType;
-use crate::paging::{Ask, Cursor, Page};
+use crate::model::{Cursor, Database, Page, PageRequest, PropertyType, Record, RecordVersion, Values};
 use crate::scope::Caller;
-use crate::store;
+use crate::{assets, store};
 
 /// A record that names a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +40,7 @@ impl Records {
         &self,
         caller: &Caller,
         file_id: &str,
-        ask: Ask,
+        ask: PageRequest,
     ) -> Result<Page<Backlink>, Error> {
         let db = &self.context.db;
         let id: FileId = file_id.parse().map_err(|_| Error::no_file(file_id))?;
@@ -104,7 +102,7 @@ impl Records {
         checks: &mut Checks,
         caller: &Caller,
         database: &Database,
-        changes: &Changes,
+        changes: &ValueChanges,
         body: Option<FileId>,
     ) -> Result<(), Error> {
         let mut outside = None;
@@ -163,7 +161,7 @@ impl Records {
             return Ok(targets);
         }
         let live = store::assets::among(&self.context.db, caller.workspace, &parsed).await?;
-        let reachable = self.context.reachable_assets(caller, &live).await?;
+        let reachable = assets::reachable(&self.context.db, caller, &live).await?;
         for id in live {
             targets.add(id.to_string(), reachable.contains(&id));
         }
@@ -218,7 +216,7 @@ impl Records {
     ) -> Result<Vec<Shown>, Error> {
         let visible = self.visible(caller, database, records.iter().map(contents)).await?;
         let show = |mut record: Record| {
-            let title = values::title(database, &record.values);
+            let title = database.title_of(&record.values);
             redact(database, visible.as_ref(), &mut record.values, &mut record.content_file_id);
             Shown { record, title, property_names: PropertyNames::new() }
         };
@@ -229,7 +227,7 @@ impl Records {
         &self,
         caller: &Caller,
         database: &Database,
-        versions: &mut [Version],
+        versions: &mut [RecordVersion],
     ) -> Result<(), Error> {
         let all = versions.iter().map(|version| (&version.values, version.content_file_id));
         let visible = self.visible(caller, database, all).await?;

@@ -5,14 +5,11 @@ use cairn_chassis::feed::{self, Entry, Kind};
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{DatabaseId, FolderId, RecordId};
 
-use super::{MAX_TRIES, Record, Records, Shown, hold, locked, parse, schema_in_flux, values};
+use super::{MAX_TRIES, Records, Shown, hold, locked, parse, schema_in_flux};
 use crate::Error;
-use crate::databases::Database;
-use crate::files::Written;
+use crate::model::{Database, Deletion, Growth, Record, Written};
 use crate::scope::Caller;
-use crate::store;
-use crate::trash::Deletion;
-use crate::usage::Growth;
+use crate::{databases, store};
 
 /// A title may be a whole text; in the list of the trash it is a name.
 const MAX_NAME_CHARS: usize = 255;
@@ -21,7 +18,7 @@ const UNTITLED: &str = "Untitled";
 impl Records {
     /// Moves a record to trash.
     pub(crate) async fn delete(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
-        let database = self.context.readable_database(caller, database_id).await?;
+        let database = databases::readable(&self.context.db, caller, database_id).await?;
         let mut tx = self.context.db.begin_write().await?;
         hold_live(&mut tx, &database).await?;
         let record = locked(&mut tx, caller, &database, parse(id)?).await?;
@@ -58,7 +55,7 @@ impl Records {
     ) -> Result<Written<Shown>, Error> {
         let record_id = parse(id)?;
         for _ in 0..MAX_TRIES {
-            let database = self.context.readable_database(caller, database_id).await?;
+            let database = databases::readable(&self.context.db, caller, database_id).await?;
             let mut tx = self.context.db.begin_write().await?;
             if !hold(&mut tx, &database).await? {
                 tx.rollback().await?;
@@ -75,7 +72,7 @@ impl Records {
 
     /// Removes a trashed record for good, with its versions.
     pub(crate) async fn purge(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
-        let database = self.context.readable_database(caller, database_id).await?;
+        let database = databases::readable(&self.context.db, caller, database_id).await?;
         let mut tx = self.context.db.begin_write().await?;
         hold_live(&mut tx, &database).await?;
         let (record, deletion) = trashed(&mut tx, caller, &database, parse(id)?).await?;
@@ -145,6 +142,6 @@ async fn trashed(
 }
 
 fn name(database: &Database, record: &Record) -> String {
-    let title = values::title(database, &record.values);
+    let title = database.title_of(&record.values);
     if title.trim().is_empty() { UNTITLED.to_owned() } else { title.chars().take(MAX_NAME_CHARS).collect() }
 }

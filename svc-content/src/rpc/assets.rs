@@ -15,7 +15,8 @@ use tonic::{Code, Request, Response, Status, Streaming};
 
 use super::authorize;
 use crate::Error;
-use crate::assets::{Asset, Assets, Draft, End, Part};
+use crate::assets::{self, Assets, UploadEnd, UploadPart};
+use crate::model::Asset;
 
 /// The bytes of one message of an upload, with room for what is around them.
 const MAX_CHUNK_BYTES: usize = 4 * 1024 * 1024 + 1024;
@@ -77,10 +78,10 @@ impl AssetService for Rpc {
     }
 }
 
-fn decode_draft(first: Option<UploadAssetRequest>) -> Result<Draft, Error> {
+fn decode_draft(first: Option<UploadAssetRequest>) -> Result<assets::AssetDraft, Error> {
     match first.and_then(|message| message.part) {
         Some(Came::Draft(AssetDraft { name, media_type, size_bytes })) => {
-            Ok(Draft { name, media_type, size_bytes })
+            Ok(assets::AssetDraft { name, media_type, size_bytes })
         }
         Some(Came::Bytes(_) | Came::End(_)) | None => {
             Err(Error::invalid("draft", "required", "the first message of an upload is its draft"))
@@ -88,11 +89,11 @@ fn decode_draft(first: Option<UploadAssetRequest>) -> Result<Draft, Error> {
     }
 }
 
-fn decode_part(message: Result<UploadAssetRequest, Status>) -> Result<Part, Error> {
+fn decode_part(message: Result<UploadAssetRequest, Status>) -> Result<UploadPart, Error> {
     match message.map_err(from_stream)?.part {
-        Some(Came::Bytes(bytes)) => Ok(Part::Bytes(bytes)),
+        Some(Came::Bytes(bytes)) => Ok(UploadPart::Bytes(bytes)),
         Some(Came::End(AssetEnd { size_bytes, content_hash })) => {
-            Ok(Part::End(End { size_bytes, content_hash }))
+            Ok(UploadPart::End(UploadEnd { size_bytes, content_hash }))
         }
         Some(Came::Draft(_)) | None => {
             let message = "after the draft come bytes and at last `end`, and nothing else";

@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status};
 
 use super::{files, folders};
 use crate::batch::{Batches, Outcome, Write, check_count};
-use crate::folders::Draft;
+use crate::folders::FolderDraft;
 use crate::scope::Caller;
 
 pub(crate) fn server(batches: Batches, verifier: Verifier) -> BatchServiceServer<Rpc> {
@@ -67,7 +67,7 @@ fn decode_one(sent: Sent) -> Write {
         }
         Sent::DeleteFile(request) => Write::DeleteFile(request.file_id),
         Sent::CreateFolder(request) => {
-            Write::CreateFolder(Draft { name: request.name, parent_id: request.parent_id })
+            Write::CreateFolder(FolderDraft { name: request.name, parent_id: request.parent_id })
         }
         Sent::UpdateFolder(request) => {
             let (id, patch) = folders::decode_patch(request);

@@ -9,13 +9,11 @@ use serde_json::Value;
 use tonic::{Request, Response, Status};
 
 use super::{authorize, split_mask};
-use crate::databases::properties::{
-    OptionDraft, Property, PropertyDraft, PropertyPatch, PropertyType, Settings, SettingsDraft,
-};
+use crate::databases::properties::{OptionDraft, PropertyDraft, PropertyPatch, SettingsDraft};
 use crate::databases::schema::Placed;
-use crate::databases::views::{Sort, SortDraft, View, ViewDraft, ViewFilter, ViewPatch};
-use crate::databases::{Database, Databases, Draft, Patch};
-use crate::paging::Ask;
+use crate::databases::views::{SortDraft, ViewDraft, ViewPatch};
+use crate::databases::{DatabaseDraft, DatabasePatch, Databases};
+use crate::model::{Database, PageRequest, Property, PropertySettings, PropertyType, Sort, View, ViewFilter};
 
 const MASK: [&str; 4] = ["name", "description", "icon", "folder_id"];
 const PROPERTY_MASK: [&str; 6] =
@@ -44,7 +42,7 @@ impl DatabaseService for Rpc {
     ) -> Answer<proto::CreateDatabaseResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
         let proto::CreateDatabaseRequest { name, description, icon, folder_id } = request.into_inner();
-        let draft = Draft { name, description, icon, folder_id };
+        let draft = DatabaseDraft { name, description, icon, folder_id };
         let written = self.databases.create(&caller, draft).await?;
         let database = Some(encode(written.item));
         Ok(Response::new(proto::CreateDatabaseResponse { database, change_position: written.position }))
@@ -65,7 +63,7 @@ impl DatabaseService for Rpc {
     ) -> Answer<proto::ListDatabasesResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = Ask::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
         let page = self.databases.list(&caller, asked.folder_id.as_deref(), ask).await?;
         Ok(Response::new(proto::ListDatabasesResponse {
             databases: page.items.into_iter().map(encode).collect(),
@@ -80,8 +78,10 @@ impl DatabaseService for Rpc {
     ) -> Answer<proto::ListTrashedDatabasesResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let page =
-            self.databases.list_trashed(&caller, Ask::new(asked.page_size, &asked.page_token)?).await?;
+        let page = self
+            .databases
+            .list_trashed(&caller, PageRequest::new(asked.page_size, &asked.page_token)?)
+            .await?;
         Ok(Response::new(proto::ListTrashedDatabasesResponse {
             databases: page.items.into_iter().map(encode).collect(),
             next_page_token: page.next,
@@ -205,10 +205,10 @@ impl DatabaseService for Rpc {
     }
 }
 
-fn decode_patch(request: proto::UpdateDatabaseRequest) -> (String, Patch) {
+fn decode_patch(request: proto::UpdateDatabaseRequest) -> (String, DatabasePatch) {
     let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
     let has = |field| fields.contains(&field);
-    let patch = Patch {
+    let patch = DatabasePatch {
         name: has("name").then_some(request.name),
         description: has("description").then_some(request.description),
         icon: has("icon").then_some(request.icon),
@@ -276,7 +276,7 @@ fn decode_sort(sort: proto::ViewSort) -> SortDraft {
     SortDraft { field_id: sort.field_id, direction: sort.direction }
 }
 
-fn encode_settings(config: Settings) -> proto::PropertyConfig {
+fn encode_settings(config: PropertySettings) -> proto::PropertyConfig {
     let options = config.options.into_iter().map(|option| proto::PropertyOption {
         id: option.id,
         name: option.name,

@@ -13,8 +13,8 @@ use cairn_proto::document::v1::{
 use tonic::{Request, Response, Status};
 
 use super::authorize;
-use crate::documents::{Document, Documents, Narrowing, Ref};
-use crate::files::FileType;
+use crate::documents::{self, Documents, Narrowing};
+use crate::model::{Document, FileType};
 
 pub(crate) fn server(documents: Documents, verifier: Verifier) -> DocumentServiceServer<Rpc> {
     DocumentServiceServer::new(Rpc { documents, verifier })
@@ -36,7 +36,7 @@ impl DocumentService for Rpc {
     ) -> Result<Response<ReadDocumentsResponse>, Status> {
         self.verifier.authenticate(request.metadata()).await?.require_service()?;
         let asked = request.into_inner();
-        let refs: Vec<Ref> = asked.refs.into_iter().map(decode).collect();
+        let refs: Vec<documents::DocumentRef> = asked.refs.into_iter().map(decode).collect();
         let read = self.documents.read(&asked.workspace_id, &refs).await?;
         let documents = read.documents.into_iter().map(encode).collect();
         Ok(Response::new(ReadDocumentsResponse {
@@ -50,7 +50,7 @@ impl DocumentService for Rpc {
         request: Request<ConfirmDocumentsRequest>,
     ) -> Result<Response<ConfirmDocumentsResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
-        let refs: Vec<Ref> = request.into_inner().refs.into_iter().map(decode).collect();
+        let refs: Vec<documents::DocumentRef> = request.into_inner().refs.into_iter().map(decode).collect();
         let confirmed = self.documents.confirm(&caller, &refs).await?;
         let documents = confirmed.into_iter().map(encode_confirmed).collect();
         Ok(Response::new(ConfirmDocumentsResponse { documents }))
@@ -77,8 +77,8 @@ fn decode_narrowing(request: SelectDocumentsRequest) -> Narrowing {
     }
 }
 
-fn decode(reference: DocumentRef) -> Ref {
-    Ref { kind: Kind::try_from(reference.kind).ok(), id: reference.id }
+fn decode(reference: DocumentRef) -> documents::DocumentRef {
+    documents::DocumentRef { kind: Kind::try_from(reference.kind).ok(), id: reference.id }
 }
 
 fn encode_ref(document: &Document) -> Option<DocumentRef> {

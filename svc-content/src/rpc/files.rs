@@ -15,9 +15,9 @@ use tonic::{Request, Response, Status};
 
 use super::{authorize, split_mask};
 use crate::Error;
-use crate::files::many::Found;
-use crate::files::{Draft, File, FileType, Files, InFolder, Patch, Wanted};
-use crate::paging::Ask;
+use crate::files::many::FoundFile;
+use crate::files::{FileDraft, FilePatch, FileSelection, Files, InFolder};
+use crate::model::{File, FileType, PageRequest};
 
 const MASK: [&str; 4] = ["name", "content", "folder_id", "tags"];
 
@@ -70,8 +70,8 @@ impl FileService for Rpc {
     ) -> Result<Response<ListFilesResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = Ask::new(asked.page_size, &asked.page_token)?;
-        let wanted = Wanted { folder: asked.folder.map(decode_filter), tags: asked.tags };
+        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
+        let wanted = FileSelection { folder: asked.folder.map(decode_filter), tags: asked.tags };
         let page = self.files.list(&caller, wanted, ask).await?;
         let files = page.items.into_iter().map(encode).collect();
         Ok(Response::new(ListFilesResponse { files, next_page_token: page.next, total_size: page.total }))
@@ -111,7 +111,7 @@ impl FileService for Rpc {
 }
 
 /// What is about one file is told in its place; what is not ends the call.
-fn encode_outcome(file_id: String, found: Result<Found, Error>) -> Result<FileOutcome, Error> {
+fn encode_outcome(file_id: String, found: Result<FoundFile, Error>) -> Result<FileOutcome, Error> {
     let outcome = match found {
         Ok((file, content)) => Outcome::File(proto::File { content, ..encode(file) }),
         Err(error) if matches!(error, Error::NotFound { .. }) => told(ErrorReason::NotFound, &error),
@@ -125,8 +125,8 @@ fn told(reason: ErrorReason, error: &Error) -> Outcome {
     Outcome::Problem(FileProblem { reason: reason.into(), message: error.to_string() })
 }
 
-pub(super) fn decode_draft(request: CreateFileRequest) -> Draft {
-    Draft {
+pub(super) fn decode_draft(request: CreateFileRequest) -> FileDraft {
+    FileDraft {
         file_type: FileType::from_number(request.file_type),
         name: request.name,
         content: request.content,
@@ -139,10 +139,10 @@ fn decode_filter(filter: FolderFilter) -> InFolder {
     InFolder { folder_id: filter.folder_id, is_recursive: filter.recursive }
 }
 
-pub(super) fn decode_patch(request: UpdateFileRequest) -> (String, Patch) {
+pub(super) fn decode_patch(request: UpdateFileRequest) -> (String, FilePatch) {
     let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
     let has = |field| fields.contains(&field);
-    let patch = Patch {
+    let patch = FilePatch {
         name: has("name").then_some(request.name),
         content: has("content").then_some(request.content),
         folder_id: has("folder_id").then_some(request.folder_id),

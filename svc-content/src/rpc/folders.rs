@@ -11,8 +11,8 @@ use cairn_proto::content::v1::{
 use tonic::{Request, Response, Status};
 
 use super::{authorize, split_mask};
-use crate::folders::{Draft, Folder, Folders, Patch};
-use crate::paging::Ask;
+use crate::folders::{FolderDraft, FolderPatch, Folders};
+use crate::model::{Folder, PageRequest};
 
 const MASK: [&str; 2] = ["name", "parent_id"];
 
@@ -36,7 +36,7 @@ impl FolderService for Rpc {
     ) -> Result<Response<CreateFolderResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
         let asked = request.into_inner();
-        let draft = Draft { name: asked.name, parent_id: asked.parent_id };
+        let draft = FolderDraft { name: asked.name, parent_id: asked.parent_id };
         let written = self.folders.create(&caller, draft).await?;
         let folder = Some(encode(written.item));
         Ok(Response::new(CreateFolderResponse { folder, change_position: written.position }))
@@ -57,7 +57,7 @@ impl FolderService for Rpc {
     ) -> Result<Response<ListFoldersResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = Ask::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
         let page = self.folders.list(&caller, asked.parent.map(|filter| filter.parent_id), ask).await?;
         let folders = page.items.into_iter().map(encode).collect();
         Ok(Response::new(ListFoldersResponse { folders, next_page_token: page.next, total_size: page.total }))
@@ -95,10 +95,10 @@ impl FolderService for Rpc {
     }
 }
 
-pub(super) fn decode_patch(request: UpdateFolderRequest) -> (String, Patch) {
+pub(super) fn decode_patch(request: UpdateFolderRequest) -> (String, FolderPatch) {
     let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
     let has = |field| fields.contains(&field);
-    let patch = Patch {
+    let patch = FolderPatch {
         name: has("name").then_some(request.name),
         parent_id: has("parent_id").then_some(request.parent_id),
         unknown_fields,

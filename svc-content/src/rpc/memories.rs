@@ -14,12 +14,8 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::{authorize, databases, files, split_mask};
-use crate::files::File;
-use crate::memories::{
-    DatabaseQuery, Draft, Member, MemberDraft, MemberKind, Memories, Memory, Note, Patch, RecordEntry,
-    Resolved,
-};
-use crate::paging::Ask;
+use crate::memories::{CoverageNote, MemberDraft, Memories, MemoryDraft, MemoryPatch, RecordEntry, Resolved};
+use crate::model::{DatabaseQuery, File, Member, MemberKind, Memory, PageRequest};
 use crate::scope::Caller;
 
 const MASK: [&str; 5] = ["name", "slug", "description", "use_when", "is_public"];
@@ -54,7 +50,7 @@ impl MemoryService for Rpc {
     ) -> Result<Response<ListMemoriesResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let page = self.memories.list(&caller, Ask::new(asked.page_size, &asked.page_token)?).await?;
+        let page = self.memories.list(&caller, PageRequest::new(asked.page_size, &asked.page_token)?).await?;
         let memories = page.items.into_iter().map(encode).collect();
         Ok(Response::new(ListMemoriesResponse {
             memories,
@@ -141,8 +137,8 @@ impl Rpc {
     }
 }
 
-fn decode_draft(request: CreateMemoryRequest) -> Draft {
-    Draft {
+fn decode_draft(request: CreateMemoryRequest) -> MemoryDraft {
+    MemoryDraft {
         name: request.name,
         slug: request.slug,
         description: request.description,
@@ -152,10 +148,10 @@ fn decode_draft(request: CreateMemoryRequest) -> Draft {
     }
 }
 
-fn decode_patch(request: UpdateMemoryRequest) -> (String, Patch) {
+fn decode_patch(request: UpdateMemoryRequest) -> (String, MemoryPatch) {
     let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
     let has = |field| fields.contains(&field);
-    let patch = Patch {
+    let patch = MemoryPatch {
         name: has("name").then_some(request.name),
         slug: has("slug").then_some(request.slug),
         description: has("description").then_some(request.description),
@@ -262,7 +258,7 @@ fn encode_record(entry: RecordEntry) -> proto::ResolvedEntry {
     proto::ResolvedEntry { file: None, record: Some(record) }
 }
 
-fn encode_note(note: Note) -> proto::MemoryNote {
+fn encode_note(note: CoverageNote) -> proto::MemoryNote {
     proto::MemoryNote {
         code: note.code.to_owned(),
         message: note.message,

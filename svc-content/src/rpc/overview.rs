@@ -7,9 +7,8 @@ use cairn_proto::content::v1::{self as proto, GetOverviewRequest, GetOverviewRes
 use tonic::{Request, Response, Status};
 
 use super::{authorize, folders};
-use crate::databases::Database;
-use crate::memories::Memory;
-use crate::overview::{COUNTED_UP_TO, Change, Overview, Overviews, TopFolder};
+use crate::model::{Database, Memory};
+use crate::overview::{COUNTED_UP_TO, Overview, Overviews, RecentChange, TopFolder};
 
 pub(crate) fn server(overviews: Overviews, verifier: Verifier) -> OverviewServiceServer<Rpc> {
     OverviewServiceServer::new(Rpc { overviews, verifier }).max_encoding_message_size(MAX_MESSAGE_BYTES)
@@ -77,7 +76,7 @@ fn database(database: Database) -> proto::DatabaseSummary {
     }
 }
 
-fn change(change: Change) -> proto::RecentChange {
+fn change(change: RecentChange) -> proto::RecentChange {
     let author = change.author;
     proto::RecentChange {
         kind: change.kind.into(),

@@ -9,8 +9,8 @@ use tonic::{Request, Response, Status};
 
 use super::{authorize, split_mask};
 use crate::databases::views::SortDraft;
-use crate::paging::Ask;
-use crate::records::{Backlink, Draft, FieldFilter, ListAsk, PropertyNames, Records, Shown, Version};
+use crate::model::{PageRequest, RecordVersion};
+use crate::records::{Backlink, FieldFilter, PropertyNames, RecordDraft, RecordListRequest, Records, Shown};
 
 const MASK: [&str; 2] = ["values", "content_file_id"];
 
@@ -36,11 +36,11 @@ impl RecordService for Rpc {
     ) -> Answer<proto::CreateRecordResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
         let asked = request.into_inner();
-        let draft = Draft {
+        let draft = RecordDraft {
             values: asked.values_json,
             content_file_id: asked.content_file_id.map(Some),
             allow_names: asked.allow_names,
-            ..Draft::default()
+            ..RecordDraft::default()
         };
         let mut written = self.records.create(&caller, &asked.database_id, draft).await?;
         let property_names = names(&mut written.item, asked.allow_names);
@@ -125,7 +125,7 @@ impl RecordService for Rpc {
     ) -> Answer<proto::ListRecordVersionsResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = Ask::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
         let page = self.records.versions(&caller, &asked.database_id, &asked.record_id, ask).await?;
         Ok(Response::new(proto::ListRecordVersionsResponse {
             versions: page.items.into_iter().map(encode_version).collect(),
@@ -154,7 +154,7 @@ impl RecordService for Rpc {
     ) -> Answer<proto::ListBacklinksResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = Ask::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
         let page = self.records.backlinks(&caller, &asked.file_id, ask).await?;
         let backlinks = page.items.into_iter().map(encode_backlink).collect();
         Ok(Response::new(proto::ListBacklinksResponse {
@@ -170,14 +170,14 @@ fn names(shown: &mut Shown, allow_names: bool) -> PropertyNames {
     if allow_names { std::mem::take(&mut shown.property_names) } else { PropertyNames::new() }
 }
 
-fn decode_list(request: proto::ListRecordsRequest) -> (String, ListAsk) {
+fn decode_list(request: proto::ListRecordsRequest) -> (String, RecordListRequest) {
     let sort = |sort: proto::RecordSort| SortDraft { field_id: sort.field_id, direction: sort.direction };
     let field_filter = request.field_filter.map(|filter| FieldFilter {
         field_id: filter.field_id,
         operator: filter.operator,
         value: filter.value,
     });
-    let ask = ListAsk {
+    let ask = RecordListRequest {
         record_id: request.record_id,
         search: request.search,
         sorts: request.sorts.into_iter().map(sort).collect(),
@@ -191,10 +191,10 @@ fn decode_list(request: proto::ListRecordsRequest) -> (String, ListAsk) {
     (request.database_id, ask)
 }
 
-fn decode_update(request: proto::UpdateRecordRequest) -> Draft {
+fn decode_update(request: proto::UpdateRecordRequest) -> RecordDraft {
     let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
     let has = |field| fields.contains(&field);
-    Draft {
+    RecordDraft {
         values: if has("values") { request.values_json } else { String::new() },
         content_file_id: has("content_file_id").then_some(request.content_file_id),
         allow_names: request.allow_names,
@@ -217,7 +217,7 @@ fn encode(shown: Shown) -> proto::Record {
     }
 }
 
-fn encode_version(version: Version) -> proto::RecordVersion {
+fn encode_version(version: RecordVersion) -> proto::RecordVersion {
     let author = version.author;
     proto::RecordVersion {
         version: version.version,

@@ -11,8 +11,8 @@ use cairn_proto::content::v1::{
 use tonic::{Request, Response, Status};
 
 use super::authorize;
-use crate::paging::Ask;
-use crate::trash::{Listed, Trash, to_restore};
+use crate::model::PageRequest;
+use crate::trash::{Trash, TrashEntry, to_restore};
 
 pub(crate) fn server(trash: Trash, verifier: Verifier) -> TrashServiceServer<Rpc> {
     TrashServiceServer::new(Rpc { trash, verifier })
@@ -34,7 +34,7 @@ impl TrashService for Rpc {
     ) -> Result<Response<ListTrashResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let page = self.trash.list(&caller, Ask::new(asked.page_size, &asked.page_token)?).await?;
+        let page = self.trash.list(&caller, PageRequest::new(asked.page_size, &asked.page_token)?).await?;
         let items = page.items.into_iter().map(encode).collect();
         Ok(Response::new(ListTrashResponse { items, next_page_token: page.next, total_size: page.total }))
     }
@@ -68,8 +68,8 @@ impl TrashService for Rpc {
     }
 }
 
-fn encode(listed: Listed) -> proto::TrashItem {
-    let Listed { deletion, expires_at } = listed;
+fn encode(listed: TrashEntry) -> proto::TrashItem {
+    let TrashEntry { deletion, expires_at } = listed;
     proto::TrashItem {
         kind: Kind::into(deletion.kind),
         parent_id: deletion.holder(),

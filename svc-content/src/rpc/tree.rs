@@ -11,7 +11,8 @@ use cairn_proto::content::v1::{
 use cairn_proto::document::v1::DocumentRef;
 use tonic::{Request, Response, Status};
 
-use crate::tree::{Database, File, Folder, Items, Member, Memory, Record, Text, TextRef, Trees};
+use crate::model::{TreeDatabase, TreeFile, TreeFolder, TreeMember, TreeMemory, TreeRecord, TreeText};
+use crate::tree::{self, TextRef, Trees};
 
 pub(crate) fn server(trees: Trees, verifier: Verifier) -> TreeServiceServer<Rpc> {
     TreeServiceServer::new(Rpc { trees, verifier })
@@ -88,7 +89,7 @@ fn decode(reference: proto::TextRef) -> Option<TextRef> {
     })
 }
 
-fn items(items: Items) -> TreeItems {
+fn items(items: tree::TreeItems) -> TreeItems {
     TreeItems {
         folders: items.folders.into_iter().map(folder).collect(),
         files: items.files.into_iter().map(file).collect(),
@@ -98,7 +99,7 @@ fn items(items: Items) -> TreeItems {
     }
 }
 
-fn folder(folder: Folder) -> proto::TreeFolder {
+fn folder(folder: TreeFolder) -> proto::TreeFolder {
     proto::TreeFolder {
         id: folder.id.to_string(),
         parent_id: folder.parent_id.map(|id| id.to_string()),
@@ -107,7 +108,7 @@ fn folder(folder: Folder) -> proto::TreeFolder {
     }
 }
 
-fn file(file: File) -> proto::TreeFile {
+fn file(file: TreeFile) -> proto::TreeFile {
     proto::TreeFile {
         id: file.id.to_string(),
         folder_id: file.folder_id.map(|id| id.to_string()),
@@ -119,11 +120,11 @@ fn file(file: File) -> proto::TreeFile {
     }
 }
 
-fn text(text: Text) -> proto::TreeText {
+fn text(text: TreeText) -> proto::TreeText {
     proto::TreeText { hash: text.hash, size_bytes: text.size_bytes }
 }
 
-fn database(database: Database) -> proto::TreeDatabase {
+fn database(database: TreeDatabase) -> proto::TreeDatabase {
     proto::TreeDatabase {
         id: database.id.to_string(),
         folder_id: database.folder_id.map(|id| id.to_string()),
@@ -134,7 +135,7 @@ fn database(database: Database) -> proto::TreeDatabase {
     }
 }
 
-fn record(record: Record) -> proto::TreeRecord {
+fn record(record: TreeRecord) -> proto::TreeRecord {
     proto::TreeRecord {
         id: record.id.to_string(),
         database_id: record.database_id.to_string(),
@@ -146,7 +147,7 @@ fn record(record: Record) -> proto::TreeRecord {
     }
 }
 
-fn memory(memory: Memory) -> proto::TreeMemory {
+fn memory(memory: TreeMemory) -> proto::TreeMemory {
     proto::TreeMemory {
         id: memory.id.to_string(),
         slug: memory.slug,
@@ -158,7 +159,7 @@ fn memory(memory: Memory) -> proto::TreeMemory {
     }
 }
 
-fn member(member: Member) -> proto::TreeMember {
+fn member(member: TreeMember) -> proto::TreeMember {
     proto::TreeMember {
         kind: member.target.kind().into(),
         target_id: member.target.id().to_string(),

@@ -10,8 +10,8 @@ use cairn_proto::content::v1::{
 use tonic::{Request, Response, Status};
 
 use super::{authorize, files};
-use crate::paging::Ask;
-use crate::versions::{Version, Versions};
+use crate::model::{FileVersion, PageRequest};
+use crate::versions::Versions;
 
 pub(crate) fn server(versions: Versions, verifier: Verifier) -> FileVersionServiceServer<Rpc> {
     FileVersionServiceServer::new(Rpc { versions, verifier })
@@ -33,7 +33,7 @@ impl FileVersionService for Rpc {
     ) -> Result<Response<ListFileVersionsResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = Ask::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
         let page = self.versions.list(&caller, &asked.file_id, ask).await?;
         let versions = page.items.into_iter().map(encode).collect();
         let (next_page_token, total_size) = (page.next, page.total);
@@ -64,7 +64,7 @@ impl FileVersionService for Rpc {
     }
 }
 
-fn encode(version: Version) -> proto::FileVersion {
+fn encode(version: FileVersion) -> proto::FileVersion {
     proto::FileVersion {
         file_id: version.file_id.to_string(),
         version: version.version,

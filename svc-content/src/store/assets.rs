@@ -6,8 +6,7 @@ use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::{AssetId, DatabaseId, ObjectId, PropertyId, WorkspaceId};
 
 use super::page::{to_column, to_count};
-use crate::assets::{Asset, Kept};
-use crate::versions::Author;
+use crate::model::{Asset, Author, StoredObject};
 
 const GET: &str = "SELECT a.id, a.name, a.media_type, a.hash, o.object_id, o.size_bytes, a.created_at, a.author_kind, \
      a.author_id, a.author_name FROM assets a \
@@ -79,8 +78,8 @@ struct ObjectRow {
 }
 
 impl ObjectRow {
-    fn into_kept(self) -> Kept {
-        Kept { object: self.object_id.0, hash: self.hash, size_bytes: to_count(self.size_bytes) }
+    fn into_kept(self) -> StoredObject {
+        StoredObject { object: self.object_id.0, hash: self.hash, size_bytes: to_count(self.size_bytes) }
     }
 }
 
@@ -168,14 +167,18 @@ pub(crate) async fn object_of(
     tx: &mut Tx,
     workspace: WorkspaceId,
     hash: &str,
-) -> Result<Option<Kept>, Error> {
+) -> Result<Option<StoredObject>, Error> {
     let row: Option<ObjectRow> =
         on_db!(tx, |c| sqlx::query_as(OBJECT_OF).bind(Text(workspace)).bind(hash).fetch_optional(c).await)?;
     Ok(row.map(ObjectRow::into_kept))
 }
 
 /// Writes the row of an object that is whole.
-pub(crate) async fn insert_object(tx: &mut Tx, workspace: WorkspaceId, kept: &Kept) -> Result<(), Error> {
+pub(crate) async fn insert_object(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    kept: &StoredObject,
+) -> Result<(), Error> {
     on_db!(tx, |c| sqlx::query(INSERT_OBJECT)
         .bind(Text(workspace))
         .bind(&kept.hash)
@@ -229,7 +232,7 @@ pub(crate) async fn list_all(
     workspace: &str,
     hash: &str,
     limit: i64,
-) -> Result<Vec<(WorkspaceId, Kept)>, Error> {
+) -> Result<Vec<(WorkspaceId, StoredObject)>, Error> {
     let rows: Vec<RowOfWorkspace> =
         on_db!(db, |c| sqlx::query_as(LIST_ALL).bind(workspace).bind(hash).bind(limit).fetch_all(c).await)?;
     Ok(rows.into_iter().map(|row| (row.workspace_id.0, row.object.into_kept())).collect())

@@ -5,7 +5,7 @@ use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::WorkspaceId;
 
 use super::page::{to_column, to_count};
-use crate::bodies::{Body, Encoding};
+use crate::model::{Body, Encoding};
 
 /// On PostgreSQL the body is held, so that nobody removes it before what refers to it is there.
 const EXISTS: Dialect = Dialect {

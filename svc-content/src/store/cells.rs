@@ -5,10 +5,7 @@ use cairn_chassis::sql::{Dialect, Error, Statement, Text, Tx};
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 use serde_json::json;
 
-use crate::databases::Database;
-use crate::databases::properties::Property;
-use crate::records::Record;
-use crate::records::values::{cells, place_key};
+use crate::model::{Database, Property, Record, cells, place_key};
 
 /// $4 is a JSON array of `[property, place, number, text, rest, target]`.
 const INSERT: Dialect = Dialect {

@@ -7,9 +7,8 @@ use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::{DatabaseId, DeletionId, FolderId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
-use super::page::{Among, below, folders_of, start, to_column, to_count, up};
-use crate::databases::Database;
-use crate::paging::Cursor;
+use super::page::{ListScope, below, folders_of, start, to_column, to_count, up};
+use crate::model::{Cursor, Database};
 
 macro_rules! located {
     ($order:literal) => {
@@ -277,15 +276,15 @@ pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) ->
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
-    among: &Among,
+    among: &ListScope,
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Vec<Database>, Error> {
     let (sql, argument) = match among {
-        Among::All => (LIST_ALL, None),
-        Among::Root => (LIST_ROOT, None),
-        Among::In(folder) => (LIST_IN, Some(folder.to_string())),
-        Among::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
+        ListScope::All => (LIST_ALL, None),
+        ListScope::Root => (LIST_ROOT, None),
+        ListScope::In(folder) => (LIST_IN, Some(folder.to_string())),
+        ListScope::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
     };
     let (name, id) = start(after);
     let rows = on_db!(db, |c| {
@@ -299,12 +298,12 @@ pub(crate) async fn list(
 }
 
 /// How many live databases.
-pub(crate) async fn count(db: &Db, workspace: WorkspaceId, among: &Among) -> Result<u64, Error> {
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, among: &ListScope) -> Result<u64, Error> {
     let (sql, argument) = match among {
-        Among::All => (COUNT_ALL, None),
-        Among::Root => (COUNT_ROOT, None),
-        Among::In(folder) => (COUNT_IN, Some(folder.to_string())),
-        Among::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
+        ListScope::All => (COUNT_ALL, None),
+        ListScope::Root => (COUNT_ROOT, None),
+        ListScope::In(folder) => (COUNT_IN, Some(folder.to_string())),
+        ListScope::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
     };
     let count: i64 = on_db!(db, |c| {
         let query = sqlx::query_scalar(sql).bind(Text(workspace));

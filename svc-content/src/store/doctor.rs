@@ -5,9 +5,7 @@ use cairn_chassis::sql::{Dialect, Error, Statement, Text, Tx, json_list};
 use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::{DatabaseId, PropertyId, RecordId, WorkspaceId};
 
-use crate::databases::Database;
-use crate::records::Record;
-use crate::records::values::Cell;
+use crate::model::{Cell, Database, Record};
 
 /// From after $1 and $2 on.
 const DATABASES: &str = "SELECT workspace_id, id, properties, views FROM databases \

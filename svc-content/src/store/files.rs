@@ -5,10 +5,8 @@ use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_l
 use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::{DeletionId, FileId, FolderId, WorkspaceId};
 
-use super::page::{Among, below, folders_of, start, to_column, to_count, up};
-use crate::bodies::Body;
-use crate::files::{File, FileType};
-use crate::paging::Cursor;
+use super::page::{ListScope, below, folders_of, start, to_column, to_count, up};
+use crate::model::{Body, Cursor, File, FileType};
 
 macro_rules! columns {
     () => {
@@ -250,16 +248,16 @@ pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, ids: &[FileId]) ->
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
-    among: &Among,
+    among: &ListScope,
     tags: &[String],
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Vec<File>, Error> {
     let (sql, argument) = match among {
-        Among::All => (LIST_ALL, None),
-        Among::Root => (LIST_ROOT, None),
-        Among::In(folder) => (LIST_IN, Some(folder.to_string())),
-        Among::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
+        ListScope::All => (LIST_ALL, None),
+        ListScope::Root => (LIST_ROOT, None),
+        ListScope::In(folder) => (LIST_IN, Some(folder.to_string())),
+        ListScope::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
     };
     let sql = if tags.is_empty() { sql } else { tagged::list(among).of(db.engine()) };
     let (name, id) = start(after);
@@ -283,14 +281,14 @@ fn tags_argument(tags: &[String]) -> Option<String> {
 pub(crate) async fn count(
     db: &Db,
     workspace: WorkspaceId,
-    among: &Among,
+    among: &ListScope,
     tags: &[String],
 ) -> Result<u64, Error> {
     let (sql, argument) = match among {
-        Among::All => (COUNT_ALL, None),
-        Among::Root => (COUNT_ROOT, None),
-        Among::In(folder) => (COUNT_IN, Some(folder.to_string())),
-        Among::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
+        ListScope::All => (COUNT_ALL, None),
+        ListScope::Root => (COUNT_ROOT, None),
+        ListScope::In(folder) => (COUNT_IN, Some(folder.to_string())),
+        ListScope::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
     };
     let sql = if tags.is_empty() { sql } else { tagged::count(among).of(db.engine()) };
     let last = [argument, tags_argument(tags)];

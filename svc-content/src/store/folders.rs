@@ -7,9 +7,8 @@ use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::{DeletionId, FolderId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
-use super::page::{Among, below, folders_of, start, to_column, to_count, up};
-use crate::folders::Folder;
-use crate::paging::Cursor;
+use super::page::{ListScope, below, folders_of, start, to_column, to_count, up};
+use crate::model::{Cursor, Folder};
 
 macro_rules! located {
     ($order:literal) => {
@@ -210,15 +209,15 @@ pub(crate) async fn lock_tree(tx: &mut Tx, workspace: WorkspaceId) -> Result<(),
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
-    among: &Among,
+    among: &ListScope,
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Vec<Folder>, Error> {
     let (sql, argument) = match among {
-        Among::All => (LIST_ALL, None),
-        Among::Root => (LIST_ROOT, None),
-        Among::In(parent) => (LIST_IN, Some(parent.to_string())),
-        Among::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
+        ListScope::All => (LIST_ALL, None),
+        ListScope::Root => (LIST_ROOT, None),
+        ListScope::In(parent) => (LIST_IN, Some(parent.to_string())),
+        ListScope::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
     };
     let (name, id) = start(after);
     let rows: Vec<Row> = on_db!(db, |c| {
@@ -232,12 +231,12 @@ pub(crate) async fn list(
 }
 
 /// How many live folders.
-pub(crate) async fn count(db: &Db, workspace: WorkspaceId, among: &Among) -> Result<u64, Error> {
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, among: &ListScope) -> Result<u64, Error> {
     let (sql, argument) = match among {
-        Among::All => (COUNT_ALL, None),
-        Among::Root => (COUNT_ROOT, None),
-        Among::In(parent) => (COUNT_IN, Some(parent.to_string())),
-        Among::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
+        ListScope::All => (COUNT_ALL, None),
+        ListScope::Root => (COUNT_ROOT, None),
+        ListScope::In(parent) => (COUNT_IN, Some(parent.to_string())),
+        ListScope::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
     };
     let count: i64 = on_db!(db, |c| {
         let query = sqlx::query_scalar(sql).bind(Text(workspace));

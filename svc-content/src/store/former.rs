@@ -8,11 +8,9 @@ use serde_json::json;
 
 use super::page::to_count;
 use super::records::values_of;
-use crate::databases::Database;
-use crate::databases::properties::{Property, PropertyOption, PropertyType, Settings};
-use crate::records::Author;
-use crate::records::values::Values;
-use crate::usage::Growth;
+use crate::model::{
+    Author, Database, Growth, Property, PropertyOption, PropertySettings, PropertyType, Values,
+};
 
 const INSERT_PROPERTY: &str = "INSERT INTO former_properties (workspace_id, database_id, id, name, kind, deleted_at) \
      VALUES ($1, $2, $3, $4, $5, $6)";
@@ -146,7 +144,7 @@ pub(crate) async fn properties(
     let read = |(id, name, kind): (Text<PropertyId>, String, String)| {
         let kind: PropertyType = serde_json::from_value(kind.into())
             .map_err(|_| Error::corrupt("a former property is of an unknown type"))?;
-        Ok(Property { id: id.0, name, kind, is_primary: false, config: Settings::default() })
+        Ok(Property { id: id.0, name, kind, is_primary: false, config: PropertySettings::default() })
     };
     rows.into_iter().map(read).collect()
 }

@@ -3,13 +3,11 @@
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
 use cairn_chassis::{list_statement, on_db};
-use cairn_proto::domain::MemberKind;
 use cairn_proto::ids::{DeletionId, DocumentId, FolderId, MemberId, MemoryId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
 use super::page::{below, start, to_column, to_count};
-use crate::memories::{Member, Memory, Target};
-use crate::paging::Cursor;
+use crate::model::{Cursor, Member, MemberKind, MemberTarget, Memory};
 
 /// The folders of the caller's scope, from the list `$2`; `$3` is 1 for a caller of the whole workspace.
 macro_rules! in_scope {
@@ -215,12 +213,12 @@ fn into_memories(rows: Vec<RowWithMember>, workspace: WorkspaceId) -> Result<Vec
     Ok(memories)
 }
 
-pub(super) fn target_of(kind: i64, id: DocumentId) -> Result<Target, Error> {
-    let target = MemberKind::from_number(kind).and_then(|kind| Target::of(kind, id));
+pub(super) fn target_of(kind: i64, id: DocumentId) -> Result<MemberTarget, Error> {
+    let target = MemberKind::from_number(kind).and_then(|kind| MemberTarget::of(kind, id));
     target.ok_or_else(|| Error::corrupt("a member of an unknown kind"))
 }
 
-const fn kind_column(target: Target) -> i64 {
+const fn kind_column(target: MemberTarget) -> i64 {
     target.kind().number() as i64
 }
 

@@ -8,7 +8,7 @@ use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::{DocumentId, FolderId, WorkspaceId};
 
 use super::page::to_count;
-use crate::versions::Author;
+use crate::model::Author;
 
 /// The key of the feed is read backwards.
 const LATEST: &str =

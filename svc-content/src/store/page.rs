@@ -3,11 +3,11 @@
 use cairn_chassis::sql::Error;
 use cairn_proto::ids::FolderId;
 
-use crate::paging::Cursor;
+use crate::model::Cursor;
 
 /// Which items of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Among {
+pub(crate) enum ListScope {
     /// All.
     All,
     /// Those that no folder holds.

@@ -16,9 +16,9 @@ use cairn_chassis::sql::{Error, Text, Tx};
 use cairn_proto::ids::{DatabaseId, PropertyId, RecordId, WorkspaceId};
 use sqlx::AssertSqlSafe;
 
-use self::statement::{Ask, Bind, LIVE, Sql};
+use self::statement::{Bind, LIVE, Sql, Strategy};
 use super::page::{to_column, to_count};
-use crate::records::filter::Filter;
+use crate::model::Filter;
 
 /// With more records than this, they are never taken one and all and put in order.
 const MAX_LISTED: u64 = 5_000;
@@ -105,10 +105,10 @@ pub(crate) async fn page(
         return Ok(Vec::new());
     }
     if !is_few(selection, total, offset.saturating_add(limit.into())) {
-        return part_of(tx, selection, Ask::Probe, limit, offset).await;
+        return part_of(tx, selection, Strategy::Probe, limit, offset).await;
     }
     let ids = listed(tx, selection).await?;
-    part_of(tx, selection, Ask::Listed(&ids), limit, offset).await
+    part_of(tx, selection, Strategy::Listed(&ids), limit, offset).await
 }
 
 /// All selected records, in no order. One that has several values is named several times.
@@ -121,7 +121,7 @@ async fn listed(tx: &mut Tx, selection: &Selection) -> Result<Vec<RecordId>, Err
 async fn part_of(
     tx: &mut Tx,
     selection: &Selection,
-    ask: Ask<'_>,
+    ask: Strategy<'_>,
     limit: u32,
     offset: u64,
 ) -> Result<Vec<RecordId>, Error> {
@@ -129,8 +129,8 @@ async fn part_of(
         let mut sql = Sql::new(tx, selection);
         sql.push("SELECT r.id FROM records r ");
         match ask {
-            Ask::Listed(_) => sql.push("WHERE r.workspace_id = $1 AND r.deleted_at IS NULL"),
-            Ask::Set | Ask::Probe => sql.push(LIVE),
+            Strategy::Listed(_) => sql.push("WHERE r.workspace_id = $1 AND r.deleted_at IS NULL"),
+            Strategy::Set | Strategy::Probe => sql.push(LIVE),
         };
         sql.conditions(selection, "r.id", ask).push(" ORDER BY r.created_at, r.id");
         return part(tx, sql, limit, offset).await;
@@ -151,7 +151,7 @@ async fn part_of(
     Ok(ids)
 }
 
-fn valued(tx: &mut Tx, selection: &Selection, first: Order, ask: Ask<'_>) -> Sql {
+fn valued(tx: &mut Tx, selection: &Selection, first: Order, ask: Strategy<'_>) -> Sql {
     let mut sql = Sql::new(tx, selection);
     let (key, direction) = (first.key(), first.direction());
     sql.push("SELECT s.record_id FROM record_cells s").joins(&selection.orders, "s.record_id", 1);
@@ -160,7 +160,7 @@ fn valued(tx: &mut Tx, selection: &Selection, first: Order, ask: Ask<'_>) -> Sql
     sql
 }
 
-fn unvalued(tx: &mut Tx, selection: &Selection, first: Order, ask: Ask<'_>) -> Sql {
+fn unvalued(tx: &mut Tx, selection: &Selection, first: Order, ask: Strategy<'_>) -> Sql {
     let mut sql = Sql::new(tx, selection);
     sql.push("SELECT r.id FROM records r").joins(&selection.orders, "r.id", 1);
     sql.unvalued(selection, first, ask).push(" ORDER BY ");
@@ -168,9 +168,14 @@ fn unvalued(tx: &mut Tx, selection: &Selection, first: Order, ask: Ask<'_>) -> S
     sql
 }
 
-async fn count_valued(tx: &mut Tx, selection: &Selection, first: Order, ask: Ask<'_>) -> Result<u64, Error> {
+async fn count_valued(
+    tx: &mut Tx,
+    selection: &Selection,
+    first: Order,
+    ask: Strategy<'_>,
+) -> Result<u64, Error> {
     let mut sql = Sql::new(tx, selection);
-    let ask = if ask == Ask::Probe { Ask::Set } else { ask };
+    let ask = if ask == Strategy::Probe { Strategy::Set } else { ask };
     sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, ask);
     counted(tx, sql).await
 }
@@ -201,22 +206,22 @@ pub(crate) async fn place_of(
     if is_few(selection, total, total) {
         let ids = listed(tx, selection).await?;
         let all = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-        let ordered = part_of(tx, selection, Ask::Listed(&ids), all, 0).await?;
+        let ordered = part_of(tx, selection, Strategy::Listed(&ids), all, 0).await?;
         return Ok(ordered.iter().position(|one| *one == id).map(|place| place as u64));
     }
     let Some(target) = target(tx, selection, id).await? else { return Ok(None) };
     let Some(first) = selection.orders.first().copied() else {
         let mut sql = Sql::new(tx, selection);
-        sql.push("SELECT COUNT(*) FROM records r ").push(LIVE).conditions(selection, "r.id", Ask::Set);
+        sql.push("SELECT COUNT(*) FROM records r ").push(LIVE).conditions(selection, "r.id", Strategy::Set);
         target.push_created_before(&mut sql);
         return counted(tx, sql).await.map(Some);
     };
     let Some(key) = target.key.clone() else {
-        let valued = count_valued(tx, selection, first, Ask::Set).await?;
+        let valued = count_valued(tx, selection, first, Strategy::Set).await?;
         return Ok(Some(valued + before_unvalued(tx, selection, first, &target).await?));
     };
     let mut sql = Sql::new(tx, selection);
-    sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, Ask::Set);
+    sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, Strategy::Set);
     sql.push(&format!(" AND s.{} {} ", first.key(), first.before())).bind(key.clone());
     let before = counted(tx, sql).await?;
     Ok(Some(before + before_alike(tx, selection, first, (&target, key)).await?))
@@ -251,7 +256,7 @@ async fn target(tx: &mut Tx, selection: &Selection, id: RecordId) -> Result<Opti
         .push(LIVE)
         .push(" AND r.id = ")
         .bind_text(id);
-    sql.conditions(selection, "r.id", Ask::Probe);
+    sql.conditions(selection, "r.id", Strategy::Probe);
     let found: Option<(Timestamp, Option<f64>, Option<String>)> = fetch!(tx, sql, query_as, fetch_optional)?;
     Ok(found.map(|(created_at, number, text)| {
         let key = match first.first() {
@@ -271,7 +276,7 @@ async fn before_alike(
 ) -> Result<u64, Error> {
     let mut sql = Sql::new(tx, selection);
     if selection.orders.len() == 1 {
-        sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, Ask::Set);
+        sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, Strategy::Set);
         sql.push(&format!(" AND s.{} = ", first.key())).bind(key);
         sql.push(&format!(" AND s.record_id {} ", first.before())).bind_text(target.id);
         return counted(tx, sql).await;
@@ -279,7 +284,7 @@ async fn before_alike(
     sql.push("SELECT CAST(a.place AS BIGINT) FROM (SELECT s.record_id AS id, ROW_NUMBER() OVER (ORDER BY ");
     sql.order_by(&selection.orders, 1)
         .push(&format!("s.record_id {}) AS place FROM record_cells s", first.direction()));
-    sql.joins(&selection.orders, "s.record_id", 1).valued(selection, first, Ask::Set);
+    sql.joins(&selection.orders, "s.record_id", 1).valued(selection, first, Strategy::Set);
     sql.push(&format!(" AND s.{} = ", first.key())).bind(key);
     ranked(tx, sql, target).await
 }
@@ -293,13 +298,13 @@ async fn before_unvalued(
 ) -> Result<u64, Error> {
     let mut sql = Sql::new(tx, selection);
     if selection.orders.len() == 1 {
-        sql.push("SELECT COUNT(*) FROM records r").unvalued(selection, first, Ask::Set);
+        sql.push("SELECT COUNT(*) FROM records r").unvalued(selection, first, Strategy::Set);
         target.push_created_before(&mut sql);
         return counted(tx, sql).await;
     }
     sql.push("SELECT CAST(a.place AS BIGINT) FROM (SELECT r.id AS id, ROW_NUMBER() OVER (ORDER BY ");
     sql.order_by(&selection.orders, 1).push("r.created_at, r.id) AS place FROM records r");
-    sql.joins(&selection.orders, "r.id", 1).unvalued(selection, first, Ask::Set);
+    sql.joins(&selection.orders, "r.id", 1).unvalued(selection, first, Strategy::Set);
     ranked(tx, sql, target).await
 }
 

@@ -9,9 +9,7 @@ use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
 use super::page::{to_column, to_count};
-use crate::databases::Database;
-use crate::records::values::{Values, cells, searched, title};
-use crate::records::{Author, Record, Version};
+use crate::model::{Author, Database, Record, RecordVersion, Values, cells, searched};
 
 macro_rules! columns {
     () => {
@@ -114,8 +112,8 @@ struct VersionRow {
 }
 
 impl VersionRow {
-    fn into_version(self) -> Result<Version, Error> {
-        Ok(Version {
+    fn into_version(self) -> Result<RecordVersion, Error> {
+        Ok(RecordVersion {
             version: to_count(self.version),
             values: values_of(&self.field_values)?,
             content_file_id: self.content_file_id.map(|id| id.0),
@@ -219,7 +217,7 @@ pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) ->
         .bind(Text(record.database_id))
         .bind(&values)
         .bind(record.content_file_id.map(Text))
-        .bind(title(database, &record.values))
+        .bind(database.title_of(&record.values))
         .bind(searched(&cells(database, &record.values)))
         .bind(to_column(record.version))
         .bind(record.created_at)
@@ -237,7 +235,7 @@ pub(crate) async fn update(tx: &mut Tx, database: &Database, record: &Record) ->
         .bind(Text(record.id))
         .bind(&values)
         .bind(record.content_file_id.map(Text))
-        .bind(title(database, &record.values))
+        .bind(database.title_of(&record.values))
         .bind(searched(&cells(database, &record.values)))
         .bind(to_column(record.version))
         .bind(record.updated_at)
@@ -310,7 +308,7 @@ pub(crate) async fn version(
     workspace: WorkspaceId,
     id: RecordId,
     version: u64,
-) -> Result<Option<Version>, Error> {
+) -> Result<Option<RecordVersion>, Error> {
     let row: Option<VersionRow> = on_db!(db, |c| sqlx::query_as(VERSION)
         .bind(Text(workspace))
         .bind(Text(id))
@@ -327,7 +325,7 @@ pub(crate) async fn versions(
     id: RecordId,
     before: i64,
     limit: i64,
-) -> Result<Vec<Version>, Error> {
+) -> Result<Vec<RecordVersion>, Error> {
     let rows: Vec<VersionRow> = on_db!(db, |c| sqlx::query_as(VERSIONS)
         .bind(Text(workspace))
         .bind(Text(id))

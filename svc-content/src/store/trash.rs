@@ -12,8 +12,7 @@ use cairn_proto::ids::{DatabaseId, DeletionId, DocumentId, FolderId, WorkspaceId
 
 pub(crate) use self::along::along;
 use super::page::{files_taken, to_column, to_count};
-use crate::trash::Deletion;
-use crate::usage::Growth;
+use crate::model::{Deletion, Growth};
 
 macro_rules! columns {
     () => {

@@ -10,8 +10,7 @@ use super::files::type_of;
 use super::memories::target_of;
 use super::page::{to_column, to_count};
 use super::records::Row as RecordRow;
-use crate::records::Record;
-use crate::tree::{File, Folder, Member, Memory};
+use crate::model::{Record, TreeFile, TreeFolder, TreeMember, TreeMemory};
 
 /// A page of live rows in the order of their ids, from after `$2` on, and the live ones among a list of ids.
 macro_rules! both {
@@ -139,9 +138,9 @@ pub(crate) async fn folders(
     tx: &mut Tx,
     workspace: WorkspaceId,
     which: Which<'_>,
-) -> Result<Vec<Folder>, Error> {
+) -> Result<Vec<TreeFolder>, Error> {
     let rows: Vec<FolderRow> = rows!(tx, workspace, FOLDERS, which);
-    let read = |row: FolderRow| Folder {
+    let read = |row: FolderRow| TreeFolder {
         id: row.id.0,
         parent_id: row.parent_id.map(|id| id.0),
         name: row.name,
@@ -151,10 +150,14 @@ pub(crate) async fn folders(
 }
 
 /// Live files.
-pub(crate) async fn files(tx: &mut Tx, workspace: WorkspaceId, which: Which<'_>) -> Result<Vec<File>, Error> {
+pub(crate) async fn files(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    which: Which<'_>,
+) -> Result<Vec<TreeFile>, Error> {
     let rows: Vec<FileRow> = rows!(tx, workspace, FILES, which);
     let read = |row: FileRow| {
-        Ok(File {
+        Ok(TreeFile {
             id: row.id.0,
             folder_id: row.folder_id.map(|id| id.0),
             name: row.name,
@@ -219,7 +222,7 @@ pub(crate) async fn memories(
     tx: &mut Tx,
     workspace: WorkspaceId,
     ids: &[DocumentId],
-) -> Result<Vec<Memory>, Error> {
+) -> Result<Vec<TreeMemory>, Error> {
     let list = json_list(ids);
     let (sql, of_members) = (MEMORIES.of(tx.engine()), MEMBERS.of(tx.engine()));
     let rows: Vec<MemoryRow> =
@@ -232,9 +235,9 @@ pub(crate) async fn memories(
         let mut held = Vec::new();
         while let Some(member) = members.next_if(|member| member.memory_id.0 == row.id.0) {
             let target = target_of(member.kind, member.target_id.0)?;
-            held.push(Member { target, is_query: member.is_query });
+            held.push(TreeMember { target, is_query: member.is_query });
         }
-        memories.push(Memory {
+        memories.push(TreeMemory {
             id: row.id.0,
             slug: row.slug,
             name: row.name,

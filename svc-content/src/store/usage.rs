@@ -5,7 +5,7 @@ use cairn_chassis::sql::{Db, Error, Statement, Text, Tx};
 use cairn_proto::ids::WorkspaceId;
 
 use super::page::to_count;
-use crate::usage::{Growth, Usage};
+use crate::model::{Growth, Usage};
 
 const GET: &str = "SELECT files, bytes FROM workspace_usage WHERE workspace_id = $1";
 

@@ -6,8 +6,7 @@ use cairn_chassis::sql::{Db, Error, Statement, Text, Tx};
 use cairn_proto::ids::{FileId, WorkspaceId};
 
 use super::page::{to_column, to_count};
-use crate::bodies::Body;
-use crate::versions::{Author, Version};
+use crate::model::{Author, Body, FileVersion};
 
 macro_rules! columns {
     () => {
@@ -60,9 +59,9 @@ struct RowWithBody {
 }
 
 impl Row {
-    fn into_version(self) -> Version {
+    fn into_version(self) -> FileVersion {
         let author = Author { kind: self.author_kind, id: self.author_id, name: self.author_name };
-        Version {
+        FileVersion {
             file_id: self.file_id.0,
             version: to_count(self.version),
             content_hash: self.content_hash,
@@ -74,7 +73,7 @@ impl Row {
 }
 
 /// Records the content that a file gets; its body is there.
-pub(crate) async fn insert(tx: &mut Tx, workspace: WorkspaceId, version: &Version) -> Result<(), Error> {
+pub(crate) async fn insert(tx: &mut Tx, workspace: WorkspaceId, version: &FileVersion) -> Result<(), Error> {
     let author = version.author.clone().unwrap_or_default();
     on_db!(tx, |c| sqlx::query(INSERT)
         .bind(Text(workspace))
@@ -98,7 +97,7 @@ pub(crate) async fn list(
     file: FileId,
     before: u64,
     limit: i64,
-) -> Result<Vec<Version>, Error> {
+) -> Result<Vec<FileVersion>, Error> {
     let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(LIST)
         .bind(Text(workspace))
         .bind(Text(file))
@@ -122,7 +121,7 @@ pub(crate) async fn get(
     workspace: WorkspaceId,
     file: FileId,
     version: u64,
-) -> Result<Option<(Version, Body)>, Error> {
+) -> Result<Option<(FileVersion, Body)>, Error> {
     let row: Option<RowWithBody> = on_db!(db, |c| sqlx::query_as(GET)
         .bind(Text(workspace))
         .bind(Text(file))

@@ -10,13 +10,14 @@ use serde_json::json;
 
 use super::record_rules::{Table, named};
 use super::*;
-use crate::assets::{Asset, AssetStore, Assets, Draft, End, Part};
-use crate::databases::properties::{PropertyType, SettingsDraft};
-use crate::databases::{Database, Databases};
+use crate::assets::{AssetDraft, AssetStore, Assets, UploadEnd, UploadPart};
+use crate::databases::Databases;
+use crate::databases::properties::SettingsDraft;
+use crate::model::{Asset, Database, PropertyType};
 use crate::records;
 
 /// What a caller sends after the draft.
-type Sent = Vec<Result<Part, Error>>;
+type Sent = Vec<Result<UploadPart, Error>>;
 
 pub(super) struct Attachments {
     assets: Assets,
@@ -68,19 +69,19 @@ impl Attachments {
     }
 }
 
-fn draft(name: &str) -> Draft {
-    Draft { name: name.to_owned(), media_type: "image/PNG".to_owned(), size_bytes: None }
+fn draft(name: &str) -> AssetDraft {
+    AssetDraft { name: name.to_owned(), media_type: "image/PNG".to_owned(), size_bytes: None }
 }
 
-fn piece(bytes: &[u8]) -> Result<Part, Error> {
-    Ok(Part::Bytes(Bytes::copy_from_slice(bytes)))
+fn piece(bytes: &[u8]) -> Result<UploadPart, Error> {
+    Ok(UploadPart::Bytes(Bytes::copy_from_slice(bytes)))
 }
 
-fn end(size_bytes: u64, content_hash: Option<&str>) -> Result<Part, Error> {
-    Ok(Part::End(End { size_bytes, content_hash: content_hash.map(str::to_owned) }))
+fn end(size_bytes: u64, content_hash: Option<&str>) -> Result<UploadPart, Error> {
+    Ok(UploadPart::End(UploadEnd { size_bytes, content_hash: content_hash.map(str::to_owned) }))
 }
 
-fn whole(bytes: &[u8]) -> impl futures::Stream<Item = Result<Part, Error>> + Send + Unpin + use<> {
+fn whole(bytes: &[u8]) -> impl futures::Stream<Item = Result<UploadPart, Error>> + Send + Unpin + use<> {
     let mut parts: Vec<_> = bytes.chunks(7).map(piece).collect();
     parts.push(end(bytes.len() as u64, None));
     stream::iter(parts)
@@ -114,7 +115,7 @@ async fn an_asset_comes_back_as_it_was_sent() {
 
         let empty = attachments.upload(&bench.caller, "empty", b"").await;
         assert_eq!(attachments.read(&bench.caller, &empty, 0, None).await, b"");
-        let untyped = Draft { name: "x".into(), ..Draft::default() };
+        let untyped = AssetDraft { name: "x".into(), ..AssetDraft::default() };
         let untyped = attachments.assets.upload(&bench.caller, untyped, whole(b"?")).await.unwrap();
         assert_eq!(untyped.media_type, "application/octet-stream");
     }
@@ -179,7 +180,7 @@ async fn a_refused_upload_leaves_nothing() {
             ("a", "text/html; charset=utf-8", "mediaType", "invalid"),
             ("a", "a/b\r\nx: y", "mediaType", "invalid"),
         ] {
-            let bad = Draft { name: name.into(), media_type: media_type.into(), size_bytes: None };
+            let bad = AssetDraft { name: name.into(), media_type: media_type.into(), size_bytes: None };
             let refused = attachments.assets.upload(&bench.caller, bad, whole(b"x")).await;
             assert_eq!(violations(refused), pairs(&[(path, code)]));
         }
@@ -205,9 +206,9 @@ async fn the_plan_limits_an_asset_and_all_of_them() {
         };
         let bytes = |fill: u8| {
             let piece = Bytes::from(vec![fill; MB]);
-            vec![Ok(Part::Bytes(piece)), end(MB as u64, None)]
+            vec![Ok(UploadPart::Bytes(piece)), end(MB as u64, None)]
         };
-        let announced = Draft { size_bytes: Some(MB as u64 + 1), ..draft("a") };
+        let announced = AssetDraft { size_bytes: Some(MB as u64 + 1), ..draft("a") };
         too_large(attachments.assets.upload(&small, announced, stream::pending()).await);
         let mut sent = bytes(0);
         sent.insert(1, piece(b"x"));
@@ -239,9 +240,9 @@ async fn shelf(bench: &Bench, folder: Option<FolderId>) -> Shelf {
     Shelf { field: table.field("Scans"), database: table.database }
 }
 
-fn naming(shelf: &Shelf, ids: &[&Asset]) -> records::Draft {
+fn naming(shelf: &Shelf, ids: &[&Asset]) -> records::RecordDraft {
     let ids: Vec<String> = ids.iter().map(|asset| asset.id.to_string()).collect();
-    records::Draft { values: json!({&shelf.field: ids}).to_string(), ..records::Draft::default() }
+    records::RecordDraft { values: json!({&shelf.field: ids}).to_string(), ..records::RecordDraft::default() }
 }
 
 #[tokio::test]

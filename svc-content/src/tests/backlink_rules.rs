@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::record_rules::Table;
 use super::*;
-use crate::paging::Page;
+use crate::model::Page;
 use crate::records::{Backlink, Records};
 
 pub(super) async fn links(bench: &Bench, caller: &Caller, file: &File) -> Result<Page<Backlink>, Error> {
@@ -30,7 +30,7 @@ async fn backlinks_come_in_pages() {
         for (caller, expected) in [(&bench.caller, 6), (&bench.scoped(&[folder.id]), 3)] {
             let (mut token, mut seen) = (String::new(), Vec::new());
             loop {
-                let ask = Ask::new(2, &token).unwrap();
+                let ask = PageRequest::new(2, &token).unwrap();
                 let page = inside.records.backlinks(caller, &file.id.to_string(), ask).await.unwrap();
                 assert_eq!(page.total, expected, "{}", bench.engine());
                 seen.extend(page.items);
@@ -43,7 +43,7 @@ async fn backlinks_come_in_pages() {
             assert_eq!(seen, found, "{}", bench.engine());
             assert_eq!(found.len() as u64, expected);
         }
-        let odd = Ask::new(2, "eyJuIjoieCIsImkiOiIiLCJ0IjoxfQ").unwrap();
+        let odd = PageRequest::new(2, "eyJuIjoieCIsImkiOiIiLCJ0IjoxfQ").unwrap();
         let refused = inside.records.backlinks(&bench.caller, &file.id.to_string(), odd).await;
         assert_eq!(violations(refused), pairs(&[("pageToken", "invalid")]));
     }

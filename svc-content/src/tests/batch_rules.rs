@@ -3,7 +3,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::batch::{Batches, Outcome, Write};
-use crate::files::Patch;
+use crate::files::FilePatch;
 
 impl Bench {
     fn batches(&self) -> Batches {
@@ -12,15 +12,18 @@ impl Bench {
 }
 
 fn new_file(name: &str, folder: Option<&str>) -> Write {
-    Write::CreateFile(files::Draft { folder_id: folder.map(str::to_owned), ..draft(name, None) })
+    Write::CreateFile(files::FileDraft { folder_id: folder.map(str::to_owned), ..draft(name, None) })
 }
 
 fn new_folder(name: &str, parent: Option<&str>) -> Write {
-    Write::CreateFolder(folders::Draft { name: name.into(), parent_id: parent.map(str::to_owned) })
+    Write::CreateFolder(folders::FolderDraft { name: name.into(), parent_id: parent.map(str::to_owned) })
 }
 
 fn rewrite(file: &File, content: &str) -> Write {
-    Write::UpdateFile(file.id.to_string(), Patch { content: Some(content.into()), ..Patch::default() })
+    Write::UpdateFile(
+        file.id.to_string(),
+        FilePatch { content: Some(content.into()), ..FilePatch::default() },
+    )
 }
 
 #[tokio::test]
@@ -32,7 +35,8 @@ async fn a_batch_does_everything_in_one_range_of_the_feed() {
         bench.file("in dead", Some(dead.id)).await;
         let moved = bench.folder("moved", None).await;
         let before = bench.changes().await.len() as u64;
-        let into = folders::Patch { parent_id: Some(Some("#0".into())), ..folders::Patch::default() };
+        let into =
+            folders::FolderPatch { parent_id: Some(Some("#0".into())), ..folders::FolderPatch::default() };
         let writes = vec![
             new_folder("top", None),
             new_folder("inner", Some("#0")),
@@ -76,10 +80,10 @@ async fn a_batch_with_a_fault_does_nothing_and_names_every_fault() {
     for bench in benches().await {
         let file = bench.file("a", None).await;
         let before = bench.changes().await.len();
-        let stale = Patch {
+        let stale = FilePatch {
             if_content_hash: vec!["blake3:other".into()],
             name: Some("x".into()),
-            ..Patch::default()
+            ..FilePatch::default()
         };
         let found = bench
             .batches()
@@ -137,7 +141,7 @@ async fn a_batch_keeps_to_its_limits_and_scope() {
         assert_eq!((done.first, done.last, done.outcomes.len()), (1, 1_000, 1_000));
         let large = |bytes: usize| {
             let content = "x".repeat(bytes);
-            Write::CreateFile(files::Draft { content, ..draft("large", None) })
+            Write::CreateFile(files::FileDraft { content, ..draft("large", None) })
         };
         let mut writes: Vec<_> = (0..4).map(|_| large(5 * 1024 * 1024)).collect();
         writes.push(large(4 * 1024 * 1024));
@@ -182,7 +186,7 @@ async fn batches_race_with_all_other_writes() {
                 let (files, caller, file) =
                     (bench.files.clone(), bench.caller.clone(), made[turn].id.to_string());
                 tasks.spawn(async move {
-                    let to_root = Patch { folder_id: Some(None), ..Patch::default() };
+                    let to_root = FilePatch { folder_id: Some(None), ..FilePatch::default() };
                     files.update(&caller, &file, to_root).await.map(|written| written.position)
                 });
             }

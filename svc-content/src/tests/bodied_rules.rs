@@ -15,8 +15,10 @@ async fn a_record_is_told_anew_whatever_happens_to_its_body() {
         let folder = bench.folder("pages", None).await;
         let file = bench.file("body", Some(folder.id)).await;
         let record = table.make(json!({"Name": "Acme"})).await.record.id.to_string();
-        let page =
-            records::Draft { content_file_id: Some(Some(file.id.to_string())), ..records::Draft::default() };
+        let page = records::RecordDraft {
+            content_file_id: Some(Some(file.id.to_string())),
+            ..records::RecordDraft::default()
+        };
         table.records.update(&bench.caller, &table.id(), &record, page).await.unwrap();
         let (caller, trash) = (&bench.caller, bench.trash());
         let batches = Batches::new(bench.context.clone());
@@ -37,7 +39,7 @@ async fn a_record_is_told_anew_whatever_happens_to_its_body() {
         told("when its folder comes back", before).await;
 
         let before = position().await;
-        let rewrite = files::Patch { content: Some("anew".into()), ..files::Patch::default() };
+        let rewrite = files::FilePatch { content: Some("anew".into()), ..files::FilePatch::default() };
         batches.write(caller, vec![Write::UpdateFile(file_id.clone(), rewrite)]).await.unwrap();
         told("when a batch changes it", before).await;
 

@@ -8,7 +8,8 @@ use super::memory_rules::of_file;
 use super::record_rules::Table;
 use super::*;
 use crate::doctor;
-use crate::memories::{DatabaseQuery, MemberDraft, MemberKind};
+use crate::memories::MemberDraft;
+use crate::model::{DatabaseQuery, MemberKind};
 
 /// Something of everything, and every live record in one table.
 async fn fill(bench: &Bench) {
@@ -19,16 +20,19 @@ async fn fill(bench: &Bench) {
     let made = table.make(json!({"Name": "E", "File": file.id, "Tags": ["Todo", "Doing"]})).await;
     let id = made.record.id.to_string();
     table.change(&id, json!({"Points": 0.1, "Name": "long ".repeat(100)})).await.unwrap();
-    let draft = crate::records::Draft {
+    let draft = crate::records::RecordDraft {
         content_file_id: Some(Some(body.id.to_string())),
-        ..crate::records::Draft::default()
+        ..crate::records::RecordDraft::default()
     };
     table.records.update(&bench.caller, &table.id(), &id, draft).await.unwrap();
     let gone = table.make(json!({"Name": "gone"})).await.record.id.to_string();
     table.records.delete(&bench.caller, &table.id(), &gone).await.unwrap();
     let dead = Table::new(bench, None).await;
     dead.make(json!({"Name": "dead", "Points": 1})).await;
-    let rename = crate::databases::Patch { name: Some("Dead".into()), ..crate::databases::Patch::default() };
+    let rename = crate::databases::DatabasePatch {
+        name: Some("Dead".into()),
+        ..crate::databases::DatabasePatch::default()
+    };
     dead.databases.update(&bench.caller, &dead.id(), rename).await.unwrap();
     dead.databases.delete(&bench.caller, &dead.id()).await.unwrap();
     let asked = MemberDraft {

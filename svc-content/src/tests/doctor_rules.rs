@@ -3,7 +3,7 @@ use cairn_chassis::on_db;
 
 use super::*;
 use crate::doctor::{self, checks};
-use crate::files::Patch;
+use crate::files::FilePatch;
 
 async fn examine(storage: &sql::Config) -> Result<Option<Vec<Finding>>, Error> {
     doctor::examine(storage, &AssetLocation::Memory, &SystemClock, &|_| {}).await
@@ -23,7 +23,7 @@ impl Bench {
         let a = self.folder("a", None).await;
         let b = self.folder("b", Some(a.id)).await;
         let file = self.file("1", Some(b.id)).await;
-        let patch = Patch { content: Some("again and ".repeat(1_000)), ..Patch::default() };
+        let patch = FilePatch { content: Some("again and ".repeat(1_000)), ..FilePatch::default() };
         self.files.update(&self.caller, &file.id.to_string(), patch).await.unwrap();
         let gone = self.folder("gone", None).await;
         self.file("2", Some(gone.id)).await;

@@ -1,10 +1,11 @@
 use cairn_chassis::feed::Kind;
 
 use super::*;
-use crate::documents::{Document, Ref};
+use crate::documents::DocumentRef;
+use crate::model::Document;
 
-fn file_ref(id: impl ToString) -> Ref {
-    Ref { kind: Some(Kind::File), id: id.to_string() }
+fn file_ref(id: impl ToString) -> DocumentRef {
+    DocumentRef { kind: Some(Kind::File), id: id.to_string() }
 }
 
 #[tokio::test]
@@ -15,8 +16,8 @@ async fn live_documents_are_read_in_order() {
         let two = bench.file("2", None).await;
         let gone = bench.file("gone", None).await;
         bench.files.delete(&bench.caller, &gone.id.to_string()).await.unwrap();
-        let other_kind = Ref { kind: Some(Kind::Memory), id: one.id.to_string() };
-        let unknown = Ref { kind: None, id: one.id.to_string() };
+        let other_kind = DocumentRef { kind: Some(Kind::Memory), id: one.id.to_string() };
+        let unknown = DocumentRef { kind: None, id: one.id.to_string() };
         let refs = [
             file_ref(two.id),
             file_ref(gone.id),
@@ -50,7 +51,7 @@ async fn a_large_answer_stops_and_says_where() {
         let mut refs = Vec::new();
         for number in 0..5 {
             let content = number.to_string().repeat(5_000_000);
-            let asked = files::Draft { content, ..draft("big", None) };
+            let asked = files::FileDraft { content, ..draft("big", None) };
             refs.push(file_ref(bench.files.create(&bench.caller, asked).await.unwrap().item.id));
         }
         let workspace = bench.caller.workspace.to_string();
@@ -69,7 +70,7 @@ async fn only_live_documents_in_scope_are_confirmed() {
         let outside = bench.file("outside", None).await;
         let gone = bench.file("gone", Some(folder.id)).await;
         bench.files.delete(&bench.caller, &gone.id.to_string()).await.unwrap();
-        let renamed = folders::Patch { name: Some("F".into()), ..Default::default() };
+        let renamed = folders::FolderPatch { name: Some("F".into()), ..Default::default() };
         bench.folders.update(&bench.caller, &folder.id.to_string(), renamed).await.unwrap();
         let refs = [file_ref(outside.id), file_ref(inside.id), file_ref(gone.id), file_ref("odd")];
 

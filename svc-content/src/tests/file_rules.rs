@@ -1,8 +1,8 @@
 use cairn_chassis::feed::{Entry, Kind};
 
 use super::*;
-use crate::bodies;
-use crate::files::{Draft, Patch};
+use crate::files::{FileDraft, FilePatch};
+use crate::model::content_hash;
 
 #[tokio::test]
 async fn a_file_comes_back_as_it_was_made() {
@@ -10,7 +10,7 @@ async fn a_file_comes_back_as_it_was_made() {
         let folder = bench.folder("Guides", None).await;
         let inner = bench.folder("Deep", Some(folder.id)).await;
         let content = "# Title\n\n".to_owned() + &"lorem ipsum ".repeat(1_000);
-        let asked = Draft {
+        let asked = FileDraft {
             content: content.clone(),
             tags: vec!["b".into(), "a".into(), "b".into()],
             ..draft("Ünïcode.md", Some(inner.id))
@@ -20,7 +20,7 @@ async fn a_file_comes_back_as_it_was_made() {
         assert_eq!(made.item.path, "/Guides/Deep/Ünïcode.md");
         assert_eq!(made.item.tags, ["b", "a"]);
         assert_eq!((made.item.version, made.item.size_bytes), (1, content.len() as u64));
-        assert_eq!(made.item.content_hash, bodies::hash(&content));
+        assert_eq!(made.item.content_hash, content_hash(&content));
 
         let (file, text) = bench.files.get(&bench.caller, &made.item.id.to_string()).await.unwrap();
         assert_eq!((file, text), (made.item, content), "{}", bench.engine());
@@ -30,7 +30,7 @@ async fn a_file_comes_back_as_it_was_made() {
 #[tokio::test]
 async fn an_empty_file_in_the_root() {
     for bench in benches().await {
-        let asked = Draft { content: String::new(), ..draft("empty.txt", None) };
+        let asked = FileDraft { content: String::new(), ..draft("empty.txt", None) };
         let made = bench.files.create(&bench.caller, asked).await.unwrap().item;
         let (file, text) = bench.files.get(&bench.caller, &made.id.to_string()).await.unwrap();
         assert_eq!((file.path.as_str(), text.as_str(), file.folder_id()), ("/empty.txt", "", None));
@@ -53,7 +53,7 @@ async fn siblings_may_share_a_name_and_bodies() {
 #[tokio::test]
 async fn all_violations_are_said_at_once() {
     for bench in benches().await {
-        let bad = Draft {
+        let bad = FileDraft {
             name: "a/b\0".into(),
             content: "x".repeat(5_242_881) + "\0",
             file_type: None,
@@ -73,11 +73,11 @@ async fn all_violations_are_said_at_once() {
                 ("folderId", "invalid"),
             ])
         );
-        let patch = Patch {
+        let patch = FilePatch {
             name: Some(String::new()),
             folder_id: Some(Some("x".into())),
             unknown_fields: vec!["version".into()],
-            ..Patch::default()
+            ..FilePatch::default()
         };
         let found = violations(bench.files.update(&bench.caller, &missing_file(), patch).await);
         assert_eq!(found, pairs(&[("updateMask", "invalid"), ("name", "required"), ("folderId", "invalid")]));
@@ -88,7 +88,7 @@ async fn all_violations_are_said_at_once() {
 #[tokio::test]
 async fn five_mebibytes_fit() {
     for bench in benches().await {
-        let asked = Draft { content: "é".repeat(2_621_440), ..draft("big.txt", None) };
+        let asked = FileDraft { content: "é".repeat(2_621_440), ..draft("big.txt", None) };
         let made = bench.files.create(&bench.caller, asked).await.unwrap().item;
         assert_eq!(made.size_bytes, 5_242_880);
         let (_, text) = bench.files.get(&bench.caller, &made.id.to_string()).await.unwrap();
@@ -105,7 +105,10 @@ async fn what_is_not_there_is_named() {
         assert_not_found(bench.files.get(&bench.caller, &missing_file()).await, "file");
         assert_not_found(bench.files.get(&bench.caller, "odd\0id").await, "file");
         assert_not_found(bench.files.delete(&bench.caller, &missing_file()).await, "file");
-        assert_not_found(bench.files.update(&bench.caller, &missing_file(), Patch::default()).await, "file");
+        assert_not_found(
+            bench.files.update(&bench.caller, &missing_file(), FilePatch::default()).await,
+            "file",
+        );
         let list =
             bench.files.list(&bench.caller, in_folder(Some(missing_folder()), true), first_page()).await;
         assert_not_found(list, "folder");
@@ -123,7 +126,7 @@ async fn another_workspace_sees_nothing() {
         assert_not_found(bench.files.delete(&stranger, &id).await, "file");
         assert_not_found(bench.files.create(&stranger, draft("x", Some(folder.id))).await, "folder");
         let own = bench.files.create(&stranger, draft("own", None)).await.unwrap().item;
-        let patch = Patch { folder_id: Some(Some(folder.id.to_string())), ..Patch::default() };
+        let patch = FilePatch { folder_id: Some(Some(folder.id.to_string())), ..FilePatch::default() };
         assert_not_found(bench.files.update(&stranger, &own.id.to_string(), patch).await, "folder");
         assert_eq!(bench.names(&stranger, None).await, ["own"]);
         // Scoped tokens of another workspace learn no more.
@@ -139,16 +142,16 @@ async fn an_update_changes_what_it_names() {
         let folder = bench.folder("f", None).await;
         let file = bench.file("a.md", None).await;
         let id = file.id.to_string();
-        let patch = Patch { name: Some("b.md".into()), ..Patch::default() };
+        let patch = FilePatch { name: Some("b.md".into()), ..FilePatch::default() };
         let renamed = bench.files.update(&bench.caller, &id, patch).await.unwrap();
         assert_eq!((renamed.item.path.as_str(), renamed.item.version, renamed.position), ("/b.md", 2, 3));
         assert_eq!(bench.entries_after(2).await, [Entry::upsert(Kind::File, &id)]);
 
-        let patch = Patch {
+        let patch = FilePatch {
             folder_id: Some(Some(folder.id.to_string())),
             content: Some("new".into()),
             tags: Some(vec!["t".into()]),
-            ..Patch::default()
+            ..FilePatch::default()
         };
         let moved = bench.files.update(&bench.caller, &id, patch).await.unwrap().item;
         assert_eq!((moved.path.as_str(), moved.version, moved.size_bytes), ("/f/b.md", 3, 3));
@@ -156,7 +159,7 @@ async fn an_update_changes_what_it_names() {
         assert_eq!((&read, text.as_str()), (&moved, "new"), "{}", bench.engine());
         assert_eq!(read.created_at, file.created_at);
 
-        let patch = Patch { folder_id: Some(None), ..Patch::default() };
+        let patch = FilePatch { folder_id: Some(None), ..FilePatch::default() };
         let back = bench.files.update(&bench.caller, &id, patch).await.unwrap().item;
         assert_eq!((back.path.as_str(), back.folder_id()), ("/b.md", None));
     }
@@ -167,12 +170,12 @@ async fn an_update_that_changes_nothing_leaves_no_trace() {
     for bench in benches().await {
         let file = bench.file("a.md", None).await;
         bench.file("other.md", None).await;
-        let same = Patch {
+        let same = FilePatch {
             name: Some("a.md".into()),
             content: Some("content of a.md".into()),
             folder_id: Some(None),
             tags: Some(vec![]),
-            ..Patch::default()
+            ..FilePatch::default()
         };
         let answer = bench.files.update(&bench.caller, &file.id.to_string(), same).await.unwrap();
         assert_eq!((answer.item, answer.position), (file, 2));
@@ -185,10 +188,10 @@ async fn a_stale_content_hash_is_a_conflict() {
     for bench in benches().await {
         let file = bench.file("a.md", None).await;
         let id = file.id.to_string();
-        let write = |content: &str, hashes: Vec<String>| Patch {
+        let write = |content: &str, hashes: Vec<String>| FilePatch {
             content: Some(content.into()),
             if_content_hash: hashes,
-            ..Patch::default()
+            ..FilePatch::default()
         };
         let hashes = vec!["blake3:0".to_owned(), file.content_hash.clone()];
         bench.files.update(&bench.caller, &id, write("two", hashes)).await.unwrap();
@@ -196,7 +199,7 @@ async fn a_stale_content_hash_is_a_conflict() {
         let Err(Error::VersionConflict { actual, .. }) = stale else {
             panic!("expected a conflict: {stale:?}")
         };
-        assert_eq!(actual, bodies::hash("two"));
+        assert_eq!(actual, content_hash("two"));
     }
 }
 
@@ -209,7 +212,7 @@ async fn a_deleted_file_is_gone_once() {
         assert_eq!(bench.entries_after(1).await, [Entry::delete(Kind::File, &id)]);
         assert_not_found(bench.files.delete(&bench.caller, &id).await, "file");
         assert_not_found(bench.files.get(&bench.caller, &id).await, "file");
-        assert_not_found(bench.files.update(&bench.caller, &id, Patch::default()).await, "file");
+        assert_not_found(bench.files.update(&bench.caller, &id, FilePatch::default()).await, "file");
         assert!(bench.names(&bench.caller, None).await.is_empty());
     }
 }
@@ -235,7 +238,7 @@ async fn lists_page_through_everything_in_one_order() {
             let mut met = Vec::new();
             let mut token = String::new();
             loop {
-                let ask = Ask::new(4, &token).unwrap();
+                let ask = PageRequest::new(4, &token).unwrap();
                 let page = bench.files.list(&bench.caller, filter.clone(), ask).await.unwrap();
                 assert_eq!(page.total, count, "{} {filter:?}", bench.engine());
                 met.extend(page.items.into_iter().map(|file| (file.name, file.id)));
@@ -290,16 +293,16 @@ async fn a_scoped_caller_works_inside_and_nowhere_else() {
         let root = bench.file("plan root", None).await.id.to_string();
         let inside = bench.file("plan inside", Some(inner.id)).await.id.to_string();
         let agent = bench.scoped(&[allowed.id]);
-        let into = |folder: Option<FolderId>| Patch {
+        let into = |folder: Option<FolderId>| FilePatch {
             folder_id: Some(folder.map(|id| id.to_string())),
-            ..Patch::default()
+            ..FilePatch::default()
         };
 
         assert!(bench.files.get(&agent, &inside).await.is_ok());
         for id in [&outside, &root] {
             assert_out_of_scope(bench.files.get(&agent, id).await);
             assert_out_of_scope(bench.files.delete(&agent, id).await);
-            assert_out_of_scope(bench.files.update(&agent, id, Patch::default()).await);
+            assert_out_of_scope(bench.files.update(&agent, id, FilePatch::default()).await);
             assert_out_of_scope(bench.files.update(&agent, id, into(Some(allowed.id))).await);
         }
         assert_not_found(bench.files.get(&agent, &missing_file()).await, "file");

@@ -2,10 +2,10 @@ use cairn_chassis::feed::{Entry, Kind, Op};
 use cairn_chassis::on_db;
 
 use super::*;
-use crate::folders::Patch;
+use crate::folders::FolderPatch;
 
-fn rename(name: &str) -> Patch {
-    Patch { name: Some(name.into()), ..Patch::default() }
+fn rename(name: &str) -> FolderPatch {
+    FolderPatch { name: Some(name.into()), ..FolderPatch::default() }
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn what_is_not_there_is_named() {
         assert_not_found(bench.folders.delete(&stranger, &id).await, "folder");
         assert_not_found(bench.folders.update(&stranger, &id, rename("x")).await, "folder");
         assert_not_found(bench.folders.create(&stranger, folder_draft("x", Some(folder.id))).await, "folder");
-        let bad = folders::Draft { name: "..".into(), parent_id: Some("x".into()) };
+        let bad = folders::FolderDraft { name: "..".into(), parent_id: Some("x".into()) };
         let found = violations(bench.folders.create(&bench.caller, bad).await);
         assert_eq!(found, pairs(&[("name", "invalid"), ("parentId", "invalid")]));
     }

@@ -1,12 +1,12 @@
 use super::*;
-use crate::files::Draft;
-use crate::files::many::Found;
+use crate::files::FileDraft;
+use crate::files::many::FoundFile;
 
-fn ids(files: &[&crate::files::File]) -> Vec<String> {
+fn ids(files: &[&File]) -> Vec<String> {
     files.iter().map(|file| file.id.to_string()).collect()
 }
 
-fn told(found: &Result<Found, Error>) -> String {
+fn told(found: &Result<FoundFile, Error>) -> String {
     match found {
         Ok((file, Some(content))) => format!("{}: {content}", file.name),
         Ok((file, None)) => format!("{} has {} bytes", file.name, file.size_bytes),
@@ -18,7 +18,7 @@ fn told(found: &Result<Found, Error>) -> String {
 async fn each_file_has_its_own_outcome() {
     for bench in benches().await {
         let make = async |name: &str, content: &str| {
-            let asked = Draft { content: content.to_owned(), ..draft(name, None) };
+            let asked = FileDraft { content: content.to_owned(), ..draft(name, None) };
             bench.files.create(&bench.caller, asked).await.unwrap().item
         };
         let (short, long, same) = (make("a", "one").await, make("b", "three").await, make("c", "one").await);
@@ -54,7 +54,7 @@ async fn a_scope_hides_no_more_than_it_must() {
 #[tokio::test]
 async fn one_answer_holds_as_much_as_a_message_takes() {
     for bench in benches().await {
-        let asked = Draft { content: "x".repeat(5 * 1024 * 1024), ..draft("big", None) };
+        let asked = FileDraft { content: "x".repeat(5 * 1024 * 1024), ..draft("big", None) };
         let big = bench.files.create(&bench.caller, asked).await.unwrap().item;
         let found = bench.files.get_many(&bench.caller, &ids(&[&big; 5]), None).await.unwrap();
         let given = found.iter().filter(|one| matches!(one, Ok((_, Some(_))))).count();

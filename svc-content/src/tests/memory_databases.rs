@@ -1,7 +1,8 @@
 use super::memory_rules::{codes, of_file};
 use super::*;
 use crate::databases::{self, Databases};
-use crate::memories::{DatabaseQuery, MemberDraft, MemberKind, Patch, Resolved};
+use crate::memories::{MemberDraft, MemoryPatch, Resolved};
+use crate::model::{DatabaseQuery, MemberKind};
 use crate::records::{self, Records};
 
 #[tokio::test]
@@ -11,7 +12,7 @@ async fn a_database_member_stands_for_its_records() {
         let databases = Databases::new(bench.context.clone());
         let records = Records::new(bench.context.clone());
         let folder = bench.folder("f", None).await;
-        let asked = databases::Draft {
+        let asked = databases::DatabaseDraft {
             name: "Tasks".into(),
             folder_id: Some(folder.id.to_string()),
             description: None,
@@ -21,7 +22,7 @@ async fn a_database_member_stands_for_its_records() {
         let (id, name) = (database.id.to_string(), database.properties[0].id.to_string());
         for title in ["b", "a", "c"] {
             let values = serde_json::json!({name.as_str(): title}).to_string();
-            let asked = records::Draft { values, ..records::Draft::default() };
+            let asked = records::RecordDraft { values, ..records::RecordDraft::default() };
             records.create(&bench.caller, &id, asked).await.unwrap();
         }
         let of_database = |query: Option<DatabaseQuery>| MemberDraft {
@@ -66,7 +67,7 @@ async fn a_database_member_stands_for_its_records() {
         let refused = memories.add_members(&bench.caller, "m", vec![on_file]).await;
         assert_eq!(violations(refused), pairs(&[("members[0].databaseQuery", "invalid")]));
 
-        let public = Patch { is_public: Some(true), ..Patch::default() };
+        let public = MemoryPatch { is_public: Some(true), ..MemoryPatch::default() };
         memories.update(&bench.caller, "m", public).await.unwrap();
         let seen = memories.resolve_public(&memory.id.to_string(), None).await.unwrap();
         assert_eq!((codes(&seen), seen.records.len()), (vec!["database_excluded"; 2], 0));
@@ -79,7 +80,7 @@ async fn a_database_member_stands_for_its_records() {
 #[tokio::test]
 async fn a_record_in_a_memory_is_whole() {
     use super::record_rules::Table;
-    use crate::documents::Ref;
+    use crate::documents::DocumentRef;
     for bench in benches().await {
         let (inside, outside) = (bench.folder("in", None).await, bench.folder("out", None).await);
         let (near, far) =
@@ -88,11 +89,11 @@ async fn a_record_in_a_memory_is_whole() {
         let mut made = Vec::new();
         for (name, body) in [("one", Some(near.id)), ("two", Some(far.id)), ("three", None)] {
             let values = serde_json::json!({"Name": name, "Status": "Todo", "Tags": ["Doing", "Todo"]});
-            let draft = records::Draft {
+            let draft = records::RecordDraft {
                 values: values.to_string(),
                 content_file_id: body.map(|id| Some(id.to_string())),
                 allow_names: true,
-                ..records::Draft::default()
+                ..records::RecordDraft::default()
             };
             let record = table.records.create(&bench.caller, &table.id(), draft).await.unwrap().item.record;
             made.push(record.id.to_string());
@@ -115,7 +116,7 @@ async fn a_record_in_a_memory_is_whole() {
         let whole = read(&bench.caller).await;
         let expected = [text("one", "\ncontent of near"), text("two", "\ncontent of far"), text("three", "")];
         assert_eq!(contents(&whole), expected, "{}", bench.engine());
-        let refs = [Ref { kind: Some(cairn_chassis::feed::Kind::Record), id: made[0].clone() }];
+        let refs = [DocumentRef { kind: Some(cairn_chassis::feed::Kind::Record), id: made[0].clone() }];
         let indexed = bench.documents.confirm(&bench.caller, &refs).await.unwrap();
         assert_eq!(whole[0].content_hash, indexed[0].content_hash);
         let scoped = read(&bench.scoped(&[inside.id])).await;
@@ -123,11 +124,12 @@ async fn a_record_in_a_memory_is_whole() {
 
         // What does not fit is told.
         for number in 0..4 {
-            let file = files::Draft { content: "x".repeat(5_000_000), ..draft(&number.to_string(), None) };
+            let file =
+                files::FileDraft { content: "x".repeat(5_000_000), ..draft(&number.to_string(), None) };
             let file = bench.files.create(&bench.caller, file).await.unwrap().item;
-            let body = records::Draft {
+            let body = records::RecordDraft {
                 content_file_id: Some(Some(file.id.to_string())),
-                ..records::Draft::default()
+                ..records::RecordDraft::default()
             };
             table.records.create(&bench.caller, &table.id(), body).await.unwrap();
         }

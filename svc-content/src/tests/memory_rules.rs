@@ -3,8 +3,9 @@ use cairn_proto::ids::MemoryId;
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::documents::Ref;
-use crate::memories::{Draft, MemberDraft, MemberKind, Memories, Memory, Patch, Resolved};
+use crate::documents::DocumentRef;
+use crate::memories::{MemberDraft, Memories, MemoryDraft, MemoryPatch, Resolved};
+use crate::model::{MemberKind, Memory};
 
 impl Bench {
     pub(super) fn memories(&self) -> Memories {
@@ -12,7 +13,7 @@ impl Bench {
     }
 
     pub(super) async fn memory(&self, name: &str, members: Vec<MemberDraft>) -> Memory {
-        let draft = Draft { members, ..named(name) };
+        let draft = MemoryDraft { members, ..named(name) };
         self.memories().create(&self.caller, draft).await.unwrap().item
     }
 
@@ -21,8 +22,8 @@ impl Bench {
     }
 }
 
-fn named(name: &str) -> Draft {
-    Draft { name: name.to_owned(), ..Draft::default() }
+fn named(name: &str) -> MemoryDraft {
+    MemoryDraft { name: name.to_owned(), ..MemoryDraft::default() }
 }
 
 pub(super) fn of_file(id: impl ToString) -> MemberDraft {
@@ -49,7 +50,7 @@ async fn a_memory_is_made_changed_and_removed() {
         let folder = bench.folder("f", None).await;
         let file = bench.file("a.md", Some(folder.id)).await;
         let start = bench.context.feed.head(bench.caller.workspace).await.unwrap();
-        let draft = Draft {
+        let draft = MemoryDraft {
             description: Some("What we do".into()),
             use_when: Some("always".into()),
             members: vec![of_folder(folder.id), of_file(file.id)],
@@ -65,13 +66,13 @@ async fn a_memory_is_made_changed_and_removed() {
         let listed = memories.list(&bench.caller, first_page()).await.unwrap();
         assert_eq!((listed.items, listed.total), (vec![memory.clone()], 1), "{}", bench.engine());
 
-        let patch = Patch {
+        let patch = MemoryPatch {
             name: Some("Release".into()),
             description: Some(None),
             is_public: Some(true),
             add: vec![of_file(file.id)],
             remove: vec![memory.members[0].id.to_string(); 2],
-            ..Patch::default()
+            ..MemoryPatch::default()
         };
         let changed = memories.update(&bench.caller, "release-process", patch).await.unwrap().item;
         assert_eq!((changed.version, changed.slug.as_str(), changed.is_public), (2, "release-process", true));
@@ -80,7 +81,7 @@ async fn a_memory_is_made_changed_and_removed() {
         let read = bench.resolved(&bench.caller, &memory).await.memory;
         assert_eq!(read, changed);
 
-        let same = Patch { name: Some("Release".into()), ..Patch::default() };
+        let same = MemoryPatch { name: Some("Release".into()), ..MemoryPatch::default() };
         let unchanged = memories.update(&bench.caller, "release-process", same).await.unwrap();
         assert_eq!((unchanged.item.version, unchanged.position), (2, start + 2));
         let more = vec![of_folder(folder.id)];
@@ -110,12 +111,12 @@ async fn a_slug_belongs_to_one_memory_of_the_workspace() {
         let memories = bench.memories();
         let slugs = [bench.memory("A b", vec![]).await.slug, bench.memory("a B!", vec![]).await.slug];
         assert_eq!(slugs, ["a-b", "a-b-2"]);
-        let given = |slug: &str| Draft { slug: Some(slug.into()), ..named("x") };
+        let given = |slug: &str| MemoryDraft { slug: Some(slug.into()), ..named("x") };
         let taken = memories.create(&bench.caller, given("a-b")).await;
         assert!(matches!(taken, Err(Error::SlugTaken(_))), "{taken:?}");
         memories.create(&caller(2), given("a-b")).await.unwrap();
         let other = memories.create(&bench.caller, given("free")).await.unwrap().item;
-        let to = |slug: &str| Patch { slug: Some(slug.into()), ..Patch::default() };
+        let to = |slug: &str| MemoryPatch { slug: Some(slug.into()), ..MemoryPatch::default() };
         let taken = memories.update(&bench.caller, "free", to("a-b-2")).await;
         assert!(matches!(taken, Err(Error::SlugTaken(_))), "{taken:?}");
         let kept = memories.update(&bench.caller, "free", to("free")).await.unwrap().item;
@@ -132,7 +133,7 @@ async fn every_violation_is_named_at_once() {
     for bench in benches().await {
         let memories = bench.memories();
         let both = MemberDraft { folder_id: Some(missing_folder().to_string()), ..of_file("odd") };
-        let draft = Draft {
+        let draft = MemoryDraft {
             name: "a\nb".into(),
             slug: Some("No Slug".into()),
             description: Some("x".repeat(10_001)),
@@ -169,7 +170,7 @@ async fn every_violation_is_named_at_once() {
         }
         assert_eq!(violations(adding(1).await), pairs(&[("members", "too_many")]), "{}", bench.engine());
         assert_eq!(bench.resolved(&bench.caller, &memory).await.memory.version, 10);
-        let patch = Patch { unknown_fields: vec!["version".into()], ..Patch::default() };
+        let patch = MemoryPatch { unknown_fields: vec!["version".into()], ..MemoryPatch::default() };
         assert_eq!(
             violations(memories.update(&bench.caller, &id, patch).await),
             pairs(&[("updateMask", "invalid")])
@@ -197,7 +198,7 @@ async fn members_refer_to_what_lives_in_the_workspace() {
             of_folder(fine.id),
             document,
         ];
-        let refused = bench.memories().create(&bench.caller, Draft { members, ..named("m") }).await;
+        let refused = bench.memories().create(&bench.caller, MemoryDraft { members, ..named("m") }).await;
         let Err(Error::NoTargets(missing)) = refused else { panic!("{refused:?}") };
         let places: Vec<_> = missing.into_iter().map(|violation| violation.path).collect();
         let expected = [
@@ -208,7 +209,7 @@ async fn members_refer_to_what_lives_in_the_workspace() {
             "members[5].sourceDocumentId",
         ];
         assert_eq!(places, expected, "{}", bench.engine());
-        let patch = Patch { remove: vec!["odd".into(), missing_file()], ..Patch::default() };
+        let patch = MemoryPatch { remove: vec!["odd".into(), missing_file()], ..MemoryPatch::default() };
         let memory = bench.memory("m", vec![]).await;
         let refused = bench.memories().update(&bench.caller, &memory.slug, patch).await;
         assert!(matches!(refused, Err(Error::NoTargets(missing)) if missing.len() == 2));
@@ -226,9 +227,9 @@ async fn a_memory_resolves_to_current_contents() {
         let empty = bench.folder("empty", None).await;
         let members = vec![of_file(root.id), of_folder(top.id), of_folder(empty.id), of_folder(inner.id)];
         let memory = bench.memory("m", members).await;
-        let changed = files::Patch { content: Some("new".into()), ..files::Patch::default() };
+        let changed = files::FilePatch { content: Some("new".into()), ..files::FilePatch::default() };
         bench.files.update(&bench.caller, &root.id.to_string(), changed).await.unwrap();
-        let renamed = folders::Patch { name: Some("TOP".into()), ..folders::Patch::default() };
+        let renamed = folders::FolderPatch { name: Some("TOP".into()), ..folders::FolderPatch::default() };
         bench.folders.update(&bench.caller, &top.id.to_string(), renamed).await.unwrap();
 
         let resolved = bench.resolved(&bench.caller, &memory).await;
@@ -290,7 +291,7 @@ async fn contents_stop_at_the_budget() {
         let mut members = Vec::new();
         for number in 0..4_u8 {
             let content = char::from(b'a' + number).to_string().repeat(5_000_000);
-            let file = files::Draft { content, ..draft(&number.to_string(), None) };
+            let file = files::FileDraft { content, ..draft(&number.to_string(), None) };
             members.push(of_file(bench.files.create(&bench.caller, file).await.unwrap().item.id));
         }
         let memory = bench.memory("m", members).await;
@@ -331,14 +332,14 @@ async fn a_folder_scope_sees_its_part_and_publishes_nothing_else() {
         assert_out_of_scope(memories.add_members(&scoped, &id, vec![of_file(root.id)]).await);
         assert_out_of_scope(memories.add_members(&scoped, &id, vec![of_folder(other.id)]).await);
         memories.add_members(&scoped, &id, vec![of_file(below.id), of_folder(mine.id)]).await.unwrap();
-        let public = Patch { is_public: Some(true), ..Patch::default() };
+        let public = MemoryPatch { is_public: Some(true), ..MemoryPatch::default() };
         assert_out_of_scope(memories.update(&scoped, &id, public.clone()).await);
         assert_out_of_scope(memories.remove_member(&scoped, &id, &memory.members[1].id.to_string()).await);
         assert_out_of_scope(memories.delete(&scoped, &id).await);
         memories.remove_member(&scoped, &id, &memory.members[0].id.to_string()).await.unwrap();
-        let renamed = Patch { name: Some("n".into()), ..Patch::default() };
+        let renamed = MemoryPatch { name: Some("n".into()), ..MemoryPatch::default() };
         assert_eq!(memories.update(&scoped, &id, renamed).await.unwrap().item.version, 4);
-        let own = Draft { is_public: true, members: vec![of_file(inside.id)], ..named("own") };
+        let own = MemoryDraft { is_public: true, members: vec![of_file(inside.id)], ..named("own") };
         let own = memories.create(&scoped, own).await.unwrap().item;
         memories.delete(&scoped, &own.slug).await.unwrap();
     }
@@ -355,7 +356,7 @@ async fn the_public_is_served_public_memories_only() {
         for (named, home) in ways {
             assert_not_found(memories.resolve_public(named, home).await, "memory");
         }
-        let public = Patch { is_public: Some(true), ..Patch::default() };
+        let public = MemoryPatch { is_public: Some(true), ..MemoryPatch::default() };
         memories.update(&bench.caller, "m", public).await.unwrap();
         for (named, home) in ways {
             let resolved = memories.resolve_public(named, home).await.unwrap();
@@ -373,11 +374,11 @@ async fn the_public_is_served_public_memories_only() {
 async fn guidance_is_a_document_for_the_whole_workspace() {
     for bench in benches().await {
         let folder = bench.folder("f", None).await;
-        let draft = Draft { use_when: Some("a wombat asks".into()), ..named("Wombats") };
+        let draft = MemoryDraft { use_when: Some("a wombat asks".into()), ..named("Wombats") };
         let memory = bench.memories().create(&bench.caller, draft).await.unwrap().item;
         let refs = [
-            Ref { kind: Some(Kind::Memory), id: memory.id.to_string() },
-            Ref { kind: Some(Kind::File), id: memory.id.to_string() },
+            DocumentRef { kind: Some(Kind::Memory), id: memory.id.to_string() },
+            DocumentRef { kind: Some(Kind::File), id: memory.id.to_string() },
         ];
         let workspace = bench.caller.workspace.to_string();
         let read = bench.documents.read(&workspace, &refs).await.unwrap().documents;
@@ -400,7 +401,9 @@ async fn slugs_stay_unique_under_concurrency() {
         for number in 0..24 {
             let (memories, caller) = (bench.memories(), bench.caller.clone());
             let slug = (number % 3 == 0).then(|| "wanted".to_owned());
-            tasks.spawn(async move { memories.create(&caller, Draft { slug, ..named("Same name") }).await });
+            tasks.spawn(
+                async move { memories.create(&caller, MemoryDraft { slug, ..named("Same name") }).await },
+            );
         }
         let results = tasks.join_all().await;
         let conflicts = results.iter().filter(|result| matches!(result, Err(Error::SlugTaken(_)))).count();
@@ -448,11 +451,12 @@ async fn memories_are_listed_in_pages() {
         for name in ["c", "a", "b", "a"] {
             bench.memory(name, vec![of_file(file.id); 3]).await;
         }
-        let first = bench.memories().list(&bench.caller, Ask::new(3, "").unwrap()).await.unwrap();
+        let first = bench.memories().list(&bench.caller, PageRequest::new(3, "").unwrap()).await.unwrap();
         let names = |page: &[Memory]| page.iter().map(|memory| memory.name.clone()).collect::<Vec<_>>();
         assert_eq!((names(&first.items), first.total), (vec!["a".into(), "a".into(), "b".into()], 4));
         assert!(first.items.iter().all(|memory| memory.members.len() == 3));
-        let rest = bench.memories().list(&bench.caller, Ask::new(3, &first.next).unwrap()).await.unwrap();
+        let rest =
+            bench.memories().list(&bench.caller, PageRequest::new(3, &first.next).unwrap()).await.unwrap();
         assert_eq!((names(&rest.items), rest.next.as_str()), (vec!["c".into()], ""), "{}", bench.engine());
         let unknown = MemoryId(Uuid::from_u128(5)).to_string();
         assert_not_found(bench.memories().resolve(&bench.caller, &unknown).await, "memory");

@@ -2,8 +2,8 @@ use cairn_chassis::feed::Kind;
 use cairn_chassis::identity::{Principal, PrincipalKind};
 
 use super::*;
-use crate::files::Patch;
-use crate::overview::{COUNTED_UP_TO, Change, Overview, Overviews};
+use crate::files::FilePatch;
+use crate::overview::{COUNTED_UP_TO, Overview, Overviews, RecentChange};
 
 impl Bench {
     pub(super) async fn overview(&self, caller: &Caller) -> Overview {
@@ -11,7 +11,7 @@ impl Bench {
     }
 }
 
-fn titles(changes: &[Change]) -> Vec<&str> {
+fn titles(changes: &[RecentChange]) -> Vec<&str> {
     changes.iter().map(|change| change.title.as_str()).collect()
 }
 
@@ -92,7 +92,7 @@ async fn changes_come_once_with_who_wrote_last() {
         let (ada, bob) = (person("Ada"), person("Bob"));
         let one = bench.files.create(&ada, draft("one.md", None)).await.unwrap().item;
         bench.files.create(&ada, draft("two.md", None)).await.unwrap();
-        let patch = Patch { content: Some("second".to_owned()), ..Patch::default() };
+        let patch = FilePatch { content: Some("second".to_owned()), ..FilePatch::default() };
         let written = bench.files.update(&bob, &one.id.to_string(), patch).await.unwrap().item;
         for number in 0..12 {
             bench.folder(&format!("f{number}"), None).await;

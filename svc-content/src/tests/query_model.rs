@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::record_rules::Table;
 use super::*;
 use crate::databases::views::SortDraft;
-use crate::records::{ListAsk, Shown};
+use crate::model::fold;
+use crate::records::{RecordListRequest, Shown};
 
 const RECORDS: usize = 40;
 const QUESTIONS: u32 = 60;
@@ -115,7 +116,7 @@ fn keys(row: &Row, field: &str) -> Vec<Key> {
     let one = || if value.is_null() { Vec::new() } else { vec![value.clone()] };
     let elements = value.as_array().cloned().unwrap_or_else(one);
     let key = |value: &Value| match field {
-        "Name" => Key::Text(files::fold(value.as_str().unwrap())),
+        "Name" => Key::Text(fold(value.as_str().unwrap())),
         "Points" => Key::Number(value.as_f64().unwrap()),
         "Done" => Key::Number(if value.as_bool().unwrap() { 1.0 } else { 0.0 }),
         _ => Key::Number(OPTIONS.iter().position(|name| Some(*name) == value.as_str()).unwrap() as f64),
@@ -169,14 +170,12 @@ fn is_found(search: &str, row: &Row) -> bool {
     for field in ["Name", "Points", "Status", "Tags"] {
         match &row.values[field] {
             Value::Null => {}
-            Value::Array(elements) => {
-                texts.extend(elements.iter().map(|one| files::fold(one.as_str().unwrap())))
-            }
-            Value::String(text) => texts.push(files::fold(text)),
+            Value::Array(elements) => texts.extend(elements.iter().map(|one| fold(one.as_str().unwrap()))),
+            Value::String(text) => texts.push(fold(text)),
             other @ (Value::Bool(_) | Value::Number(_) | Value::Object(_)) => texts.push(other.to_string()),
         }
     }
-    files::fold(search).split_whitespace().all(|word| texts.iter().any(|text| text.contains(word)))
+    fold(search).split_whitespace().all(|word| texts.iter().any(|text| text.contains(word)))
 }
 
 fn sort_key(row: &Row, field: &str) -> Option<Key> {
@@ -229,14 +228,14 @@ async fn answer(bench: &Bench, table: &Table, rows: &[Row], asked: &Question) {
         field_id: (*field).to_owned(),
         direction: if *is_down { "desc" } else { "asc" }.to_owned(),
     });
-    let ask = ListAsk {
+    let ask = RecordListRequest {
         filter: asked.filter.to_string(),
         sorts: sorts.collect(),
         search: asked.search.clone(),
         limit: asked.limit,
         offset: asked.offset,
         allow_names: true,
-        ..ListAsk::default()
+        ..RecordListRequest::default()
     };
     let what = format!("{} {asked:?}", bench.engine());
     let listed = table.records.list(&bench.caller, &table.id(), ask.clone()).await.unwrap();
@@ -247,7 +246,7 @@ async fn answer(bench: &Bench, table: &Table, rows: &[Row], asked: &Question) {
 
     let wanted = &rows[asked.wanted].id;
     let place = expected.iter().position(|row| row.id == *wanted);
-    let around = ListAsk { record_id: Some(wanted.clone()), ..ask };
+    let around = RecordListRequest { record_id: Some(wanted.clone()), ..ask };
     let found = table.records.list(&bench.caller, &table.id(), around).await;
     match place {
         None => assert!(matches!(&found, Err(Error::LeftOut(id)) if id == wanted), "{what} record {wanted}"),

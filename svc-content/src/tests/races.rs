@@ -1,7 +1,7 @@
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::files::Patch;
+use crate::files::FilePatch;
 
 /// Two moves that together would close a circle: whatever the interleaving, one of them is refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -43,7 +43,7 @@ async fn nothing_survives_in_a_deleted_folder() {
                     (bench.files.clone(), bench.folders.clone(), bench.caller.clone());
                 tasks.spawn(async move {
                     let _ = files.create(&caller, draft("new", Some(inner))).await;
-                    let into = Patch { folder_id: Some(Some(top.to_string())), ..Patch::default() };
+                    let into = FilePatch { folder_id: Some(Some(top.to_string())), ..FilePatch::default() };
                     let _ = files.update(&caller, &existing.to_string(), into).await;
                     let _ = folders.create(&caller, folder_draft("sub", Some(inner))).await;
                 });
@@ -59,7 +59,8 @@ async fn nothing_survives_in_a_deleted_folder() {
         assert!(files.items.iter().all(|file| file.folders.is_empty()), "{}", bench.engine());
         assert!(bench.folder_paths(&bench.caller, None).await.is_empty(), "{}", bench.engine());
         let live =
-            store::folders::count(&bench.context.db, bench.caller.workspace, &store::page::Among::All).await;
+            store::folders::count(&bench.context.db, bench.caller.workspace, &store::page::ListScope::All)
+                .await;
         assert_eq!(live.unwrap(), 0, "{}", bench.engine());
     }
 }
@@ -74,10 +75,10 @@ async fn of_writers_with_the_same_hash_one_wins() {
             let (files, caller) = (bench.files.clone(), bench.caller.clone());
             let (id, hash) = (file.id.to_string(), file.content_hash.clone());
             tasks.spawn(async move {
-                let patch = Patch {
+                let patch = FilePatch {
                     content: Some(format!("version of {number}")),
                     if_content_hash: vec![hash],
-                    ..Patch::default()
+                    ..FilePatch::default()
                 };
                 files.update(&caller, &id, patch).await
             });

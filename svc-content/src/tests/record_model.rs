@@ -14,7 +14,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::Value;
 
 use super::*;
-use crate::records::values::Values;
+use crate::model::Values;
 
 /// Sequences of one round, on one storage for each engine.
 const SEQUENCES: u32 = 25;

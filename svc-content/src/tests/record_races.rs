@@ -9,8 +9,8 @@ use super::*;
 use crate::memories;
 use crate::records;
 
-fn values(values: &serde_json::Value) -> records::Draft {
-    records::Draft { values: values.to_string(), allow_names: true, ..records::Draft::default() }
+fn values(values: &serde_json::Value) -> records::RecordDraft {
+    records::RecordDraft { values: values.to_string(), allow_names: true, ..records::RecordDraft::default() }
 }
 
 /// Many writers who all claim to know the version: it is replaced once, and the others are told.
@@ -24,7 +24,8 @@ async fn of_writers_with_the_same_version_one_wins() {
             let (records, caller, database, id) =
                 (table.records.clone(), bench.caller.clone(), table.id(), id.clone());
             tasks.spawn(async move {
-                let draft = records::Draft { if_version: vec![1], ..values(&json!({"Points": number})) };
+                let draft =
+                    records::RecordDraft { if_version: vec![1], ..values(&json!({"Points": number})) };
                 records.update(&caller, &database, &id, draft).await
             });
         }
@@ -73,7 +74,11 @@ async fn a_slug_is_given_once() {
             let (rules, caller) = (bench.memories(), bench.caller.clone());
             let slug = (number % 2 == 0).then(|| "wanted".to_owned());
             tasks.spawn(async move {
-                let draft = memories::Draft { name: "Same name".into(), slug, ..memories::Draft::default() };
+                let draft = memories::MemoryDraft {
+                    name: "Same name".into(),
+                    slug,
+                    ..memories::MemoryDraft::default()
+                };
                 rules.create(&caller, draft).await.map(|made| made.item.slug)
             });
         }

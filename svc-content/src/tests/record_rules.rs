@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::backlink_rules::links;
 use super::*;
-use crate::databases::properties::{OptionDraft, PropertyDraft, PropertyPatch, PropertyType, SettingsDraft};
-use crate::databases::views::{SortDraft, ViewDraft, ViewFilter};
-use crate::databases::{self, Database, Databases};
-use crate::records::{self, FieldFilter, ListAsk, Records, Shown};
+use crate::databases::properties::{OptionDraft, PropertyDraft, PropertyPatch, SettingsDraft};
+use crate::databases::views::{SortDraft, ViewDraft};
+use crate::databases::{self, Databases};
+use crate::model::{Database, PropertyType, Record, ViewFilter};
+use crate::records::{self, FieldFilter, RecordListRequest, Records, Shown};
 
 pub(super) struct Table {
     pub(super) databases: Databases,
@@ -16,8 +17,8 @@ pub(super) struct Table {
     caller: Caller,
 }
 
-pub(super) fn named(name: &str, folder: Option<FolderId>) -> databases::Draft {
-    databases::Draft {
+pub(super) fn named(name: &str, folder: Option<FolderId>) -> databases::DatabaseDraft {
+    databases::DatabaseDraft {
         name: name.to_owned(),
         description: None,
         icon: None,
@@ -80,25 +81,32 @@ impl Table {
     }
 
     pub(super) async fn make(&self, values: Value) -> Shown {
-        let draft =
-            records::Draft { values: values.to_string(), allow_names: true, ..records::Draft::default() };
+        let draft = records::RecordDraft {
+            values: values.to_string(),
+            allow_names: true,
+            ..records::RecordDraft::default()
+        };
         self.records.create(&self.caller, &self.id(), draft).await.unwrap().item
     }
 
     pub(super) async fn change(&self, id: &str, values: Value) -> Result<Shown, Error> {
-        let draft =
-            records::Draft { values: values.to_string(), allow_names: true, ..records::Draft::default() };
+        let draft = records::RecordDraft {
+            values: values.to_string(),
+            allow_names: true,
+            ..records::RecordDraft::default()
+        };
         Ok(self.records.update(&self.caller, &self.id(), id, draft).await?.item)
     }
 
-    pub(super) async fn titles(&self, ask: ListAsk) -> (Vec<String>, u64) {
-        let ask = ListAsk { allow_names: true, ..ask };
+    pub(super) async fn titles(&self, ask: RecordListRequest) -> (Vec<String>, u64) {
+        let ask = RecordListRequest { allow_names: true, ..ask };
         let listed = self.records.list(&self.caller, &self.id(), ask).await.unwrap();
         (listed.records.into_iter().map(|shown| shown.title).collect(), listed.total)
     }
 
     pub(super) async fn filtered(&self, tree: Value) -> String {
-        let (titles, total) = self.titles(ListAsk { filter: tree.to_string(), ..ListAsk::default() }).await;
+        let (titles, total) =
+            self.titles(RecordListRequest { filter: tree.to_string(), ..RecordListRequest::default() }).await;
         assert_eq!(titles.len() as u64, total, "{tree}");
         titles.join("")
     }
@@ -108,7 +116,10 @@ impl Table {
             field_id: (*field).to_owned(),
             direction: (*direction).to_owned(),
         });
-        self.titles(ListAsk { sorts: sorts.collect(), ..ListAsk::default() }).await.0.join("")
+        self.titles(RecordListRequest { sorts: sorts.collect(), ..RecordListRequest::default() })
+            .await
+            .0
+            .join("")
     }
 
     pub(super) async fn fill(&self) {
@@ -135,7 +146,7 @@ async fn a_database_is_born_with_a_name_and_a_table() {
         let gone = databases.delete_property(&bench.caller, &id, &property.id.to_string()).await;
         assert_eq!(violations(gone), pairs(&[("fieldId", "primary")]));
         assert_not_found(databases.get(&caller(2), &id).await, "database");
-        let bad = databases::Draft { folder_id: Some("x".into()), ..named("a/b", None) };
+        let bad = databases::DatabaseDraft { folder_id: Some("x".into()), ..named("a/b", None) };
         let refused = databases.create(&bench.caller, bad).await;
         assert_eq!(violations(refused), pairs(&[("name", "invalid"), ("folderId", "invalid")]));
     }
@@ -152,7 +163,7 @@ async fn trash_takes_and_gives_back_a_database_with_its_records() {
         assert_eq!(bench.entries_after(before).await.len(), 5);
         assert_not_found(table.databases.get(&bench.caller, &table.id()).await, "database");
         assert_not_found(
-            table.records.list(&bench.caller, &table.id(), ListAsk::default()).await,
+            table.records.list(&bench.caller, &table.id(), RecordListRequest::default()).await,
             "database",
         );
         let trash = table.databases.list_trashed(&bench.caller, first_page()).await.unwrap();
@@ -160,7 +171,7 @@ async fn trash_takes_and_gives_back_a_database_with_its_records() {
         bench.folders.delete(&bench.caller, &folder.id.to_string()).await.unwrap();
         let back = table.databases.restore(&bench.caller, &table.id()).await.unwrap().item;
         assert_eq!((back.folder_id, back.record_count), (None, 4));
-        assert_eq!(table.titles(ListAsk::default()).await.1, 4);
+        assert_eq!(table.titles(RecordListRequest::default()).await.1, 4);
         assert_not_found(table.databases.purge(&bench.caller, &table.id()).await, "database");
         table.databases.delete(&bench.caller, &table.id()).await.unwrap();
         table.databases.purge(&bench.caller, &table.id()).await.unwrap();
@@ -201,10 +212,10 @@ async fn every_wrong_value_is_named_at_once() {
             field("Link"): "ftp://x", field("File"): missing_file(), field("Status"): "Never",
             field("Tags"): ["Todo", "x"], "nonsense": 1,
         });
-        let draft = records::Draft {
+        let draft = records::RecordDraft {
             values: values.to_string(),
             content_file_id: Some(Some(missing_file())),
-            ..records::Draft::default()
+            ..records::RecordDraft::default()
         };
         let refused = table.records.create(&bench.caller, &table.id(), draft).await;
         let mut found = violations(refused);
@@ -242,11 +253,11 @@ async fn an_update_merges_and_keeps_versions() {
         assert_eq!(after.record.values[&table.field("Points")], 2);
         assert!(!after.record.values.contains_key(&table.field("Status")));
         assert_eq!(table.change(&id, json!({"Points": 2})).await.unwrap().record.version, 2);
-        let stale = records::Draft {
+        let stale = records::RecordDraft {
             values: json!({"Points": 3}).to_string(),
             allow_names: true,
             if_version: vec![1],
-            ..records::Draft::default()
+            ..records::RecordDraft::default()
         };
         let refused = table.records.update(&bench.caller, &table.id(), &id, stale).await;
         assert!(matches!(refused, Err(Error::RecordConflict { actual: 2, .. })), "{refused:?}");
@@ -257,7 +268,7 @@ async fn an_update_merges_and_keeps_versions() {
         let back = table.records.restore_version(&bench.caller, &table.id(), &id, 1).await.unwrap().item;
         assert_eq!((back.record.version, &back.record.values), (3, &made.record.values));
         table.records.delete(&bench.caller, &table.id(), &id).await.unwrap();
-        assert_eq!(table.titles(ListAsk::default()).await, (vec![], 0));
+        assert_eq!(table.titles(RecordListRequest::default()).await, (vec![], 0));
         table.records.restore(&bench.caller, &table.id(), &id).await.unwrap();
         assert_eq!(
             table.filtered(json!({"fieldId": "Status", "operator": "equals", "value": "Todo"})).await,
@@ -334,30 +345,35 @@ async fn filters_and_sorts_know_types() {
         }
         for offset in 0..5 {
             let sorts = vec![SortDraft { field_id: "Done".into(), direction: String::new() }];
-            let ask = ListAsk { sorts, limit: 2, offset, ..ListAsk::default() };
+            let ask = RecordListRequest { sorts, limit: 2, offset, ..RecordListRequest::default() };
             let whole = ["C", "A", "B", "D"];
             let from = usize::try_from(offset).unwrap();
             let expected: Vec<_> = whole.iter().skip(from).take(2).map(ToString::to_string).collect();
             assert_eq!(table.titles(ask).await, (expected, 4), "{} {offset}", bench.engine());
         }
-        let search = |text: &str| ListAsk { search: text.to_owned(), ..ListAsk::default() };
+        let search =
+            |text: &str| RecordListRequest { search: text.to_owned(), ..RecordListRequest::default() };
         assert_eq!(table.titles(search("CAIRN x_y")).await.0, ["D"]);
         assert_eq!(table.titles(search("finish")).await.0, ["A", "C"]);
         assert_eq!(table.titles(search("nothing")).await.1, 0);
-        let listed = table.records.list(&table.caller, &table.id(), ListAsk::default()).await.unwrap();
+        let listed =
+            table.records.list(&table.caller, &table.id(), RecordListRequest::default()).await.unwrap();
         for (place, shown) in listed.records.iter().enumerate() {
-            let ask =
-                ListAsk { record_id: Some(shown.record.id.to_string()), limit: 2, ..ListAsk::default() };
+            let ask = RecordListRequest {
+                record_id: Some(shown.record.id.to_string()),
+                limit: 2,
+                ..RecordListRequest::default()
+            };
             let page = table.records.list(&table.caller, &table.id(), ask).await.unwrap();
             assert_eq!(page.offset, place as u64 / 2 * 2);
             assert!(page.records.contains(shown));
         }
-        let wrong = ListAsk {
+        let wrong = RecordListRequest {
             filter: is("Points", "contains", json!(1)).to_string(),
             field_filter: Some(FieldFilter { field_id: "x".into(), operator: "like".into(), value: None }),
             limit: 201,
             allow_names: true,
-            ..ListAsk::default()
+            ..RecordListRequest::default()
         };
         let refused = table.records.list(&table.caller, &table.id(), wrong).await;
         let paths: Vec<String> = violations(refused).into_iter().map(|(path, _)| path).collect();
@@ -395,13 +411,13 @@ async fn schemas_change_under_records() {
             hidden_field_ids: vec![status.clone()],
         };
         let view = table.databases.create_view(&table.caller, &table.id(), view).await.unwrap().item.item;
-        let ask = ListAsk { view_id: Some(view.id.to_string()), ..ListAsk::default() };
+        let ask = RecordListRequest { view_id: Some(view.id.to_string()), ..RecordListRequest::default() };
         assert_eq!(table.titles(ask).await, (vec!["B".to_owned(), "A".to_owned()], 2));
         table.databases.delete_property(&table.caller, &table.id(), &status).await.unwrap();
         table.databases.delete_property(&table.caller, &table.id(), &table.field("Link")).await.unwrap();
         table.reload().await;
         assert!(table.database.views[1].hidden_field_ids.is_empty());
-        let search = ListAsk { search: "cairn".into(), ..ListAsk::default() };
+        let search = RecordListRequest { search: "cairn".into(), ..RecordListRequest::default() };
         assert_eq!(table.titles(search).await.1, 0, "a deleted property is not searched");
     }
 }
@@ -420,10 +436,10 @@ async fn a_scope_hides_what_it_does_not_cover() {
         assert!(!seen.record.values.contains_key(&table.field("File")));
         assert_eq!(links(&bench, &bench.caller, &other).await.unwrap().total, 1);
         assert_out_of_scope(links(&bench, &scoped, &other).await);
-        let with = |file: FileId| records::Draft {
+        let with = |file: FileId| records::RecordDraft {
             values: json!({table.field("File"): file}).to_string(),
             content_file_id: Some(Some(file.to_string())),
-            ..records::Draft::default()
+            ..records::RecordDraft::default()
         };
         assert_out_of_scope(table.records.create(&scoped, &table.id(), with(other.id)).await);
         table.records.create(&scoped, &table.id(), with(mine.id)).await.unwrap();
@@ -439,16 +455,18 @@ async fn a_scope_hides_what_it_does_not_cover() {
 
 #[tokio::test]
 async fn a_record_is_a_document_with_its_body() {
-    use crate::documents::Ref;
+    use crate::documents::DocumentRef;
     for bench in benches().await {
         let table = Table::new(&bench, None).await;
         let file = bench.file("body", None).await;
         let made = table.make(json!({"Name": "Acme", "Points": 3, "Tags": ["Todo", "Doing"]})).await;
         let id = made.record.id.to_string();
-        let body =
-            records::Draft { content_file_id: Some(Some(file.id.to_string())), ..records::Draft::default() };
+        let body = records::RecordDraft {
+            content_file_id: Some(Some(file.id.to_string())),
+            ..records::RecordDraft::default()
+        };
         table.records.update(&bench.caller, &table.id(), &id, body).await.unwrap();
-        let refs = [Ref { kind: Some(cairn_chassis::feed::Kind::Record), id: id.clone() }];
+        let refs = [DocumentRef { kind: Some(cairn_chassis::feed::Kind::Record), id: id.clone() }];
         let workspace = bench.caller.workspace.to_string();
         let read = bench.documents.read(&workspace, &refs).await.unwrap();
         let (document, content) = &read.documents[0];
@@ -456,7 +474,7 @@ async fn a_record_is_a_document_with_its_body() {
         assert_eq!((document.title.as_str(), document.path.as_str()), ("Acme", "/Tasks/Acme"));
         assert_eq!(document.database_id, Some(table.database.id));
         let before = bench.changes().await.len() as u64;
-        let patch = files::Patch { content: Some("anew".into()), ..files::Patch::default() };
+        let patch = files::FilePatch { content: Some("anew".into()), ..files::FilePatch::default() };
         bench.files.update(&bench.caller, &file.id.to_string(), patch).await.unwrap();
         assert!(bench.entries_after(before).await.iter().any(|entry| entry.item_id == id));
         let confirmed = bench.documents.confirm(&bench.caller, &refs).await.unwrap();
@@ -480,7 +498,7 @@ async fn measure_pages_of_100_000_records() {
             let values = json!({&name: format!("task {number}"), &points: number * 7919 % COUNT,
                 &status: options[number as usize % 3].id});
             let values = values.as_object().unwrap().clone();
-            let record = records::Record { id: bench.context.ids.next(), values, ..base.clone() };
+            let record = Record { id: bench.context.ids.next(), values, ..base.clone() };
             store::records::insert(&mut tx, &table.database, &record).await.unwrap();
             store::cells::insert(&mut tx, &table.database, &record).await.unwrap();
         }
@@ -493,16 +511,23 @@ async fn measure_pages_of_100_000_records() {
         let filter = json!({"fieldId": "Status", "operator": "equals", "value": "Todo"}).to_string();
         let rare = json!({"fieldId": "Points", "operator": "lt", "value": 20}).to_string();
         for (what, ask) in [
-            ("by creation", ListAsk::default()),
-            ("sorted", ListAsk { sorts: by("Points"), ..ListAsk::default() }),
+            ("by creation", RecordListRequest::default()),
+            ("sorted", RecordListRequest { sorts: by("Points"), ..RecordListRequest::default() }),
             (
                 "filter and sort",
-                ListAsk { sorts: by("Points"), filter: filter.clone(), ..ListAsk::default() },
+                RecordListRequest {
+                    sorts: by("Points"),
+                    filter: filter.clone(),
+                    ..RecordListRequest::default()
+                },
             ),
-            ("rare filter, sort", ListAsk { sorts: by("Name"), filter: rare, ..ListAsk::default() }),
-            ("search", ListAsk { search: "task 777".into(), ..ListAsk::default() }),
+            (
+                "rare filter, sort",
+                RecordListRequest { sorts: by("Name"), filter: rare, ..RecordListRequest::default() },
+            ),
+            ("search", RecordListRequest { search: "task 777".into(), ..RecordListRequest::default() }),
         ] {
-            let ask = ListAsk { allow_names: true, ..ask };
+            let ask = RecordListRequest { allow_names: true, ..ask };
             table.records.list(&table.caller, &table.id(), ask.clone()).await.unwrap();
             let began = std::time::Instant::now();
             for _ in 0..5 {

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::record_rules::Table;
 use super::*;
-use crate::databases::properties::{OptionDraft, PropertyPatch, PropertyType, SettingsDraft};
+use crate::databases::properties::{OptionDraft, PropertyPatch, SettingsDraft};
 use crate::databases::views::{SortDraft, ViewDraft};
-use crate::records::{self, ListAsk};
+use crate::model::{PropertyType, Record};
+use crate::records::RecordListRequest;
 
 fn options(names: &[&str]) -> PropertyPatch {
     let option = |name: &&str| OptionDraft { name: (*name).to_owned(), ..OptionDraft::default() };
@@ -33,7 +34,7 @@ async fn every_record_that_loses_a_value_has_a_version() {
         table.databases.update_property(caller, &id, &status, patch).await.unwrap();
         assert_eq!(bench.wrong().await, [], "{}", bench.engine());
 
-        let versions_of = async |record: &records::Record| {
+        let versions_of = async |record: &Record| {
             let page = table.records.versions(caller, &id, &record.id.to_string(), first_page()).await;
             page.unwrap().items.into_iter().map(|one| one.values.get(&status).cloned()).collect::<Vec<_>>()
         };
@@ -42,7 +43,7 @@ async fn every_record_that_loses_a_value_has_a_version() {
         let back = table.records.restore(caller, &id, &trashed).await.unwrap().item.record;
         assert_eq!((back.version, back.values.get(&status)), (2, None));
         let empty = json!({"fieldId": "Status", "operator": "is_empty"});
-        let ask = ListAsk { filter: empty.to_string(), limit: 1, ..ListAsk::default() };
+        let ask = RecordListRequest { filter: empty.to_string(), limit: 1, ..RecordListRequest::default() };
         assert_eq!(table.titles(ask).await.1, 255);
 
         table.databases.delete_property(caller, &id, &status).await.unwrap();
@@ -122,8 +123,8 @@ impl Hidden {
         Self { table, scoped: bench.scoped(&[inside.id]), near, far, far_record, made }
     }
 
-    async fn found(&self, caller: &Caller, ask: ListAsk) -> String {
-        let ask = ListAsk { allow_names: true, ..ask };
+    async fn found(&self, caller: &Caller, ask: RecordListRequest) -> String {
+        let ask = RecordListRequest { allow_names: true, ..ask };
         let page = self.table.records.list(caller, &self.table.id(), ask).await.unwrap();
         let titles: Vec<_> = page.records.iter().map(|shown| shown.title.as_str()).collect();
         assert_eq!(page.total, titles.len() as u64);
@@ -131,7 +132,8 @@ impl Hidden {
     }
 
     async fn filtered(&self, caller: &Caller, filter: &Value) -> String {
-        self.found(caller, ListAsk { filter: filter.to_string(), ..ListAsk::default() }).await
+        self.found(caller, RecordListRequest { filter: filter.to_string(), ..RecordListRequest::default() })
+            .await
     }
 }
 
@@ -175,12 +177,12 @@ async fn filters_and_sorts_tell_nothing_of_what_is_hidden() {
         for direction in ["asc", "desc"] {
             for field in ["File", "Files", "Theirs"] {
                 let sort = SortDraft { field_id: field.into(), direction: direction.into() };
-                let ask = ListAsk { sorts: vec![sort], ..ListAsk::default() };
+                let ask = RecordListRequest { sorts: vec![sort], ..RecordListRequest::default() };
                 assert_eq!(hidden.found(&hidden.scoped, ask).await, "ABCD", "{field} {direction}");
             }
         }
         for search in [&hidden.far, &hidden.far_record] {
-            let ask = ListAsk { search: search.clone(), ..ListAsk::default() };
+            let ask = RecordListRequest { search: search.clone(), ..RecordListRequest::default() };
             assert_eq!(hidden.found(&hidden.scoped, ask).await, "");
         }
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::record_rules::Table;
 use super::*;
 use crate::databases::Databases;
-use crate::records::{ListAsk, Records};
+use crate::records::{RecordListRequest, Records};
 use crate::trash::Trash;
 
 impl Bench {
@@ -27,7 +27,7 @@ fn told(expected: &[(Kind, &str)]) -> Vec<(Kind, String, u64)> {
 }
 
 async fn all(table: &Table) -> (Vec<String>, u64) {
-    table.titles(ListAsk::default()).await
+    table.titles(RecordListRequest::default()).await
 }
 
 #[tokio::test]

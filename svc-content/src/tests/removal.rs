@@ -25,7 +25,7 @@ impl Bench {
         let outer = self.folder("outer", None).await;
         let inner = self.folder("inner", Some(outer.id)).await;
         let file = self.file("a.md", Some(inner.id)).await;
-        let change = files::Patch { content: Some("changed".into()), ..files::Patch::default() };
+        let change = files::FilePatch { content: Some("changed".into()), ..files::FilePatch::default() };
         self.files.update(&self.caller, &file.id.to_string(), change).await.unwrap();
         self.memory("M", vec![of_file(file.id)]).await;
         let trashed = self.file("b.md", None).await;
@@ -68,7 +68,7 @@ async fn everything_of_a_workspace_goes_and_nothing_of_another() {
 #[tokio::test]
 async fn nothing_is_public_in_a_suspended_workspace() {
     for bench in benches().await {
-        let draft = crate::memories::Draft { name: "M".into(), is_public: true, ..Default::default() };
+        let draft = crate::memories::MemoryDraft { name: "M".into(), is_public: true, ..Default::default() };
         let memory = bench.memories().create(&bench.caller, draft).await.unwrap().item;
         let (id, workspace) = (memory.id.to_string(), bench.caller.workspace);
         bench.memories().resolve_public(&id, None).await.unwrap();

@@ -4,18 +4,19 @@
 use std::time::Instant;
 
 use super::*;
-use crate::files::Draft;
+use crate::files::FileDraft;
+use crate::model::{Body, fold};
 
 impl Bench {
     /// Files in a folder; all but the first are unknown to the feed.
     pub(super) async fn fill_folder(&self, folder: FolderId, count: usize) {
-        let body = crate::bodies::Body::of("same".into()).await.unwrap();
+        let body = Body::of("same".into()).await.unwrap();
         let made = self.file("first", Some(folder)).await;
         let mut tx = self.context.db.begin_write().await.unwrap();
         store::bodies::put(&mut tx, self.caller.workspace, &body).await.unwrap();
         for number in 1..count {
             let file = File { id: self.context.ids.next(), name: format!("file {number}"), ..made.clone() };
-            store::files::insert(&mut tx, &file, &files::fold(&file.name)).await.unwrap();
+            store::files::insert(&mut tx, &file, &fold(&file.name)).await.unwrap();
         }
         tx.commit().await.unwrap();
     }
@@ -56,7 +57,7 @@ async fn measure() {
         let content = "A line of an ordinary note.\n".repeat(150);
         let file = bench
             .files
-            .create(&bench.caller, Draft { content, ..draft("note", Some(folder.id)) })
+            .create(&bench.caller, FileDraft { content, ..draft("note", Some(folder.id)) })
             .await
             .unwrap();
         let id = file.item.id.to_string();

@@ -8,17 +8,17 @@ use serde_json::json;
 use super::record_rules::Table;
 use super::*;
 use crate::documents::Narrowing;
-use crate::files::{Patch, Wanted};
+use crate::files::{FilePatch, FileSelection};
 
 impl Bench {
     async fn tagged(&self, name: &str, folder: Option<FolderId>, tags: &[&str]) -> File {
         let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
-        let draft = files::Draft { tags, ..draft(name, folder) };
+        let draft = files::FileDraft { tags, ..draft(name, folder) };
         self.files.create(&self.caller, draft).await.unwrap().item
     }
 
     async fn with_tags(&self, caller: &Caller, folder: Option<InFolder>, tags: &[&str]) -> Vec<String> {
-        let wanted = Wanted { folder, tags: owned(tags) };
+        let wanted = FileSelection { folder, tags: owned(tags) };
         let page = self.files.list(caller, wanted, first_page()).await.unwrap();
         assert_eq!(page.total, page.items.len() as u64);
         page.items.into_iter().map(|file| file.name).collect()
@@ -64,10 +64,10 @@ async fn files_are_listed_by_all_of_their_tags() {
         assert_eq!(bench.with_tags(all, in_folder(Some(folder.id), true), &["a"]).await, ["2", "3"]);
         let scoped = bench.scoped(&[below.id]);
         assert_eq!(bench.with_tags(&scoped, None, &["a"]).await, ["3"]);
-        let wanted = || Wanted { folder: None, tags: owned(&["a"]) };
-        let first = bench.files.list(all, wanted(), Ask::new(2, "").unwrap()).await.unwrap();
+        let wanted = || FileSelection { folder: None, tags: owned(&["a"]) };
+        let first = bench.files.list(all, wanted(), PageRequest::new(2, "").unwrap()).await.unwrap();
         assert_eq!((first.items.len(), first.total), (2, 3));
-        let rest = bench.files.list(all, wanted(), Ask::new(2, &first.next).unwrap()).await.unwrap();
+        let rest = bench.files.list(all, wanted(), PageRequest::new(2, &first.next).unwrap()).await.unwrap();
         assert_eq!((rest.items[0].name.as_str(), rest.total), ("3", 3));
 
         let found = bench.files.search(all, "2", None, 0, owned(&["a"])).await.unwrap();
@@ -77,7 +77,7 @@ async fn files_are_listed_by_all_of_their_tags() {
         let folder = below.id.to_string();
         let found = bench.files.search(all, "3", Some(&folder), 0, owned(&["a"])).await.unwrap();
         assert_eq!(found.1, 1);
-        let odd = Wanted { folder: None, tags: owned(&[" "]) };
+        let odd = FileSelection { folder: None, tags: owned(&[" "]) };
         let refused = bench.files.list(all, odd, first_page()).await;
         assert_eq!(violations(refused), pairs(&[("tags[0]", "required")]));
     }
@@ -113,7 +113,7 @@ async fn a_search_is_narrowed_to_what_meets_all() {
         assert_out_of_scope(bench.documents.select(&scoped, in_folder(folder.id)).await);
         assert_not_found(bench.documents.select(all, in_folder(missing_folder())).await, "folder");
 
-        let patch = Patch { name: Some("new".to_owned()), ..Patch::default() };
+        let patch = FilePatch { name: Some("new".to_owned()), ..FilePatch::default() };
         let changed = bench.files.update(all, &root.id.to_string(), patch).await.unwrap().item;
         let after = Narrowing { updated_after: Some(memory.updated_at), ..Narrowing::default() };
         assert_eq!(bench.selected(all, after).await, ids(&[root.id]));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::retention;
-use crate::trash::{Listed, Trash};
+use crate::trash::{Trash, TrashEntry};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -16,7 +16,7 @@ impl Bench {
         Trash::new(self.context.clone(), None)
     }
 
-    pub(super) async fn in_trash(&self) -> Vec<Listed> {
+    pub(super) async fn in_trash(&self) -> Vec<TrashEntry> {
         self.trash().list(&self.caller, first_page()).await.unwrap().items
     }
 
@@ -145,7 +145,7 @@ async fn removed_for_good_is_gone_with_its_bodies() {
     for bench in benches().await {
         let a = bench.folder("a", None).await;
         let b = bench.folder("b", Some(a.id)).await;
-        let shared = |folder| files::Draft { content: "shared".into(), ..draft("shared", folder) };
+        let shared = |folder| files::FileDraft { content: "shared".into(), ..draft("shared", folder) };
         bench.files.create(&bench.caller, shared(Some(b.id))).await.unwrap();
         let kept = bench.files.create(&bench.caller, shared(None)).await.unwrap().item;
         let own = bench.file("own", Some(a.id)).await;
@@ -187,7 +187,7 @@ async fn the_trash_is_listed_in_pages_from_the_latest() {
         let mut names = Vec::new();
         let mut token = String::new();
         loop {
-            let page = bench.trash().list(&bench.caller, Ask::new(3, &token).unwrap()).await.unwrap();
+            let page = bench.trash().list(&bench.caller, PageRequest::new(3, &token).unwrap()).await.unwrap();
             assert_eq!(page.total, 7);
             names.extend(page.items.into_iter().map(|one| one.deletion.name));
             token = page.next;
@@ -196,7 +196,8 @@ async fn the_trash_is_listed_in_pages_from_the_latest() {
             }
         }
         assert_eq!(names, ["6", "5", "4", "3", "2", "1", "0"], "{}", bench.engine());
-        let foreign = bench.files.list(&bench.caller, None, Ask::new(1, "").unwrap()).await.unwrap().next;
+        let foreign =
+            bench.files.list(&bench.caller, None, PageRequest::new(1, "").unwrap()).await.unwrap().next;
         assert_eq!(foreign, "");
         let stranger = caller(77);
         assert!(bench.trash().list(&stranger, first_page()).await.unwrap().items.is_empty());
@@ -277,7 +278,7 @@ async fn a_restore_races_with_all_that_could_break_it() {
             let (one, two, three, four) = (caller.clone(), caller.clone(), caller.clone(), caller.clone());
             let (other_trash, other_id) = (trash.clone(), id.clone());
             // The same body comes in again while it may be leaving.
-            let same = files::Draft { content: format!("content of file{round}"), ..draft("same", None) };
+            let same = files::FileDraft { content: format!("content of file{round}"), ..draft("same", None) };
             let (restored, removed, deleted, created) = tokio::join!(
                 tokio::spawn(async move { trash.restore(&one, Kind::File, &id).await }),
                 tokio::spawn(async move { other_trash.remove(&two, Kind::File, &other_id).await }),

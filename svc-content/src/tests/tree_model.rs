@@ -165,9 +165,9 @@ async fn apply(bench: &Bench, caller: &Caller, model: &mut Model, step: &Step) {
         Step::MoveFile { file, folder } => {
             let Some(file) = model.file(file) else { return };
             let folder = model.folder(folder);
-            let patch = files::Patch {
+            let patch = files::FilePatch {
                 folder_id: Some(model.id(folder).map(|id| id.to_string())),
-                ..files::Patch::default()
+                ..files::FilePatch::default()
             };
             let id = model.files[&file].0.to_string();
             bench.files.update(caller, &id, patch).await.unwrap();

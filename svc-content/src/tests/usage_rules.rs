@@ -8,8 +8,9 @@ use serde_json::json;
 
 use super::record_rules::Table;
 use super::*;
-use crate::assets::{self, Asset, AssetStore, Assets, End, Part};
+use crate::assets::{self, AssetStore, Assets, UploadEnd, UploadPart};
 use crate::batch::{Batches, Write};
+use crate::model::Asset;
 use crate::records;
 use crate::usage::{Accounts, Measure};
 
@@ -34,12 +35,12 @@ impl Bench {
     }
 
     async fn put(&self, caller: &Caller, name: &str, content: String) -> Result<File, Error> {
-        let draft = files::Draft { content, ..draft(name, None) };
+        let draft = files::FileDraft { content, ..draft(name, None) };
         Ok(self.files.create(caller, draft).await?.item)
     }
 
     async fn replace(&self, caller: &Caller, file: &File, content: String) -> Result<File, Error> {
-        let patch = files::Patch { content: Some(content), ..files::Patch::default() };
+        let patch = files::FilePatch { content: Some(content), ..files::FilePatch::default() };
         Ok(self.files.update(caller, &file.id.to_string(), patch).await?.item)
     }
 }
@@ -100,7 +101,7 @@ async fn a_batch_is_counted_as_a_whole() {
     for (bench, small) in limited().await {
         let batches = Batches::new(bench.context.clone());
         let create = |name: &str, content: &str| {
-            Write::CreateFile(files::Draft { content: content.to_owned(), ..draft(name, None) })
+            Write::CreateFile(files::FileDraft { content: content.to_owned(), ..draft(name, None) })
         };
         let four = (0..4).map(|number| create(&number.to_string(), "x")).collect();
         refused(batches.write(&small, four).await, "files");
@@ -116,7 +117,7 @@ async fn a_plan_holds_for_records_and_their_versions() {
     for (bench, small) in limited().await {
         let table = Table::new(&bench, None).await;
         let values = json!({ table.field("Name"): "x".repeat(100_000) }).to_string();
-        let draft = || records::Draft { values: values.clone(), ..records::Draft::default() };
+        let draft = || records::RecordDraft { values: values.clone(), ..records::RecordDraft::default() };
         let mut made = Vec::new();
         for _ in 0..10 {
             made.push(table.records.create(&small, &table.id(), draft()).await.unwrap().item.record);
@@ -129,7 +130,7 @@ async fn a_plan_holds_for_records_and_their_versions() {
         refused(table.records.create(&small, &table.id(), draft()).await, "storageBytes");
         table.records.restore(&small, &table.id(), &id).await.unwrap();
         let less = json!({ table.field("Name"): "y" }).to_string();
-        let shorter = records::Draft { values: less.clone(), ..records::Draft::default() };
+        let shorter = records::RecordDraft { values: less.clone(), ..records::RecordDraft::default() };
         table.records.update(&small, &table.id(), &id, shorter).await.unwrap();
         let kept = kept - values.len() as u64 + 2 * less.len() as u64;
         assert_eq!(bench.uses(&small).await, (0, kept), "{}", bench.engine());
@@ -223,10 +224,10 @@ async fn apply(bench: &Bench, assets: &Assets, made: &mut Made, step: Step) {
         }
         Step::Upload { content } => {
             let bytes = text(content).into_bytes();
-            let end = End { size_bytes: bytes.len() as u64, content_hash: None };
-            let parts = stream::iter([Ok(Part::Bytes(bytes.into())), Ok(Part::End(end))]);
+            let end = UploadEnd { size_bytes: bytes.len() as u64, content_hash: None };
+            let parts = stream::iter([Ok(UploadPart::Bytes(bytes.into())), Ok(UploadPart::End(end))]);
             let draft =
-                assets::Draft { name: "a.bin".to_owned(), media_type: String::new(), size_bytes: None };
+                assets::AssetDraft { name: "a.bin".to_owned(), media_type: String::new(), size_bytes: None };
             made.assets.push(assets.upload(caller, draft, parts).await.unwrap());
         }
         Step::Discard { asset } if asset < made.assets.len() => {

@@ -1,8 +1,9 @@
 use cairn_chassis::identity::{Principal, PrincipalKind};
 
 use super::*;
-use crate::files::Patch;
-use crate::versions::{Author, Version, Versions};
+use crate::files::FilePatch;
+use crate::model::{Author, FileVersion};
+use crate::versions::Versions;
 
 impl Bench {
     fn versions(&self) -> Versions {
@@ -10,11 +11,11 @@ impl Bench {
     }
 
     async fn write(&self, caller: &Caller, file: &File, content: &str) -> File {
-        let patch = Patch { content: Some(content.to_owned()), ..Patch::default() };
+        let patch = FilePatch { content: Some(content.to_owned()), ..FilePatch::default() };
         self.files.update(caller, &file.id.to_string(), patch).await.unwrap().item
     }
 
-    async fn versions_of(&self, file: &File) -> Vec<Version> {
+    async fn versions_of(&self, file: &File) -> Vec<FileVersion> {
         self.versions().list(&self.caller, &file.id.to_string(), first_page()).await.unwrap().items
     }
 
@@ -35,7 +36,7 @@ async fn every_content_is_kept_with_its_author() {
         let (ada, bob) = (person(&bench, "Ada"), person(&bench, "Bob"));
         let file = bench.files.create(&ada, draft("a.md", None)).await.unwrap().item;
         let second = bench.write(&bob, &file, "second").await;
-        let rename = Patch { name: Some("b.md".into()), ..Patch::default() };
+        let rename = FilePatch { name: Some("b.md".into()), ..FilePatch::default() };
         bench.files.update(&ada, &file.id.to_string(), rename).await.unwrap();
         let fourth = bench.write(&ada, &file, "fourth").await;
         bench.write(&bob, &file, "fourth").await;
@@ -94,7 +95,7 @@ async fn versions_come_in_pages() {
         let mut told = Vec::new();
         let mut token = String::new();
         loop {
-            let ask = Ask::new(3, &token).unwrap();
+            let ask = PageRequest::new(3, &token).unwrap();
             let page = bench.versions().list(&bench.caller, &file.id.to_string(), ask).await.unwrap();
             assert_eq!(page.total, 7);
             told.extend(page.items.into_iter().map(|one| one.version));

@@ -13,11 +13,12 @@ use super::memory_rules::of_file;
 use super::record_rules::Table;
 use super::*;
 use crate::databases::Databases;
-use crate::databases::properties::{PropertyPatch, PropertyType, SettingsDraft};
-use crate::files::Patch;
+use crate::databases::properties::{PropertyPatch, SettingsDraft};
+use crate::files::FilePatch;
 use crate::memories;
+use crate::model::{DatabaseQuery, MemberKind, MemberTarget, PropertyType, TreeMemory};
 use crate::records;
-use crate::tree::{Changes, Items, TextRef, Trees};
+use crate::tree::{TextRef, TreeChanges, TreeItems, Trees};
 
 /// A copy that follows.
 #[derive(Debug, Default, PartialEq)]
@@ -28,7 +29,7 @@ struct Copy {
 }
 
 impl Copy {
-    fn take(&mut self, items: Items) {
+    fn take(&mut self, items: TreeItems) {
         let mut put = |kind, id, text: String, database| {
             self.items.insert((kind, DocumentId(id)), (text, database));
         };
@@ -41,7 +42,7 @@ impl Copy {
         }
     }
 
-    fn follow(&mut self, changes: Changes) {
+    fn follow(&mut self, changes: TreeChanges) {
         self.take(changes.items);
         for (kind, id) in changes.gone {
             self.items.remove(&(kind, id));
@@ -104,8 +105,10 @@ async fn changes_name_all_that_a_copy_needs() {
             .await;
         table.fill().await;
         let paged = table.make(json!({"Name": "paged"})).await.record;
-        let draft =
-            records::Draft { content_file_id: Some(Some(file.id.to_string())), ..records::Draft::default() };
+        let draft = records::RecordDraft {
+            content_file_id: Some(Some(file.id.to_string())),
+            ..records::RecordDraft::default()
+        };
         table.records.update(&bench.caller, &table.id(), &paged.id.to_string(), draft).await.unwrap();
         bench.memory("m", vec![of_file(file.id)]).await;
 
@@ -114,12 +117,12 @@ async fn changes_name_all_that_a_copy_needs() {
         assert_eq!(counts.map(|kind| copy.count(kind)), [2, 1, 1, 5, 1], "{}", bench.engine());
         let still = trees.changes(&workspace, copy.position).await.unwrap();
         let head = copy.position;
-        assert_eq!(still, Changes { position: head, head, ..Changes::default() });
+        assert_eq!(still, TreeChanges { position: head, head, ..TreeChanges::default() });
         let other = trees.changes(&workspace, head + 7).await.unwrap();
-        assert_eq!((other.head, other.items, other.gone), (head, Items::default(), Vec::new()));
+        assert_eq!((other.head, other.items, other.gone), (head, TreeItems::default(), Vec::new()));
 
         // A file that is the body of a record.
-        let edit = Patch { content: Some("edited".into()), ..Patch::default() };
+        let edit = FilePatch { content: Some("edited".into()), ..FilePatch::default() };
         bench.files.update(&bench.caller, &file.id.to_string(), edit).await.unwrap();
         let told = trees.changes(&workspace, copy.position).await.unwrap();
         assert_eq!((told.items.files.len(), told.items.records.len(), told.gone.len()), (1, 1, 0));
@@ -129,7 +132,7 @@ async fn changes_name_all_that_a_copy_needs() {
             .update(
                 &bench.caller,
                 &folder.id.to_string(),
-                folders::Patch { name: Some("z".into()), ..folders::Patch::default() },
+                folders::FolderPatch { name: Some("z".into()), ..folders::FolderPatch::default() },
             )
             .await
             .unwrap();
@@ -150,7 +153,10 @@ async fn changes_name_all_that_a_copy_needs() {
         copy.renew(&trees, &workspace).await;
         assert_eq!(counts.map(|kind| copy.count(kind)), [2, 1, 1, 5, 1], "{}", bench.engine());
         assert_eq!(copy, Copy::of(&trees, &workspace).await, "{}", bench.engine());
-        assert_eq!(trees.list(&caller(2).workspace.to_string(), "").await.unwrap().items, Items::default());
+        assert_eq!(
+            trees.list(&caller(2).workspace.to_string(), "").await.unwrap().items,
+            TreeItems::default()
+        );
     }
 }
 
@@ -203,16 +209,17 @@ async fn carry_out(bench: &Bench, table: &Table, steps: &[Step]) {
                 }
             }
             Step::Record(file) => {
-                let draft = records::Draft {
+                let draft = records::RecordDraft {
                     values: json!({"Name": "r", "File": files.get(*file)}).to_string(),
                     content_file_id: Some(files.get(*file).map(|id: &FileId| id.to_string())),
                     allow_names: true,
-                    ..records::Draft::default()
+                    ..records::RecordDraft::default()
                 };
                 let _refused = table.records.create(&bench.caller, &table.id(), draft).await;
             }
             Step::Edit(file) => {
-                let patch = Patch { content: Some(format!("{file}{}", copy.position)), ..Patch::default() };
+                let patch =
+                    FilePatch { content: Some(format!("{file}{}", copy.position)), ..FilePatch::default() };
                 if let Some(file) = files.get(*file) {
                     let _refused = bench.files.update(&bench.caller, &file.to_string(), patch).await;
                 }
@@ -226,7 +233,7 @@ async fn carry_out(bench: &Bench, table: &Table, steps: &[Step]) {
             Step::MoveFile(file, folder) => {
                 let to = at(folder).map(|id: FolderId| id.to_string());
                 if let Some(file) = files.get(*file) {
-                    let patch = Patch { folder_id: Some(to), ..Patch::default() };
+                    let patch = FilePatch { folder_id: Some(to), ..FilePatch::default() };
                     let _refused = bench.files.update(&bench.caller, &file.to_string(), patch).await;
                 }
             }
@@ -252,10 +259,10 @@ async fn carry_out(bench: &Bench, table: &Table, steps: &[Step]) {
     assert_eq!(copy, Copy::of(&trees, &workspace).await, "{}: {steps:?}", bench.engine());
 }
 
-fn databases_patch(folder: Option<FolderId>) -> crate::databases::Patch {
-    crate::databases::Patch {
+fn databases_patch(folder: Option<FolderId>) -> crate::databases::DatabasePatch {
+    crate::databases::DatabasePatch {
         folder_id: Some(folder.map(|id| id.to_string())),
-        ..crate::databases::Patch::default()
+        ..crate::databases::DatabasePatch::default()
     }
 }
 
@@ -326,7 +333,7 @@ async fn texts_are_what_the_tree_stands_for() {
     for bench in benches().await {
         let (trees, workspace) = bench.trees();
         let file = bench.file("one.md", None).await;
-        let edit = Patch { content: Some("edited".into()), ..Patch::default() };
+        let edit = FilePatch { content: Some("edited".into()), ..FilePatch::default() };
         let edited = bench.files.update(&bench.caller, &file.id.to_string(), edit).await.unwrap().item;
         let mut table = Table::new(&bench, None).await;
         table.add("Notes", PropertyType::Text, SettingsDraft::default()).await;
@@ -341,9 +348,9 @@ async fn texts_are_what_the_tree_stands_for() {
             .record
             .id;
         let primary = table.database.primary().unwrap().id.to_string();
-        let draft = records::Draft {
+        let draft = records::RecordDraft {
             values: json!({ primary: "yes", second: "twice" }).to_string(),
-            ..records::Draft::default()
+            ..records::RecordDraft::default()
         };
         table.records.update(&bench.caller, &table.id(), &id.to_string(), draft).await.unwrap();
 
@@ -391,7 +398,7 @@ async fn large_texts_come_in_parts() {
         let (trees, workspace) = bench.trees();
         let mut refs = Vec::new();
         for letter in ["a", "b", "c", "d", "e"] {
-            let large = files::Draft { content: letter.repeat(5 << 20), ..draft(letter, None) };
+            let large = files::FileDraft { content: letter.repeat(5 << 20), ..draft(letter, None) };
             let made = bench.files.create(&bench.caller, large).await.unwrap().item;
             refs.push(Some(TextRef::Body(made.content_hash)));
         }
@@ -409,20 +416,19 @@ async fn memories_are_told_with_their_members() {
         let file = bench.file("one.md", None).await;
         let table = Table::new(&bench, None).await;
         let of_database = memories::MemberDraft {
-            kind: Some(memories::MemberKind::Database),
+            kind: Some(MemberKind::Database),
             database_id: Some(table.id()),
-            query: Some(memories::DatabaseQuery { search: "x".into(), ..memories::DatabaseQuery::default() }),
+            query: Some(DatabaseQuery { search: "x".into(), ..DatabaseQuery::default() }),
             ..memories::MemberDraft::default()
         };
         bench.memory("first", vec![of_database, of_file(file.id)]).await;
         bench.memory("second", vec![of_file(file.id)]).await;
         bench.files.delete(&bench.caller, &file.id.to_string()).await.unwrap();
         let listed = trees.list(&workspace, "").await.unwrap().items.memories;
-        let kinds = |memory: &crate::tree::Memory| -> Vec<_> {
+        let kinds = |memory: &TreeMemory| -> Vec<_> {
             memory.members.iter().map(|member| (member.target, member.is_query)).collect()
         };
-        let (of_table, of_file) =
-            (memories::Target::Database(table.database.id), memories::Target::File(file.id));
+        let (of_table, of_file) = (MemberTarget::Database(table.database.id), MemberTarget::File(file.id));
         assert_eq!(listed.len(), 2, "{}", bench.engine());
         assert_eq!(kinds(&listed[0]), [(of_table, true), (of_file, false)]);
         assert_eq!(kinds(&listed[1]), [(of_file, false)]);

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::databases::Database;
-use crate::records::values::{Values, shown};
+use crate::model::{Database, Values};
+use crate::records::values::shown;
 
 /// With all fields, and without those that name other things where that differs: a caller of some folders may not learn
 /// what a record names.
 pub(super) fn both(database: &Database, values: &Values) -> (String, Option<String>) {
     let whole = render(database, &shown(database, values, |_, _| true));
-    let names_others = |property: &crate::databases::properties::Property| {
+    let names_others = |property: &crate::model::Property| {
         property.kind.is_reference() && values.contains_key(&property.id.to_string())
     };
     let bare = database.properties.iter().any(names_others).then(|| without_references(database, values));
@@ -47,7 +47,7 @@ fn render(database: &Database, values: &Values) -> String {
         }
         text.push_str(&scalar(&name));
         text.push(':');
-        write_value(&mut text, value, property.kind == crate::databases::properties::PropertyType::Date);
+        write_value(&mut text, value, property.kind == crate::model::PropertyType::Date);
     }
     text.push_str("---\n");
     text

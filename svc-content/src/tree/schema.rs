@@ -1,7 +1,6 @@
 //! What a database's fields are, in words for an agent that browses its records.
 
-use crate::databases::Database;
-use crate::databases::properties::{Property, PropertyType};
+use crate::model::{Database, Property, PropertyType};
 
 /// Options that are named; the rest is counted.
 const MOST_OPTIONS: usize = 100;

@@ -6,9 +6,7 @@ use std::collections::HashMap;
 use cairn_proto::ids::{DatabaseId, DocumentId, RecordId};
 
 use super::{Trees, front_matter, parse, schema};
-use crate::bodies::{self, Body};
-use crate::databases::Database;
-use crate::records::Record;
+use crate::model::{Body, Database, Record, content_hash};
 use crate::store::tree::Which;
 use crate::{Error, store};
 
@@ -75,7 +73,7 @@ impl Trees {
                 Some(other) => {
                     if let Some(text) = other.render(&records, &databases) {
                         bytes += text.len() as u64;
-                        let hash = bodies::hash(&text);
+                        let hash = content_hash(&text);
                         texts.push((place, text, hash));
                     }
                 }

@@ -188,7 +188,7 @@ async fn objects_are_listed_with_their_age_and_nothing_else_is() {
         bench.store.engine.put(&Key::from("notes.txt"), "x".into()).await.unwrap();
         bench.store.engine.put(&Key::from("a/b/c"), "x".into()).await.unwrap();
         assert_eq!(bench.listed().await, [(workspace(1), object(1)), (workspace(1), object(2))]);
-        let listed: Vec<Listed> = bench.store.list().try_collect().await.unwrap();
+        let listed: Vec<ListedObject> = bench.store.list().try_collect().await.unwrap();
         let long_ago = Timestamp::from_seconds(1_700_000_000);
         assert!(listed.iter().all(|listed| listed.written_at > long_ago), "{}", bench.engine);
     }
@@ -254,7 +254,7 @@ async fn a_bucket_lists_many_pages_with_ages_and_only_what_its_prefix_has() {
     let mut elsewhere = there.write(workspace(1), object(6));
     elsewhere.put(Bytes::from_static(b"y")).await.unwrap();
     elsewhere.finish().await.unwrap();
-    let listed: Vec<Listed> = here.store.list().try_collect().await.unwrap();
+    let listed: Vec<ListedObject> = here.store.list().try_collect().await.unwrap();
     let mut found: Vec<ObjectId> = listed.iter().map(|listed| listed.object).collect();
     found.sort();
     assert_eq!(found, (1..=5).map(object).collect::<Vec<_>>());

@@ -4,7 +4,7 @@
 use cairn_chassis::list_statement;
 use cairn_chassis::sql::{Dialect, Statement};
 
-use super::super::page::{Among, below, tagged, up};
+use super::super::page::{ListScope, below, tagged, up};
 
 const ALL: Dialect = Dialect {
     sqlite: concat!("WITH RECURSIVE ", list_page!(tagged!(sqlite, "files", "$5"))),
@@ -103,21 +103,21 @@ pub(super) fn statements() -> Vec<Statement> {
     lists.into_iter().chain(counts).chain([SEARCH, SEARCH_BELOW]).map(Statement::from).collect()
 }
 
-pub(super) const fn list(among: &Among) -> Dialect {
+pub(super) const fn list(among: &ListScope) -> Dialect {
     match among {
-        Among::All => ALL,
-        Among::Root => ROOT,
-        Among::In(_) => IN,
-        Among::Below(_) => BELOW,
+        ListScope::All => ALL,
+        ListScope::Root => ROOT,
+        ListScope::In(_) => IN,
+        ListScope::Below(_) => BELOW,
     }
 }
 
-pub(super) const fn count(among: &Among) -> Dialect {
+pub(super) const fn count(among: &ListScope) -> Dialect {
     match among {
-        Among::All => COUNT_ALL,
-        Among::Root => COUNT_ROOT,
-        Among::In(_) => COUNT_IN,
-        Among::Below(_) => COUNT_BELOW,
+        ListScope::All => COUNT_ALL,
+        ListScope::Root => COUNT_ROOT,
+        ListScope::In(_) => COUNT_IN,
+        ListScope::Below(_) => COUNT_BELOW,
     }
 }
 

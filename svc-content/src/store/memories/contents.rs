@@ -9,9 +9,7 @@ use cairn_proto::ids::{FolderId, MemberId, MemoryId, WorkspaceId};
 use sqlx::FromRow;
 
 use super::{MemberRow, Row, scope_columns};
-use crate::bodies::Body;
-use crate::files::File;
-use crate::memories::Memory;
+use crate::model::{Body, File, Memory};
 use crate::store::page::{below, to_column, to_count, up};
 use crate::store::{bodies, files};
 

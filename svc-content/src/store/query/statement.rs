@@ -4,8 +4,7 @@ use cairn_chassis::sql::{Engine, Tx, json_list};
 use cairn_proto::ids::{FolderId, RecordId};
 
 use super::{Order, Selection, Word};
-use crate::databases::properties::PropertyType;
-use crate::records::filter::{Condition, Filter, Test};
+use crate::model::{Condition, Filter, PropertyType, Test};
 use crate::store::page::below;
 
 #[derive(Debug, Clone)]
@@ -17,7 +16,7 @@ pub(super) enum Bind {
 
 /// How a record is asked whether it is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ask<'a> {
+pub(super) enum Strategy<'a> {
     /// It is in the set that an index yields.
     Set,
     /// Its own cells say it.
@@ -57,13 +56,6 @@ impl Order {
     fn is_bounded_by(self, filter: &Filter) -> bool {
         let Filter::Is(condition) = filter else { return false };
         condition.property == self.property && condition.is_plain() && condition.is_single
-    }
-}
-
-impl Condition {
-    /// Whether the cells that pass the test are those of the records that fulfil the condition.
-    const fn is_plain(&self) -> bool {
-        !self.is_negated
     }
 }
 
@@ -131,24 +123,24 @@ impl Sql {
         });
         let Some((filter, condition)) = driver else {
             let text = format!("SELECT {} FROM records r {LIVE}", result("r.id", true));
-            return self.push(&text).conditions(selection, "r.id", Ask::Set);
+            return self.push(&text).conditions(selection, "r.id", Strategy::Set);
         };
         let text =
             format!("SELECT {} FROM record_cells d WHERE ", result("d.record_id", condition.is_single));
         self.push(&text).cells(condition, "d");
-        self.rest(selection, "d.record_id", Ask::Set, |other| std::ptr::eq(other, filter))
+        self.rest(selection, "d.record_id", Strategy::Set, |other| std::ptr::eq(other, filter))
     }
 
     /// The cells `s` of the first order that have a key, of selected records.
-    pub(super) fn valued(&mut self, selection: &Selection, first: Order, ask: Ask<'_>) -> &mut Self {
+    pub(super) fn valued(&mut self, selection: &Selection, first: Order, ask: Strategy<'_>) -> &mut Self {
         // A list leaves the database out, so that SQLite takes the cells' primary key and not the order's index.
         self.push(" WHERE s.workspace_id = $1 AND ");
-        if !matches!(ask, Ask::Listed(_)) {
+        if !matches!(ask, Strategy::Listed(_)) {
             self.push("s.database_id = $2 AND ");
         }
         self.push("s.property_id = ").bind_text(first.property);
         self.push(&format!(" AND s.{} IS NOT NULL AND s.place = 0", first.key()));
-        if !matches!(ask, Ask::Listed(_)) {
+        if !matches!(ask, Strategy::Listed(_)) {
             for filter in selection.conjuncts() {
                 if let Filter::Is(condition) = filter
                     && first.is_bounded_by(filter)
@@ -161,10 +153,10 @@ impl Sql {
     }
 
     /// The selected records `r` without a cell of the first order that has a key.
-    pub(super) fn unvalued(&mut self, selection: &Selection, first: Order, ask: Ask<'_>) -> &mut Self {
+    pub(super) fn unvalued(&mut self, selection: &Selection, first: Order, ask: Strategy<'_>) -> &mut Self {
         match ask {
-            Ask::Listed(_) => self.push(" WHERE r.workspace_id = $1 AND r.deleted_at IS NULL"),
-            Ask::Set | Ask::Probe => self.push(" ").push(LIVE),
+            Strategy::Listed(_) => self.push(" WHERE r.workspace_id = $1 AND r.deleted_at IS NULL"),
+            Strategy::Set | Strategy::Probe => self.push(" ").push(LIVE),
         };
         self.push(" AND NOT EXISTS (SELECT 1 FROM record_cells s WHERE s.workspace_id = $1 ");
         self.push("AND s.record_id = r.id AND s.place = 0 AND s.property_id = ").bind_text(first.property);
@@ -172,7 +164,7 @@ impl Sql {
     }
 
     /// What of `id` the selection asks, beginning with AND.
-    pub(super) fn conditions(&mut self, selection: &Selection, id: &str, ask: Ask<'_>) -> &mut Self {
+    pub(super) fn conditions(&mut self, selection: &Selection, id: &str, ask: Strategy<'_>) -> &mut Self {
         self.rest(selection, id, ask, |_| false)
     }
 
@@ -181,13 +173,13 @@ impl Sql {
         &mut self,
         selection: &Selection,
         id: &str,
-        ask: Ask<'_>,
+        ask: Strategy<'_>,
         is_said: impl Fn(&Filter) -> bool,
     ) -> &mut Self {
         let is_probe = match ask {
-            Ask::Listed(ids) => return self.listed(id, ids),
-            Ask::Set => false,
-            Ask::Probe => true,
+            Strategy::Listed(ids) => return self.listed(id, ids),
+            Strategy::Set => false,
+            Strategy::Probe => true,
         };
         for filter in selection.conjuncts() {
             if !is_said(filter) {

@@ -6,7 +6,7 @@ use cairn_chassis::sql::{Error, Statement, Text, Tx};
 use cairn_proto::ids::WorkspaceId;
 
 use super::Row;
-use crate::trash::Deletion;
+use crate::model::Deletion;
 
 /// The deletion that took an item along.
 macro_rules! along {

@@ -4,7 +4,7 @@ use cairn_chassis::sql::{Dialect, Engine, Error, Statement, Text, Tx, json_list}
 use cairn_chassis::{list_statement, on_db};
 use cairn_proto::ids::WorkspaceId;
 
-use crate::trash::Deletion;
+use crate::model::Deletion;
 
 /// The bytes of the values that go with records, their versions too: of records that were deleted, and of databases.
 const RECORD_BYTES: &str = "WITH gone (id) AS (SELECT id FROM records WHERE workspace_id = $1 AND deletion_id = $2 UNION \

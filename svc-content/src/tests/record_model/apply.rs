@@ -1,9 +1,10 @@
 //! Each step on the rules and on the model; what the model expects to be refused must be.
 
 use super::*;
-use crate::databases::properties::{OptionDraft, PropertyDraft, PropertyPatch, PropertyType, SettingsDraft};
+use crate::databases::properties::{OptionDraft, PropertyDraft, PropertyPatch, SettingsDraft};
 use crate::databases::{self, Databases};
-use crate::memories::{self, MemberDraft, MemberKind};
+use crate::memories::{self, MemberDraft};
+use crate::model::{MemberKind, PropertyType};
 use crate::records::{self, Records};
 
 struct On<'a> {
@@ -84,7 +85,8 @@ impl On<'_> {
                 let Some(table) = model.live_table(table) else { return };
                 let folder = model.live_folder(folder);
                 let to = model.folder_id(folder).map(|id| id.to_string());
-                let patch = databases::Patch { folder_id: Some(to), ..databases::Patch::default() };
+                let patch =
+                    databases::DatabasePatch { folder_id: Some(to), ..databases::DatabasePatch::default() };
                 databases.update(caller, &model.item(Kind::Database, table), patch).await.unwrap();
                 model.tables.get_mut(&table).unwrap().folder = folder;
             }
@@ -318,10 +320,10 @@ impl On<'_> {
         match step {
             Step::MakeMemory { name, members } => {
                 let (drafts, wanted) = members_of(model, members);
-                let draft = memories::Draft {
+                let draft = memories::MemoryDraft {
                     name: NAMES[*name].into(),
                     members: drafts,
-                    ..memories::Draft::default()
+                    ..memories::MemoryDraft::default()
                 };
                 let result = memories.create(caller, draft).await;
                 let Some(wanted) = wanted else { return assert!(matches!(result, Err(Error::NoTargets(_)))) };
@@ -337,7 +339,10 @@ impl On<'_> {
             Step::NameMemory { memory, name } => {
                 let Some(memory) = nth(&model.memories, *memory, |_| true) else { return };
                 let memory = model.memories.get_mut(&memory).unwrap();
-                let patch = memories::Patch { name: Some(NAMES[*name].into()), ..memories::Patch::default() };
+                let patch = memories::MemoryPatch {
+                    name: Some(NAMES[*name].into()),
+                    ..memories::MemoryPatch::default()
+                };
                 memories.update(caller, &memory.id.to_string(), patch).await.unwrap();
                 memory.version += u64::from(memory.name != *name);
                 memory.name = *name;
@@ -348,7 +353,8 @@ impl On<'_> {
                 let is_taken =
                     model.memories.iter().any(|(number, other)| *number != memory && other.slug == slug);
                 let memory = model.memories.get_mut(&memory).unwrap();
-                let patch = memories::Patch { slug: Some(slug.clone()), ..memories::Patch::default() };
+                let patch =
+                    memories::MemoryPatch { slug: Some(slug.clone()), ..memories::MemoryPatch::default() };
                 let result = memories.update(caller, &memory.id.to_string(), patch).await;
                 if is_taken {
                     assert!(matches!(result, Err(Error::SlugTaken(_))), "{result:?}");
@@ -395,7 +401,7 @@ impl On<'_> {
 
 type Changes = Vec<(PropertyId, Option<Value>)>;
 
-fn draft(table: &TableModel, given: &[(usize, Given)]) -> (records::Draft, Changes) {
+fn draft(table: &TableModel, given: &[(usize, Given)]) -> (records::RecordDraft, Changes) {
     let mut values = Values::new();
     let mut changes: Changes = Vec::new();
     for (place, given) in given {
@@ -405,7 +411,8 @@ fn draft(table: &TableModel, given: &[(usize, Given)]) -> (records::Draft, Chang
         changes.retain(|(id, _)| *id != field.id);
         changes.push((field.id, kept));
     }
-    let draft = records::Draft { values: Value::Object(values).to_string(), ..records::Draft::default() };
+    let draft =
+        records::RecordDraft { values: Value::Object(values).to_string(), ..records::RecordDraft::default() };
     (draft, changes)
 }
 

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::*;
 use crate::databases::Databases;
 use crate::databases::views::SortDraft;
-use crate::memories::Target;
-use crate::records::{ListAsk, Records};
+use crate::model::MemberTarget;
+use crate::records::{RecordListRequest, Records};
 
 pub(super) async fn compare(bench: &Bench, caller: &Caller, model: &Model) {
     tables(bench, caller, model).await;
@@ -55,7 +55,7 @@ async fn tables(bench: &Bench, caller: &Caller, model: &Model) {
         let mut held: Vec<_> = held.filter(|record| record.deleted.is_none()).collect();
         held.sort_by_key(|record| record.id);
         assert_eq!(database.record_count, held.len() as u64);
-        let asked = ListAsk { limit: 200, ..ListAsk::default() };
+        let asked = RecordListRequest { limit: 200, ..RecordListRequest::default() };
         let page = records.list(caller, &table.id.to_string(), asked).await.unwrap();
         let found: Vec<_> = page
             .records
@@ -96,14 +96,14 @@ fn sort_key(field: &Field, record: &RecordModel) -> Option<f64> {
 
 async fn query(bench: &Bench, caller: &Caller, table: &TableModel, field: &Field, held: &[&RecordModel]) {
     let records = Records::new(bench.context.clone());
-    let list = async |ask: ListAsk| {
-        let ask = ListAsk { limit: 200, ..ask };
+    let list = async |ask: RecordListRequest| {
+        let ask = RecordListRequest { limit: 200, ..ask };
         let page = records.list(caller, &table.id.to_string(), ask).await.unwrap();
         assert_eq!(page.total, page.records.len() as u64);
         page.records.into_iter().map(|shown| shown.record.id).collect::<Vec<_>>()
     };
     let sort = SortDraft { field_id: field.id.to_string(), direction: "asc".into() };
-    let sorted = list(ListAsk { sorts: vec![sort], ..ListAsk::default() }).await;
+    let sorted = list(RecordListRequest { sorts: vec![sort], ..RecordListRequest::default() }).await;
     let mut expected: Vec<_> = held.iter().map(|record| (sort_key(field, record), record.id)).collect();
     expected.sort_by(|(a, one), (b, other)| {
         let (a, b) = (a.unwrap_or(f64::INFINITY), b.unwrap_or(f64::INFINITY));
@@ -112,7 +112,8 @@ async fn query(bench: &Bench, caller: &Caller, table: &TableModel, field: &Field
     assert_eq!(sorted, expected.into_iter().map(|(_, id)| id).collect::<Vec<_>>(), "{}", bench.engine());
 
     let is_empty = json!({"fieldId": field.id, "operator": "is_empty"});
-    let mut found = list(ListAsk { filter: is_empty.to_string(), ..ListAsk::default() }).await;
+    let mut found =
+        list(RecordListRequest { filter: is_empty.to_string(), ..RecordListRequest::default() }).await;
     found.sort();
     let without = held.iter().filter(|record| sort_key(field, record).is_none());
     assert_eq!(found, without.map(|record| record.id).collect::<Vec<_>>(), "{}", bench.engine());
@@ -127,7 +128,9 @@ async fn query(bench: &Bench, caller: &Caller, table: &TableModel, field: &Field
                     _ => other <= number,
                 };
                 let tree = json!({"fieldId": field.id, "operator": operator, "value": number});
-                let mut found = list(ListAsk { filter: tree.to_string(), ..ListAsk::default() }).await;
+                let mut found =
+                    list(RecordListRequest { filter: tree.to_string(), ..RecordListRequest::default() })
+                        .await;
                 found.sort();
                 let fitting = held.iter().filter(|other| sort_key(field, other).is_some_and(holds));
                 let fitting: Vec<_> = fitting.map(|other| other.id).collect();
@@ -149,7 +152,8 @@ async fn memories(bench: &Bench, caller: &Caller, model: &Model) {
             (known.id, NAMES[known.name], known.slug.as_str(), known.version)
         );
         let found = memory.members.iter().map(|member| {
-            let kind = if matches!(member.target, Target::Folder(_)) { Kind::Folder } else { Kind::Database };
+            let kind =
+                if matches!(member.target, MemberTarget::Folder(_)) { Kind::Folder } else { Kind::Database };
             (member.id, kind, member.target.id().to_string(), member.position, member.is_live)
         });
         let wanted = (0_u32..).zip(&known.members).map(|(position, (id, kind, target))| {

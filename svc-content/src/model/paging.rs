@@ -22,7 +22,7 @@ pub(crate) struct Cursor {
 
 /// Which page is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ask {
+pub(crate) struct PageRequest {
     pub(crate) size: u32,
     /// Absent for the first.
     pub(crate) after: Option<Cursor>,
@@ -38,7 +38,7 @@ pub(crate) struct Page<T> {
     pub(crate) total: u64,
 }
 
-impl Ask {
+impl PageRequest {
     /// From the fields of a request.
     pub(crate) fn new(size: u32, token: &str) -> Result<Self, Error> {
         let size = match size {
@@ -103,11 +103,11 @@ mod tests {
 
     #[test]
     fn a_token_leads_to_the_next_page() {
-        let ask = Ask::new(2, "").unwrap();
+        let ask = PageRequest::new(2, "").unwrap();
         assert_eq!((ask.fetch(), ask.known_total(2), ask.known_total(3)), (3, Some(2), None));
         let page = ask.page(vec!["a", "b", "c"], 5, |name| ((*name).to_owned(), "id".to_owned()));
         assert_eq!(page.items, ["a", "b"]);
-        let next = Ask::new(0, &page.next).unwrap();
+        let next = PageRequest::new(0, &page.next).unwrap();
         assert_eq!(next.after, Some(Cursor { name: "b".into(), id: "id".into(), total: 5 }));
         assert_eq!(next.size, MAX_PAGE);
         assert_eq!(next.known_total(3), Some(5));
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn a_foreign_token_is_refused() {
         for odd in ["x", "e30", "!!", &URL_SAFE_NO_PAD.encode(r#"{"n":"a\u0000","i":"","t":1}"#)] {
-            assert!(Ask::new(0, odd).is_err(), "{odd}");
+            assert!(PageRequest::new(0, odd).is_err(), "{odd}");
         }
-        assert_eq!(Ask::new(5_000, "").unwrap().size, MAX_PAGE);
+        assert_eq!(PageRequest::new(5_000, "").unwrap().size, MAX_PAGE);
     }
 }

@@ -7,8 +7,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
-use crate::databases::properties::Settings;
-use crate::records::values::{Changes, Values, cells, rendered, searched, shown};
+use crate::model::{PropertySettings, Values, cells, searched};
+use crate::records::values::{ValueChanges, rendered, shown};
 
 const KINDS: [PropertyType; 10] = [
     PropertyType::Text,
@@ -29,7 +29,7 @@ fn database() -> Database {
         name: kind.as_str().to_owned(),
         kind: *kind,
         is_primary: number == 0,
-        config: Settings::default(),
+        config: PropertySettings::default(),
     };
     let at = Timestamp::from_micros(0);
     Database {
@@ -83,14 +83,14 @@ proptest! {
         let database = database();
         let mut checks = Checks::default();
         let text = json!({KINDS[kind].as_str(): value}).to_string();
-        let changes = Changes::read(&mut checks, &database, &text, true);
+        let changes = ValueChanges::read(&mut checks, &database, &text, true);
         let mut values = Values::new();
         changes.merge(&mut values);
         if checks.finish().is_ok() {
             let again = Value::Object(shown(&database, &values, |_, _| true)).to_string();
             let mut checks = Checks::default();
             let mut copy = Values::new();
-            Changes::read(&mut checks, &database, &again, false).merge(&mut copy);
+            ValueChanges::read(&mut checks, &database, &again, false).merge(&mut copy);
             prop_assert!(checks.finish().is_ok());
             prop_assert_eq!(&copy, &values);
         }

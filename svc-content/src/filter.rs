@@ -1,57 +1,17 @@
 //! Filters: trees of conditions on typed values.
 
 use cairn_chassis::wording::{self, Unit};
-use cairn_proto::ids::{FolderId, PropertyId};
+use cairn_proto::ids::PropertyId;
 use serde_json::Value;
 
-use super::values::{Day, micros_key, text_key};
 use crate::checks::Checks;
-use crate::databases::Database;
-use crate::databases::properties::{Property, PropertyType};
-use crate::files::fold;
+use crate::model::{
+    Condition, Database, Day, Filter, Property, PropertyType, Test, fold, micros_key, text_key,
+};
 
 const MAX_DEPTH: usize = 8;
 const MAX_CONDITIONS: usize = 50;
 const MAX_CHOICES: usize = 200;
-
-/// A tree of conditions.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Filter {
-    All(Vec<Self>),
-    Any(Vec<Self>),
-    Is(Condition),
-}
-
-/// What a record's values of one property must be like.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Condition {
-    pub(crate) property: PropertyId,
-    pub(crate) test: Test,
-    /// Whether no value may pass the test; records without a value do then.
-    pub(crate) is_negated: bool,
-    /// Whether a record has at most one value of the property.
-    pub(crate) is_single: bool,
-}
-
-/// What one element of a value must be like.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Test {
-    /// There is one; whether its key is a number.
-    Present { by_number: bool },
-    /// One of these texts: key, and the whole where the key is only its beginning.
-    TextIs(Vec<(String, Option<String>)>),
-    /// It holds this folded text.
-    TextHas(String),
-    /// It names something that lives in these folders or below them; the type says what. Asked for callers whose scope
-    /// hides the rest.
-    Visible { kind: PropertyType, folders: Vec<FolderId> },
-    /// Its text key is one of these.
-    KeyIs(Vec<String>),
-    /// One of these numbers.
-    NumberIs(Vec<f64>),
-    /// Within bounds, the lower inclusive or not, the upper inclusive or not.
-    Between { from: Option<(f64, bool)>, to: Option<(f64, bool)> },
-}
 
 /// An operator by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

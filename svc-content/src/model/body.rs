@@ -7,8 +7,9 @@ use cairn_chassis::sql;
 use zstd::bulk::Decompressor;
 
 use crate::Error;
-use crate::checks::MAX_CONTENT_BYTES;
 
+/// Bytes of a content.
+pub(crate) const MAX_CONTENT_BYTES: usize = 5 * 1024 * 1024;
 /// Smaller texts do not repay the frame that compression puts around them.
 const MIN_COMPRESSED: usize = 256;
 const LEVEL: i32 = 3;
@@ -46,7 +47,7 @@ impl Body {
     }
 
     fn pack(text: String) -> Self {
-        let hash = hash(&text);
+        let hash = content_hash(&text);
         let size_bytes = text.len() as u64;
         let compressed = if text.len() < MIN_COMPRESSED {
             None
@@ -92,7 +93,7 @@ fn decompress(data: &[u8], size: usize) -> io::Result<Vec<u8>> {
 }
 
 /// The content hash of a text.
-pub(crate) fn hash(text: &str) -> String {
+pub(crate) fn content_hash(text: &str) -> String {
     format!("blake3:{}", blake3::hash(text.as_bytes()).to_hex())
 }
 

@@ -1,0 +1,46 @@
+//! What the workspace is made of: the types that the store keeps and the rules are about. Nothing here knows SQL, a rule or
+//! who calls.
+
+mod asset;
+mod author;
+mod body;
+mod cell;
+mod database;
+mod deletion;
+mod document;
+mod file;
+mod filter;
+mod folder;
+mod memory;
+mod paging;
+mod property;
+mod record;
+mod text;
+mod tree;
+mod usage;
+mod view;
+mod written;
+
+pub(crate) use cairn_proto::domain::{FileType, MemberKind, PropertyType};
+
+pub(crate) use self::asset::{Asset, StoredObject};
+pub(crate) use self::author::Author;
+pub(crate) use self::body::{Body, Encoding, MAX_CONTENT_BYTES, content_hash};
+pub(crate) use self::cell::{Cell, Day, cells, micros_key, place_key, searched, text_key};
+pub(crate) use self::database::Database;
+pub(crate) use self::deletion::Deletion;
+pub(crate) use self::document::Document;
+pub(crate) use self::file::{File, FileVersion};
+pub(crate) use self::filter::{Condition, Filter, Test};
+pub(crate) use self::folder::Folder;
+pub(crate) use self::memory::{DatabaseQuery, Member, MemberTarget, Memory};
+pub(crate) use self::paging::{Cursor, Page, PageRequest};
+pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
+pub(crate) use self::record::{Record, RecordVersion, Values};
+pub(crate) use self::text::fold;
+pub(crate) use self::tree::{
+    TreeDatabase, TreeFile, TreeFolder, TreeMember, TreeMemory, TreeRecord, TreeText,
+};
+pub(crate) use self::usage::{Growth, Usage};
+pub(crate) use self::view::{Sort, View, ViewFilter};
+pub(crate) use self::written::Written;

@@ -1,0 +1,32 @@
+//! What is in trash.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
+use cairn_proto::ids::{DatabaseId, DeletionId, FolderId, WorkspaceId};
+
+/// One deletion: an item and all that it took along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Deletion {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) id: DeletionId,
+    pub(crate) kind: Kind,
+    pub(crate) item_id: String,
+    /// The folder that held it; absent for the root and for a record.
+    pub(crate) parent_id: Option<FolderId>,
+    /// What held a record.
+    pub(crate) database_id: Option<DatabaseId>,
+    pub(crate) name: String,
+    /// Where it stood.
+    pub(crate) path: String,
+    /// How many items it took, the one itself included.
+    pub(crate) items: u64,
+    pub(crate) at: Timestamp,
+}
+
+impl Deletion {
+    /// What held the item; absent for the root.
+    pub(crate) fn holder(&self) -> Option<String> {
+        let folder = self.parent_id.map(|id| id.to_string());
+        folder.or_else(|| self.database_id.map(|id| id.to_string()))
+    }
+}

@@ -1,0 +1,90 @@
+//! Memories and their members.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+
+use super::MemberKind;
+
+/// What a member refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum MemberTarget {
+    File(FileId),
+    Folder(FolderId),
+    Database(DatabaseId),
+}
+
+impl MemberTarget {
+    /// What the id of that kind names; `None` for what is not kept here.
+    pub(crate) const fn of(kind: MemberKind, id: DocumentId) -> Option<Self> {
+        match kind {
+            MemberKind::File => Some(Self::File(FileId(id.0))),
+            MemberKind::Folder => Some(Self::Folder(FolderId(id.0))),
+            MemberKind::Database => Some(Self::Database(DatabaseId(id.0))),
+            MemberKind::SourceDocument => None,
+        }
+    }
+
+    /// What kind of thing it is.
+    pub(crate) const fn kind(self) -> MemberKind {
+        match self {
+            Self::File(_) => MemberKind::File,
+            Self::Folder(_) => MemberKind::Folder,
+            Self::Database(_) => MemberKind::Database,
+        }
+    }
+
+    /// Its id, whatever it is.
+    pub(crate) const fn id(self) -> DocumentId {
+        match self {
+            Self::File(id) => DocumentId(id.0),
+            Self::Folder(id) => DocumentId(id.0),
+            Self::Database(id) => DocumentId(id.0),
+        }
+    }
+}
+
+/// A part of a memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) id: MemberId,
+    pub(crate) target: MemberTarget,
+    /// Of a database member: which records, when the caller's scope covers the database.
+    pub(crate) query: Option<DatabaseQuery>,
+    /// From 0, without gaps.
+    pub(crate) position: u32,
+    pub(crate) added_at: Timestamp,
+    /// The target's name, when it lives and the caller's scope covers it.
+    pub(crate) title: Option<String>,
+    pub(crate) is_live: bool,
+    pub(crate) is_covered: bool,
+}
+
+/// A memory with its members in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Memory {
+    pub(crate) id: MemoryId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) slug: String,
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) use_when: Option<String>,
+    pub(crate) is_public: bool,
+    pub(crate) version: u64,
+    pub(crate) members: Vec<Member>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// Which records of a database a member stands for (spec 2.3), as the list of records takes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DatabaseQuery {
+    pub(crate) search: String,
+    /// A JSON tree; empty for none.
+    pub(crate) filter: String,
+    /// Empty for the usual order.
+    pub(crate) sort_field_id: String,
+    pub(crate) sort_direction: String,
+    /// 0 for the usual number.
+    pub(crate) limit: u32,
+}

@@ -1,0 +1,8 @@
+//! What a write answers.
+
+/// What was written, and its position in the change feed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Written<T> {
+    pub(crate) item: T,
+    pub(crate) position: u64,
+}
