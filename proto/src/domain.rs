@@ -31,7 +31,7 @@ impl std::error::Error for Unknown {}
 macro_rules! domain {
     ($(
         $(#[$doc:meta])*
-        $name:ident of $contract:ty { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? }
+        $name:ident of $contract:ty { $($(#[$variant_doc:meta])* $variant:ident = $text:tt),+ $(,)? }
     )+) => {
         $(
             #[derive(
