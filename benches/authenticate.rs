@@ -165,7 +165,7 @@ async fn gateway(identity: String, ambient: Ambient) -> anyhow::Result<Router> {
         retrieval: nobody.clone(),
         sync: nobody,
     };
-    Ok(Gateway::new(Config::default(), upstreams, ambient).router())
+    Ok(Gateway::build(&Config::default())?.connect(upstreams, ambient).router())
 }
 
 async fn ask(router: &Router, path: &str, token: &str) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use axum::Router;
 use cairn_chassis::transport;
-use cairn_gateway::Gateway;
+use cairn_gateway::{Gateway, Unconnected};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -15,13 +15,13 @@ use crate::cli::PublicOptions;
 /// How long requests under way may take after the shutdown began.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 
-/// The gateway's configuration, checked. Off loopback it must be told its address: links, the name and the guard of the
+/// The gateway as configured. Off loopback it must be told its address: links, the name and the guard of the
 /// session cookie and the check of origins follow it, and what a caller says of it (`Host`) proves nothing.
-pub(crate) fn config(
+pub(crate) fn build(
     options: &PublicOptions,
     base_url: Option<String>,
     listens_at: SocketAddr,
-) -> anyhow::Result<cairn_gateway::Config> {
+) -> anyhow::Result<Unconnected> {
     if options.base_url.is_none() && !listens_at.ip().to_canonical().is_loopback() {
         bail!(
             "{listens_at} is reached from other machines, so Cairn must know the address that people and agents use: \
@@ -38,8 +38,7 @@ pub(crate) fn config(
         redis_timeout: Duration::from_millis(options.redis_timeout_ms),
         ..cairn_gateway::Config::default()
     };
-    config.check()?;
-    Ok(config)
+    Ok(Gateway::build(&config)?)
 }
 
 /// JSON, or what the file of that name holds.

@@ -82,7 +82,7 @@ async fn serve(
     let listener = server::bind(options.listen.unwrap_or(default)).await?;
     let gateway = match role {
         Role::Gateway => {
-            Some(public::config(&options.public, options.public.base_url.clone(), listener.local_addr()?)?)
+            Some(public::build(&options.public, options.public.base_url.clone(), listener.local_addr()?)?)
         }
         Role::Auth | Role::Content | Role::Ingest | Role::Retrieval | Role::Sync => None,
     };
@@ -118,7 +118,7 @@ async fn serve(
         writeln!(out, "{announcement}")?;
         out.flush()?;
     }
-    if let Some(config) = gateway {
+    if let Some(gateway) = gateway {
         let tls = options.tls.mutual(tls::Protocols::Http)?;
         let grpc_tls = options.tls.mutual(tls::Protocols::Grpc)?;
         let grpc = grpc.map(|listener| Endpoint {
@@ -126,7 +126,7 @@ async fn serve(
             settings: transport::Settings::grpc(&connections).over(grpc_tls),
         });
         let http = Endpoint { listener, settings: transport::Settings::http(&connections).over(tls) };
-        public::serve_gateway(&mesh.gateway(config)?, http, grpc, shutdown).await;
+        public::serve_gateway(&mesh.connect(gateway), http, grpc, shutdown).await;
     } else {
         let tls = options.tls.mutual(tls::Protocols::Grpc)?;
         let settings = transport::Settings::mesh(&connections).over(tls);

@@ -283,13 +283,12 @@ impl Mesh {
         Ok(Self { channels, ambient, auth, gateway, hosted })
     }
 
-    /// The gateway in front of the services.
-    pub(crate) fn gateway(&self, config: cairn_gateway::Config) -> anyhow::Result<cairn_gateway::Gateway> {
-        config.check()?;
+    /// Puts the gateway in front of the services.
+    pub(crate) fn connect(&self, gateway: cairn_gateway::Unconnected) -> cairn_gateway::Gateway {
         let Channels { auth, content, ingest, retrieval, sync } = self.channels.clone();
         let auth = auth.presenting(self.gateway.clone());
         let upstreams = cairn_gateway::Upstreams { auth, content, ingest, retrieval, sync };
-        Ok(cairn_gateway::Gateway::new(config, upstreams, self.ambient.clone()))
+        gateway.connect(upstreams, self.ambient.clone())
     }
 
     /// Everything that runs here, for the gRPC listener of a service of the mesh.

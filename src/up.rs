@@ -59,7 +59,7 @@ async fn serve(
     let scheme = options.tls.scheme();
     let (tls, grpc_tls) = (options.tls.public()?, options.tls.mutual(tls::Protocols::Grpc)?);
     let base_url = options.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
-    let gateway = public::config(&options.public, Some(base_url.clone()), address)?;
+    let gateway = public::build(&options.public, Some(base_url.clone()), address)?;
     let mut mesh = Mesh::open(&Locations::all_local(), &settings(options, &data, &base_url)?).await?;
     let made =
         bootstrap(&mesh, &options.bootstrap, |made| file_of(made, &base_url).write(data.path())).await?;
@@ -73,7 +73,7 @@ async fn serve(
     }
 
     let mut background = mesh.start_background(shutdown);
-    let gateway = mesh.gateway(gateway)?;
+    let gateway = mesh.connect(gateway);
     if !options.quiet {
         announce(&base_url, &data, made.is_some(), file.as_ref(), &further)?;
     }

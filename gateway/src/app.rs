@@ -13,7 +13,7 @@ use crate::mcp::Connections;
 use crate::origin::Origins;
 use crate::own_writes::OwnWrites;
 use crate::rate_limit::Limits;
-use crate::{Config, Upstreams};
+use crate::{Settings, Upstreams};
 
 /// The state of the router; cheap to clone.
 #[derive(Clone)]
@@ -29,29 +29,18 @@ pub(crate) struct Inner {
     pub(crate) connections: Connections,
     pub(crate) own_writes: OwnWrites,
     pub(crate) intake: Intake,
-    pub(crate) max_body_bytes: usize,
 }
 
 impl App {
-    pub(crate) fn new(config: Config, upstreams: Upstreams, ambient: Ambient) -> Self {
-        let read = Origins::new(config.base_url.as_deref(), &config.allowed_origins);
-        let origins = read.unwrap_or_else(|error| {
-            tracing::error!(%error, "only loopback counts as our own origin");
-            Origins::default()
-        });
-        let limits = Limits::new(&config, Arc::clone(&ambient.clock)).unwrap_or_else(|error| {
-            tracing::error!(%error, "the default limits hold, in this process alone");
-            Limits::fallback(Arc::clone(&ambient.clock))
-        });
+    pub(crate) fn new(settings: Settings, upstreams: Upstreams, ambient: Ambient) -> Self {
         Self(Arc::new(Inner {
-            origins,
-            limits,
+            origins: settings.origins,
+            limits: Limits::new(settings.limits, Arc::clone(&ambient.clock)),
             connections: Connections::default(),
-            intake: Intake::default(),
+            intake: Intake::new(settings.max_body_bytes),
             own_writes: OwnWrites::new(Arc::clone(&ambient.clock)),
-            links: Links::new(config.base_url.as_deref()),
+            links: settings.links,
             token_cache: TokenCache::new(upstreams.clone(), ambient.clone()),
-            max_body_bytes: config.max_body_bytes,
             upstreams,
             ambient,
         }))

@@ -48,19 +48,21 @@ pub(crate) struct SignedIn {
     pub(crate) call: Call,
 }
 
-impl FromRequestParts<App> for Caller {
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Error;
 
-    /// The layer of rate limits has let most requests in before a handler asks.
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        match parts.extensions.get::<Self>() {
-            Some(caller) => Ok(caller.clone()),
-            None => enter(parts, app).await,
-        }
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        let_in(parts)
     }
 }
 
-/// Lets a request with an API token in: it counts, once, whatever becomes of it.
+/// The caller that the request was let in with: the class of its route asks for one.
+fn let_in<T: Clone + Send + Sync + 'static>(parts: &Parts) -> Result<T, Error> {
+    let caller = parts.extensions.get().cloned();
+    caller.ok_or_else(|| Problem::internal("the class of this route lets in who is not known").into())
+}
+
+/// Lets a request with an API token in: it counts, whatever becomes of it.
 pub(crate) async fn enter(parts: &mut Parts, app: &App) -> Result<Caller, Error> {
     let identity = authenticate(parts, app).await?;
     app.limits.admit(parts, &identity.claims, 1).await?;
@@ -125,34 +127,57 @@ pub(crate) async fn authenticate_agent(parts: &Parts, app: &App) -> Result<Arc<C
     }
 }
 
-impl FromRequestParts<App> for SignedIn {
+impl<S: Send + Sync> FromRequestParts<S> for SignedIn {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let identity = session(parts, app).await?.ok_or_else(not_signed_in)?;
-        Ok(Self { call: call_of(parts).with_identity(&identity.signed) })
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        let_in(parts)
     }
 }
 
-/// A person with a web session in the workspace that the path names as `{id}`, with what the role there allows.
+/// The person whose session came along.
+pub(crate) async fn person(parts: &Parts, app: &App) -> Result<SignedIn, Problem> {
+    let identity = session(parts, app).await?.ok_or_else(not_signed_in)?;
+    Ok(SignedIn { call: call_of(parts).with_identity(&identity.signed) })
+}
+
+/// A person with a web session in a workspace, with what the role there allows.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) call: Call,
+    pub(crate) identity: Arc<CallerIdentity>,
 }
 
-impl FromRequestParts<App> for Member {
+impl<S: Send + Sync> FromRequestParts<S> for Member {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let secret = presented(parts, app).await?.ok_or_else(not_signed_in)?.to_owned();
-        let path = RawPathParams::from_request_parts(parts, app).await.map_err(|_| no_workspace())?;
-        let named = path.iter().find(|(name, _)| *name == "id").and_then(|(_, text)| text.parse().ok());
-        let workspace: WorkspaceId = named.ok_or_else(no_workspace)?;
-        let call = call_of(parts);
-        let identity = app.token_cache.session_in(&secret, workspace, &call).await;
-        let identity = judged(parts, app, &secret, identity).await?;
-        Ok(Self { call: call.with_identity(&identity) })
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        let_in(parts)
     }
+}
+
+/// The person whose session came along, in the workspace that the path names as `{id}` or else the query as
+/// `workspaceId`; `None` when a query names none that can be read.
+pub(crate) async fn member(parts: &mut Parts, app: &App) -> Result<Option<Member>, Problem> {
+    let secret = presented(parts, app).await?.ok_or_else(not_signed_in)?.to_owned();
+    let Some(workspace) = named_workspace(parts).await? else {
+        return session(parts, app).await.map(|_| None);
+    };
+    let call = call_of(parts);
+    let identity = app.token_cache.session_in(&secret, workspace, &call).await;
+    let identity = judged(parts, app, &secret, identity).await?;
+    Ok(Some(Member { call: call.with_identity(&identity.signed), identity: Arc::new(identity) }))
+}
+
+async fn named_workspace(parts: &mut Parts) -> Result<Option<WorkspaceId>, Problem> {
+    if let Ok(path) = RawPathParams::from_request_parts(parts, &()).await
+        && let Some((_, text)) = path.iter().find(|(name, _)| *name == "id")
+    {
+        return text.parse().map(Some).map_err(|_| no_workspace());
+    }
+    let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    let named = query.filter(|(name, _)| name == "workspaceId").last();
+    Ok(named.and_then(|(_, text)| text.parse().ok()))
 }
 
 /// Whose session came along; `None` without one. A cookie that opens nothing counts for its source address as a token
@@ -373,12 +398,15 @@ impl TokenCache {
         secret: &str,
         workspace: WorkspaceId,
         call: &Call,
-    ) -> Result<String, Problem> {
+    ) -> Result<CallerIdentity, Problem> {
         let workspace_id = Some(workspace.to_string());
         let request =
             call.request(ExchangeSessionRequest { session_secret: secret.to_owned(), workspace_id });
         let answer = self.upstreams.sessions().exchange_session(request).await;
-        answer.map(|answer| answer.into_inner().identity).map_err(|status| error::from_upstream(&status))
+        match answer {
+            Ok(answer) => self.checked(answer.into_inner().identity).await,
+            Err(status) => Err(error::from_upstream(&status)),
+        }
     }
 
     /// A session that signed out must not live on here.

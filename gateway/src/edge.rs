@@ -3,13 +3,14 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use cairn_chassis::call::{Call, Channel};
+use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::telemetry;
 use futures::FutureExt as _;
@@ -22,49 +23,58 @@ use crate::app::App;
 use crate::error::Error;
 use crate::intake::Room;
 use crate::json_body::JsonBody;
-use crate::rate_limit::layer;
-use crate::{compression, security_headers, unread_body};
+use crate::routes::{Classes, Routes};
+use crate::{compression, guard, security_headers, unread_body};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 128;
-/// Enough for a list of a thousand records or the write of a 5 MB body on a busy machine.
-const ORDINARY_BUDGET: Duration = Duration::from_secs(15);
-/// A search may wait 10 s for the index before it begins, and a script may scan for 10 s.
-const PATIENT_BUDGET: Duration = Duration::from_secs(30);
 
 /// The whole public router: routes, the two fallbacks, and the edge around all of them.
-pub(crate) fn around(routes: Router<App>, app: App) -> Router {
-    routes
+pub(crate) fn around(routes: Routes, app: App) -> Router {
+    let (router, classes) = routes.into_parts();
+    let edge = Edge { app: app.clone(), classes: Arc::new(classes) };
+    router
         .fallback(async || Error::unknown_route())
         .method_not_allowed_fallback(async || Error::method_not_allowed())
         // One stack: a router boxes whatever it is given, and copies each box for every request.
         .layer(
             ServiceBuilder::new()
                 .layer(compression::layer())
-                .layer(middleware::from_fn_with_state(app.clone(), serve)),
+                .layer(middleware::from_fn_with_state(edge, serve)),
         )
         .with_state(app)
 }
 
-async fn serve(State(app): State<App>, request: Request, next: Next) -> Response {
+#[derive(Clone)]
+struct Edge {
+    app: App,
+    classes: Arc<Classes>,
+}
+
+async fn serve(State(Edge { app, classes }): State<Edge>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (mut request, unread) = unread_body::watch(request);
     let room = Room::default();
     let id = request_id(request.headers(), &app);
     let method = method_label(request.method());
-    let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
-    let budget = budget(&route);
-    let call = Call::within(budget).with_request_id(&id).with_channel(channel(&route));
+    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let class = classes.of(matched, request.method(), request.uri().path());
+    let route = matched.unwrap_or("unmatched").to_owned();
+    let call = Call::within(class.budget).with_request_id(&id).with_channel(class.surface.channel());
     request.extensions_mut().insert(call);
+    request.extensions_mut().insert(class);
     request.extensions_mut().insert(room.clone());
 
     let span = tracing::info_span!("http", method, route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
-    let answered = answer(layer::serve(&app, request, next), budget).instrument(span.clone()).await;
+    let answered =
+        answer(guard::serve(&app, class, request, next), class.budget).instrument(span.clone()).await;
     drop(room);
     let mut response = with_body(answered, &id);
     unread.mark(&mut response);
-    compression::mark(&mut response, &route);
+    if class.has_secrets {
+        compression::forbid(&mut response);
+    }
     security_headers::complete(response.headers_mut(), app.origins.is_https());
     measure(&response, method, route, started.elapsed(), &span);
     response
@@ -127,24 +137,6 @@ fn is_request_id(text: &str) -> bool {
     (1..=LONGEST_REQUEST_ID).contains(&text.len()) && text.bytes().all(allowed)
 }
 
-fn budget(route: &str) -> Duration {
-    match route {
-        "/mcp" | "/api/v1/search_context" | "/api/v1/files/{id}/related" | "/api/v1/vfs/exec" => {
-            PATIENT_BUDGET
-        }
-        _ => ORDINARY_BUDGET,
-    }
-}
-
-/// The door that a route is.
-fn channel(route: &str) -> Channel {
-    match route {
-        "/mcp" => Channel::Mcp,
-        _ if route.starts_with("/api/v1/") => Channel::Rest,
-        _ => Channel::Console,
-    }
-}
-
 /// A method may be any word: as a label, a caller could make endless time series with it.
 fn method_label(method: &Method) -> &'static str {
     match method.as_str() {
@@ -179,7 +171,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_an_internal_error() {
-        let response = answer(async { panic!("secret detail") }, ORDINARY_BUDGET).await;
+        let response = answer(async { panic!("secret detail") }, Duration::from_secs(15)).await;
         assert_eq!(response.status().as_u16(), 500);
         let error = response.extensions().get::<Error>().unwrap();
         assert!(!error.message.contains("secret"));
@@ -189,7 +181,7 @@ mod tests {
     async fn a_body_that_never_ends_is_given_up() {
         let part = stream::once(async { Ok::<_, std::io::Error>("{") });
         let body = Body::from_stream(part.chain(stream::pending()));
-        let intake = Intake::default();
+        let intake = Intake::new(usize::MAX);
         let request = http::Extensions::new();
         let reading = async {
             intake

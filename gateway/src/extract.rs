@@ -6,14 +6,14 @@ use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use cairn_chassis::json;
 use cairn_chassis::status::{Problem, Violation};
 use http::request::Parts;
-use http::{Extensions, HeaderMap, header};
+use http::{HeaderMap, header};
 use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::auth::Caller;
+use crate::class::Class;
 use crate::error::Error;
 use crate::schema::Input;
-use crate::terms::Terms;
 use crate::validate;
 
 /// A JSON body, checked against its schema.
@@ -24,25 +24,15 @@ impl<T: Input> FromRequest<App> for Json<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
-        permit(request.extensions(), T::TERMS)?;
         if !is_json(request.headers()) {
             return Err(Error::not_json());
         }
         let (parts, body) = request.into_parts();
-        let limit = T::TERMS.most_bytes.min(app.max_body_bytes);
+        let limit = Class::of(&parts.extensions).most_bytes;
         let caller = parts.extensions.get::<Caller>();
         let workspace = caller.and_then(|caller| caller.identity.claims.workspace);
         let bytes = app.intake.receive(body, limit, &parts.extensions, workspace).await?;
         app.intake.read(bytes, read_body).await?.map(Self)
-    }
-}
-
-/// Refuses a caller with a token who lacks the permission, before what it sent is looked at. Whose permissions are not
-/// known here, the service judges.
-fn permit(request: &Extensions, terms: Terms) -> Result<(), Problem> {
-    match (terms.permission, request.get::<Caller>()) {
-        (Some(permission), Some(caller)) => caller.identity.claims.require(permission),
-        _ => Ok(()),
     }
 }
 
@@ -81,7 +71,6 @@ impl<T: Input> FromRequestParts<App> for Query<T> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Error> {
-        permit(&parts.extensions, T::TERMS)?;
         let pairs = extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| {
             Problem::validation(vec![Violation::new("query", "invalid", "is not a query string")])
         })?;

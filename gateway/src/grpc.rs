@@ -29,7 +29,7 @@ use tracing::Instrument as _;
 use self::door::Door;
 use crate::app::App;
 use crate::edge;
-use crate::rate_limit::layer::Told;
+use crate::rate_limit::headers::ShownWindow;
 
 /// What callers may not bring: these are for hops inside of the mesh.
 const INSIDE_ONLY: [&str; 2] = [SERVICE_IDENTITY, CHANNEL];
@@ -46,7 +46,7 @@ async fn serve(State(app): State<App>, request: Request) -> Response {
         return StatusCode::HTTP_VERSION_NOT_SUPPORTED.into_response();
     }
     let (mut parts, body) = request.into_parts();
-    let told = Told::listen(&mut parts.extensions);
+    let shown = ShownWindow::listen(&mut parts.extensions);
     let id = edge::request_id(&parts.headers, &app);
     let door = Door::of(parts.uri.path());
     let method = door.map_or("unknown", Door::name);
@@ -56,7 +56,7 @@ async fn serve(State(app): State<App>, request: Request) -> Response {
     let outcome = if answered.is_ok() { "passed" } else { "refused" };
     metrics::counter!(CALLS, "service" => method, "outcome" => outcome).increment(1);
     let mut response = answered.unwrap_or_else(|problem| Status::from(problem).into_http());
-    told.write(response.headers_mut());
+    shown.write(response.headers_mut());
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }

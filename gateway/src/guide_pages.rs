@@ -1,28 +1,28 @@
 //! The usage guides as pages for people: what agents read, so that both know the same.
 
-use axum::Router;
 use axum::extract::Path;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
 use http::{HeaderValue, header};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use pulldown_cmark::{Options, Parser};
 
-use crate::app::App;
+use crate::class::{Class, Surface, Who};
 use crate::error::Error;
 use crate::guides::{self, Guide};
+use crate::routes::Routes;
 
 const STYLE: &str = include_str!("guide_pages/style.css");
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 );
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/docs/guides", get(index))
-        .route("/docs/guides/style.css", get(style))
-        .route("/docs/guides/{name}", get(guide))
-        .route("/docs/guides/{name}/{*path}", get(file))
+pub(crate) fn routes() -> Routes {
+    let open = Class::new(Surface::Open, Who::Anyone);
+    Routes::default()
+        .get(open, "/docs/guides", index)
+        .get(open, "/docs/guides/style.css", style)
+        .get(open, "/docs/guides/{name}", guide)
+        .get(open, "/docs/guides/{name}/{*path}", file)
 }
 
 async fn style() -> Response {

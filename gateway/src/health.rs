@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
 use cairn_chassis::channel::ServiceChannel;
 use futures::future::join_all;
 use http::StatusCode;
@@ -15,13 +13,16 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::app::App;
+use crate::class::{Class, Surface, Who};
 use crate::json_body::JsonBody;
+use crate::routes::Routes;
 
 /// A probe must answer sooner than those who probe give up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/healthz", get(alive)).route("/readyz", get(ready))
+pub(crate) fn routes() -> Routes {
+    let open = Class::new(Surface::Open, Who::Anyone);
+    Routes::default().get(open, "/healthz", alive).get(open, "/readyz", ready)
 }
 
 #[derive(Serialize)]

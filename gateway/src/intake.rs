@@ -33,6 +33,8 @@ const RETRY: Duration = Duration::from_secs(1);
 /// What takes bodies in, for all requests of the process.
 #[derive(Debug)]
 pub(crate) struct Intake {
+    /// No body of any kind is larger.
+    most: usize,
     room: Arc<Semaphore>,
     /// Of the workspaces whose large bodies are under way, what each may still take.
     shares: Mutex<HashMap<Option<WorkspaceId>, Arc<Semaphore>>>,
@@ -60,15 +62,14 @@ impl Room {
     }
 }
 
-impl Default for Intake {
-    fn default() -> Self {
-        Self::new(ROOM_BYTES, TURNS, WAITING)
-    }
-}
-
 impl Intake {
-    fn new(room: usize, turns: usize, waiting: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
+        Self::with(most, ROOM_BYTES, TURNS, WAITING)
+    }
+
+    fn with(most: usize, room: usize, turns: usize, waiting: usize) -> Self {
         Self {
+            most,
             room: Arc::new(Semaphore::new(room / UNIT_BYTES)),
             shares: Mutex::default(),
             share: room / UNIT_BYTES / 2,
@@ -86,6 +87,7 @@ impl Intake {
         request: &Extensions,
         workspace: Option<WorkspaceId>,
     ) -> Result<Bytes, Error> {
+        let limit = limit.min(self.most);
         // An announced length is believed, so that nobody waits for what will be refused.
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > limit {
@@ -198,7 +200,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_taken_up_to_its_limit() {
-        let intake = Intake::default();
+        let intake = Intake::new(usize::MAX);
         let none = Extensions::new();
         for (parts, whole) in [(&["12", "34"][..], "1234"), (&["", "1", ""][..], "1"), (&[][..], "")] {
             assert_eq!(intake.receive(streamed(parts), 4, &none, None).await.unwrap(), whole);
@@ -217,7 +219,7 @@ mod tests {
     #[tokio::test]
     async fn large_bodies_share_their_room_until_they_are_answered() {
         const MOST: usize = usize::MAX;
-        let intake = Intake::new(8 * UNIT_BYTES, 1, 0);
+        let intake = Intake::with(MOST, 8 * UNIT_BYTES, 1, 0);
         let large = |units: usize| Body::from(vec![b'x'; units * UNIT_BYTES]);
         let workspace = |number: u128| Some(WorkspaceId(uuid::Uuid::from_u128(number)));
         let none = Extensions::new();
@@ -245,7 +247,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_finds_too_many_waiting_comes_back_later() {
-        let intake = Arc::new(Intake::new(ROOM_BYTES, 1, 1));
+        let intake = Arc::new(Intake::with(usize::MAX, ROOM_BYTES, 1, 1));
         let large = || Bytes::from(vec![b'x'; 2 * SMALL_BYTES]);
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let (begin, begun) = tokio::sync::oneshot::channel::<()>();

@@ -1,20 +1,22 @@
 //! The edge of the mesh: REST, MCP and the console API, translated into gRPC; it holds no storage and no rule that a
 //! service lacks.
 //!
-//! A request passes `edge` (request id, deadline, panics, metrics, the one error body), is authenticated
-//! (`auth`), read and checked (`extract`, `schema`, `validate`), and carried out by an operation
+//! Each route is registered with its class (`routes`, `class`): who may call, how long, how much. A request passes `edge`
+//! (request id, deadline, panics, metrics, the one error body), is let in (`guard`, `auth`), read and checked (`extract`, `schema`, `validate`), and carried out by an operation
 //! (`operations`) that REST and MCP share.
 
 mod answers;
 mod app;
 mod auth;
 mod change;
+mod class;
 mod compression;
 mod console;
 mod edge;
 mod error;
 mod extract;
 mod grpc;
+mod guard;
 mod guide_pages;
 mod guides;
 mod health;
@@ -28,9 +30,9 @@ mod origin;
 mod own_writes;
 mod rate_limit;
 mod rest;
+mod routes;
 mod schema;
 mod security_headers;
-mod terms;
 #[cfg(test)]
 mod testing;
 mod unread_body;
@@ -42,10 +44,11 @@ use std::time::Duration;
 use axum::Router;
 use cairn_chassis::ambient::Ambient;
 
+use crate::answers::Links;
 use crate::app::App;
 use crate::origin::Origins;
 pub use crate::rate_limit::RedisUrl;
-use crate::rate_limit::check as check_limits;
+use crate::routes::Routes;
 pub use crate::upstreams::Upstreams;
 
 /// Uploads of a sync run are the largest thing that is sent: 24 MB of content, and JSON around it.
@@ -61,7 +64,7 @@ pub struct Config {
     pub base_url: Option<String>,
     /// Further origins that may call `/mcp` (`MCP_ALLOWED_ORIGINS`).
     pub allowed_origins: Vec<String>,
-    /// The largest request body of any kind; most kinds have a smaller limit of their own (`terms`).
+    /// The largest request body of any kind; most routes have a smaller limit of their own (`class`).
     pub max_body_bytes: usize,
     /// Changes of what plans may ask for, as JSON: `{"free": {"minute": 60, "day": null}}`.
     pub plans: Option<String>,
@@ -84,17 +87,6 @@ impl Default for Config {
             redis: None,
             redis_timeout: DEFAULT_REDIS_TIMEOUT,
         }
-    }
-}
-
-impl Config {
-    /// Checks the addresses and the limits, so that a start can fail with a reason.
-    ///
-    /// # Errors
-    /// When one of them cannot be read.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        Origins::new(self.base_url.as_deref(), &self.allowed_origins)?;
-        check_limits(self)
     }
 }
 
@@ -123,6 +115,26 @@ pub enum ConfigError {
     RedisUrl,
 }
 
+/// A configuration that was read: what is wrong with it was told, and nothing of it is read again.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    origins: Origins,
+    links: Links,
+    limits: rate_limit::Settings,
+    max_body_bytes: usize,
+}
+
+/// A gateway that only lacks its services.
+#[derive(Debug)]
+pub struct Unconnected(Settings);
+
+impl Unconnected {
+    /// The gateway in front of those services. Nothing is contacted before the first request.
+    pub fn connect(self, upstreams: Upstreams, ambient: Ambient) -> Gateway {
+        Gateway { app: App::new(self.0, upstreams, ambient) }
+    }
+}
+
 /// The gateway; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Gateway {
@@ -130,11 +142,17 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway in front of those services. Nothing is contacted before the first request.
-    /// Check the configuration first: of one that is wrong, only loopback is left as our own origin, and the default
-    /// limits in this process.
-    pub fn new(config: Config, upstreams: Upstreams, ambient: Ambient) -> Self {
-        Self { app: App::new(config, upstreams, ambient) }
+    /// A gateway as configured, which is then connected to its services.
+    ///
+    /// # Errors
+    /// When an address or a limit cannot be read.
+    pub fn build(config: &Config) -> Result<Unconnected, ConfigError> {
+        Ok(Unconnected(Settings {
+            origins: Origins::new(config.base_url.as_deref(), &config.allowed_origins)?,
+            links: Links::new(config.base_url.as_deref()),
+            limits: rate_limit::Settings::read(config)?,
+            max_body_bytes: config.max_body_bytes,
+        }))
     }
 
     /// All that is served over public gRPC; it needs HTTP/2.
@@ -144,14 +162,38 @@ impl Gateway {
 
     /// All that is served over public HTTP.
     pub fn router(&self) -> Router {
-        let (api, document) = openapi::split(rest::routes());
-        let routes = api
-            .merge(console::routes(&self.app))
-            .merge(mcp::routes())
-            .merge(oauth::routes())
-            .merge(health::routes())
-            .merge(guide_pages::routes())
-            .merge(openapi::routes(document));
-        edge::around(routes, self.app.clone())
+        edge::around(routes(), self.app.clone())
+    }
+}
+
+/// Every route over public HTTP.
+fn routes() -> Routes {
+    let mut rest = rest::routes();
+    let document = openapi::completed(rest.take_document());
+    rest.merge(console::routes())
+        .merge(mcp::routes())
+        .merge(oauth::routes())
+        .merge(health::routes())
+        .merge(guide_pages::routes())
+        .merge(openapi::routes(document))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::class::Surface;
+
+    #[test]
+    fn what_may_hold_secrets_is_told_so() {
+        let (_, classes) = routes().into_parts();
+        for (method, path, class) in classes.all() {
+            let is_signing_in = ["/api/session", "/api/account", "/api/invitations", "/invite", "/oauth/"]
+                .iter()
+                .any(|base| path.starts_with(base));
+            let shows_new_ones =
+                ["/tokens", "/members", "/invitations"].iter().any(|end| path.ends_with(end));
+            let may_show = is_signing_in || (shows_new_ones && class.surface == Surface::Console);
+            assert!(class.has_secrets || !may_show, "{method:?} {path}");
+        }
     }
 }

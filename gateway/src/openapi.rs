@@ -1,11 +1,10 @@
 //! The OpenAPI 3.1 document of `/api/v1`, made from the routes themselves, and its pages.
 
+use std::future::{Ready, ready};
 use std::sync::{Arc, OnceLock};
 
-use axum::Router;
 use axum::extract::Path;
 use axum::response::{IntoResponse as _, Response as ResponseBody};
-use axum::routing::{MethodRouter, get};
 use bytes::Bytes;
 use cairn_chassis::status::Problem;
 use http::header;
@@ -17,11 +16,11 @@ use utoipa::openapi::{
     Components, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder, ResponsesBuilder,
 };
 use utoipa::{PartialSchema as _, ToSchema as _};
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::Config;
 
-use crate::app::App;
+use crate::class::{Class, Surface, Who};
 use crate::error::{Error, ErrorBody};
+use crate::routes::Routes;
 
 const VERSION: &str = "1.0.0";
 const BEARER: &str = "bearer";
@@ -37,9 +36,8 @@ const DESCRIPTION: &str = "Workspace context for AI agents: files and folders, a
     are an error, unknown query parameters are ignored. A write answers `X-Cairn-Change`; sent with a search, the \
     search sees at least that write.";
 
-/// Takes the routes and their document apart.
-pub(crate) fn split(api: OpenApiRouter<App>) -> (Router<App>, OpenApi) {
-    let (router, mut document) = api.split_for_parts();
+/// Completes what the routes of `/api/v1` say of themselves.
+pub(crate) fn completed(mut document: OpenApi) -> OpenApi {
     let info = InfoBuilder::new().title("Cairn").version(VERSION).description(Some(DESCRIPTION)).build();
     document.info = info;
     document.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
@@ -48,34 +46,33 @@ pub(crate) fn split(api: OpenApiRouter<App>) -> (Router<App>, OpenApi) {
         let operations = [&mut item.get, &mut item.post, &mut item.patch, &mut item.put, &mut item.delete];
         operations.into_iter().flatten().for_each(|operation| describe_errors(path, operation));
     }
-    (router, document)
+    document
 }
 
 /// Serves the document and the page that explores it. The texts are made at the first request: a cold start must not
 /// pay for them.
-pub(crate) fn routes(document: OpenApi) -> Router<App> {
+pub(crate) fn routes(document: OpenApi) -> Routes {
     let document = Arc::new(document);
-    let json = text_of(&document, "application/json", |document| document.to_json().unwrap_or_default());
-    let yaml = text_of(&document, "application/yaml", |document| document.to_yaml().unwrap_or_default());
-    Router::new()
-        .route(JSON_PATH, json)
-        .route(YAML_PATH, yaml)
-        .route(UI_PATH, get(async || swagger_file(String::new())))
-        .route(&format!("{UI_PATH}/"), get(async || swagger_file(String::new())))
-        .route(&format!("{UI_PATH}/{{*file}}"), get(async |Path(file): Path<String>| swagger_file(file)))
+    let open = Class::new(Surface::Open, Who::Anyone);
+    Routes::default()
+        .get(open, JSON_PATH, text_of(&document, "application/json", |it| it.to_json().unwrap_or_default()))
+        .get(open, YAML_PATH, text_of(&document, "application/yaml", |it| it.to_yaml().unwrap_or_default()))
+        .get(open, UI_PATH, async || swagger_file(String::new()))
+        .get(open, &format!("{UI_PATH}/"), async || swagger_file(String::new()))
+        .get(open, &format!("{UI_PATH}/{{*file}}"), async |Path(file): Path<String>| swagger_file(file))
 }
 
 fn text_of(
     document: &Arc<OpenApi>,
     media_type: &'static str,
     write: fn(&OpenApi) -> String,
-) -> MethodRouter<App> {
+) -> impl Fn() -> Ready<ResponseBody> + Clone + Send + Sync + 'static {
     let document = Arc::clone(document);
     let text: Arc<OnceLock<Bytes>> = Arc::default();
-    get(async move || {
+    move || {
         let bytes = text.get_or_init(|| Bytes::from(write(&document))).clone();
-        ([(header::CONTENT_TYPE, media_type)], bytes)
-    })
+        ready(([(header::CONTENT_TYPE, media_type)], bytes).into_response())
+    }
 }
 
 /// A file of the page. Its links are relative, so the page must know its folder when it is opened without the slash.

@@ -11,32 +11,21 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::terms::Terms;
-
 const REFERENCE: &str = "#/components/schemas/";
 /// No schema of ours nests deeper; a type that contains itself must not hang the process.
 const MOST_DEPTH: usize = 24;
 
 /// A type that callers send: its schema checks the JSON before serde reads it.
 pub(crate) trait Input: ToSchema + DeserializeOwned + Send + 'static {
-    /// What it asks of its caller.
-    const TERMS: Terms;
-
     /// The type's contract, made at the first use: a cold start must not pay for schemas that nobody sends.
     fn contract() -> &'static Contract;
 }
 
-/// Makes types [`Input`]s, on these terms (`inputs!(Terms::WRITE => CreateFile)`) or on ordinary ones; each gets its own
-/// place for its contract, which a generic function could not give it.
+/// Makes types [`Input`]s; each gets its own place for its contract, which a generic function could not give it.
 macro_rules! inputs {
     ($($name:ident),+ $(,)?) => {
-        $crate::schema::inputs!($crate::terms::Terms::ORDINARY => $($name),+);
-    };
-    ($terms:expr => $($name:ident),+ $(,)?) => {
         $(
             impl $crate::schema::Input for $name {
-                const TERMS: $crate::terms::Terms = $terms;
-
                 fn contract() -> &'static $crate::schema::Contract {
                     static CONTRACT: std::sync::OnceLock<$crate::schema::Contract> = std::sync::OnceLock::new();
                     CONTRACT.get_or_init($crate::schema::Contract::of::<$name>)
@@ -50,7 +39,6 @@ pub(crate) use inputs;
 /// The schema of an input and its compiled form.
 pub(crate) struct Contract {
     schema: Value,
-    terms: Terms,
     validator: OnceLock<Option<Validator>>,
 }
 
@@ -62,11 +50,7 @@ impl fmt::Debug for Contract {
 
 impl Contract {
     pub(crate) fn of<T: Input>() -> Self {
-        Self { schema: inlined::<T>(), terms: T::TERMS, validator: OnceLock::new() }
-    }
-
-    pub(crate) fn terms(&self) -> Terms {
-        self.terms
+        Self { schema: inlined::<T>(), validator: OnceLock::new() }
     }
 
     pub(crate) fn schema(&self) -> &Value {

@@ -97,7 +97,7 @@ async fn bench_with(change: impl FnOnce(Ambient) -> Ambient) -> Bench {
         ..Config::default()
     };
     let ambient = change(issuer.ambient());
-    Bench { router: Gateway::new(config, upstreams, ambient).router(), exchanges }
+    Bench { router: Gateway::build(&config).unwrap().connect(upstreams, ambient).router(), exchanges }
 }
 
 async fn local(routes: Routes) -> ServiceChannel {

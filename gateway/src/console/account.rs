@@ -14,9 +14,8 @@ use crate::auth::{self, SignedIn};
 use crate::error;
 use crate::extract::Json;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::FORM => ChangePassword);
+inputs!(ChangePassword);
 
 /// The old and the new password.
 #[derive(Deserialize, ToSchema)]

@@ -92,7 +92,7 @@ async fn find(
         Err(problem) if is_unknown(&problem) => return Ok(None),
         identity => identity?,
     };
-    let call = call.clone().with_identity(&identity);
+    let call = call.clone().with_identity(&identity.signed);
     let request = call.request(proto::GetAssetRequest { asset_id: id.to_string() });
     match app.upstreams.assets().get_asset(request).await.map_err(|status| error::from_upstream(&status)) {
         Err(problem) if is_unknown(&problem) => Ok(None),

@@ -1,7 +1,7 @@
 //! Invitations: those of a workspace, and what the holder of a link may do with it. The secret of a link travels in
 //! bodies only.
 
-use axum::extract::{FromRequest as _, FromRequestParts as _, Request, State};
+use axum::extract::{FromRequest as _, Request, State};
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::auth::v1 as proto;
@@ -20,9 +20,8 @@ use crate::error::{self, Error};
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::FORM => LookUp, Accept);
+inputs!(LookUp, Accept);
 
 /// The link's secret.
 #[derive(Deserialize, ToSchema)]
@@ -82,10 +81,10 @@ pub(super) async fn look_up(State(app): State<App>, request: Request) -> Answer 
 
 /// Makes a member of whoever has the account, or makes it, and signs in; or makes the signed-in person a member.
 pub(super) async fn accept(State(app): State<App>, request: Request) -> Answer {
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     app.limits.open_body(&parts).await?;
     let head = parts.clone();
-    let person = SignedIn::from_request_parts(&mut parts, &app).await;
+    let person = auth::person(&parts, &app).await;
     let Json(input) = Json::<Accept>::from_request(Request::from_parts(parts, body), &app).await?;
     let Some((name, password)) = new_account(input.name, input.password)? else {
         return join(&app, person?, input.secret).await;

@@ -13,9 +13,9 @@ use maud::{Markup, html};
 use super::invitations;
 use crate::app::App;
 use crate::auth;
+use crate::class::Class;
 use crate::error::{self, Error};
 use crate::oauth::pages::document;
-use crate::terms::FORM_BYTES;
 
 const SCRIPT: &str = include_str!("invite.js");
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -66,7 +66,11 @@ pub(super) async fn answer(State(app): State<App>, request: Request) -> Response
     if let Err(problem) = app.limits.open_body(&parts).await {
         return code_page(Error::from(problem.clone()).status, Some(&sentence(&problem)));
     }
-    let bytes = match app.intake.receive(body, FORM_BYTES, &parts.extensions, None).await {
+    let bytes = match app
+        .intake
+        .receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None)
+        .await
+    {
         Ok(bytes) => bytes,
         Err(error) => return error.into_response(),
     };

@@ -12,13 +12,12 @@ use utoipa::ToSchema;
 use super::{Answer, answered, present};
 use crate::answers::{AddedMember, Invitation, WorkspaceMember};
 use crate::app::App;
-use crate::auth::SignedIn;
+use crate::auth::{Member, SignedIn};
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::FORM => AddMember, UpdateMember);
+inputs!(AddMember, UpdateMember);
 
 /// Somebody who is to belong to the workspace.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -50,11 +49,11 @@ pub(super) async fn list(
 /// Invites an email, whoever has it: the answer is the same.
 pub(super) async fn add(
     State(app): State<App>,
-    person: SignedIn,
+    caller: Member,
     PathId(workspace): PathId<WorkspaceId>,
     Json(input): Json<AddMember>,
 ) -> Answer {
-    let message = person.call.request(proto::AddMemberRequest {
+    let message = caller.call.request(proto::AddMemberRequest {
         workspace_id: workspace.to_string(),
         email: input.email,
         role: input.role.into(),
@@ -68,11 +67,11 @@ pub(super) async fn add(
 
 pub(super) async fn update(
     State(app): State<App>,
-    person: SignedIn,
+    caller: Member,
     PathIds(workspace, member): PathIds<WorkspaceId, UserId>,
     Json(input): Json<UpdateMember>,
 ) -> Answer {
-    let message = person.call.request(proto::UpdateMemberRequest {
+    let message = caller.call.request(proto::UpdateMemberRequest {
         workspace_id: workspace.to_string(),
         user_id: member.to_string(),
         role: input.role.into(),

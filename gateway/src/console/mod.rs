@@ -14,64 +14,65 @@ mod trash;
 mod usage;
 mod workspaces;
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, patch, post};
+use axum::response::Response;
 use cairn_chassis::status::Problem;
-use http::{HeaderValue, header};
 
-use crate::app::App;
+use crate::class::{Class, FORM_BYTES, Surface, Who};
 use crate::error::{self, Error};
+use crate::routes::Routes;
 
-pub(crate) fn routes(app: &App) -> Router<App> {
-    Router::new()
-        .route("/api/session", get(session::read).post(session::create).delete(session::delete))
-        .route("/api/account/password", post(account::change_password))
-        .route("/api/account/sessions", axum::routing::delete(account::delete_sessions))
-        .route("/invite", get(invite_page::ask).post(invite_page::answer))
-        .route("/invite/invite.js", get(invite_page::script))
-        .route("/api/invitations/look-up", post(invitations::look_up))
-        .route("/api/invitations/accept", post(invitations::accept))
-        .route("/api/invitations/{id}/accept", post(invitations::accept_pending))
-        .route("/api/invitations/{id}/decline", post(invitations::decline_pending))
-        .route("/api/workspaces", get(workspaces::list).post(workspaces::create))
-        .route(
-            "/api/workspaces/{id}",
-            get(workspaces::get).patch(workspaces::update).delete(workspaces::delete),
-        )
-        .route("/api/workspaces/{id}/restore", post(workspaces::restore))
-        .route("/api/workspaces/{id}/grants", get(grants::list))
-        .route("/api/workspaces/{id}/grants/{grantId}", axum::routing::delete(grants::revoke))
-        .route("/api/workspaces/{id}/tokens", get(tokens::list).post(tokens::create))
-        .route("/api/workspaces/{id}/tokens/{tokenId}", patch(tokens::update).delete(tokens::delete))
-        .route("/api/workspaces/{id}/members", get(members::list).post(members::add))
-        .route("/api/workspaces/{id}/members/{userId}", patch(members::update).delete(members::remove))
-        .route("/api/workspaces/{id}/invitations", get(invitations::list))
-        .route("/api/workspaces/{id}/invitations/{invitationId}", axum::routing::delete(invitations::delete))
-        .route("/api/workspaces/{id}/usage", get(usage::get))
-        .route("/api/workspaces/{id}/feedback", get(feedback::list))
-        .route("/api/workspaces/{id}/trash", get(trash::list))
-        .route("/api/workspaces/{id}/trash/{kind}/{itemId}", axum::routing::delete(trash::remove))
-        .route("/api/workspaces/{id}/trash/{kind}/{itemId}/restore", axum::routing::post(trash::restore))
-        .route("/api/assets/{id}/content", get(assets::content))
-        .route("/api/analytics/retrieval", get(analytics::retrieval))
-        .route_layer(middleware::from_fn_with_state(app.clone(), guard))
+const ANYONE: Class = Class::new(Surface::Console, Who::Anyone);
+const PERSON: Class = Class::new(Surface::Console, Who::Person);
+const MEMBER: Class = Class::new(Surface::Console, Who::Member);
+const PAGE: Class = Class::new(Surface::Page, Who::Anyone).up_to(FORM_BYTES).with_secrets();
+
+/// Who manages a workspace, doing what the refusal begins with.
+const fn manager(what: &'static str) -> Class {
+    Class::new(Surface::Console, Who::Manager(what))
 }
 
-/// A cookie comes along with requests that other sites' pages make: those may not change anything. And what the
-/// console reads is for one person: nothing on the way may keep it, unless the handler says how.
-async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
-    if !request.method().is_safe() && !app.origins.allow_session_write(request.headers()) {
-        let message =
-            "requests of another site's page may not change anything here; use the console's own pages";
-        return Error::origin_not_allowed(message).into_response();
-    }
-    let mut response = next.run(request).await;
-    let caching = response.headers_mut().entry(header::CACHE_CONTROL);
-    caching.or_insert(HeaderValue::from_static("no-store"));
-    response
+pub(crate) fn routes() -> Routes {
+    let signing_in = ANYONE.up_to(FORM_BYTES).with_secrets();
+    let account = PERSON.up_to(FORM_BYTES).with_secrets();
+    let roles = |what| manager(what).up_to(FORM_BYTES).with_secrets();
+    Routes::default()
+        .get(account, "/api/session", session::read)
+        .post(signing_in, "/api/session", session::create)
+        .delete(signing_in, "/api/session", session::delete)
+        .post(account, "/api/account/password", account::change_password)
+        .delete(account, "/api/account/sessions", account::delete_sessions)
+        .get(PAGE, "/invite", invite_page::ask)
+        .post(PAGE, "/invite", invite_page::answer)
+        .get(PAGE, "/invite/invite.js", invite_page::script)
+        .post(signing_in, "/api/invitations/look-up", invitations::look_up)
+        .post(signing_in, "/api/invitations/accept", invitations::accept)
+        .post(account, "/api/invitations/{id}/accept", invitations::accept_pending)
+        .post(account, "/api/invitations/{id}/decline", invitations::decline_pending)
+        .get(PERSON, "/api/workspaces", workspaces::list)
+        .post(PERSON, "/api/workspaces", workspaces::create)
+        .get(PERSON, "/api/workspaces/{id}", workspaces::get)
+        .patch(manager("changing a workspace"), "/api/workspaces/{id}", workspaces::update)
+        .delete(PERSON, "/api/workspaces/{id}", workspaces::delete)
+        .post(PERSON, "/api/workspaces/{id}/restore", workspaces::restore)
+        .get(PERSON, "/api/workspaces/{id}/grants", grants::list)
+        .delete(PERSON, "/api/workspaces/{id}/grants/{grantId}", grants::revoke)
+        .get(PERSON.with_secrets(), "/api/workspaces/{id}/tokens", tokens::list)
+        .post(MEMBER.with_secrets(), "/api/workspaces/{id}/tokens", tokens::create)
+        .patch(MEMBER, "/api/workspaces/{id}/tokens/{tokenId}", tokens::update)
+        .delete(PERSON, "/api/workspaces/{id}/tokens/{tokenId}", tokens::delete)
+        .get(PERSON.with_secrets(), "/api/workspaces/{id}/members", members::list)
+        .post(roles("adding members"), "/api/workspaces/{id}/members", members::add)
+        .patch(roles("changing roles"), "/api/workspaces/{id}/members/{userId}", members::update)
+        .delete(PERSON, "/api/workspaces/{id}/members/{userId}", members::remove)
+        .get(PERSON.with_secrets(), "/api/workspaces/{id}/invitations", invitations::list)
+        .delete(PERSON, "/api/workspaces/{id}/invitations/{invitationId}", invitations::delete)
+        .get(MEMBER, "/api/workspaces/{id}/usage", usage::get)
+        .get(PERSON, "/api/workspaces/{id}/feedback", feedback::list)
+        .get(MEMBER, "/api/workspaces/{id}/trash", trash::list)
+        .delete(MEMBER, "/api/workspaces/{id}/trash/{kind}/{itemId}", trash::remove)
+        .post(MEMBER, "/api/workspaces/{id}/trash/{kind}/{itemId}/restore", trash::restore)
+        .get(PERSON, "/api/assets/{id}/content", assets::content)
+        .get(manager("reading the analytics of retrieval"), "/api/analytics/retrieval", analytics::retrieval)
 }
 
 /// The message of an answer, or the error.

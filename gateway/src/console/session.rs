@@ -21,9 +21,8 @@ use crate::error::{self, Error};
 use crate::extract::Json;
 use crate::json_body::JsonBody;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::FORM => SignIn);
+inputs!(SignIn);
 
 /// The sign-in form.
 #[derive(Deserialize, ToSchema)]

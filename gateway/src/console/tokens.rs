@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::{Answer, answered, present};
 use crate::answers::{ScopeType, Token};
 use crate::app::App;
-use crate::auth::SignedIn;
+use crate::auth::{Member, SignedIn};
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
 use crate::schema::inputs;
@@ -66,13 +66,13 @@ pub(super) async fn list(
 
 pub(super) async fn create(
     State(app): State<App>,
-    person: SignedIn,
+    caller: Member,
     PathId(workspace): PathId<WorkspaceId>,
     Json(input): Json<CreateToken>,
 ) -> Answer {
     let permissions = input.permissions.into_iter().map(Permission::number);
     let expires_at = input.expires_at.as_deref().map(read_end).transpose()?;
-    let message = person.call.request(proto::CreateTokenRequest {
+    let message = caller.call.request(proto::CreateTokenRequest {
         workspace_id: workspace.to_string(),
         name: input.name,
         permissions: permissions.collect(),
@@ -86,11 +86,11 @@ pub(super) async fn create(
 
 pub(super) async fn update(
     State(app): State<App>,
-    person: SignedIn,
+    caller: Member,
     PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
     Json(input): Json<UpdateToken>,
 ) -> Answer {
-    let message = person.call.request(proto::UpdateTokenRequest {
+    let message = caller.call.request(proto::UpdateTokenRequest {
         workspace_id: workspace.to_string(),
         token_id: token.to_string(),
         active: input.active,

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::{Answer, answered, present};
 use crate::answers::Workspace;
 use crate::app::App;
-use crate::auth::SignedIn;
+use crate::auth::{Member, SignedIn};
 use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
 use crate::schema::inputs;
@@ -84,7 +84,7 @@ pub(super) async fn get(State(app): State<App>, person: SignedIn, PathId(id): Pa
 
 pub(super) async fn update(
     State(app): State<App>,
-    person: SignedIn,
+    caller: Member,
     PathId(id): PathId<WorkspaceId>,
     Json(input): Json<UpdateWorkspace>,
 ) -> Answer {
@@ -95,7 +95,7 @@ pub(super) async fn update(
     ];
     let paths =
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(field, _)| field.to_owned()).collect();
-    let message = person.call.request(proto::UpdateWorkspaceRequest {
+    let message = caller.call.request(proto::UpdateWorkspaceRequest {
         workspace_id: id.to_string(),
         name: input.name.unwrap_or_default(),
         plan: input.plan.unwrap_or_default(),

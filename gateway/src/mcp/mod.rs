@@ -17,11 +17,9 @@ mod resources;
 mod skills;
 mod tools;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{any, post};
 use cairn_chassis::json::{self, Unreadable};
 use cairn_proto::ids::WorkspaceId;
 use http::HeaderMap;
@@ -35,14 +33,23 @@ use self::failure::Failure;
 use self::reply::Reply;
 use crate::app::App;
 use crate::auth;
+use crate::class::{Class, Surface, Who};
 use crate::error::Error;
 use crate::extract::is_json;
 use crate::oauth;
 use crate::operations::Context;
 use crate::own_writes::Writer;
+use crate::routes::Routes;
 
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/mcp", post(receive)).route("/mcp/sse", any(gone)).route("/mcp/message", any(gone))
+const AGENT: Class = Class::new(Surface::Mcp, Who::Agent).patient().up_to(usize::MAX);
+const NOBODY: Class = Class::new(Surface::Mcp, Who::Anyone);
+
+pub(crate) fn routes() -> Routes {
+    Routes::default().below("/mcp", NOBODY).post(AGENT, "/mcp", receive).any(NOBODY, "/mcp/sse", gone).any(
+        NOBODY,
+        "/mcp/message",
+        gone,
+    )
 }
 
 async fn gone() -> Error {
@@ -85,7 +92,10 @@ async fn read(
     if !is_json(&parts.headers) {
         return Err(Error::not_json());
     }
-    let bytes = app.intake.receive(body, app.max_body_bytes, &parts.extensions, workspace).await?;
+    let bytes = app
+        .intake
+        .receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, workspace)
+        .await?;
     match app.intake.read(bytes, json::read).await? {
         Ok(value) => Ok(Ok(value)),
         Err(Unreadable::Invalid(error)) => Ok(Err(error)),

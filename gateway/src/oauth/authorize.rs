@@ -16,8 +16,8 @@ use super::redirect::{Redirect, see_other};
 use super::refusal::Refusal;
 use crate::app::App;
 use crate::auth::{call_of, live_session, session_secret};
+use crate::class::Class;
 use crate::error::{self, Error};
-use crate::terms::FORM_BYTES;
 
 /// The parameters of an authorization request (RFC 6749, 7636, 8707). They travel through the forms as one field.
 pub(super) const PARAMETERS: [&str; 8] = [
@@ -132,7 +132,8 @@ pub(super) async fn read_form(app: &App, parts: &Parts, body: axum::body::Body) 
         return Err(Refusal::new(StatusCode::FORBIDDEN, "invalid_request", description));
     }
     app.limits.open_body(parts).await?;
-    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions, None).await;
+    let bytes =
+        app.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
     let bytes = bytes.map_err(|error: Error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;

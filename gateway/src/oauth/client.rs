@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode, header};
 use super::fields::{Fields, without_nul};
 use super::refusal::Refusal;
 use crate::app::App;
-use crate::terms::FORM_BYTES;
+use crate::class::Class;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 /// What belongs in the body: an address ends up in logs.
@@ -29,7 +29,8 @@ pub(super) async fn read(app: &App, parts: &Parts, body: Body) -> Result<(Fields
     if let Some(name) = query.any_of(&SECRET) {
         return Err(Refusal::invalid_request(format!("{name} must be sent in the body, not in the address")));
     }
-    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions, None).await;
+    let bytes =
+        app.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
     let bytes = bytes.map_err(|error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;

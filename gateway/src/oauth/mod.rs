@@ -17,42 +17,54 @@ mod register;
 mod sign_in;
 mod token;
 
-use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{get, post};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 pub(crate) use self::challenge::{challenged, step_up};
 pub(crate) use self::issuer::base_url;
-use crate::app::App;
+use crate::class::{Class, FORM_BYTES, Surface, Who};
+use crate::routes::Routes;
 
 const METADATA: &str = "/.well-known/oauth-authorization-server";
 const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
+const TOKEN: &str = "/oauth/token";
+const REVOKE: &str = "/oauth/revoke";
+const REGISTER: &str = "/oauth/register";
 /// Where the endpoint that is protected stands.
 const ENDPOINT: &str = "/mcp";
 
-pub(crate) fn routes() -> Router<App> {
+const OPEN: Class = Class::new(Surface::Open, Who::Anyone);
+const FORM: Class = OPEN.up_to(FORM_BYTES).with_secrets();
+
+pub(crate) fn routes() -> Routes {
     let with_endpoint = |path: &str| format!("{path}{ENDPOINT}");
-    let for_programs = Router::new()
-        .route(METADATA, get(metadata::server).options(preflight))
+    let mut for_programs = Routes::default()
+        .get(OPEN, METADATA, metadata::server)
         // Some clients put the path of the resource behind it.
-        .route(&with_endpoint(METADATA), get(metadata::server).options(preflight))
-        .route(RESOURCE_METADATA, get(metadata::resource).options(preflight))
-        .route(&with_endpoint(RESOURCE_METADATA), get(metadata::resource).options(preflight))
-        .route("/oauth/token", post(token::redeem).options(preflight))
-        .route("/oauth/revoke", post(token::revoke).options(preflight))
-        .route("/oauth/register", post(register::register).options(preflight))
-        .route_layer(middleware::from_fn(share));
-    let for_people = Router::new()
-        .route("/oauth/authorize", get(authorize::ask).post(authorize::answer))
-        .route("/oauth/sign-in", post(sign_in::sign_in))
-        .route("/oauth/sign-out", post(sign_in::sign_out))
-        .route(oidc::START, get(oidc::start))
-        .route(oidc::CALLBACK, get(oidc::callback))
-        .route("/oauth/style.css", get(pages::style));
-    for_programs.merge(for_people)
+        .get(OPEN, &with_endpoint(METADATA), metadata::server)
+        .get(OPEN, RESOURCE_METADATA, metadata::resource)
+        .get(OPEN, &with_endpoint(RESOURCE_METADATA), metadata::resource)
+        .post(FORM, TOKEN, token::redeem)
+        .post(FORM, REVOKE, token::revoke)
+        .post(FORM, REGISTER, register::register);
+    for path in [METADATA, RESOURCE_METADATA] {
+        for_programs =
+            for_programs.options(OPEN, path, preflight).options(OPEN, &with_endpoint(path), preflight);
+    }
+    for path in [TOKEN, REVOKE, REGISTER] {
+        for_programs = for_programs.options(FORM, path, preflight);
+    }
+    let for_people = Routes::default()
+        .get(FORM, "/oauth/authorize", authorize::ask)
+        .post(FORM, "/oauth/authorize", authorize::answer)
+        .post(FORM, "/oauth/sign-in", sign_in::sign_in)
+        .post(FORM, "/oauth/sign-out", sign_in::sign_out)
+        .get(FORM, oidc::START, oidc::start)
+        .get(FORM, oidc::CALLBACK, oidc::callback)
+        .get(FORM, "/oauth/style.css", pages::style);
+    for_programs.changed(|router| router.route_layer(middleware::from_fn(share))).merge(for_people)
 }
 
 /// Programs in browsers may call what reads no cookie.

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::refusal::{Refusal, not_kept};
 use crate::app::App;
 use crate::auth::call_of;
+use crate::class::Class;
 use crate::error;
 use crate::json_body::JsonBody;
-use crate::terms::FORM_BYTES;
 
 /// What matters here of a client's metadata; the rest is passed over, as the RFC has it.
 #[derive(Debug, Deserialize)]
@@ -29,7 +29,8 @@ struct Metadata {
 pub(super) async fn register(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     app.limits.registration(&parts).await?;
-    let bytes = app.intake.receive(body, FORM_BYTES, &parts.extensions, None).await;
+    let bytes =
+        app.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
     let bytes =
         bytes.map_err(|error| Refusal::new(error.status, "invalid_client_metadata", error.message))?;
     let call = call_of(&parts);

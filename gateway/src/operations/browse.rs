@@ -8,9 +8,8 @@ use utoipa::ToSchema;
 use super::{Context, answered};
 use crate::answers::ScriptAnswer;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::READ => ExecuteScript);
+inputs!(ExecuteScript);
 
 /// A script and where it begins.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -12,9 +12,8 @@ use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, 
 use crate::answers::{Database, Property, View};
 use crate::change;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::WRITE => CreateDatabase, UpdateDatabase, CreateField, UpdateField, CreateView, UpdateView);
+inputs!(CreateDatabase, UpdateDatabase, CreateField, UpdateField, CreateView, UpdateView);
 
 /// A database to make. Further fields are accepted and ignored.
 #[derive(Debug, Deserialize, ToSchema)]

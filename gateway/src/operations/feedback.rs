@@ -9,9 +9,8 @@ use utoipa::ToSchema;
 
 use super::{Context, answered};
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::READ => SubmitFeedback, ReportFeedback);
+inputs!(SubmitFeedback, ReportFeedback);
 
 /// The program that sends a report.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]

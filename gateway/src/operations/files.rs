@@ -14,10 +14,8 @@ use super::{
 use crate::answers::File;
 use crate::change;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::WRITE_FILE => CreateFile, UpdateFile);
-inputs!(Terms::READ => SearchFiles);
+inputs!(CreateFile, UpdateFile, SearchFiles);
 
 /// A file to make.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -12,9 +12,8 @@ use super::{
 use crate::answers::Folder;
 use crate::change;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::WRITE => CreateFolder, UpdateFolder);
+inputs!(CreateFolder, UpdateFolder);
 
 /// A folder to make.
 #[derive(Debug, Deserialize, ToSchema)]

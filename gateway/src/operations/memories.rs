@@ -13,9 +13,8 @@ use crate::answers::{Member, Memory, ResolvedMemory};
 use crate::app::App;
 use crate::change;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::WRITE => CreateMemory, UpdateMemory, AddMembers);
+inputs!(CreateMemory, UpdateMemory, AddMembers);
 
 /// Which records of a database a member stands for, as in the list of records.
 #[derive(Debug, Deserialize, ToSchema)]

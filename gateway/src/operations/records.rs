@@ -14,9 +14,8 @@ use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, 
 use crate::answers::{Backlink, Record, RecordPage, RecordVersion};
 use crate::change;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::WRITE => CreateRecord, UpdateRecord);
+inputs!(CreateRecord, UpdateRecord);
 
 /// A record to make.
 #[derive(Debug, Deserialize, ToSchema)]

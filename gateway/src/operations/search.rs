@@ -13,9 +13,8 @@ use super::{Context, answered};
 use crate::answers::SearchAnswer;
 use crate::change;
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::READ => SearchContext);
+inputs!(SearchContext);
 
 const LONGEST_WAIT_MS: u64 = 10_000;
 

@@ -8,9 +8,8 @@ use utoipa::ToSchema;
 use super::{Context, Page, answered};
 use crate::answers::{Source, SourceAnswer, SourceContent, SourceDocument};
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::READ => SourceQuery);
+inputs!(SourceQuery);
 
 /// What to look for in one source.
 #[derive(Debug, Deserialize, ToSchema)]

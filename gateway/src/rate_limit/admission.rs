@@ -11,14 +11,12 @@ use cairn_chassis::status::{Problem, Reason};
 use http::request::Parts;
 use quick_cache::sync::Cache;
 
-use super::layer::note;
+use super::headers::report;
 use super::limiter::Limiter;
 use super::plans::Plans;
-use super::redis::Redis;
 use super::source::TrustedProxies;
-use super::{Counted, Key, Quota, RateLimiter, Standing, Window};
+use super::{Counted, Key, Quota, RateLimiter, Settings, Standing, Window};
 use crate::error::Error;
-use crate::{Config, ConfigError};
 
 /// Tokens that open nothing, for each source address (contract).
 const INVALID_TOKENS: Quota = Quota::new(Some(30), None, None);
@@ -108,25 +106,12 @@ pub(super) fn count_refusal(of: &'static str, standing: Standing) {
 }
 
 impl Limits {
-    /// The limits as configured.
-    pub(crate) fn new(config: &Config, clock: Arc<dyn Clock>) -> Result<Self, ConfigError> {
-        let redis = config.redis.as_ref().map(|url| Redis::new(url, config.redis_timeout)).transpose()?;
-        let shared = redis.map(|redis| Arc::new(redis) as Arc<dyn RateLimiter>);
-        Ok(Self {
-            limiter: Limiter::new(shared, Arc::clone(&clock)),
-            plans: config.plans.as_deref().map_or_else(|| Ok(Plans::default()), Plans::read)?,
-            proxies: TrustedProxies::new(&config.trusted_proxies)?,
-            clock,
-            blocked: Cache::new(BLOCKED_ADDRESSES),
-        })
-    }
-
-    /// What is left of them when the configuration is wrong.
-    pub(crate) fn fallback(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(settings: Settings, clock: Arc<dyn Clock>) -> Self {
+        let shared = settings.redis.map(|redis| Arc::new(redis) as Arc<dyn RateLimiter>);
         Self {
-            limiter: Limiter::new(None, Arc::clone(&clock)),
-            plans: Plans::default(),
-            proxies: TrustedProxies::default(),
+            limiter: Limiter::new(shared, Arc::clone(&clock)),
+            plans: settings.plans,
+            proxies: settings.proxies,
             clock,
             blocked: Cache::new(BLOCKED_ADDRESSES),
         }
@@ -142,12 +127,12 @@ impl Limits {
         let (plan, quota) = self.plans.of(caller.plan.as_deref());
         let key = Key::new(caller.principal.kind.as_str(), &caller.principal.id);
         if let Some((window, limit)) = quota.smallest().filter(|(_, limit)| *limit < units) {
-            note(&parts.extensions, self.limiter.take(&key, quota, 0).await.tightest());
+            report(&parts.extensions, self.limiter.take(&key, quota, 0).await.tightest());
             return Err(Refusal::TooLarge { plan, units, window, limit });
         }
         let counted = self.limiter.take(&key, quota, units).await;
         let tightest = counted.tightest();
-        note(&parts.extensions, tightest);
+        report(&parts.extensions, tightest);
         let outcome = if counted.admitted { "admitted" } else { "refused" };
         metrics::counter!(UNITS, "plan" => plan, "outcome" => outcome).increment(u64::from(units));
         match tightest.filter(|_| !counted.admitted) {
@@ -164,7 +149,7 @@ impl Limits {
         let source = self.source(parts);
         let counted = self.limiter.take(&invalid_tokens_of(source), INVALID_TOKENS, 1).await;
         let Some(standing) = counted.tightest() else { return why };
-        note(&parts.extensions, Some(standing));
+        report(&parts.extensions, Some(standing));
         if standing.remaining == 0 {
             self.blocked.insert(source, self.clock.now().plus(standing.wait()));
         }
@@ -181,7 +166,7 @@ impl Limits {
         let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
         let resets_in = u32::try_from(seconds).unwrap_or(u32::MAX);
         let standing = Standing { window, limit, remaining: 0, resets_in };
-        note(&parts.extensions, Some(standing));
+        report(&parts.extensions, Some(standing));
         Err(too_many_invalid_tokens(standing))
     }
 
@@ -189,7 +174,7 @@ impl Limits {
     pub(crate) async fn public_read(&self, parts: &Parts) -> Result<(), Problem> {
         let counted = self.limiter.take(&Key::new("public", self.source(parts)), PUBLIC_READS, 1).await;
         let tightest = counted.tightest();
-        note(&parts.extensions, tightest);
+        report(&parts.extensions, tightest);
         let Some(standing) = tightest.filter(|_| !counted.admitted) else { return Ok(()) };
         count_refusal("public", standing);
         let message = format!(
@@ -204,7 +189,7 @@ impl Limits {
         let counted = self.limiter.take(&Key::new("open-body", self.source(parts)), OPEN_BODIES, 1).await;
         let tightest = counted.tightest().filter(|_| !counted.admitted);
         let Some(standing) = tightest else { return Ok(()) };
-        note(&parts.extensions, tightest);
+        report(&parts.extensions, tightest);
         count_refusal("open_body", standing);
         let message = format!(
             "too many requests without an identity from this address: {} are allowed in a minute; retry after {} s",
@@ -229,7 +214,7 @@ impl Limits {
     }
 
     /// How the window of invalid tokens stands for an address; nothing is counted.
-    pub(super) async fn address_window(&self, source: IpAddr) -> Counted {
+    pub(crate) async fn address_window(&self, source: IpAddr) -> Counted {
         self.limiter.take(&invalid_tokens_of(source), INVALID_TOKENS, 0).await
     }
 }
@@ -254,12 +239,13 @@ mod tests {
     use cairn_chassis::testing::identity::Issuer;
 
     use super::*;
+    use crate::Config;
 
     fn limits(plans: &str) -> (Limits, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
         let config = Config { plans: Some(plans.to_owned()), ..Config::default() };
-        (Limits::new(&config, shared).unwrap(), clock)
+        (Limits::new(Settings::read(&config).unwrap(), shared), clock)
     }
 
     fn parts() -> Parts {

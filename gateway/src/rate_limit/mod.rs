@@ -1,6 +1,6 @@
 //! Rate limits: how much a token, and a source address, may ask for in a minute, an hour and a day.
 //!
-//! [`layer`] lets a request of `/api/v1` in (and `/mcp` asks for what its body counts), [`Limits`] knows whose window
+//! [`crate::guard`] lets a request of `/api/v1` in (and `/mcp` asks for what its body counts), [`Limits`] knows whose window
 //! it is and how large ([`plans`]), and an engine counts: [`memory`] in this process, [`redis`] for all gateways of a
 //! mesh, with [`limiter`] going from the second to the first while Redis is away. Windows begin at full minutes, hours
 //! and days, UTC.
@@ -8,7 +8,7 @@
 mod admission;
 #[cfg(test)]
 mod contract;
-pub(crate) mod layer;
+pub(crate) mod headers;
 mod limiter;
 mod memory;
 mod plans;
@@ -21,7 +21,10 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use self::admission::{Limits, Refusal};
+use self::plans::Plans;
+use self::redis::Redis;
 pub use self::redis::RedisUrl;
+use self::source::TrustedProxies;
 pub(crate) use self::window::{Counted, Quota, Standing, Window};
 use crate::{Config, ConfigError};
 
@@ -40,11 +43,24 @@ impl Key {
 #[error("{0}")]
 pub(crate) struct Unreachable(String);
 
-/// Checks what the configuration says of limits.
-pub(crate) fn check(config: &Config) -> Result<(), ConfigError> {
-    plans::Plans::read(config.plans.as_deref().unwrap_or("{}"))?;
-    source::TrustedProxies::new(&config.trusted_proxies)?;
-    config.redis.as_ref().map_or(Ok(()), RedisUrl::check)
+/// What the configuration says of limits.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    plans: Plans,
+    proxies: TrustedProxies,
+    redis: Option<Redis>,
+}
+
+impl Settings {
+    /// Reads the plans, the trusted proxies and the address of Redis, which is not contacted yet.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub(crate) fn read(config: &Config) -> Result<Self, ConfigError> {
+        let redis = config.redis.as_ref().map(|url| Redis::new(url, config.redis_timeout)).transpose()?;
+        let plans = config.plans.as_deref().map_or_else(|| Ok(Plans::default()), Plans::read)?;
+        Ok(Self { plans, proxies: TrustedProxies::new(&config.trusted_proxies)?, redis })
+    }
 }
 
 /// An engine that counts, exactly under concurrency.

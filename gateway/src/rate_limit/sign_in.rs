@@ -7,7 +7,7 @@ use cairn_chassis::status::Problem;
 use http::Extensions;
 
 use super::admission::{count_refusal, limited};
-use super::layer::note;
+use super::headers::report;
 use super::{Key, Limits, Quota};
 
 /// Failed sign-ins from one address, whatever the account.
@@ -27,7 +27,7 @@ impl Limits {
         let address = Key::new("sign-in-address", source);
         let counted = self.limiter.take(&address, OF_ADDRESS, 1).await;
         let tightest = counted.tightest();
-        note(extensions, tightest);
+        report(extensions, tightest);
         let Some(standing) = tightest.filter(|_| !counted.admitted) else { return Ok(Attempt(address)) };
         count_refusal("sign_in_address", standing);
         let message = format!("too many failed sign-ins; retry after {} s", standing.resets_in);
@@ -49,6 +49,7 @@ mod tests {
     use cairn_chassis::status::Reason;
 
     use super::*;
+    use crate::rate_limit::Settings;
 
     struct Door {
         limits: Limits,
@@ -59,7 +60,7 @@ mod tests {
         fn new() -> Self {
             let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
             let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-            Self { limits: Limits::fallback(shared), clock }
+            Self { limits: Limits::new(Settings::default(), shared), clock }
         }
 
         async fn knock(&self, host: u8) -> Result<Attempt, Problem> {

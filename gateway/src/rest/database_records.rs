@@ -19,9 +19,8 @@ use crate::json_body::JsonBody;
 use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
 use crate::operations::{Context, Paging, Written};
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::READ => ListRecords, ListVersions, ListBacklinks);
+inputs!(ListRecords, ListVersions, ListBacklinks);
 
 /// Which records, in which order.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

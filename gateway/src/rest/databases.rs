@@ -17,9 +17,8 @@ use crate::operations::databases::{
 };
 use crate::operations::{Context, Paging};
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::READ => ListDatabases);
+inputs!(ListDatabases);
 
 /// Which databases to list.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

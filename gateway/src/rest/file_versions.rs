@@ -14,9 +14,8 @@ use crate::extract::{PathId, PathIds, Query};
 use crate::json_body::JsonBody;
 use crate::operations::{Context, Paging, file_versions};
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::READ => ListFileVersions);
+inputs!(ListFileVersions);
 
 /// Which part of the list.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

@@ -15,9 +15,8 @@ use crate::json_body::JsonBody;
 use crate::operations::files::{self, CreateFile, Selection, UpdateFile};
 use crate::operations::{Context, Paging};
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::READ => ListFiles);
+inputs!(ListFiles);
 
 const NO_SNIFF: (HeaderName, HeaderValue) =
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -15,9 +15,8 @@ use crate::json_body::JsonBody;
 use crate::operations::folders::{self, CreateFolder, Selection, UpdateFolder};
 use crate::operations::{Context, Paging, files as file_operations};
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::READ => ListFolders, ListFolderFiles, ListSubfolders);
+inputs!(ListFolders, ListFolderFiles, ListSubfolders);
 
 /// Which folders to list.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

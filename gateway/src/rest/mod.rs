@@ -17,65 +17,93 @@ mod vfs;
 mod workspace;
 
 use axum::response::{IntoResponse, Response};
+use cairn_chassis::identity::Permission;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Serialize;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
 use crate::change;
+use crate::class::{Class, FILE_BYTES, Surface, Who};
 use crate::error::Error;
 use crate::json_body::JsonBody;
 use crate::operations::Written;
+use crate::routes::Routes;
+
+const READ: Class = Class::rest(Permission::Read);
+const WRITE: Class = Class::rest(Permission::Write);
+const DELETE: Class = Class::rest(Permission::Delete);
+/// With the text of a file.
+const WRITE_FILE: Class = WRITE.up_to(FILE_BYTES);
+const ANY_TOKEN: Class = Class::new(Surface::Rest, Who::Token(None));
+/// Also who has no token. A token that does not hold is refused: whoever sends one means to be known.
+const ANYBODY: Class = Class::new(Surface::Rest, Who::TokenIfSent);
 
 /// The routes together with their documentation.
-pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(files::list, files::create))
-        .routes(routes!(files::get, files::update, files::delete))
-        .routes(routes!(files::raw))
-        .routes(routes!(trash::restore_file))
-        .routes(routes!(trash::purge_file))
-        .routes(routes!(file_versions::list))
-        .routes(routes!(file_versions::get))
-        .routes(routes!(file_versions::restore))
-        .routes(routes!(folders::list, folders::create))
-        .routes(routes!(folders::get, folders::update, folders::delete))
-        .routes(routes!(folders::files))
-        .routes(routes!(folders::subfolders))
-        .routes(routes!(trash::restore_folder))
-        .routes(routes!(trash::purge_folder))
-        .routes(routes!(memories::list, memories::create))
-        .routes(routes!(memories::get, memories::update, memories::delete))
-        .routes(routes!(memories::add_members))
-        .routes(routes!(memories::remove_member))
-        .routes(routes!(memories::export))
-        .routes(routes!(trash::restore_memory))
-        .routes(routes!(trash::purge_memory))
-        .routes(routes!(databases::list, databases::create))
-        .routes(routes!(databases::list_trashed))
-        .routes(routes!(databases::get, databases::update, databases::delete))
-        .routes(routes!(databases::restore))
-        .routes(routes!(databases::purge))
-        .routes(routes!(databases::create_field))
-        .routes(routes!(databases::update_field, databases::delete_field))
-        .routes(routes!(databases::create_view))
-        .routes(routes!(databases::update_view, databases::delete_view))
-        .routes(routes!(database_records::list, database_records::create))
-        .routes(routes!(database_records::get, database_records::update, database_records::delete))
-        .routes(routes!(database_records::restore))
-        .routes(routes!(database_records::purge))
-        .routes(routes!(database_records::versions))
-        .routes(routes!(database_records::restore_version))
-        .routes(routes!(database_records::backlinks))
-        .routes(routes!(feedback::submit))
-        .routes(routes!(search::search_context))
-        .routes(routes!(related::list))
-        .routes(routes!(vfs::execute))
-        .routes(routes!(sources::list))
-        .routes(routes!(sources::query))
-        .routes(routes!(sources::fetch))
-        .routes(routes!(workspace::get))
+pub(crate) fn routes() -> Routes {
+    Routes::default()
+        .below("/api/v1", ANYBODY)
+        .api(READ, routes!(files::list))
+        .api(WRITE_FILE, routes!(files::create))
+        .api(READ, routes!(files::get))
+        .api(WRITE_FILE, routes!(files::update))
+        .api(DELETE, routes!(files::delete))
+        .api(READ, routes!(files::raw))
+        .api(DELETE, routes!(trash::restore_file))
+        .api(DELETE, routes!(trash::purge_file))
+        .api(READ, routes!(file_versions::list))
+        .api(READ, routes!(file_versions::get))
+        .api(WRITE, routes!(file_versions::restore))
+        .api(READ, routes!(folders::list))
+        .api(WRITE, routes!(folders::create))
+        .api(READ, routes!(folders::get))
+        .api(WRITE, routes!(folders::update))
+        .api(DELETE, routes!(folders::delete))
+        .api(READ, routes!(folders::files))
+        .api(READ, routes!(folders::subfolders))
+        .api(DELETE, routes!(trash::restore_folder))
+        .api(DELETE, routes!(trash::purge_folder))
+        .api(READ, routes!(memories::list))
+        .api(WRITE, routes!(memories::create))
+        .api(READ, routes!(memories::get))
+        .api(WRITE, routes!(memories::update))
+        .api(DELETE, routes!(memories::delete))
+        .api(WRITE, routes!(memories::add_members))
+        .api(DELETE, routes!(memories::remove_member))
+        .api(ANYBODY, routes!(memories::export))
+        .api(DELETE, routes!(trash::restore_memory))
+        .api(DELETE, routes!(trash::purge_memory))
+        .api(READ, routes!(databases::list))
+        .api(WRITE, routes!(databases::create))
+        .api(READ, routes!(databases::list_trashed))
+        .api(READ, routes!(databases::get))
+        .api(WRITE, routes!(databases::update))
+        .api(DELETE, routes!(databases::delete))
+        .api(DELETE, routes!(databases::restore))
+        .api(DELETE, routes!(databases::purge))
+        .api(WRITE, routes!(databases::create_field))
+        .api(WRITE, routes!(databases::update_field))
+        .api(WRITE, routes!(databases::delete_field))
+        .api(WRITE, routes!(databases::create_view))
+        .api(WRITE, routes!(databases::update_view))
+        .api(WRITE, routes!(databases::delete_view))
+        .api(READ, routes!(database_records::list))
+        .api(WRITE, routes!(database_records::create))
+        .api(READ, routes!(database_records::get))
+        .api(WRITE, routes!(database_records::update))
+        .api(DELETE, routes!(database_records::delete))
+        .api(WRITE, routes!(database_records::restore))
+        .api(DELETE, routes!(database_records::purge))
+        .api(READ, routes!(database_records::versions))
+        .api(WRITE, routes!(database_records::restore_version))
+        .api(READ, routes!(database_records::backlinks))
+        .api(READ, routes!(feedback::submit))
+        .api(READ.patient(), routes!(search::search_context))
+        .api(READ.patient(), routes!(related::list))
+        .api(READ.patient(), routes!(vfs::execute))
+        .api(READ, routes!(sources::list))
+        .api(READ, routes!(sources::query))
+        .api(READ, routes!(sources::fetch))
+        .api(ANY_TOKEN, routes!(workspace::get))
 }
 
 /// The answer of a write: its record, and where it stands in the change feed.

@@ -12,9 +12,8 @@ use crate::extract::{PathId, Query};
 use crate::json_body::JsonBody;
 use crate::operations::{Context, related};
 use crate::schema::inputs;
-use crate::terms::Terms;
 
-inputs!(Terms::READ => ListRelatedFiles);
+inputs!(ListRelatedFiles);
 
 /// How many.
 #[derive(Debug, Deserialize, ToSchema, IntoParams)]

@@ -145,7 +145,8 @@ async fn open(folder: &TempDir) -> (Router, Routes) {
         trusted_proxies: vec!["127.0.0.1".to_owned()],
         ..cairn_gateway::Config::default()
     };
-    (cairn_gateway::Gateway::new(config, upstreams, ambient).router(), routes)
+    let gateway = cairn_gateway::Gateway::build(&config).expect("a configuration");
+    (gateway.connect(upstreams, ambient).router(), routes)
 }
 
 /// Every operation of the OpenAPI document, and those that it does not name.

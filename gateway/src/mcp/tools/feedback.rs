@@ -4,7 +4,7 @@ use cairn_chassis::status::Problem;
 
 use super::arguments::Arguments;
 use super::outcome::Outcome;
-use super::{Hints, Tool};
+use super::{Hints, Terms, Tool};
 use crate::operations::Context;
 use crate::operations::feedback::{self, ReportFeedback};
 use crate::schema::Input as _;
@@ -17,6 +17,7 @@ pub(super) static SUBMIT_FEEDBACK: Tool = Tool {
         gave something wrong, not to save notes (create_file does that). Example: {\"message\": \"The deploy guide still \
         names the old registry\", \"category\": \"stale_content\", \"context\": {\"fileId\": \"…\"}}.",
     hints: Hints::REPORT,
+    terms: Terms::READ,
     input: ReportFeedback::contract,
     output: None,
     recovery: "go on without it, and tell the user what you wanted to report.",

@@ -8,16 +8,13 @@ use utoipa::ToSchema;
 use super::arguments::Arguments;
 use super::folders::FIND_FOLDER;
 use super::outcome::{Outcome, go_on};
-use super::{DEFAULT_ITEMS, Hints, Tool};
+use super::{DEFAULT_ITEMS, Hints, Terms, Tool};
 use crate::answers::File;
 use crate::operations::files::{self, CreateFile, SearchFiles, Selection, UpdateFile};
 use crate::operations::{Context, Paging, Written};
 use crate::schema::{Input as _, inlined, inputs};
-use crate::terms::Terms;
 
-inputs!(Terms::READ => ListFiles);
-inputs!(Terms::WRITE_FILE => UpdateFileContent);
-inputs!(Terms::DELETE => DeleteFile);
+inputs!(ListFiles, UpdateFileContent, DeleteFile);
 
 pub(super) const FIND_BY_NAME: &str = "call search_files with {\"query\": \"{name}\"} to get the file's id.";
 
@@ -88,6 +85,7 @@ pub(super) static LIST_FILES: Tool = Tool {
         whole tree in one look browse_context with `tree /files`. Shows 100 at once; a note says how to get the next. \
         Example: {\"folderId\": \"root\"} lists the files that are in no folder.",
     hints: Hints::READ,
+    terms: Terms::READ,
     input: ListFiles::contract,
     output: Some(inlined::<Files>),
     recovery: FIND_FOLDER,
@@ -103,6 +101,7 @@ pub(super) static CREATE_FILE: Tool = Tool {
         \"content\": \"# Decisions\\n…\", \"fileType\": \"markdown\"}. Returns the file without its content. Needs the \
         permission write.",
     hints: Hints::CREATE,
+    terms: Terms::WRITE_FILE,
     input: CreateFile::contract,
     output: Some(inlined::<File>),
     recovery: FIND_FOLDER,
@@ -117,6 +116,7 @@ pub(super) static UPDATE_FILE: Tool = Tool {
         stay. Use create_file for a new subject. Example: {\"id\": \"…\", \"content\": \"# Decisions\\n…\"}. Returns the \
         file without its content. Needs the permission write.",
     hints: Hints::OVERWRITE,
+    terms: Terms::WRITE_FILE,
     input: UpdateFileContent::contract,
     output: Some(inlined::<File>),
     recovery: FIND_BY_NAME,
@@ -130,6 +130,7 @@ pub(super) static DELETE_FILE: Tool = Tool {
         console's Trash page. Make sure that the user wants it gone; to correct a file use update_file instead. Example: \
         {\"id\": \"…\"}. Needs the permission delete.",
     hints: Hints::OVERWRITE,
+    terms: Terms::DELETE,
     input: DeleteFile::contract,
     output: Some(inlined::<Deleted>),
     recovery: FIND_BY_NAME,
@@ -144,6 +145,7 @@ pub(super) static SEARCH_FILES: Tool = Tool {
         for that use search_context (meaning and words) or browse_context with grep (exact text). Example: {\"query\": \
         \"onboarding\"}.",
     hints: Hints::READ,
+    terms: Terms::READ,
     input: SearchFiles::contract,
     output: Some(inlined::<Files>),
     recovery: FIND_FOLDER,

@@ -6,14 +6,13 @@ use utoipa::ToSchema;
 
 use super::arguments::Arguments;
 use super::outcome::{Outcome, go_on};
-use super::{DEFAULT_ITEMS, Hints, Tool};
+use super::{DEFAULT_ITEMS, Hints, Terms, Tool};
 use crate::answers::Folder;
 use crate::operations::folders::{self, CreateFolder, Selection};
 use crate::operations::{Context, Paging};
 use crate::schema::{Input as _, inlined, inputs};
-use crate::terms::Terms;
 
-inputs!(Terms::READ => ListFolders);
+inputs!(ListFolders);
 
 pub(super) const FIND_FOLDER: &str =
     "call list_folders with {} to see the folders that there are, and their ids.";
@@ -50,6 +49,7 @@ pub(super) static LIST_FOLDERS: Tool = Tool {
         the id of a folder for list_files, create_file or create_folder. Shows 100 at once; a note says how to get the \
         next. Example: {} lists every folder, {\"parentId\": \"root\"} only those at the top. For files use list_files.",
     hints: Hints::READ,
+    terms: Terms::READ,
     input: ListFolders::contract,
     output: Some(inlined::<Folders>),
     recovery: FIND_FOLDER,
@@ -63,6 +63,7 @@ pub(super) static CREATE_FOLDER: Tool = Tool {
         two folders of the same name. Example: {\"name\": \"Decisions\", \"parentId\": \"…\"}. Returns the folder with \
         its id, which create_file takes as folderId. Needs the permission write.",
     hints: Hints::CREATE,
+    terms: Terms::WRITE,
     input: CreateFolder::contract,
     output: Some(inlined::<Folder>),
     recovery: FIND_FOLDER,

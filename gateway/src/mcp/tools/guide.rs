@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::arguments::Arguments;
 use super::outcome::Outcome;
-use super::{Hints, Tool};
+use super::{Hints, Terms, Tool};
 use crate::guides::{self, Guide, MAIN_FILE};
 use crate::operations::Context;
 use crate::schema::{Input as _, inputs};
@@ -36,6 +36,7 @@ pub(super) static GET_USAGE_GUIDE: Tool = Tool {
         then call it with one: {\"topic\": \"searching\"}. Use it when a tool did not do what you expected, or before \
         larger work. It says nothing about the workspace's own content: for that use search_context. Needs no permission.",
     hints: Hints::READ,
+    terms: Terms::ORDINARY,
     input: GetUsageGuide::contract,
     output: None,
     recovery: INDEX,

@@ -18,6 +18,8 @@ mod sources;
 
 use std::sync::OnceLock;
 
+use cairn_chassis::identity::Permission;
+use cairn_chassis::status::{Problem, Reason};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
@@ -25,10 +27,10 @@ use self::arguments::Arguments;
 use self::outcome::Outcome;
 use super::envelope::Request;
 use super::failure::Failure;
+use crate::class::{FILE_BYTES, ORDINARY_BYTES};
 use crate::operations::Context;
 use crate::schema::Contract;
 use crate::validate;
-use cairn_chassis::status::{Problem, Reason};
 
 /// How many entries a list has when no number is asked for; the next ones are a call away.
 const DEFAULT_ITEMS: u32 = 100;
@@ -39,6 +41,7 @@ struct Tool {
     title: &'static str,
     description: &'static str,
     hints: Hints,
+    terms: Terms,
     input: fn() -> &'static Contract,
     /// The schema of the structured content; a tool without one answers text only.
     output: Option<fn() -> Value>,
@@ -46,6 +49,24 @@ struct Tool {
     /// name that was given in the place of an id.
     recovery: &'static str,
     run: for<'a> fn(&'a Context, Arguments) -> BoxFuture<'a, Result<Outcome, Problem>>,
+}
+
+/// What a call asks of its caller: judged before anybody looks at what its arguments say.
+#[derive(Clone, Copy)]
+struct Terms {
+    /// `None` where every caller may.
+    permission: Option<Permission>,
+    /// Of the arguments.
+    most_bytes: usize,
+}
+
+impl Terms {
+    const ORDINARY: Self = Self { permission: None, most_bytes: ORDINARY_BYTES };
+    const READ: Self = Self { permission: Some(Permission::Read), ..Self::ORDINARY };
+    const WRITE: Self = Self { permission: Some(Permission::Write), ..Self::ORDINARY };
+    const DELETE: Self = Self { permission: Some(Permission::Delete), ..Self::ORDINARY };
+    /// With the text of a file.
+    const WRITE_FILE: Self = Self { most_bytes: FILE_BYTES, ..Self::WRITE };
 }
 
 /// What a client may assume of a tool before it asks its user.
@@ -132,9 +153,9 @@ pub(super) async fn call(context: &Context, request: &Request) -> Result<Map<Str
     })
 }
 
-/// Whether a tool is called at all, judged before anybody looks at what its arguments say.
+/// Whether a tool is called at all.
 fn permit(context: &Context, tool: &Tool, given: &Map<String, Value>) -> Result<(), Problem> {
-    let terms = (tool.input)().terms();
+    let terms = tool.terms;
     if let Some(permission) = terms.permission {
         context.identity.claims.require(permission)?;
     }

@@ -1,0 +1,64 @@
+//! The headers that say how a rate-limit window stands: whatever counts a request reports the window, and what answers
+//! the request writes the last one that was reported.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+
+use super::Standing;
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const WINDOW: HeaderName = HeaderName::from_static("x-ratelimit-window");
+
+/// The window that the answer to a request will show.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ShownWindow(Arc<Mutex<Option<Reported>>>);
+
+#[derive(Debug, Clone, Copy)]
+enum Reported {
+    Unlimited,
+    Limited(Standing),
+}
+
+/// Reports for the answer how the caller's tightest window stands; `None` when nothing is limited.
+pub(super) fn report(request: &Extensions, standing: Option<Standing>) {
+    if let Some(ShownWindow(shown)) = request.get() {
+        let reported = standing.map_or(Reported::Unlimited, Reported::Limited);
+        *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(reported);
+    }
+}
+
+impl ShownWindow {
+    /// Collects what is reported while a request is served.
+    pub(crate) fn listen(request: &mut Extensions) -> Self {
+        let shown = Self::default();
+        request.insert(shown.clone());
+        shown
+    }
+
+    /// Whether anything was reported, also that nothing is limited.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.reported().is_some()
+    }
+
+    /// Writes how the window stands, if one was reported.
+    pub(crate) fn write(&self, headers: &mut HeaderMap) {
+        if let Some(Reported::Limited(standing)) = self.reported() {
+            write(standing, headers);
+        }
+    }
+
+    fn reported(&self) -> Option<Reported> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes how a window stands.
+pub(crate) fn write(standing: Standing, headers: &mut HeaderMap) {
+    headers.insert(LIMIT, HeaderValue::from(standing.limit));
+    headers.insert(REMAINING, HeaderValue::from(standing.remaining));
+    headers.insert(RESET, HeaderValue::from(standing.resets_in));
+    headers.insert(WINDOW, HeaderValue::from_static(standing.window.as_str()));
+}
