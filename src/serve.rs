@@ -185,7 +185,7 @@ fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
         base_url: options.public.base_url.clone(),
         workspace_grace: options.workspaces.workspace_grace(),
         outbound_allowed: options.outbound.outbound_allow.clone(),
-        ranking: cairn_retrieval::search::Preferences {
+        ranking: cairn_retrieval::Preferences {
             word_weight: options.embedder.embedder_word_weight,
             reranker: options.reranker.open(&options.outbound.outbound_allow)?,
         },

@@ -58,13 +58,13 @@ pub(crate) struct Settings {
     /// The folder of the search index.
     pub(crate) index_folder: PathBuf,
     /// Where Qdrant is, when it keeps the search index instead.
-    pub(crate) qdrant: Option<cairn_retrieval::qdrant::Config>,
+    pub(crate) qdrant: Option<cairn_index::qdrant::Config>,
     /// What turns texts into vectors.
-    pub(crate) embedding: cairn_retrieval::embed::Config,
+    pub(crate) embedding: cairn_embed::Config,
     /// How search results are ranked.
-    pub(crate) ranking: cairn_retrieval::search::Preferences,
+    pub(crate) ranking: cairn_retrieval::Preferences,
     /// What scripts over the workspace may take.
-    pub(crate) browse: cairn_retrieval::browse::Config,
+    pub(crate) browse: cairn_browse::Config,
     /// The secret that services of the mesh share.
     pub(crate) mesh_secret: String,
     /// The plan of new workspaces.

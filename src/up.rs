@@ -127,7 +127,7 @@ fn settings(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::R
         base_url: Some(base_url.to_owned()),
         workspace_grace: options.workspaces.workspace_grace(),
         outbound_allowed: options.outbound.outbound_allow.clone(),
-        ranking: cairn_retrieval::search::Preferences {
+        ranking: cairn_retrieval::Preferences {
             word_weight: options.embedder.embedder_word_weight,
             reranker: options.reranker.open(&options.outbound.outbound_allow)?,
         },

@@ -29,10 +29,10 @@ pub(crate) struct BrowseOptions {
 
 impl BrowseOptions {
     /// What the retrieval service is told.
-    pub(crate) fn config(&self) -> cairn_retrieval::browse::Config {
-        let share = self.browse_scripts.map(|count| cairn_retrieval::browse::Share::of(usize::from(count)));
-        cairn_retrieval::browse::Config {
-            memory: cairn_retrieval::browse::Memory::of(self.browse_memory_mb.saturating_mul(MEBIBYTE)),
+    pub(crate) fn config(&self) -> cairn_browse::Config {
+        let share = self.browse_scripts.map(|count| cairn_browse::Share::of(usize::from(count)));
+        cairn_browse::Config {
+            memory: cairn_browse::Memory::of(self.browse_memory_mb.saturating_mul(MEBIBYTE)),
             share: share.unwrap_or_default(),
         }
     }

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use cairn_retrieval::embed::{
-    Choice, Config, DEFAULT_BATCH, DEFAULT_HUB, EndpointConfig, FetchedModel, Spending,
-};
+use cairn_embed::{Choice, Config, DEFAULT_BATCH, DEFAULT_HUB, EndpointConfig, FetchedModel, Spending};
 use clap::Args;
 
 use super::OutboundOptions;
@@ -86,7 +84,7 @@ pub(crate) struct EmbedderOptions {
         long,
         env = "CAIRN_EMBEDDER_WORD_WEIGHT",
         value_name = "SHARE",
-        default_value_t = cairn_retrieval::search::tuning::WORD_WEIGHT,
+        default_value_t = cairn_retrieval::WORD_WEIGHT,
         value_parser = share
     )]
     pub(crate) embedder_word_weight: f32,

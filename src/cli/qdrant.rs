@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cairn_retrieval::qdrant::Config;
+use cairn_index::qdrant::Config;
 use clap::Args;
 
 /// Where the search index is.

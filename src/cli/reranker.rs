@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use cairn_chassis::outbound::{Guard, Network};
-use cairn_retrieval::search::rerank::{Endpoint, EndpointConfig, Reranker};
+use cairn_retrieval::rerank::{Endpoint, EndpointConfig, Reranker};
 use clap::Args;
 
 /// The reranker that reads the best chunks again before they are answered.

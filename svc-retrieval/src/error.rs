@@ -5,15 +5,12 @@ use std::time::Duration;
 use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_embed as embed;
+use cairn_index as index;
 use thiserror::Error;
 use tonic::{Code, Status};
 
-use crate::{index, qdrant, vectors};
-
 /// When a caller may try again after a dependency failed.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// When a turn may be free for a script.
-const BUSY_FOR: Duration = Duration::from_secs(1);
 
 /// Why svc-retrieval failed.
 #[derive(Debug, Error)]
@@ -27,9 +24,6 @@ pub enum Error {
     /// The index failed.
     #[error("the index failed: {0}")]
     Index(#[from] index::Error),
-    /// The vectors failed.
-    #[error("the vectors failed: {0}")]
-    Vectors(#[from] vectors::Error),
     /// The embedder failed.
     #[error("the embedder failed: {0}")]
     Embed(#[from] embed::Error),
@@ -39,9 +33,6 @@ pub enum Error {
     /// An owner answered something that breaks the contract.
     #[error("the owner's answer cannot be used: {0}")]
     Answer(&'static str),
-    /// Too many scripts of the workspace run and wait.
-    #[error("too many scripts run at once")]
-    Busy,
     /// Work off the async threads did not come back.
     #[error("a task of the index ended early: {0}")]
     Task(#[from] tokio::task::JoinError),
@@ -54,13 +45,7 @@ impl Error {
         match self {
             Self::Invalid(_) => true,
             Self::Upstream(problem) => refusals.contains(&problem.reason.code()),
-            Self::Storage(_)
-            | Self::Index(_)
-            | Self::Vectors(_)
-            | Self::Embed(_)
-            | Self::Answer(_)
-            | Self::Busy
-            | Self::Task(_) => false,
+            Self::Storage(_) | Self::Index(_) | Self::Embed(_) | Self::Answer(_) | Self::Task(_) => false,
         }
     }
 }
@@ -68,12 +53,6 @@ impl Error {
 impl From<Status> for Error {
     fn from(status: Status) -> Self {
         Self::Upstream(Problem::from_status(&status))
-    }
-}
-
-impl From<qdrant::Error> for Error {
-    fn from(error: qdrant::Error) -> Self {
-        Self::Index(error.into())
     }
 }
 
@@ -89,10 +68,6 @@ impl From<Error> for Problem {
             Error::Invalid(violations) => Self::validation(violations),
             Error::Upstream(problem) => problem,
             Error::Storage(error) => error.into(),
-            Error::Busy => Self::unavailable(
-                "too many scripts of this workspace run at once; try again when some have ended",
-                BUSY_FOR,
-            ),
             Error::Index(index::Error::Io(_)) => {
                 tracing::error!(%error, "the index folder cannot be used");
                 Self::unavailable(
@@ -100,22 +75,19 @@ impl From<Error> for Problem {
                     RETRY_AFTER,
                 )
             }
-            Error::Index(index::Error::Remote(ref cause))
-            | Error::Vectors(vectors::Error::Remote(ref cause))
-                if cause.is_passing() =>
-            {
-                tracing::error!(%error, "Qdrant cannot be used");
+            Error::Index(index::Error::Unavailable(_) | index::Error::Outrun) => {
+                tracing::error!(%error, "the engine of the search index cannot be used");
                 Self::unavailable("the search engine does not answer; the other routes work", RETRY_AFTER)
             }
             Error::Index(
-                index::Error::InUse
+                index::Error::Config(_)
+                | index::Error::InUse
                 | index::Error::NoDimensions
                 | index::Error::Dimensions { .. }
-                | index::Error::Cursors(_)
+                | index::Error::Encode(_)
                 | index::Error::Engine(_)
                 | index::Error::Remote(_),
             )
-            | Error::Vectors(_)
             | Error::Embed(_)
             | Error::Answer(_)
             | Error::Task(_) => Self::internal(error),
@@ -126,19 +98,5 @@ impl From<Error> for Problem {
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
         Problem::from(error).into()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use cairn_chassis::status::Reason;
-
-    use super::*;
-
-    #[test]
-    fn whoever_comes_when_too_many_wait_is_told_when_to_come_back() {
-        let problem = Problem::from(Error::Busy);
-        assert_eq!((problem.reason, problem.retry_after), (Reason::Unavailable, Some(BUSY_FOR)));
-        assert!(!Error::Busy.is_refusal());
     }
 }

@@ -4,22 +4,18 @@
 //! When another embedder is configured than the one that made the current generation, the next one is built from the
 //! feeds beside it, and takes its place as a whole once it has all that the owners had. Until then the current one
 //! answers and goes on following the feeds, with its own embedder, or by words where that is no longer there. A crash
-//! at any point costs nothing but time: each generation keeps its cursors, and the shelf says which one is current.
-
-mod shelf;
-#[cfg(test)]
-mod tests;
+//! at any point costs nothing but time: each generation keeps its cursors, and the factory knows which one is current.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
+use cairn_browse::IndexPosition;
 use cairn_embed::{Embedder, EmbedderIdentity, Embedders, QueryEmbedder};
+use cairn_index::{Engine, EngineFactory};
 use cairn_proto::ids::WorkspaceId;
 use tokio_util::sync::CancellationToken;
 
-pub use self::shelf::{FolderShelf, Shelf};
 use crate::error::Error;
-use crate::index::Engine;
 use crate::indexing::Indexer;
 use crate::owners::Owner;
 
@@ -34,9 +30,16 @@ const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 /// How often a generation that is no longer current is looked at until nobody uses it any more.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
+impl IndexPosition for Generations {
+    fn position(&self, workspace: WorkspaceId) -> Option<u64> {
+        let progress = self.current().indexer.progress(workspace);
+        progress.iter().find(|progress| progress.feed == "content").map(|progress| progress.position)
+    }
+}
+
 /// An index and what makes its vectors.
 #[derive(Debug)]
-pub struct Generation {
+pub(crate) struct Generation {
     /// Finds chunks.
     pub engine: Arc<dyn Engine>,
     /// Embeds the texts of searches.
@@ -48,14 +51,14 @@ pub struct Generation {
 
 impl Generation {
     /// The name of the embedder that its vectors come from.
-    pub fn embedder(&self) -> &str {
+    pub(crate) fn embedder(&self) -> &str {
         &self.identity.embedder
     }
 }
 
 /// How far the next generation is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rebuilding {
+pub(crate) struct Rebuilding {
     /// The embedder whose vectors it gets.
     pub embedder: String,
     /// The changes that it still has to take in, over all workspaces; unknown at the beginning.
@@ -64,11 +67,11 @@ pub struct Rebuilding {
 
 /// The current generation, and the one that is to follow it; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Generations(Arc<Inner>);
+pub(crate) struct Generations(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    shelf: Arc<dyn Shelf>,
+    factory: Arc<dyn EngineFactory>,
     embedders: Embedders,
     owners: Vec<Owner>,
     current: RwLock<Arc<Generation>>,
@@ -81,8 +84,12 @@ impl Generations {
     ///
     /// # Errors
     /// When the index cannot be opened, or the configured embedder is one that can never be.
-    pub fn open(shelf: Arc<dyn Shelf>, embedders: Embedders, owners: Vec<Owner>) -> Result<Self, Error> {
-        let (identity, embedder) = match shelf.current()? {
+    pub(crate) fn open(
+        factory: Arc<dyn EngineFactory>,
+        embedders: Embedders,
+        owners: Vec<Owner>,
+    ) -> Result<Self, Error> {
+        let (identity, embedder) = match factory.current()? {
             Some(identity) => {
                 let embedder = embedders.of(&identity);
                 (identity, embedder)
@@ -90,21 +97,21 @@ impl Generations {
             None => {
                 let first = embedders.first();
                 let identity = EmbedderIdentity::of(first.as_ref());
-                shelf.make_current(&identity)?;
+                factory.make_current(&identity)?;
                 (identity, first)
             }
         };
-        let current = RwLock::new(open_one(shelf.as_ref(), &embedders, &owners, identity, embedder)?);
-        Ok(Self(Arc::new(Inner { shelf, embedders, owners, current, next: Mutex::default() })))
+        let current = RwLock::new(open_one(factory.as_ref(), &embedders, &owners, identity, embedder)?);
+        Ok(Self(Arc::new(Inner { factory, embedders, owners, current, next: Mutex::default() })))
     }
 
     /// The generation that answers.
-    pub fn current(&self) -> Arc<Generation> {
+    pub(crate) fn current(&self) -> Arc<Generation> {
         Arc::clone(&self.0.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The generation that is being built, when another embedder is configured than the one that answers.
-    pub fn rebuilding(&self) -> Option<Rebuilding> {
+    pub(crate) fn rebuilding(&self) -> Option<Rebuilding> {
         let next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner);
         next.as_ref().map(|next| Rebuilding {
             embedder: next.identity.embedder.clone(),
@@ -126,7 +133,7 @@ impl Generations {
     }
 
     /// Follows the feeds, and builds the next generation if there is to be one, until the shutdown.
-    pub async fn run(&self, shutdown: CancellationToken) {
+    pub(crate) async fn run(&self, shutdown: CancellationToken) {
         let current = self.current();
         let replaced = shutdown.child_token();
         let follow = async {
@@ -205,7 +212,7 @@ impl Generations {
         }
         let inner = Arc::clone(&self.0);
         let opened = tokio::task::spawn_blocking(move || {
-            open_one(inner.shelf.as_ref(), &inner.embedders, &inner.owners, identity, embedder)
+            open_one(inner.factory.as_ref(), &inner.embedders, &inner.owners, identity, embedder)
         });
         opened.await?.map(Some)
     }
@@ -224,8 +231,8 @@ impl Generations {
                 }
             }
         }
-        let (shelf, identity) = (Arc::clone(&self.0.shelf), next.identity.clone());
-        let marked = tokio::task::spawn_blocking(move || shelf.make_current(&identity));
+        let (factory, identity) = (Arc::clone(&self.0.factory), next.identity.clone());
+        let marked = tokio::task::spawn_blocking(move || factory.make_current(&identity));
         if let Err(error) = marked.await.map_err(Error::from).and_then(|marked| Ok(marked?)) {
             // It answers all the same; the next start builds on what is there.
             tracing::warn!(%error, "it cannot be noted which index is current");
@@ -244,8 +251,8 @@ impl Generations {
     }
 
     async fn keep_current_only(&self) {
-        let (shelf, identity) = (Arc::clone(&self.0.shelf), self.current().identity.clone());
-        let removed = tokio::task::spawn_blocking(move || shelf.keep_only(&identity));
+        let (factory, identity) = (Arc::clone(&self.0.factory), self.current().identity.clone());
+        let removed = tokio::task::spawn_blocking(move || factory.keep_only(&identity));
         if let Err(error) = removed.await.map_err(Error::from).and_then(|removed| Ok(removed?)) {
             tracing::warn!(%error, "an index that is no longer used cannot be removed; the next start tries again");
         }
@@ -260,13 +267,13 @@ async fn closed(engine: Weak<dyn Engine>) {
 }
 
 fn open_one(
-    shelf: &dyn Shelf,
+    factory: &dyn EngineFactory,
     embedders: &Embedders,
     owners: &[Owner],
     identity: EmbedderIdentity,
     embedder: Arc<dyn Embedder>,
 ) -> Result<Arc<Generation>, Error> {
-    let engine = shelf.open(&identity)?;
+    let engine = factory.open(&identity)?;
     let indexer = Indexer::new(Arc::clone(&engine), Arc::clone(&embedder), owners.to_vec());
     let queries = embedders.queries(embedder);
     Ok(Arc::new(Generation { engine, queries, indexer, identity }))

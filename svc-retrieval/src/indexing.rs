@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cairn_embed::Embedder;
+use cairn_index::{self as index, Batch, Cursor, Engine};
 use cairn_proto::document::v1::DocumentRef;
 use cairn_proto::feed::v1::{Change, Kind, Op, WatchFeedResponse};
 use cairn_proto::ids::WorkspaceId;
@@ -22,10 +24,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::index::{self, Batch, Cursor, Engine};
 use crate::owners::Owner;
-use crate::qdrant;
-use cairn_embed::Embedder;
 
 /// Changes that are read, cut, embedded and committed at once: as many as the documents that ReadDocuments takes.
 const CHANGES_A_BATCH: usize = 100;
@@ -39,7 +38,7 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Applies the feeds to the index; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Indexer(Arc<Inner>);
+pub(crate) struct Indexer(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -64,7 +63,7 @@ struct Lane {
 
 /// How far a feed of a workspace is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// The feed's name.
     pub feed: &'static str,
     /// The last position applied.
@@ -75,7 +74,7 @@ pub struct Progress {
 
 impl Indexer {
     /// An indexer of these owners' documents.
-    pub fn new(index: Arc<dyn Engine>, embedder: Arc<dyn Embedder>, owners: Vec<Owner>) -> Self {
+    pub(crate) fn new(index: Arc<dyn Engine>, embedder: Arc<dyn Embedder>, owners: Vec<Owner>) -> Self {
         let (lanes, told, to_embed) = (Mutex::default(), Mutex::default(), Notify::new());
         Self(Arc::new(Inner { index, embedder, owners, lanes, told, to_embed }))
     }
@@ -86,12 +85,12 @@ impl Indexer {
     }
 
     /// The owner of the feed with that name.
-    pub fn owner(&self, feed: &str) -> Option<&Owner> {
+    pub(crate) fn owner(&self, feed: &str) -> Option<&Owner> {
         self.0.owners.iter().find(|owner| owner.feed == feed)
     }
 
     /// How many changes of the workspace the index is known to be behind, over all feeds.
-    pub fn lag(&self, workspace: WorkspaceId) -> u64 {
+    pub(crate) fn lag(&self, workspace: WorkspaceId) -> u64 {
         let behind = |owner: &Owner| {
             let head = self.lane(owner.feed, workspace).head.load(Ordering::Acquire);
             head.saturating_sub(self.0.index.cursor(owner.feed, workspace.0))
@@ -100,7 +99,7 @@ impl Indexer {
     }
 
     /// How far each feed of the workspace is applied.
-    pub fn progress(&self, workspace: WorkspaceId) -> Vec<Progress> {
+    pub(crate) fn progress(&self, workspace: WorkspaceId) -> Vec<Progress> {
         let of = |owner: &Owner| {
             let head = self.lane(owner.feed, workspace).head.load(Ordering::Acquire);
             let position = self.0.index.cursor(owner.feed, workspace.0);
@@ -110,7 +109,7 @@ impl Indexer {
     }
 
     /// Follows all feeds until the shutdown.
-    pub async fn run(&self, shutdown: CancellationToken) {
+    pub(crate) async fn run(&self, shutdown: CancellationToken) {
         let follow = |owner: Owner| async {
             tokio::select! {
                 () = shutdown.cancelled() => {}
@@ -278,7 +277,12 @@ impl Indexer {
     ///
     /// # Errors
     /// When the owner does not answer or the index fails; the index stays as it was.
-    pub async fn reach(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<bool, Error> {
+    pub(crate) async fn reach(
+        &self,
+        owner: &Owner,
+        workspace: WorkspaceId,
+        position: u64,
+    ) -> Result<bool, Error> {
         if self.0.index.cursor(owner.feed, workspace.0) >= position {
             return Ok(true);
         }
@@ -302,7 +306,7 @@ impl Indexer {
             for changes in answer.changes.chunks(CHANGES_A_BATCH) {
                 match self.apply(owner, workspace, changes).await {
                     // Another process forgot the workspace; the feed is read again from where the storage is now.
-                    Err(Error::Index(index::Error::Remote(qdrant::Error::Outrun)))
+                    Err(Error::Index(index::Error::Outrun))
                         if self.0.index.cursor(owner.feed, workspace.0) < before =>
                     {
                         break;

@@ -5,24 +5,19 @@
 //! often what was asked, it keeps in tables that no answer depends on ([`analytics`]).
 
 pub mod analytics;
-pub mod browse;
-pub mod chunk;
 mod doctor;
 mod error;
-pub mod generations;
-pub mod index;
-pub mod indexing;
-pub mod owners;
-pub mod qdrant;
+mod generations;
+mod indexing;
+mod owners;
 mod rpc;
-pub mod search;
+mod search;
 mod store;
-pub mod vectors;
-pub mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cairn_browse::Browser;
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
@@ -30,8 +25,8 @@ use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle;
 use cairn_chassis::server::Access;
 use cairn_chassis::sql;
-pub use cairn_embed as embed;
 use cairn_embed::Embedders;
+use cairn_index::{EngineFactory, FolderFactory, qdrant};
 use cairn_proto::retrieval::v1::analytics_service_server::{self, AnalyticsServiceServer};
 use cairn_proto::retrieval::v1::browse_service_server::{self, BrowseServiceServer};
 use cairn_proto::retrieval::v1::index_service_server::{self, IndexServiceServer};
@@ -42,13 +37,13 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 use self::analytics::Analytics;
-use self::browse::Browser;
 pub use self::doctor::examine;
 pub use self::error::Error;
-use self::generations::{FolderShelf, Generations, Shelf};
+use self::generations::Generations;
 use self::owners::Owner;
-use self::qdrant::QdrantShelf;
 use self::search::Searcher;
+pub use self::search::tuning::WORD_WEIGHT;
+pub use self::search::{Preferences, rerank};
 
 /// The full names of the gRPC services here.
 pub const SERVICE_NAMES: &[&str] = &[
@@ -70,11 +65,11 @@ pub struct Config {
     /// Where Qdrant is, when it keeps the index instead of the folder.
     pub qdrant: Option<qdrant::Config>,
     /// What turns texts into vectors.
-    pub embedding: embed::Config,
+    pub embedding: cairn_embed::Config,
     /// How results are ranked.
-    pub ranking: search::Preferences,
+    pub ranking: Preferences,
     /// What scripts over the workspace may take.
-    pub browse: browse::Config,
+    pub browse: cairn_browse::Config,
     /// Where retrievals are counted.
     pub storage: sql::Config,
 }
@@ -112,7 +107,8 @@ impl Service {
         let opened = tokio::task::spawn_blocking(move || open_generations(&config, owners, clock));
         let generations = opened.await??;
         let clock = Arc::clone(&ambient.clock);
-        let browser = Browser::new(browsing, upstreams.content.clone(), identity, generations.clone(), clock);
+        let browser =
+            Browser::new(browsing, upstreams.content.clone(), identity, Arc::new(generations.clone()), clock);
         let searcher = Searcher::new(generations.clone(), upstreams.content, ambient.clock, ranking);
         let verifier = ambient.verifier.refusing(analytics.suspensions().clone());
         Ok(Self { verifier, searcher, browser, generations, analytics })
@@ -176,9 +172,9 @@ fn open_generations(
     clock: Arc<dyn Clock>,
 ) -> Result<Generations, Error> {
     let embedders = Embedders::open(config.embedding.clone(), Arc::clone(&clock))?;
-    let shelf: Arc<dyn Shelf> = match &config.qdrant {
-        Some(qdrant) => Arc::new(QdrantShelf::open(qdrant, clock, Handle::current())?),
-        None => Arc::new(FolderShelf::open(&config.index_folder)?),
+    let factory: Arc<dyn EngineFactory> = match &config.qdrant {
+        Some(config) => qdrant::open(config, clock, Handle::current())?,
+        None => Arc::new(FolderFactory::open(&config.index_folder)?),
     };
-    Generations::open(shelf, embedders, owners)
+    Generations::open(factory, embedders, owners)
 }

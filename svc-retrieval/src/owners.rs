@@ -26,7 +26,7 @@ const WATCH_BUDGET: Duration = Duration::from_secs(300);
 
 /// A service that owns documents.
 #[derive(Debug, Clone)]
-pub struct Owner {
+pub(crate) struct Owner {
     /// The name of its feed: "content", "ingest".
     pub feed: &'static str,
     channel: ServiceChannel,
@@ -35,7 +35,7 @@ pub struct Owner {
 
 impl Owner {
     /// The owner behind a channel; `identity` is this service's own.
-    pub fn new(feed: &'static str, channel: ServiceChannel, identity: ServiceIdentitySource) -> Self {
+    pub(crate) fn new(feed: &'static str, channel: ServiceChannel, identity: ServiceIdentitySource) -> Self {
         Self { feed, channel, identity }
     }
 

@@ -1,10 +1,10 @@
 //! Turns a request into ranked, cited evidence (spec 2.6, 4.4).
 
 mod answer;
-pub(crate) mod citation;
+mod citation;
 pub(crate) mod confirm;
 mod evidence;
-pub mod fusion;
+pub(crate) mod fusion;
 mod live;
 mod narrowing;
 mod page;
@@ -15,7 +15,7 @@ mod related;
 mod request;
 pub mod rerank;
 mod similar;
-pub mod tuning;
+pub(crate) mod tuning;
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -35,20 +35,19 @@ use uuid::Uuid;
 
 use self::evidence::Evidence;
 pub(crate) use self::live::LiveDocument;
-pub use self::narrowing::Narrowing;
 use self::page::Page;
 use self::plan::Plan;
 use self::pool::{Pool, Site};
 use self::rank::Ranking;
-pub use self::related::RelatedRequest;
+pub(crate) use self::related::RelatedRequest;
 use self::request::After;
-pub use self::request::{Mode, SearchRequest, Strategy, Subquery, SubqueryType};
+pub(crate) use self::request::{SearchRequest, Strategy};
 use self::rerank::Reranker;
 use self::tuning::{MAX_RERANKED_BYTES, RERANKED_CHUNKS};
+use cairn_index::ParsedQuery;
 
 use crate::error::Error;
 use crate::generations::{Generation, Generations};
-use crate::index::ParsedQuery;
 
 /// An answer, and what it took.
 #[derive(Debug)]
@@ -76,7 +75,7 @@ impl Default for Preferences {
 
 /// Answers searches; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Searcher {
+pub(crate) struct Searcher {
     generations: Generations,
     content: ServiceChannel,
     clock: Arc<dyn Clock>,
@@ -88,7 +87,7 @@ pub struct Searcher {
 
 impl Searcher {
     /// A searcher over the current generation; `content` resolves folder scopes.
-    pub fn new(
+    pub(crate) fn new(
         generations: Generations,
         content: ServiceChannel,
         clock: Arc<dyn Clock>,
@@ -102,7 +101,7 @@ impl Searcher {
     ///
     /// # Errors
     /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when an owner cannot confirm.
-    pub async fn search(
+    pub(crate) async fn search(
         &self,
         identity: &Identity,
         call: &Call,
@@ -309,6 +308,6 @@ fn not_embedded(generation: &Generation, workspace: WorkspaceId) -> Option<Cover
 }
 
 /// How long a search waits for a write when the caller does not say (contract, "Consistency token").
-pub const DEFAULT_WAIT: Duration = Duration::from_secs(2);
+pub(crate) const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 /// The longest that a caller may ask for.
-pub const MAX_WAIT: Duration = Duration::from_secs(10);
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(10);

@@ -6,16 +6,16 @@
 
 use std::time::Duration;
 
+use cairn_embed as embed;
+use cairn_index::{Batch, Cursor};
 use cairn_proto::feed::v1::Change;
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
 use super::{Indexer, touched_documents};
 use crate::error::Error;
-use crate::index::{Batch, Cursor};
 use crate::indexing::prepare::{self, Known};
 use crate::owners::Owner;
-use cairn_embed as embed;
 
 /// Changes whose documents are embedded and committed at once: so few that a transformer gets through in seconds.
 const CHANGES_A_BATCH: usize = 16;
@@ -33,7 +33,7 @@ fn vectors_of(feed: &str) -> String {
 
 impl Indexer {
     /// How many changes of the workspace are indexed without all of their vectors, over all feeds.
-    pub fn not_embedded(&self, workspace: WorkspaceId) -> u64 {
+    pub(crate) fn not_embedded(&self, workspace: WorkspaceId) -> u64 {
         if self.0.embedder.is_immediate() {
             return 0;
         }
@@ -42,14 +42,14 @@ impl Indexer {
 
     /// How many changes are not indexed with their vectors yet, over all workspaces; unknown until the owners have
     /// told how far their feeds are.
-    pub fn behind(&self) -> Option<u64> {
+    pub(crate) fn behind(&self) -> Option<u64> {
         self.heads().map(|heads| {
             heads.iter().map(|(feed, workspace, head)| self.short_of(feed, *workspace, *head)).sum()
         })
     }
 
     /// Returns when everything that the owners had at the time of the call is indexed with its vectors.
-    pub async fn caught_up(&self) {
+    pub(crate) async fn caught_up(&self) {
         let heads = loop {
             match self.heads() {
                 Some(heads) => break heads,

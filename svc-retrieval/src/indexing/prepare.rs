@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
+use cairn_embed::{self as embed, Embedder};
+use cairn_index::chunk::{self, Chunk};
+use cairn_index::words;
+use cairn_index::{Engine, IndexedChunk, IndexedDocument};
 use cairn_proto::document::v1::{Document, Format};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
-use crate::chunk::{self, Chunk};
 use crate::error::Error;
-use crate::index::{Engine, IndexedChunk, IndexedDocument};
-use crate::words;
-use cairn_embed::{self as embed, Embedder};
 
 /// Texts that are handed to the embedder at once, across the documents of a batch.
 const TEXTS_AT_ONCE: usize = 64;

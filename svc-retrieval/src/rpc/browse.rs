@@ -1,5 +1,6 @@
 //! BrowseService.
 
+use cairn_browse::Script;
 use cairn_chassis::call::Call;
 use cairn_chassis::identity::Permission;
 use cairn_proto::retrieval::v1::browse_service_server::BrowseService;
@@ -7,7 +8,6 @@ use cairn_proto::retrieval::v1::{ExecuteScriptRequest, ExecuteScriptResponse};
 use tonic::{Request, Response, Status};
 
 use crate::Service;
-use crate::browse::Script;
 
 #[tonic::async_trait]
 impl BrowseService for Service {

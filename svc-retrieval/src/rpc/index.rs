@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cairn_chassis::identity::{Permission, Scope};
+use cairn_index::Counts;
 use cairn_proto::retrieval::v1::index_service_server::IndexService;
 use cairn_proto::retrieval::v1::{
     self as proto, GetIndexStatusRequest, GetIndexStatusResponse, Holdings, IndexedFeed,
@@ -12,7 +13,6 @@ use tonic::{Request, Response, Status};
 use crate::Service;
 use crate::error::Error;
 use crate::generations::Rebuilding;
-use crate::index::Counts;
 use crate::indexing::Progress;
 
 #[tonic::async_trait]

@@ -1,6 +1,8 @@
 //! The shapes that leave: results with citations, and notes on what an answer does not cover.
 
+use cairn_browse::citation::of_lines;
 use cairn_chassis::wording::{self, Unit};
+use cairn_embed as embed;
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, Location, SearchContextResponse, Trace};
 use uuid::Uuid;
 
@@ -8,7 +10,6 @@ use super::citation;
 use super::page::Passage;
 use super::request::Mode;
 use super::tuning::MOST_COPIES_NAMED;
-use cairn_embed as embed;
 
 pub(super) fn response(
     results: Vec<proto::Result>,
@@ -35,7 +36,7 @@ pub(super) fn result(passage: &Passage<'_>, trace: Option<Trace>) -> proto::Resu
     proto::Result {
         content: passage.content(),
         score: best.score(),
-        citation: Some(citation::of_lines(location, best.chunk.content_hash.clone(), document)),
+        citation: Some(of_lines(location, best.chunk.content_hash.clone(), document)),
         chunk_id: best.chunk.id.to_string(),
         document_id: best.chunk.id.document.hyphenated().to_string(),
         folder_id: document.folder_id.clone(),

@@ -1,11 +1,9 @@
-//! How evidence is cited: a reader finds it by this, and can check it.
+//! How a chunk is cited.
 
+use cairn_browse::citation;
+use cairn_index::StoredChunk;
 use cairn_proto::document::v1::ConfirmedDocument;
-use cairn_proto::domain::page_of;
-use cairn_proto::feed::v1::Kind;
-use cairn_proto::retrieval::v1::{Citation, Location, SyncMode};
-
-use crate::index::StoredChunk;
+use cairn_proto::retrieval::v1::{Citation, Location};
 
 /// Of one chunk.
 pub(crate) fn of_chunk(chunk: &StoredChunk, document: &ConfirmedDocument) -> Citation {
@@ -14,24 +12,5 @@ pub(crate) fn of_chunk(chunk: &StoredChunk, document: &ConfirmedDocument) -> Cit
         end_line: chunk.end_line,
         heading_path: chunk.heading_path.clone(),
     };
-    of_lines(location, chunk.content_hash.clone(), document)
-}
-
-/// Of lines of a document with that content.
-pub(crate) fn of_lines(location: Location, content_hash: String, document: &ConfirmedDocument) -> Citation {
-    let (kind, id) = match &document.r#ref {
-        Some(reference) => (reference.kind(), reference.id.clone()),
-        None => (Kind::Unspecified, String::new()),
-    };
-    Citation {
-        label: format!("{}, lines {}–{}", document.title, location.start_line, location.end_line),
-        url: page_of(kind, &id, document.database_id.as_deref()),
-        kind: kind.into(),
-        id,
-        path: document.path.clone(),
-        location: Some(location),
-        content_hash,
-        sync_mode: SyncMode::Indexed.into(),
-        updated_at: document.updated_at,
-    }
+    citation::of_lines(location, chunk.content_hash.clone(), document)
 }

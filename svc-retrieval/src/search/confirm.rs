@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cairn_chassis::call::Call;
+use cairn_index::{ChunkId, StoredChunk};
 use cairn_proto::document::v1::{ConfirmedDocument, DocumentRef};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
@@ -11,7 +12,6 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::generations::Generation;
-use crate::index::{ChunkId, StoredChunk};
 
 /// The given chunks in the given order, without those that the index no longer holds.
 pub(crate) async fn stored(

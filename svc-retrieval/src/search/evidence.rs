@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
+use cairn_index::{Hit, StoredChunk};
 use cairn_proto::document::v1::ConfirmedDocument;
 
 use super::similar::Signature;
 use super::tuning::{AGE_HALF_LIFE_DAYS, AGE_WEIGHT};
-use crate::index::{Hit, StoredChunk};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

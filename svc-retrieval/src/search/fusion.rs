@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use cairn_index::{ChunkId, Hit, sort_hits};
+
 use super::tuning::RRF_K;
-use crate::index::{ChunkId, Hit, sort_hits};
 
 /// One list of a reciprocal-rank fusion.
 #[derive(Debug, Clone, Copy)]
-pub struct RankedList<'a> {
+pub(crate) struct RankedList<'a> {
     /// How much the list counts.
     pub weight: f32,
     /// The chunks, best first.
@@ -17,7 +18,7 @@ pub struct RankedList<'a> {
 /// The chunks of both lists, each once, in the order of their ids: those whose exact cosine
 /// [`fuse_scores`] needs.
 #[must_use]
-pub fn candidates(words: &[Hit], meaning: &[Hit]) -> Vec<ChunkId> {
+pub(crate) fn candidates(words: &[Hit], meaning: &[Hit]) -> Vec<ChunkId> {
     let mut chunks: Vec<ChunkId> = words.iter().chain(meaning).map(|hit| hit.chunk).collect();
     chunks.sort_unstable();
     chunks.dedup();
@@ -29,7 +30,7 @@ pub fn candidates(words: &[Hit], meaning: &[Hit]) -> Vec<ChunkId> {
 /// `words` are BM25 hits; a chunk outside them counts 0 there. `cosines` are the exact cosines of all
 /// [`candidates`]; a negative one counts 0. Scores are 0 to 1; chunks that score 0 are left out.
 #[must_use]
-pub fn fuse_scores(words: &[Hit], cosines: &[Hit], word_weight: f32) -> Vec<Hit> {
+pub(crate) fn fuse_scores(words: &[Hit], cosines: &[Hit], word_weight: f32) -> Vec<Hit> {
     let mut scores = HashMap::with_capacity(cosines.len());
     add_normalised(&mut scores, words, word_weight);
     add_normalised(&mut scores, cosines, 1.0 - word_weight);
@@ -50,7 +51,7 @@ fn add_normalised(scores: &mut HashMap<ChunkId, f32>, hits: &[Hit], weight: f32)
 /// Fuses the lists of several queries by weighted reciprocal rank, `Σ weight / (k + rank)` with ranks from
 /// 1, divided by what a chunk that leads every list would get. Scores are 0 to 1.
 #[must_use]
-pub fn fuse_ranks(lists: &[RankedList<'_>]) -> Vec<Hit> {
+pub(crate) fn fuse_ranks(lists: &[RankedList<'_>]) -> Vec<Hit> {
     let greatest: f32 = lists.iter().map(|list| list.weight / (RRF_K + 1.0)).sum();
     let mut scores: HashMap<ChunkId, f32> = HashMap::new();
     if greatest <= 0.0 {

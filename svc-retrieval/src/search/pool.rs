@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cairn_chassis::call::Call;
 use cairn_chassis::clock::Timestamp;
+use cairn_index::{ChunkId, Hit};
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
@@ -15,7 +16,6 @@ use super::request::SearchRequest;
 use super::tuning::{MOST_CHUNKS_A_ROUND, RERANK_WEIGHT, SPARE_CHUNKS};
 use crate::error::Error;
 use crate::generations::Generation;
-use crate::index::{ChunkId, Hit};
 
 /// Where chunks are read and confirmed, and when.
 #[derive(Debug, Clone, Copy)]

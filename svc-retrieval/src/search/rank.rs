@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 
+use cairn_embed::{self as embed, QueryEmbedder};
+use cairn_index::vectors::VectorQuery;
+use cairn_index::{ChunkId, Engine, Hit, LexicalQuery, ParsedQuery, sort_hits};
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{SubqueryTrace, Trace};
 use uuid::Uuid;
@@ -11,9 +14,6 @@ use super::request::{SearchRequest, Strategy, Subquery, SubqueryType};
 use super::tuning::{CANDIDATES_PER_LIST, MOST_CANDIDATES, ORIGINAL_WEIGHT, RRF_K, SUB_QUERY_WEIGHT};
 use crate::error::Error;
 use crate::generations::Generation;
-use crate::index::{ChunkId, Engine, Hit, LexicalQuery, ParsedQuery, sort_hits};
-use crate::vectors::VectorQuery;
-use cairn_embed::{self as embed, QueryEmbedder};
 
 /// The vectors of a request's texts. Where one is missing, the text is looked for by its words.
 #[derive(Debug, Default)]

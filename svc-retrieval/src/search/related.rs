@@ -11,6 +11,7 @@ use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::Identity;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_chassis::wording;
+use cairn_index::StoredChunk;
 use cairn_proto::content::v1::GetFileRequest;
 use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::document::v1::ConfirmedDocument;
@@ -26,14 +27,13 @@ use super::tuning::RELATED_CONFIRMED_AT_ONCE;
 use super::{Searcher, catch_up, citation, confirm};
 use crate::error::Error;
 use crate::generations::Generation;
-use crate::index::StoredChunk;
 
 const DEFAULT_LIMIT: usize = 5;
 const MAX_LIMIT: usize = 20;
 
 /// A checked request for related files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RelatedRequest {
+pub(crate) struct RelatedRequest {
     /// As it was given, for errors.
     file_id: String,
     /// Files at most.
@@ -65,7 +65,7 @@ impl Searcher {
     ///
     /// # Errors
     /// NOT_FOUND or OUT_OF_SCOPE for the file itself, as its owner says; UNAVAILABLE when an owner cannot confirm.
-    pub async fn related(
+    pub(crate) async fn related(
         &self,
         identity: &Identity,
         call: &Call,

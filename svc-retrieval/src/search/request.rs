@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
-pub use cairn_proto::domain::{Mode, Strategy, SubqueryType};
+use cairn_index::ParsedQuery;
+pub(crate) use cairn_proto::domain::{Mode, Strategy, SubqueryType};
 use cairn_proto::retrieval::v1::{self as proto, SearchContextRequest};
 
 use super::narrowing::Narrowing;
 use super::{DEFAULT_WAIT, MAX_WAIT};
 use crate::error::Error;
-use crate::index::ParsedQuery;
 
 /// Characters of a query or a sub-query; longer ones are a mistake and cost every list.
 const MAX_QUERY_CHARACTERS: usize = 10_000;

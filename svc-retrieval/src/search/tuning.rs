@@ -1,7 +1,7 @@
 //! Every constant of ranking and of answers, each with its reason.
 
 /// Hits that each list of one query gives to the fusion: the depth at which the weights were measured.
-pub const CANDIDATES_PER_LIST: usize = 100;
+pub(crate) const CANDIDATES_PER_LIST: usize = 100;
 
 /// As deep as a search by meaning goes when exclusions take what it finds: a thousandth of a second more for each of the
 /// two steps there, where the answer would be empty without them.
@@ -12,13 +12,13 @@ pub(super) const MOST_CANDIDATES: usize = 1_600;
 pub const WORD_WEIGHT: f32 = 0.5;
 
 /// The constant of reciprocal-rank fusion, as published: large, so that no single list decides alone.
-pub const RRF_K: f32 = 60.0;
+pub(crate) const RRF_K: f32 = 60.0;
 
 /// Weight of the original query's list among those of its sub-queries (spec 4.4: double).
-pub const ORIGINAL_WEIGHT: f32 = 2.0;
+pub(crate) const ORIGINAL_WEIGHT: f32 = 2.0;
 
 /// Weight of a sub-query's list.
-pub const SUB_QUERY_WEIGHT: f32 = 1.0;
+pub(crate) const SUB_QUERY_WEIGHT: f32 = 1.0;
 
 /// What a document that is very old loses of its score to one of today. Between neighbours among the first ten results
 /// lie 2 to 4 % of the score in the median (Cranfield .023, CACM .020, ADI .039), so that even the greatest difference in

@@ -24,8 +24,7 @@ use cairn_proto::feed::v1::{
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
 use cairn_proto::retrieval::v1::{FeedPosition, SearchContextRequest, SearchContextResponse, Strategy};
-use cairn_retrieval::search::Preferences;
-use cairn_retrieval::{Config, Error, Service, Upstreams, embed};
+use cairn_retrieval::{Config, Error, Preferences, Service, Upstreams};
 use futures::Stream;
 use std::collections::{BTreeMap, HashSet};
 use std::pin::Pin;
@@ -286,10 +285,10 @@ pub(crate) async fn try_open(owner: &Owner, config: Config) -> Result<Service, E
 pub(crate) fn config(folder: &TempDir) -> Config {
     Config {
         ranking: Preferences::default(),
-        browse: cairn_retrieval::browse::Config::default(),
+        browse: cairn_browse::Config::default(),
         index_folder: folder.path().join("index"),
         qdrant: None,
-        embedding: embed::Config::default(),
+        embedding: cairn_embed::Config::default(),
         storage: sql::Config::sqlite(folder.path().join("retrieval.db")),
     }
 }

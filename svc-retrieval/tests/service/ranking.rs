@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use cairn_chassis::clock::{Clock as _, SystemClock, Timestamp};
 use cairn_proto::retrieval::v1::{SearchContextRequest, SearchContextResponse, Strategy};
 use cairn_retrieval::Config;
-use cairn_retrieval::search::Preferences;
-use cairn_retrieval::search::rerank::{self, Reranker};
+use cairn_retrieval::Preferences;
+use cairn_retrieval::rerank::{self, Reranker};
 use uuid::Uuid;
 
 use crate::owner::{Bench, config, request, serve, try_open};

@@ -1,14 +1,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use cairn_embed::{self as embed, Embedder};
+use cairn_index::embedded::Index;
+use cairn_index::{Batch, Engine as _, LexicalIndex as _};
 use cairn_proto::document::v1::{Document, DocumentRef, Format};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
 use super::cut;
-use crate::index::{Batch, Engine as _, Index, LexicalIndex as _};
-use cairn_embed::{self as embed, Embedder};
 
 const WORKSPACE: WorkspaceId = WorkspaceId(Uuid::from_u128(1));
 const DOCUMENT: Uuid = Uuid::from_u128(7);

@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
+use cairn_index::chunk::{self, Format};
+use cairn_index::{ChunkId, Hit, StoredChunk};
 use cairn_proto::document::v1::ConfirmedDocument;
+use cairn_proto::retrieval::v1::SearchContextRequest;
 use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::chunk::{self, Format};
-use crate::index::{ChunkId, Hit, StoredChunk};
-use cairn_proto::retrieval::v1::SearchContextRequest;
 
 /// The chunks of a document as an index keeps them.
 fn stored(document: u128, content: &str) -> Vec<StoredChunk> {

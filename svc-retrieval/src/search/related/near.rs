@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use cairn_index::ChunkId;
+use cairn_index::vectors::{UnitVector, VectorIndex, VectorQuery};
 use uuid::Uuid;
 
-use crate::index::ChunkId;
 use crate::search::tuning::{RELATED_COMPARED, RELATED_DOCUMENTS, RELATED_NEIGHBOURS, RELATED_PASSAGES};
-use crate::vectors::{self, UnitVector, VectorIndex, VectorQuery};
 
 /// A document near the known one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +35,7 @@ pub(super) fn documents(
     workspace: Uuid,
     containers: Option<&HashSet<Uuid>>,
     document: Uuid,
-) -> Result<Vec<Near>, vectors::Error> {
+) -> Result<Vec<Near>, cairn_index::Error> {
     let own = index.vectors(workspace, document)?;
     let own: Vec<(u32, Vec<f32>)> = own.iter().map(|(place, vector)| (*place, vector.to_f32())).collect();
     let Some(whole) = mean(own.iter().map(|(_, vector)| vector.as_slice())) else {
@@ -155,8 +155,9 @@ fn cosine(one: &[f32], other: &[f32]) -> f32 {
 mod tests {
     use std::num::NonZeroUsize;
 
+    use cairn_index::vectors::{DocumentVectors, EmbeddedVectors};
+
     use super::*;
-    use crate::vectors::{DocumentVectors, EmbeddedVectors};
 
     const WORKSPACE: Uuid = Uuid::from_u128(1);
 

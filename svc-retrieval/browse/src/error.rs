@@ -1,0 +1,88 @@
+//! Why a script could not be run, and what its caller sees.
+
+use std::time::Duration;
+
+use cairn_chassis::status::{Problem, Violation};
+use thiserror::Error;
+use tonic::{Code, Status};
+
+/// When a script may be run again.
+const BUSY_FOR: Duration = Duration::from_secs(1);
+
+/// Why a script could not be run. What is wrong with the script itself is in its answer.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The request breaks rules.
+    #[error("the request is not valid")]
+    Invalid(Vec<Violation>),
+    /// The owner of documents, or svc-auth, answered with an error.
+    #[error("another service answered: {0}")]
+    Upstream(Problem),
+    /// An owner answered something that breaks the contract.
+    #[error("the owner's answer cannot be used: {0}")]
+    Answer(&'static str),
+    /// Too many scripts of the workspace run and wait.
+    #[error("too many scripts run at once")]
+    Busy,
+    /// Work off the async threads did not come back.
+    #[error("a script ended early: {0}")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+impl Error {
+    /// Whether the caller asked for what cannot be had: nothing failed then.
+    pub(crate) fn is_refusal(&self) -> bool {
+        let refusals = [Code::InvalidArgument, Code::Unauthenticated, Code::PermissionDenied, Code::NotFound];
+        match self {
+            Self::Invalid(_) => true,
+            Self::Upstream(problem) => refusals.contains(&problem.reason.code()),
+            Self::Answer(_) | Self::Busy | Self::Task(_) => false,
+        }
+    }
+}
+
+impl From<Status> for Error {
+    fn from(status: Status) -> Self {
+        Self::Upstream(Problem::from_status(&status))
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::Upstream(problem)
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Invalid(violations) => Self::validation(violations),
+            Error::Upstream(problem) => problem,
+            Error::Busy => Self::unavailable(
+                "too many scripts of this workspace run at once; try again when some have ended",
+                BUSY_FOR,
+            ),
+            Error::Answer(_) | Error::Task(_) => Self::internal(error),
+        }
+    }
+}
+
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        Problem::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::status::Reason;
+
+    use super::*;
+
+    #[test]
+    fn whoever_comes_when_too_many_wait_is_told_when_to_come_back() {
+        let problem = Problem::from(Error::Busy);
+        assert_eq!((problem.reason, problem.retry_after), (Reason::Unavailable, Some(BUSY_FOR)));
+        assert!(!Error::Busy.is_refusal());
+    }
+}

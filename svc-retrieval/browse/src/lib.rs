@@ -1,0 +1,134 @@
+//! Runs scripts over the workspace, shown as a read-only file system (spec 4.5).
+//!
+//! What is kept between two scripts is a copy: trees, drawn up from the owner's changes and asked to be current before
+//! every script; bodies, by their hash. All of it is read again when it is lost.
+
+mod bodies;
+pub mod citation;
+mod cite;
+mod error;
+mod in_passing;
+mod request;
+mod run;
+mod sieve;
+mod tree;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::call::Call;
+use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::clock::Clock;
+pub use cairn_chassis::fair_semaphore::Share;
+use cairn_chassis::fair_semaphore::{Busy, FairSemaphore};
+use cairn_chassis::identity::{Identity, ServiceIdentitySource};
+use cairn_proto::ids::WorkspaceId;
+use cairn_proto::retrieval::v1::{ExecuteScriptResponse, ScriptStats};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+pub use self::bodies::Memory;
+use self::bodies::{Bodies, Reader};
+pub use self::error::Error;
+pub use self::request::Script;
+use self::run::{Ran, Watched};
+use self::tree::{Mounted, Trees};
+
+/// What is left of a caller's time when its script is stopped, so that it gets what was printed until then.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// What scripts may take of this process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Config {
+    /// What is kept in memory between them.
+    pub memory: Memory,
+    /// How many run at once.
+    pub share: Share,
+}
+
+/// Knows how far the search index is.
+pub trait IndexPosition: Send + Sync + Debug {
+    /// The position in content's feed up to which the workspace is indexed; none while that is not known.
+    fn position(&self, workspace: WorkspaceId) -> Option<u64>;
+}
+
+/// Runs scripts; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Browser {
+    trees: Trees,
+    bodies: Bodies,
+    running: FairSemaphore,
+    indexed: Arc<dyn IndexPosition>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Browser {
+    /// A browser of what `content` owns; `identity` is this service's own.
+    pub fn new(
+        config: Config,
+        content: ServiceChannel,
+        identity: ServiceIdentitySource,
+        indexed: Arc<dyn IndexPosition>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let trees = Trees::new(content, identity, usize::try_from(config.memory.trees).unwrap_or(usize::MAX));
+        let (bodies, running) = (Bodies::new(config.memory), FairSemaphore::new(config.share));
+        Self { trees, bodies, running, indexed, clock }
+    }
+
+    /// Runs a script over the identity's workspace, as it is now, as far as the identity may see it.
+    ///
+    /// # Errors
+    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when too many scripts wait, or the owner does not tell
+    /// what there is. What is wrong with the script is in the answer.
+    pub async fn execute(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        script: Script,
+    ) -> Result<ExecuteScriptResponse, Error> {
+        let workspace = identity.workspace_id()?;
+        let permit = self.running.acquire(workspace).await.map_err(|Busy| Error::Busy)?;
+        let view = self.trees.view(identity).await?;
+        let cancelled = CancellationToken::new();
+        let reader = Reader::new(
+            self.bodies.clone(),
+            self.trees.holder(&view),
+            call.clone(),
+            cancelled.clone(),
+            Handle::current(),
+        );
+        let mounted = Mounted::new(
+            Arc::clone(&view),
+            reader,
+            self.indexed.position(workspace),
+            script.link_base.clone(),
+        );
+        let budget = call.remaining().saturating_sub(MARGIN);
+        let watched = Watched::begin(Arc::clone(&self.clock), budget, cancelled);
+        if let Some(answer) = in_passing::run(&script, &mounted, &watched, answer) {
+            return Ok(answer);
+        }
+        run::run(script, mounted, watched, permit, answer).await
+    }
+}
+
+fn answer(mounted: &Mounted, ran: Ran) -> ExecuteScriptResponse {
+    let Ran { outcome, elapsed } = ran;
+    let cited = cite::cite(mounted, &outcome.reads, |node| mounted.view().document(node));
+    ExecuteScriptResponse {
+        output: outcome.output,
+        citations: cited.citations,
+        failed: outcome.failed,
+        truncated: outcome.truncated,
+        stats: Some(ScriptStats {
+            files_opened: outcome.stats.files_opened,
+            bytes_read: outcome.stats.bytes_read,
+            nodes_visited: outcome.stats.nodes_visited,
+            elapsed: prost_types::Duration::try_from(elapsed).ok(),
+        }),
+        cwd: outcome.cwd,
+        uncited: cited.uncited,
+    }
+}

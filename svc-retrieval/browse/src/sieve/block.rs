@@ -1,0 +1,108 @@
+//! Filters of one size side by side: the bits that they have for one trigram stand together, so that one look into
+//! memory, which is what a search waits for, tells of all of them.
+
+use super::filter::{Filter, WORD_BITS, place};
+use crate::bodies::Key;
+
+/// A block of larger filters has fewer of them. So little is lost where one of some size is not full.
+const MOST_BITS: usize = 64 << 13;
+
+/// Some filters of one size.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    /// Of each filter.
+    bits: usize,
+    /// How many filters there is room for: a power of two, and no more than a word has bits.
+    width: usize,
+    /// For each bit of a filter a row, with the bits that the filters have there.
+    rows: Vec<u64>,
+    /// Whose filters they are.
+    keys: Vec<Key>,
+}
+
+impl Block {
+    /// Room for filters of so many bits, which are a power of two.
+    pub(super) fn of(bits: usize) -> Self {
+        let width = (MOST_BITS / bits).clamp(1, WORD_BITS);
+        Self { bits, width, rows: vec![0; bits * width / WORD_BITS], keys: Vec::new() }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.keys.len() >= self.width
+    }
+
+    pub(super) fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// What its rows take.
+    pub(super) fn bytes(&self) -> u64 {
+        u64::try_from(size_of_val(self.rows.as_slice())).unwrap_or(u64::MAX)
+    }
+
+    /// Adds a filter of its size, and tells its place.
+    pub(super) fn add(&mut self, key: Key, filter: &Filter) -> u8 {
+        let column = self.keys.len();
+        for row in filter.set() {
+            let at = row * self.width + column;
+            if let Some(word) = self.rows.get_mut(at / WORD_BITS) {
+                *word |= 1 << (at % WORD_BITS);
+            }
+        }
+        self.keys.push(key);
+        u8::try_from(column).unwrap_or(u8::MAX)
+    }
+
+    /// The filters, as bits by their places, that hold all trigrams of one of the texts.
+    pub(super) fn holding(&self, texts: &[Vec<u32>]) -> u64 {
+        texts.iter().fold(0, |found, trigrams| found | self.holding_all(trigrams))
+    }
+
+    fn holding_all(&self, trigrams: &[u32]) -> u64 {
+        let mut left = u64::MAX >> (WORD_BITS - self.width);
+        for hash in trigrams {
+            left &= self.row(place(*hash, self.bits));
+            if left == 0 {
+                break;
+            }
+        }
+        left
+    }
+
+    fn row(&self, row: usize) -> u64 {
+        let at = row * self.width;
+        self.rows.get(at / WORD_BITS).map_or(0, |word| word >> (at % WORD_BITS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::filter::hashes;
+    use super::*;
+
+    #[test]
+    fn filters_of_any_size_answer_for_themselves_only() {
+        for bits in (6..=23).map(|power| 1usize << power) {
+            let bodies = ["alpha beta", "beta gamma", "gamma delta", "delta alpha"];
+            let mut block = Block::of(bits);
+            let mut added = 0u8;
+            while !block.is_full() {
+                let body = bodies[usize::from(added) % bodies.len()];
+                let filter = Filter::with_bits(body.as_bytes(), bits);
+                assert_eq!(block.add(Key::of(body.as_bytes()), &filter), added);
+                added += 1;
+            }
+            assert!(block.bytes() <= 64 << 10 || added == 1, "{added} of {bits} bits");
+            let texts = vec![hashes(b"gamma").collect(), hashes(b"delta al").collect()];
+            let found = block.holding(&texts);
+            for column in 0..added {
+                let filter = Filter::with_bits(bodies[usize::from(column) % bodies.len()].as_bytes(), bits);
+                let set: Vec<usize> = filter.set().collect();
+                let holds =
+                    texts.iter().any(|text| text.iter().all(|hash| set.contains(&place(*hash, bits))));
+                assert_eq!(found >> column & 1 == 1, holds, "{column} of {added}, {bits} bits");
+            }
+            assert_eq!(found.checked_shr(added.into()).unwrap_or(0), 0);
+        }
+    }
+}

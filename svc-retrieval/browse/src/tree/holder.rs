@@ -1,0 +1,100 @@
+//! Fetches the texts of a view: bodies of files by their hash, so that a script reads what its view shows though a file
+//! was edited since, and what content renders by what it is about.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cairn_chassis::call::Call;
+use cairn_proto::content::v1::text_ref::Text as Named;
+use cairn_proto::feed::v1::Kind;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use super::remote::{Content, joined};
+use super::trees::Workspace;
+use super::view::{BEFORE_BODY, Page, View};
+use crate::bodies::{Held, Holder, Key};
+use crate::error::Error;
+
+/// Reads the texts of one view.
+#[derive(Debug)]
+pub(super) struct TextHolder {
+    pub(super) content: Content,
+    pub(super) view: Arc<View>,
+    pub(super) workspace: Arc<Workspace>,
+}
+
+/// What is asked for, and how much of what is wanted that is.
+struct Asked {
+    held: Held,
+    /// The hash that the first text must have.
+    first: [u8; 32],
+    has_body: bool,
+}
+
+impl Holder for TextHolder {
+    fn fetch<'a>(
+        &'a self,
+        call: &'a Call,
+        wanted: &'a [Held],
+    ) -> BoxFuture<'a, Result<Vec<(Key, Bytes)>, Error>> {
+        self.fetch_all(call, wanted).boxed()
+    }
+}
+
+impl TextHolder {
+    async fn fetch_all(&self, call: &Call, wanted: &[Held]) -> Result<Vec<(Key, Bytes)>, Error> {
+        let mut names = Vec::with_capacity(wanted.len());
+        let mut asked = Vec::with_capacity(wanted.len());
+        for held in wanted {
+            let page = self.page(held);
+            let (name, first) = match &page {
+                Some(page) if page.is_bare => {
+                    (Named::RecordIdWithoutReferences(held.id.to_string()), page.front.hash)
+                }
+                Some(page) => (Named::RecordId(held.id.to_string()), page.front.hash),
+                None if held.kind == Kind::Database => (Named::DatabaseId(held.id.to_string()), held.key.0),
+                None => (body_of(held.key.0), held.key.0),
+            };
+            names.push(name);
+            let body = page.and_then(|page| page.body);
+            names.extend(body.map(|body| body_of(body.hash)));
+            asked.push(Asked { held: *held, first, has_body: body.is_some() });
+        }
+        let mut texts = self.content.texts(call, self.view.workspace, names).await?.into_iter();
+        let mut fetched = Vec::with_capacity(asked.len());
+        for asked in asked {
+            let first = texts.next().flatten();
+            let body = if asked.has_body { texts.next().flatten() } else { None };
+            let Some((front, hash)) = first else { continue };
+            if hash != spelled(asked.first) {
+                // What was rendered anew is another text by now, which the view does not show.
+                self.workspace.doubt(asked.held.id, asked.first);
+                continue;
+            }
+            match (asked.has_body, body) {
+                (false, _) => fetched.push((asked.held.key, front)),
+                (true, Some((body, _))) => fetched.push((asked.held.key, joined(&front, BEFORE_BODY, &body))),
+                (true, None) => {}
+            }
+        }
+        Ok(fetched)
+    }
+
+    /// What a record's file is made of.
+    fn page(&self, held: &Held) -> Option<Page> {
+        if held.kind != Kind::Record {
+            return None;
+        }
+        let (_, slot) = self.view.base.entity(held.id)?;
+        self.view.page(slot)
+    }
+}
+
+fn spelled(hash: [u8; 32]) -> String {
+    format!("blake3:{}", blake3::Hash::from_bytes(hash).to_hex())
+}
+
+fn body_of(hash: [u8; 32]) -> Named {
+    Named::BodyHash(spelled(hash))
+}

@@ -1,0 +1,113 @@
+//! The tree as scripts walk and read it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cairn_shell::tree::{Entry, Kind, Node, Sieve, Tree, Unreadable};
+
+use super::base::Fixed;
+use super::view::View;
+use crate::bodies::Reader;
+use crate::sieve::TextSieve;
+
+/// A view, and who reads the bodies for one script.
+#[derive(Debug)]
+pub(crate) struct Mounted {
+    view: Arc<View>,
+    reader: Reader,
+    indexed: Option<u64>,
+    link_base: String,
+}
+
+impl Mounted {
+    /// For one script; `indexed` is how far the index has followed content's feed, where that is known, and `link_base`
+    /// the address before the paths of links.
+    pub(crate) const fn new(
+        view: Arc<View>,
+        reader: Reader,
+        indexed: Option<u64>,
+        link_base: String,
+    ) -> Self {
+        Self { view, reader, indexed, link_base }
+    }
+
+    /// What the script sees.
+    pub(crate) const fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    /// Who reads the bodies.
+    pub(crate) const fn reader(&self) -> &Reader {
+        &self.reader
+    }
+}
+
+impl Tree for Mounted {
+    fn root(&self) -> Node {
+        Fixed::Root.node()
+    }
+
+    fn kind(&self, node: Node) -> Kind {
+        kind(self.view.is_folder(node))
+    }
+
+    fn parent(&self, node: Node) -> Option<Node> {
+        self.view.parent(node)
+    }
+
+    fn name(&self, node: Node) -> &str {
+        self.view.name(node)
+    }
+
+    fn entry(&self, node: Node) -> Entry<'_> {
+        let (name, is_folder) = self.view.entry(node);
+        Entry { name, kind: kind(is_folder) }
+    }
+
+    fn children(&self, folder: Node) -> &[Node] {
+        self.view.children(folder)
+    }
+
+    fn size(&self, node: Node) -> u64 {
+        self.view.size(node)
+    }
+
+    fn modified(&self, node: Node) -> i64 {
+        self.view.modified(node)
+    }
+
+    fn read(&self, file: Node) -> Result<Bytes, Unreadable> {
+        if let Some(held) = self.view.held(file) {
+            return self.reader.read(&held);
+        }
+        self.view.text(file).ok_or(Unreadable::Gone)
+    }
+
+    fn announce(&self, files: &[Node]) {
+        self.reader.announce(files.iter().filter_map(|file| self.view.held(*file)));
+    }
+
+    fn sieve(&self, texts: &[Vec<u8>]) -> Box<dyn Sieve + '_> {
+        Box::new(Sifted { view: &self.view, sieve: self.reader.sieve(texts) })
+    }
+
+    fn details(&self, node: Node) -> Vec<(&'static str, String)> {
+        self.view.details(node, self.indexed, &self.link_base)
+    }
+}
+
+const fn kind(is_folder: bool) -> Kind {
+    if is_folder { Kind::Folder } else { Kind::File }
+}
+
+/// Sifts what has a key.
+struct Sifted<'a> {
+    view: &'a View,
+    sieve: TextSieve,
+}
+
+impl Sieve for Sifted<'_> {
+    fn lets_through(&self, file: Node) -> bool {
+        self.view.held(file).is_none_or(|held| self.sieve.lets_through(&held.key))
+    }
+}

@@ -1,0 +1,330 @@
+//! The tree as one caller sees it at one moment.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::document::v1::{ConfirmedDocument, DocumentRef};
+use cairn_proto::domain::{page_of, plain_page_of};
+use cairn_proto::feed::v1::Kind;
+use cairn_proto::ids::WorkspaceId;
+use cairn_shell::tree::Node;
+use uuid::Uuid;
+
+use super::base::{Base, Fixed, Item, Slot};
+use super::lens::Lens;
+use super::memories::{Held as HeldByMemory, Member, MemoryFolder, member_of, place_of};
+use super::rows::{Text, What};
+use super::texts;
+use crate::bodies::{Held, Key};
+
+/// A tree as one caller sees it. It never changes.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(super) workspace: WorkspaceId,
+    pub(super) base: Arc<Base>,
+    pub(super) lens: Arc<Lens>,
+}
+
+/// What a record's file is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Page {
+    pub(super) front: Text,
+    /// Without the fields that name other things.
+    pub(super) is_bare: bool,
+    pub(super) body: Option<Text>,
+}
+
+/// Stands between the fields of a record and its body.
+pub(super) const BEFORE_BODY: &[u8] = b"\n";
+
+impl Page {
+    /// The same for the same parts, and so for the same text.
+    pub(super) fn key(&self) -> Key {
+        match &self.body {
+            None => Key(self.front.hash),
+            Some(body) => {
+                let mut hasher = blake3::Hasher::new();
+                hasher.update(&self.front.hash);
+                hasher.update(&body.hash);
+                Key(*hasher.finalize().as_bytes())
+            }
+        }
+    }
+
+    fn size(&self) -> u64 {
+        let body = self.body.map_or(0, |body| body.size.saturating_add(BEFORE_BODY.len() as u64));
+        self.front.size.saturating_add(body)
+    }
+}
+
+/// Where the text of a file is.
+enum Source {
+    /// In memory.
+    Here(Bytes),
+    /// With content.
+    There(Held),
+    /// The node is no file.
+    Nowhere,
+}
+
+impl View {
+    /// The node that a member of a memory shows; any other is itself.
+    fn shown(&self, node: Node) -> Node {
+        self.member(node).map_or(node, |member| member.target)
+    }
+
+    fn member(&self, node: Node) -> Option<&Member> {
+        let (place, own) = member_of(node)?;
+        self.held_by(place)?.members.get(own)
+    }
+
+    fn memory_folder(&self, place: usize) -> Option<&MemoryFolder> {
+        self.lens.memory(&self.base, place)
+    }
+
+    fn held_by(&self, place: usize) -> Option<&HeldByMemory> {
+        Some(self.memory_folder(place)?.held(&self.base, &self.lens, place))
+    }
+
+    fn slot(&self, node: Node) -> Option<&Slot> {
+        self.base.slot(self.shown(node))
+    }
+
+    pub(super) fn is_folder(&self, node: Node) -> bool {
+        self.slot(node).is_some_and(Slot::is_folder)
+    }
+
+    pub(super) fn parent(&self, node: Node) -> Option<Node> {
+        if node == Fixed::Root.node() {
+            return None;
+        }
+        match self.member(node) {
+            Some(member) => Some(member.parent),
+            None => self.base.slot(node).map(|slot| slot.parent),
+        }
+    }
+
+    pub(super) fn name(&self, node: Node) -> &str {
+        match self.member(node) {
+            Some(member) => &member.name,
+            None => self.lens.name(&self.base, node),
+        }
+    }
+
+    /// Its name, and whether it is a folder.
+    pub(super) fn entry(&self, node: Node) -> (&str, bool) {
+        let Some(member) = self.member(node) else { return self.lens.entry(&self.base, node) };
+        (&member.name, self.base.slot(member.target).is_some_and(Slot::is_folder))
+    }
+
+    pub(super) fn children(&self, node: Node) -> &[Node] {
+        if let Some(member) = self.member(node) {
+            return &member.children;
+        }
+        if self.base.memory(node).is_some() {
+            let held = place_of(&self.base, node).and_then(|place| self.held_by(place));
+            return held.map_or(&[], |held| &held.children);
+        }
+        self.lens.children(&self.base, node)
+    }
+
+    pub(super) fn modified(&self, node: Node) -> i64 {
+        let shown = self.shown(node);
+        let own = self.lens.modified(&self.base, shown);
+        let body = self.base.slot(shown).and_then(|slot| self.body(slot)).map_or(0, |(slot, _)| slot.updated);
+        own.max(body)
+    }
+
+    /// The file that is the body of a record, where the caller sees it.
+    fn body(&self, record: &Slot) -> Option<(&Slot, Text)> {
+        let Some(What::Record { body: Some(body), .. }) = record.what() else { return None };
+        let (_, slot) = self.lens.file(&self.base, *body)?;
+        match slot.what() {
+            Some(What::File(text)) => Some((slot, *text)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn page(&self, record: &Slot) -> Option<Page> {
+        let Some(What::Record { front, bare, .. }) = record.what() else { return None };
+        let (front, is_bare) = match bare {
+            Some(bare) if !self.lens.is_whole() => (**bare, true),
+            Some(_) | None => (*front, false),
+        };
+        Some(Page { front, is_bare, body: self.body(record).map(|(_, text)| text) })
+    }
+
+    fn source(&self, node: Node) -> Source {
+        let shown = self.shown(node);
+        let Some(slot) = self.base.slot(shown) else { return Source::Nowhere };
+        let there = |key, size, kind| Source::There(Held { key, size, kind, id: slot.id });
+        match &slot.item {
+            Item::Fixed(Fixed::Readme) => Source::Here(self.lens.readme(&self.base)),
+            Item::Fixed(Fixed::SourcesReadme) => Source::Here(Bytes::from_static(texts::SOURCES.as_bytes())),
+            Item::Guide => {
+                let place = place_of(&self.base, slot.parent);
+                let folder = place.and_then(|place| Some((place, self.memory_folder(place)?)));
+                Source::Here(
+                    folder.map_or_else(Bytes::new, |(place, folder)| {
+                        folder.guide(&self.base, &self.lens, place)
+                    }),
+                )
+            }
+            Item::Schema => match self.base.database(slot.parent) {
+                Some((.., schema)) => there(Key(schema.hash), schema.size, Kind::Database),
+                None => Source::Nowhere,
+            },
+            Item::Entity(What::File(text)) => there(Key(text.hash), text.size, Kind::File),
+            Item::Entity(What::Record { .. }) => match self.page(slot) {
+                Some(page) => there(page.key(), page.size(), Kind::Record),
+                None => Source::Nowhere,
+            },
+            Item::Entity(What::Folder | What::Database { .. } | What::Memory(_))
+            | Item::Fixed(_)
+            | Item::Free => Source::Nowhere,
+        }
+    }
+
+    /// What content holds of a file; none of what is in memory.
+    pub(super) fn held(&self, node: Node) -> Option<Held> {
+        match self.source(node) {
+            Source::There(held) => Some(held),
+            Source::Here(_) | Source::Nowhere => None,
+        }
+    }
+
+    /// The text of a file that is in memory.
+    pub(super) fn text(&self, node: Node) -> Option<Bytes> {
+        match self.source(node) {
+            Source::Here(text) => Some(text),
+            Source::There(_) | Source::Nowhere => None,
+        }
+    }
+
+    pub(super) fn size(&self, node: Node) -> u64 {
+        match self.source(node) {
+            Source::Here(text) => text.len() as u64,
+            Source::There(held) => held.size,
+            Source::Nowhere => 0,
+        }
+    }
+
+    /// What a file is to a reader, without the hash of its content; none for what is nothing but itself, such as the
+    /// README of the root.
+    pub(crate) fn document(&self, node: Node) -> Option<ConfirmedDocument> {
+        let slot = self.slot(node)?;
+        let base = &self.base;
+        let (kind, title, path, folder, database) = match &slot.item {
+            Item::Entity(What::File(_)) => {
+                let folder = base.slot(slot.parent).filter(|folder| folder.what().is_some());
+                let folder = folder.map(|folder| folder.id);
+                (Kind::File, slot.segment().to_owned(), base.given_path(folder, slot.segment()), folder, None)
+            }
+            Item::Entity(What::Record { title, .. }) => {
+                let database = base.slot(slot.parent)?;
+                let (_, folder, _) = base.database(slot.parent)?;
+                let title = title_of(slot, title.as_deref());
+                let path = format!("{}/{title}", base.given_path(folder, database.segment()));
+                (Kind::Record, title, path, folder, Some(database.id))
+            }
+            Item::Guide => {
+                let memory = base.memory(slot.parent)?;
+                (Kind::Memory, memory.name.to_string(), base.path(slot.parent), None, None)
+            }
+            Item::Entity(What::Folder | What::Database { .. } | What::Memory(_))
+            | Item::Schema
+            | Item::Fixed(_)
+            | Item::Free => return None,
+        };
+        Some(ConfirmedDocument {
+            r#ref: Some(DocumentRef { kind: kind.into(), id: slot.id.to_string() }),
+            title,
+            path,
+            folder_id: folder.map(|id: Uuid| id.to_string()),
+            content_hash: String::new(),
+            updated_at: Some(Timestamp::from_micros(self.modified(node)).to_proto()),
+            database_id: database.map(|id: Uuid| id.to_string()),
+        })
+    }
+
+    /// What `stat` tells beyond kind, size and time. `indexed` is how far the index has followed the feed; `link_base`
+    /// stands before the path of the link.
+    pub(super) fn details(
+        &self,
+        node: Node,
+        indexed: Option<u64>,
+        link_base: &str,
+    ) -> Vec<(&'static str, String)> {
+        let mut details = Vec::new();
+        let Some(slot) = self.slot(node) else { return details };
+        if self.lens.is_way(self.shown(node)) {
+            return details;
+        }
+        if let Some((link, label)) = self.link(slot) {
+            details.push(("id", slot.id.to_string()));
+            details.push(("link", format!("{link_base}{link}")));
+            details.push(("citation", label));
+            details.push(("freshness", self.freshness(node, slot, indexed)));
+        }
+        if let Some(use_when) = self.use_when(node) {
+            details.push(("useWhen", use_when.split_whitespace().collect::<Vec<_>>().join(" ")));
+        }
+        details
+    }
+
+    /// Where the console shows it, and the label under which it is cited.
+    fn link(&self, slot: &Slot) -> Option<(String, String)> {
+        let id = slot.id;
+        let link = match &slot.item {
+            Item::Entity(What::File(_)) => plain_page_of(Kind::File, id),
+            Item::Entity(What::Folder) => plain_page_of(Kind::Folder, id),
+            Item::Entity(What::Database { .. }) | Item::Schema => plain_page_of(Kind::Database, id),
+            Item::Entity(What::Memory(_)) | Item::Guide => plain_page_of(Kind::Memory, id),
+            Item::Entity(What::Record { .. }) => {
+                page_of(Kind::Record, id, Some(self.base.slot(slot.parent)?.id))
+            }
+            Item::Fixed(_) | Item::Free => return None,
+        };
+        let about = self.base.slot(slot.parent);
+        let label = match &slot.item {
+            Item::Entity(What::Record { title, .. }) => title_of(slot, title.as_deref()),
+            Item::Entity(What::Memory(memory)) => memory.name.to_string(),
+            Item::Guide => self.base.memory(slot.parent)?.name.to_string(),
+            Item::Schema => about?.segment().to_owned(),
+            Item::Entity(_) | Item::Fixed(_) | Item::Free => slot.segment().to_owned(),
+        };
+        Some((link, label))
+    }
+
+    fn freshness(&self, node: Node, slot: &Slot, indexed: Option<u64>) -> String {
+        let updated = format!("updated {}", Timestamp::from_micros(self.modified(node)).to_rfc3339());
+        let is_searched = matches!(
+            slot.item,
+            Item::Entity(What::File(_) | What::Record { .. } | What::Memory(_)) | Item::Guide
+        );
+        match indexed.filter(|_| is_searched) {
+            None => updated,
+            Some(indexed) if indexed >= slot.changed => format!("{updated}, indexed"),
+            Some(_) => format!("{updated}, not indexed yet"),
+        }
+    }
+
+    /// When the memory applies that the node is, or is a part of.
+    fn use_when(&self, node: Node) -> Option<&str> {
+        let memory = match member_of(node) {
+            Some((place, _)) => *self.base.children(Fixed::Memories.node()).get(place)?,
+            None => match self.base.slot(node)?.item {
+                Item::Guide => self.base.slot(node)?.parent,
+                Item::Free | Item::Fixed(_) | Item::Entity(_) | Item::Schema => node,
+            },
+        };
+        self.base.memory(memory)?.use_when.as_deref()
+    }
+}
+
+/// The title of a record as people gave it.
+fn title_of(slot: &Slot, title: Option<&str>) -> String {
+    let spelled = || slot.segment().strip_suffix(".md").unwrap_or(slot.segment());
+    title.unwrap_or_else(spelled).to_owned()
+}

@@ -1,0 +1,204 @@
+//! The embedded index: words in tantivy, vectors in memory, both in one folder.
+//!
+//! One index holds the chunks of all workspaces. It is derived data: nothing is fsynced, and a folder that
+//! does not open, or was made by another schema or embedder, is wiped, after which the cursors are 0 and
+//! the caller replays the feeds. Small batches stay in memory and are searched there until they are committed
+//! together; a crash of the process loses them with their positions. Changes and cursors are committed together,
+//! so a replay from the committed cursor is always right.
+
+mod collect;
+mod directory;
+mod exclusion;
+mod folder;
+mod lookup;
+mod open;
+mod prefix;
+mod proximity;
+mod read;
+mod recent;
+mod schema;
+mod statistics;
+mod tokens;
+mod view;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use tantivy::IndexReader;
+use uuid::Uuid;
+
+use self::folder::Folder;
+use self::open::{Opened, Payload};
+use self::read::Snapshot;
+use self::schema::Fields;
+use self::view::{View, Views};
+use self::write::Writing;
+use crate::tuning::IDLE_ROUNDS;
+use crate::vectors::{EmbeddedVectors, VectorIndex};
+use crate::{
+    Batch, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, Hit, LexicalIndex, LexicalQuery,
+    ParsedQuery, StoredChunk,
+};
+
+/// The embedded index of words and vectors.
+pub struct Index {
+    fields: Arc<Fields>,
+    dimensions: NonZeroUsize,
+    reader: IndexReader,
+    writing: Mutex<Writing>,
+    engine: tantivy::Index,
+    views: Views,
+    /// What searches see; the last commit may be behind it.
+    payload: RwLock<Payload>,
+    /// Whether anything was searched or written since the last round of maintenance.
+    used: AtomicBool,
+    idle_rounds: AtomicU32,
+    vectors: EmbeddedVectors,
+    // Last, so that the folder is given back when all else is closed.
+    _folder: Folder,
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Index").field("folder", &self._folder).finish_non_exhaustive()
+    }
+}
+
+impl Index {
+    /// Opens the index in `folder`, which is created if needed and belongs to this index alone. Vectors are
+    /// those of `embedder`, with `dimensions` numbers each.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] while another process has it; [`Error::Io`] or [`Error::Engine`] where even an empty
+    /// index cannot be made. Files of no use are no error: they are wiped, and all cursors are 0.
+    pub fn open(folder: &Path, embedder: &str, dimensions: usize) -> Result<Self, Error> {
+        let dimensions = NonZeroUsize::new(dimensions).ok_or(Error::NoDimensions)?;
+        let folder = Folder::claim(folder)?;
+        let fields = Arc::new(Fields::new());
+        let Opened { engine, reader, payload } =
+            open::open(&folder, &fields, Payload::new(embedder, dimensions.get()))?;
+        let views = Views::new(View::committed(reader.searcher()));
+        let source = read::StoredVectors { fields: Arc::clone(&fields), views: views.clone() };
+        Ok(Self {
+            fields,
+            dimensions,
+            reader,
+            writing: Mutex::new(Writing::new(payload.clone())),
+            engine,
+            views,
+            payload: RwLock::new(payload),
+            used: AtomicBool::new(false),
+            idle_rounds: AtomicU32::new(0),
+            vectors: EmbeddedVectors::from_source(dimensions, Arc::new(source)),
+            _folder: folder,
+        })
+    }
+
+    /// Loads the vectors of a workspace, so that its first search does not wait for it.
+    ///
+    /// # Errors
+    /// The stored vectors cannot be read.
+    pub fn preload(&self, workspace: Uuid) -> Result<(), Error> {
+        let zero = vec![0.0; self.dimensions.get()];
+        self.vectors.scores(workspace, &zero, &[]).map(|_| ())
+    }
+
+    /// Gives back the memory that only activity needs: the loaded vectors and the writer, once its merges
+    /// have ended. All come back by themselves when needed.
+    ///
+    /// # Errors
+    /// A merge failed; the index goes on working.
+    pub fn release_memory(&self) -> Result<(), Error> {
+        self.vectors.release();
+        self.close_writer()
+    }
+
+    fn snapshot(&self) -> Snapshot<'_> {
+        Snapshot { fields: &self.fields, view: self.views.now() }
+    }
+}
+
+impl Engine for Index {
+    fn vectors(&self) -> &dyn VectorIndex {
+        self.used.store(true, Ordering::Relaxed);
+        &self.vectors
+    }
+
+    fn embedded(&self, workspace: Uuid, document: Uuid) -> Result<Vec<EmbeddedChunk>, Error> {
+        Ok(self.snapshot().embedded(workspace, document)?)
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        self.commit_pending()
+    }
+
+    fn maintain(&self) -> Result<(), Error> {
+        if self.used.swap(false, Ordering::Relaxed) {
+            self.idle_rounds.store(0, Ordering::Relaxed);
+            return self.commit_pending();
+        }
+        // Once for each time of rest.
+        if self.idle_rounds.fetch_add(1, Ordering::Relaxed) == IDLE_ROUNDS {
+            return self.release_memory();
+        }
+        self.commit_pending()
+    }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        if let Err(error) = self.commit_pending() {
+            tracing::warn!(%error, "what was applied last is not committed; it is replayed from the feeds");
+        }
+    }
+}
+
+impl LexicalIndex for Index {
+    fn apply(&self, batch: Batch) -> Result<(), Error> {
+        self.used.store(true, Ordering::Relaxed);
+        self.write(batch)
+    }
+
+    fn forget(&self, workspace: Uuid) -> Result<(), Error> {
+        self.remove(workspace)
+    }
+
+    fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
+        let payload = self.payload.read().unwrap_or_else(PoisonError::into_inner);
+        payload.cursors.get(feed).and_then(|feed| feed.get(&workspace)).copied().unwrap_or(0)
+    }
+
+    fn cursors(&self) -> Cursors {
+        self.payload.read().unwrap_or_else(PoisonError::into_inner).cursors.clone()
+    }
+
+    fn search(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error> {
+        self.used.store(true, Ordering::Relaxed);
+        Ok(self.snapshot().search(query)?)
+    }
+
+    fn excluded(
+        &self,
+        workspace: Uuid,
+        words: &ParsedQuery,
+        chunks: &[ChunkId],
+    ) -> Result<HashSet<ChunkId>, Error> {
+        Ok(self.snapshot().excluded(workspace, words, chunks)?)
+    }
+
+    fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> Result<Vec<StoredChunk>, Error> {
+        Ok(self.snapshot().chunks(workspace, ids)?)
+    }
+
+    fn counts(&self, workspace: Uuid) -> Result<Counts, Error> {
+        Ok(self.snapshot().counts(workspace)?)
+    }
+}

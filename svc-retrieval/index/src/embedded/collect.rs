@@ -1,0 +1,193 @@
+//! Finds the best rows of a view.
+//!
+//! Where most rows of a segment may be found, its best are looked for first and then tested, so that tantivy can leave
+//! out whole blocks that hold nothing better (block-max WAND, which it does for a plain union of words only). Where few
+//! may, the test leads.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use tantivy::query::{BooleanQuery, ConstScoreQuery, EnableScoring, Occur, Query, Scorer, TermQuery, Weight};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocId, Score};
+
+use super::exclusion::Exclusion;
+use super::lookup::Found;
+use super::statistics::Living;
+use super::view::{Address, Part, View};
+use crate::tuning::TESTED_SHARE;
+
+/// The best rows for a search with their scores, in no order.
+pub(super) fn best(
+    view: &View,
+    statistics: &Living<'_>,
+    found: &Found,
+    limit: usize,
+) -> tantivy::Result<Vec<(Score, Address)>> {
+    let mut top = Top::new(limit);
+    if limit == 0 || statistics.is_empty() {
+        return Ok(top.into_rows());
+    }
+    let scoring = EnableScoring::enabled_from_statistics_provider(statistics, view.searcher());
+    let mut search = Search { found, scoring, scored: found.scored.weight(scoring)?, tested: None };
+    for (place, part) in view.largest_first() {
+        search.visit(part, place, &mut top)?;
+    }
+    Ok(top.into_rows())
+}
+
+struct Search<'a> {
+    found: &'a Found,
+    scoring: EnableScoring<'a>,
+    scored: Box<dyn Weight>,
+    /// The whole search as one query, made when a part needs it.
+    tested: Option<Box<dyn Weight>>,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, part: &Part, place: usize, top: &mut Top) -> tantivy::Result<()> {
+        let of_workspace = part.rows_with(&self.found.workspace)?;
+        if of_workspace == 0 {
+            return Ok(());
+        }
+        let mostly = of_workspace >= part.rows() / TESTED_SHARE
+            && self.found.containers.is_none()
+            && self.found.documents.is_none();
+        if !mostly {
+            let tested = match self.tested.take() {
+                Some(tested) => tested,
+                None => self.found.as_one().weight(self.scoring)?,
+            };
+            collect(tested.as_ref(), &mut [], part, place, top)?;
+            self.tested = Some(tested);
+            return Ok(());
+        }
+        let mut tests = self.without(part)?;
+        if of_workspace < part.rows() {
+            let workspace = TermQuery::new(self.found.workspace.clone(), IndexRecordOption::Basic);
+            tests.push(Test { rows: self.unscored(&workspace, part)?, holds: true });
+        }
+        collect(self.scored.as_ref(), &mut tests, part, place, top)
+    }
+
+    fn without(&self, part: &Part) -> tantivy::Result<Vec<Test>> {
+        let tests = self
+            .found
+            .exclusions
+            .iter()
+            .map(|exclusion| Ok(Test { rows: self.unscored(exclusion.as_ref(), part)?, holds: false }));
+        tests.collect()
+    }
+
+    fn unscored(&self, query: &dyn Query, part: &Part) -> tantivy::Result<Box<dyn Scorer>> {
+        query.weight(EnableScoring::disabled_from_schema(self.scoring.schema()))?.scorer(&part.segment, 1.0)
+    }
+}
+
+fn collect(
+    weight: &dyn Weight,
+    tests: &mut [Test],
+    part: &Part,
+    place: usize,
+    top: &mut Top,
+) -> tantivy::Result<()> {
+    weight.for_each_pruning(top.threshold(), &part.segment, &mut |row, score| {
+        if part.is_living(row) && tests.iter_mut().all(|test| test.passes(row)) {
+            top.offer(score, Address { part: place, row });
+        }
+        top.threshold()
+    })
+}
+
+/// A condition that is asked for rows in ascending order.
+struct Test {
+    rows: Box<dyn Scorer>,
+    /// Whether a row must be among `rows`, or must not.
+    holds: bool,
+}
+
+impl Test {
+    fn passes(&mut self, row: DocId) -> bool {
+        let reached = if self.rows.doc() < row { self.rows.seek(row) } else { self.rows.doc() };
+        (reached == row) == self.holds
+    }
+}
+
+impl Found {
+    /// One query for all of it.
+    fn as_one(&self) -> BooleanQuery {
+        let workspace = TermQuery::new(self.workspace.clone(), IndexRecordOption::Basic);
+        let mut clauses = vec![(Occur::Must, self.scored.box_clone()), filter(Box::new(workspace))];
+        let sets = self.containers.iter().chain(&self.documents);
+        clauses.extend(sets.map(|set| filter(Box::new(set.clone()))));
+        let exclusions = self.exclusions.iter().map(|exclusion| Exclusion(exclusion.box_clone()));
+        clauses.extend(exclusions.map(|exclusion| (Occur::MustNot, Box::new(exclusion) as Box<dyn Query>)));
+        BooleanQuery::new(clauses)
+    }
+}
+
+/// A condition that adds nothing to the score.
+fn filter(query: Box<dyn Query>) -> (Occur, Box<dyn Query>) {
+    (Occur::Must, Box::new(ConstScoreQuery::new(query, 0.0)))
+}
+
+/// Keeps the rows of the greatest scores.
+struct Top {
+    limit: usize,
+    least_first: BinaryHeap<Reverse<Scored>>,
+}
+
+impl Top {
+    fn new(limit: usize) -> Self {
+        Self { limit, least_first: BinaryHeap::new() }
+    }
+
+    /// What a row must exceed to be kept.
+    fn threshold(&self) -> Score {
+        match self.least_first.peek() {
+            Some(Reverse(least)) if self.least_first.len() >= self.limit => least.score,
+            _ => Score::MIN,
+        }
+    }
+
+    fn offer(&mut self, score: Score, address: Address) {
+        if self.least_first.len() < self.limit {
+            self.least_first.push(Reverse(Scored { score, address }));
+            return;
+        }
+        if let Some(mut least) = self.least_first.peek_mut()
+            && score > least.0.score
+        {
+            *least = Reverse(Scored { score, address });
+        }
+    }
+
+    fn into_rows(self) -> Vec<(Score, Address)> {
+        self.least_first.into_iter().map(|Reverse(scored)| (scored.score, scored.address)).collect()
+    }
+}
+
+struct Scored {
+    score: Score,
+    address: Address,
+}
+
+impl Ord for Scored {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.score.total_cmp(&other.score)
+    }
+}
+
+impl PartialOrd for Scored {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Scored {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Scored {}

@@ -1,0 +1,144 @@
+//! Opens an index folder, or wipes it when what it holds is not what was asked for.
+
+use serde::{Deserialize, Serialize};
+use tantivy::directory::error::OpenDirectoryError;
+use tantivy::index::SegmentComponent;
+use tantivy::tokenizer::TextAnalyzer;
+use tantivy::{IndexReader, IndexSettings, ReloadPolicy, TantivyError};
+
+use super::Error;
+use super::directory::UnsyncedDirectory;
+use super::folder::Folder;
+use super::schema::Fields;
+use super::tokens::{LISTED, Listed};
+use crate::tuning::{SCHEMA_VERSION, STORE_BLOCK, STORE_CACHE_BLOCKS};
+use crate::{Cursor, Cursors};
+
+/// Kept with every commit: what the index was made by, and how far the feeds are in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Payload {
+    schema: u32,
+    embedder: String,
+    dimensions: usize,
+    pub(super) cursors: Cursors,
+}
+
+impl Payload {
+    /// Of an empty index.
+    pub(super) fn new(embedder: &str, dimensions: usize) -> Self {
+        let embedder = embedder.to_owned();
+        Self { schema: SCHEMA_VERSION, embedder, dimensions, cursors: Cursors::new() }
+    }
+
+    /// Moves the positions of the feeds on.
+    pub(super) fn advance(&mut self, cursors: &[Cursor]) {
+        for cursor in cursors {
+            self.cursors.entry(cursor.feed.clone()).or_default().insert(cursor.workspace, cursor.position);
+        }
+    }
+
+    fn fits(&self, wanted: &Self) -> bool {
+        self.schema == wanted.schema
+            && self.embedder == wanted.embedder
+            && self.dimensions == wanted.dimensions
+    }
+}
+
+/// An open engine.
+pub(super) struct Opened {
+    pub(super) engine: tantivy::Index,
+    pub(super) reader: IndexReader,
+    pub(super) payload: Payload,
+}
+
+/// Why the files of a folder are of no use.
+#[derive(Debug, thiserror::Error)]
+enum Unfit {
+    #[error("made by another version or embedder")]
+    Other,
+    #[error("damaged files: {0}")]
+    Damaged(usize),
+    #[error(transparent)]
+    Directory(#[from] OpenDirectoryError),
+    #[error(transparent)]
+    Engine(#[from] TantivyError),
+    #[error(transparent)]
+    Payload(#[from] serde_json::Error),
+}
+
+/// Opens what the folder holds if it fits `wanted`, else an empty index in its place.
+pub(super) fn open(folder: &Folder, fields: &Fields, wanted: Payload) -> Result<Opened, Error> {
+    let opened = match open_existing(folder, fields, &wanted) {
+        Ok(Some(opened)) => opened,
+        Ok(None) => create(folder, fields, wanted)?,
+        Err(reason) => {
+            tracing::warn!(%reason, folder = %folder.segments().display(), "index wiped; it is rebuilt from the feeds");
+            create(folder, fields, wanted)?
+        }
+    };
+    folder.mark_whole()?;
+    Ok(opened)
+}
+
+/// None where nothing was ever committed.
+fn open_existing(folder: &Folder, fields: &Fields, wanted: &Payload) -> Result<Option<Opened>, Unfit> {
+    let directory = UnsyncedDirectory::open(&folder.segments())?;
+    if !tantivy::Index::exists(&directory).map_err(TantivyError::from)? {
+        return Ok(None);
+    }
+    let engine = tantivy::Index::open(directory)?;
+    let Some(text) = engine.load_metas()?.payload else {
+        return Ok(None);
+    };
+    let payload: Payload = serde_json::from_str(&text)?;
+    if !payload.fits(wanted) || engine.schema() != fields.schema {
+        return Err(Unfit::Other);
+    }
+    if folder.may_be_damaged() {
+        check_files(&engine)?;
+    }
+    engine.tokenizers().register(LISTED, TextAnalyzer::from(Listed::default()));
+    let reader = open_reader(&engine)?;
+    Ok(Some(Opened { engine, reader, payload }))
+}
+
+/// Finds files that are missing or whose bytes are not those once written.
+fn check_files(engine: &tantivy::Index) -> Result<(), Unfit> {
+    let damaged = engine.validate_checksum()?.len();
+    if damaged > 0 {
+        return Err(Unfit::Damaged(damaged));
+    }
+    // The other files of a segment are opened with the reader, positions only by the first phrase.
+    for segment in engine.searchable_segments()? {
+        segment.open_read(SegmentComponent::Positions).map_err(TantivyError::from)?;
+    }
+    Ok(())
+}
+
+fn create(folder: &Folder, fields: &Fields, payload: Payload) -> Result<Opened, Error> {
+    folder.wipe()?;
+    let directory = UnsyncedDirectory::open(&folder.segments()).map_err(TantivyError::from)?;
+    let engine = tantivy::Index::create(directory, fields.schema.clone(), settings())?;
+    engine.tokenizers().register(LISTED, TextAnalyzer::from(Listed::default()));
+    let reader = open_reader(&engine)?;
+    Ok(Opened { engine, reader, payload })
+}
+
+/// A reader that is reloaded by hand after each commit: a watcher would come too late.
+fn open_reader(engine: &tantivy::Index) -> tantivy::Result<IndexReader> {
+    engine
+        .reader_builder()
+        .reload_policy(ReloadPolicy::Manual)
+        .doc_store_cache_num_blocks(STORE_CACHE_BLOCKS)
+        .try_into()
+}
+
+/// What segments in files and in memory are made with.
+pub(super) fn settings() -> IndexSettings {
+    IndexSettings {
+        docstore_blocksize: STORE_BLOCK,
+        // A thread of its own to compress the few chunks of a commit costs more than it saves.
+        docstore_compress_dedicated_thread: false,
+        ..IndexSettings::default()
+    }
+}

@@ -1,0 +1,150 @@
+//! The last word of a search as the beginning of words, where no chunk holds it as a whole.
+
+use std::collections::BTreeMap;
+
+use tantivy::query::{EnableScoring, Query as _};
+use tantivy::schema::Field;
+use tantivy::{DocSet as _, TERMINATED, Term};
+
+use super::lookup::Lookup;
+use super::statistics::Living;
+use super::view::{Part, View};
+use crate::LexicalQuery;
+use crate::tuning::{MOST_BEGUN, MOST_BEGUN_PASSED, MOST_BEGUN_SEEN};
+
+/// Letters that may be missing at the end of what is indexed, since stems are: `universi` begins `university`, which is
+/// indexed as `univers`.
+const STEMMED_OFF: usize = 3;
+
+/// The fewest letters that are left of the word then.
+const FEWEST_LEFT: usize = 5;
+
+/// The indexed words that the last word of the search begins; none where it is no beginning, or where a chunk of what is
+/// searched holds it as a whole.
+pub(super) fn begun(
+    view: &View,
+    statistics: &Living<'_>,
+    lookup: Lookup<'_>,
+    query: &LexicalQuery<'_>,
+) -> tantivy::Result<Vec<Term>> {
+    let (Some(prefix), Some(ended)) = (&lookup.sought.prefix, lookup.ended(query)) else {
+        return Ok(Vec::new());
+    };
+    let weight = ended.weight(EnableScoring::disabled_from_schema(&lookup.fields.schema))?;
+    let whole: Vec<Term> = prefix.whole.iter().map(|word| lookup.fields.word_term(word)).collect();
+    for part in view.parts() {
+        if !holds_any(part, &whole)? {
+            continue;
+        }
+        let mut rows = weight.scorer(&part.segment, 1.0)?;
+        while rows.doc() != TERMINATED {
+            if part.is_living(rows.doc()) {
+                return Ok(Vec::new());
+            }
+            rows.advance();
+        }
+    }
+    let letters: Vec<usize> = prefix.text.char_indices().map(|(offset, _)| offset).collect();
+    for missing in 0..=STEMMED_OFF {
+        let left = letters.len().saturating_sub(missing);
+        if missing > 0 && left < FEWEST_LEFT {
+            break;
+        }
+        let end = letters.get(left).copied().unwrap_or(prefix.text.len());
+        let beginning = prefix.text.get(..end).unwrap_or_default();
+        let words = beginning_with(view, statistics, lookup.fields.words, beginning)?;
+        if !words.is_empty() {
+            return Ok(words);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Whether a row of the part holds one of the words, in whichever workspace: much faster than to look which.
+fn holds_any(part: &Part, words: &[Term]) -> tantivy::Result<bool> {
+    for word in words {
+        if part.rows_with(word)? > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The words with a beginning that most of what is searched holds.
+fn beginning_with(
+    view: &View,
+    statistics: &Living<'_>,
+    field: Field,
+    beginning: &str,
+) -> tantivy::Result<Vec<Term>> {
+    let mut found: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    for (place, part) in view.parts().iter().enumerate() {
+        let lists = part.segment.inverted_index(field)?;
+        let mut words = lists.terms().range().ge(beginning.as_bytes()).into_stream()?;
+        let (mut passed, mut seen) = (0, 0);
+        while seen < MOST_BEGUN_SEEN
+            && passed < MOST_BEGUN_PASSED
+            && words.advance()
+            && words.key().starts_with(beginning.as_bytes())
+        {
+            passed += 1;
+            let Ok(word) = std::str::from_utf8(words.key()) else { continue };
+            let holding = statistics.holding_in(place, &Term::from_field_text(field, word))?;
+            if holding > 0 {
+                *found.entry(words.key().to_vec()).or_default() += holding;
+                seen += 1;
+            }
+        }
+    }
+    let mut found: Vec<(Vec<u8>, u64)> = found.into_iter().collect();
+    found.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    found.truncate(MOST_BEGUN);
+    let words = found.iter().filter_map(|(word, _)| std::str::from_utf8(word).ok());
+    Ok(words.map(|word| Term::from_field_text(field, word)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::contract::{add, document, found, id};
+    use crate::embedded::Index;
+
+    #[test]
+    fn the_last_word_may_be_begun() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path(), "test", 2).unwrap();
+        add(&index, vec![document(1, &["kubernetes deployment", "the university library", "deploy it"])]);
+        assert_eq!(found(&index, "kube"), [id(1, 0)]);
+        assert_eq!(found(&index, "universi"), [id(1, 1)]);
+        assert_eq!(found(&index, "library kuber"), [id(1, 0), id(1, 1)]);
+        // Neither an earlier word, nor one that is whole, nor two letters, nor an exclusion.
+        assert_eq!(found(&index, "kuber library"), [id(1, 1)]);
+        assert_eq!(found(&index, "dep"), [id(1, 0), id(1, 2)]);
+        add(&index, vec![document(2, &["dep is short"])]);
+        assert_eq!(found(&index, "dep"), [id(2, 0)]);
+        assert_eq!(found(&index, "ku"), []);
+        assert_eq!(found(&index, "deployment -kube"), [id(1, 0), id(1, 2)]);
+        assert_eq!(found(&index, "xyz"), []);
+    }
+
+    #[test]
+    fn only_what_is_searched_tells_whether_a_word_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path(), "test", 2).unwrap();
+        let mut foreign = document(1, &["kube"]);
+        foreign.workspace = uuid::Uuid::from_u128(99);
+        add(&index, vec![foreign, document(2, &["kubernetes"])]);
+        assert_eq!(found(&index, "kube"), [id(2, 0)]);
+    }
+
+    #[test]
+    fn only_what_is_searched_completes_a_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path(), "test", 2).unwrap();
+        let mut foreign = document(1, &["universe"]);
+        foreign.workspace = uuid::Uuid::from_u128(99);
+        add(&index, vec![foreign, document(2, &["union"])]);
+        // The whole beginning is a foreign word's only, so a shorter one is looked for, as without that word.
+        assert_eq!(found(&index, "unionize"), [id(2, 0)]);
+        assert_eq!(found(&index, "univers"), []);
+    }
+}

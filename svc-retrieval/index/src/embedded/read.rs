@@ -1,0 +1,164 @@
+//! Reads one state of the index: searches, exclusions, stored chunks, counts, stored vectors.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tantivy::DocId;
+use tantivy::query::{EnableScoring, Query as _};
+use uuid::Uuid;
+
+use super::collect;
+use super::lookup::Lookup;
+use super::prefix;
+use super::proximity;
+use super::schema::Fields;
+use super::statistics::{Corpus, Living};
+use super::view::{Address, View, Views};
+use crate::ParsedQuery;
+use crate::vectors::{UnitVector, VectorSource};
+use crate::words::Sought;
+use crate::{ChunkId, Counts, EmbeddedChunk, Hit, LexicalQuery, StoredChunk, sort_hits};
+
+/// One state of the index: what is applied meanwhile does not show.
+pub(super) struct Snapshot<'a> {
+    pub(super) fields: &'a Fields,
+    pub(super) view: Arc<View>,
+}
+
+impl Snapshot<'_> {
+    fn sought(&self, workspace: Uuid, words: &ParsedQuery) -> tantivy::Result<Sought> {
+        Ok(Sought::new(words, self.view.languages(self.fields.language, workspace)?))
+    }
+
+    pub(super) fn search(&self, query: &LexicalQuery<'_>) -> tantivy::Result<Vec<Hit>> {
+        let sought = self.sought(query.workspace, query.words)?;
+        let lookup = Lookup { fields: self.fields, sought: &sought };
+        let statistics = Living::new(&self.view, self.fields, &Corpus::of(query))?;
+        let begun = prefix::begun(&self.view, &statistics, lookup, query)?;
+        let Some(found) = lookup.found(query, &begun) else {
+            return Ok(Vec::new());
+        };
+        let mut best = collect::best(&self.view, &statistics, &found, query.limit)?;
+        proximity::add(&self.view, &statistics, self.fields, &sought.pairs, &mut best)?;
+        let mut hits = Vec::with_capacity(best.len());
+        for (score, address) in best {
+            hits.push(Hit { chunk: self.view.chunk_id(address)?, score });
+        }
+        sort_hits(&mut hits);
+        Ok(hits)
+    }
+
+    pub(super) fn excluded(
+        &self,
+        workspace: Uuid,
+        words: &ParsedQuery,
+        chunks: &[ChunkId],
+    ) -> tantivy::Result<HashSet<ChunkId>> {
+        let sought = self.sought(workspace, words)?;
+        let lookup = Lookup { fields: self.fields, sought: &sought };
+        let Some(query) = lookup.excluded(workspace, chunks) else {
+            return Ok(HashSet::new());
+        };
+        let weight = query.weight(EnableScoring::disabled_from_schema(&self.fields.schema))?;
+        let mut excluded = HashSet::new();
+        for part in self.view.parts() {
+            let mut rows: Vec<DocId> = Vec::new();
+            weight.for_each_no_score(&part.segment, &mut |found| rows.extend_from_slice(found))?;
+            for row in rows.into_iter().filter(|row| part.is_living(*row)) {
+                excluded.insert(part.columns()?.chunk_id(row)?);
+            }
+        }
+        Ok(excluded)
+    }
+
+    pub(super) fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> tantivy::Result<Vec<StoredChunk>> {
+        let mut chunks = Vec::with_capacity(ids.len());
+        for id in ids {
+            if let Some(address) = self.view.address(&self.fields.chunk_term(workspace, *id))? {
+                chunks.push(self.fields.decode(*id, &self.view.document(address)?));
+            }
+        }
+        Ok(chunks)
+    }
+
+    pub(super) fn counts(&self, workspace: Uuid) -> tantivy::Result<Counts> {
+        let term = self.fields.workspace_term(workspace);
+        let mut counts = Counts::default();
+        for part in self.view.parts() {
+            let columns = part.columns()?;
+            part.for_each_living(&term, |row| {
+                counts.chunks += 1;
+                // Each document has exactly one first chunk.
+                counts.documents += u64::from(columns.ordinal(row)? == 0);
+                Ok(())
+            })?;
+        }
+        Ok(counts)
+    }
+
+    pub(super) fn embedded(&self, workspace: Uuid, document: Uuid) -> tantivy::Result<Vec<EmbeddedChunk>> {
+        let term = self.fields.document_term(workspace, document);
+        let mut chunks = Vec::new();
+        for (place, part) in self.view.parts().iter().enumerate() {
+            part.for_each_living(&term, |row| {
+                let stored = self.view.document(Address { part: place, row })?;
+                if let Some((id, _, vector)) = self.fields.decode_vector(&stored) {
+                    let chunk = self.fields.decode(id, &stored);
+                    let embedding = vector.to_f32();
+                    chunks.push(EmbeddedChunk {
+                        title: chunk.title,
+                        heading_path: chunk.heading_path,
+                        text: chunk.text,
+                        embedding,
+                    });
+                }
+                Ok(())
+            })?;
+        }
+        Ok(chunks)
+    }
+}
+
+/// The vectors stored beside the chunks.
+#[derive(Clone)]
+pub(super) struct StoredVectors {
+    pub(super) fields: Arc<Fields>,
+    pub(super) views: Views,
+}
+
+impl std::fmt::Debug for StoredVectors {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("StoredVectors")
+    }
+}
+
+impl StoredVectors {
+    fn read(
+        &self,
+        workspace: Uuid,
+        each: &mut dyn FnMut(ChunkId, Option<Uuid>, UnitVector),
+    ) -> tantivy::Result<()> {
+        let term = self.fields.workspace_term(workspace);
+        for part in self.views.now().parts() {
+            // Rows come in the order of the store, so one block in memory is enough.
+            let store = part.segment.get_store_reader(1)?;
+            part.for_each_living(&term, |row| {
+                if let Some((chunk, container, vector)) = self.fields.decode_vector(&store.get(row)?) {
+                    each(chunk, container, vector);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl VectorSource for StoredVectors {
+    fn load(
+        &self,
+        workspace: Uuid,
+        each: &mut dyn FnMut(ChunkId, Option<Uuid>, UnitVector),
+    ) -> Result<(), crate::Error> {
+        self.read(workspace, each).map_err(crate::Error::from)
+    }
+}

@@ -1,0 +1,205 @@
+//! The fields of a chunk, and the way from and to tantivy's documents.
+
+use tantivy::schema::{
+    BytesOptions, FAST, Field, IndexRecordOption, STORED, Schema, SchemaBuilder, TextFieldIndexing,
+    TextOptions, Value,
+};
+use tantivy::{TantivyDocument, Term};
+use uuid::Uuid;
+
+use super::tokens::{self, LISTED};
+use crate::vectors::UnitVector;
+use crate::words::{Language, Searched};
+use crate::{ChunkId, IndexedChunk, IndexedDocument, StoredChunk};
+
+/// Fast columns that give a hit its [`ChunkId`] without reading the stored chunk.
+pub(super) const DOCUMENT_HIGH: &str = "document_high";
+pub(super) const DOCUMENT_LOW: &str = "document_low";
+pub(super) const ORDINAL: &str = "ordinal";
+
+/// The fields. Ids are indexed as bytes; the keys of documents and chunks begin with the workspace, so
+/// that a lookup cannot leave it.
+#[derive(Debug, Clone)]
+pub(super) struct Fields {
+    pub(super) schema: Schema,
+    pub(super) workspace: Field,
+    pub(super) container: Field,
+    document_key: Field,
+    chunk_key: Field,
+    document_high: Field,
+    document_low: Field,
+    ordinal: Field,
+    /// The words of all that is searched of a chunk.
+    pub(super) words: Field,
+    pub(super) language: Field,
+    title: Field,
+    heading: Field,
+    body: Field,
+    kind: Field,
+    start_line: Field,
+    end_line: Field,
+    content_hash: Field,
+    updated_at: Field,
+    embedding: Field,
+}
+
+impl Fields {
+    pub(super) fn new() -> Self {
+        let mut builder = SchemaBuilder::new();
+        let key = || BytesOptions::default().set_indexed();
+        let words = TextFieldIndexing::default()
+            .set_tokenizer(LISTED)
+            .set_index_option(IndexRecordOption::WithFreqsAndPositions);
+        Self {
+            workspace: builder.add_bytes_field("workspace", key()),
+            container: builder.add_bytes_field("container", key().set_stored()),
+            document_key: builder.add_bytes_field("document_key", key()),
+            chunk_key: builder.add_bytes_field("chunk_key", key().set_stored()),
+            document_high: builder.add_u64_field(DOCUMENT_HIGH, FAST),
+            document_low: builder.add_u64_field(DOCUMENT_LOW, FAST),
+            ordinal: builder.add_u64_field(ORDINAL, FAST),
+            words: builder.add_text_field("words", TextOptions::default().set_indexing_options(words)),
+            language: builder.add_bytes_field("language", key()),
+            title: builder.add_text_field("title", STORED),
+            heading: builder.add_text_field("heading", STORED),
+            body: builder.add_text_field("body", STORED),
+            kind: builder.add_text_field("kind", STORED),
+            start_line: builder.add_u64_field("start_line", STORED),
+            end_line: builder.add_u64_field("end_line", STORED),
+            content_hash: builder.add_text_field("content_hash", STORED),
+            updated_at: builder.add_i64_field("updated_at", STORED),
+            embedding: builder.add_bytes_field("embedding", STORED),
+            schema: builder.build(),
+        }
+    }
+
+    pub(super) fn word_term(&self, word: &str) -> Term {
+        Term::from_field_text(self.words, word)
+    }
+
+    pub(super) fn workspace_term(&self, workspace: Uuid) -> Term {
+        Term::from_field_bytes(self.workspace, workspace.as_bytes())
+    }
+
+    pub(super) fn container_term(&self, container: Uuid) -> Term {
+        Term::from_field_bytes(self.container, container.as_bytes())
+    }
+
+    pub(super) fn document_term(&self, workspace: Uuid, document: Uuid) -> Term {
+        Term::from_field_bytes(self.document_key, &document_key(workspace, document))
+    }
+
+    pub(super) fn chunk_term(&self, workspace: Uuid, chunk: ChunkId) -> Term {
+        Term::from_field_bytes(self.chunk_key, &chunk_key(workspace, chunk))
+    }
+
+    /// The tantivy document of one chunk.
+    pub(super) fn encode(
+        &self,
+        document: &IndexedDocument,
+        id: ChunkId,
+        chunk: &IndexedChunk,
+        vector: Option<&UnitVector>,
+    ) -> TantivyDocument {
+        let mut encoded = TantivyDocument::new();
+        encoded.add_bytes(self.workspace, document.workspace.as_bytes());
+        if let Some(container) = document.container {
+            encoded.add_bytes(self.container, container.as_bytes());
+        }
+        encoded.add_bytes(self.document_key, &document_key(document.workspace, id.document));
+        encoded.add_bytes(self.chunk_key, &chunk_key(document.workspace, id));
+        let (high, low) = id.document.as_u64_pair();
+        encoded.add_u64(self.document_high, high);
+        encoded.add_u64(self.document_low, low);
+        encoded.add_u64(self.ordinal, u64::from(id.ordinal));
+        let searched = Searched {
+            title: &document.title,
+            path: &document.path,
+            headings: &chunk.heading_path,
+            text: &chunk.text,
+            language: document.language,
+        };
+        encoded.add_text(self.words, tokens::list(&searched.tokens()));
+        encoded.add_bytes(self.language, &language_key(document.workspace, document.language));
+        encoded.add_text(self.title, &document.title);
+        for heading in &chunk.heading_path {
+            encoded.add_text(self.heading, heading);
+        }
+        encoded.add_text(self.body, &chunk.text);
+        encoded.add_text(self.kind, &document.kind);
+        encoded.add_u64(self.start_line, u64::from(chunk.start_line));
+        encoded.add_u64(self.end_line, u64::from(chunk.end_line));
+        encoded.add_text(self.content_hash, &document.content_hash);
+        encoded.add_i64(self.updated_at, document.updated_at);
+        if let Some(vector) = vector {
+            encoded.add_bytes(self.embedding, &vector.to_bytes());
+        }
+        encoded
+    }
+
+    /// The stored chunk of a tantivy document.
+    pub(super) fn decode(&self, id: ChunkId, stored: &TantivyDocument) -> StoredChunk {
+        let text = |field| stored.get_first(field).and_then(|value| value.as_str()).unwrap_or_default();
+        let number = |field| stored.get_first(field).and_then(|value| value.as_u64()).unwrap_or_default();
+        let line = |field| u32::try_from(number(field)).unwrap_or(u32::MAX);
+        let headings = stored.get_all(self.heading).filter_map(|value| value.as_str());
+        StoredChunk {
+            id,
+            container: self.decode_container(stored),
+            kind: text(self.kind).to_owned(),
+            title: text(self.title).to_owned(),
+            heading_path: headings.map(str::to_owned).collect(),
+            text: text(self.body).to_owned(),
+            start_line: line(self.start_line),
+            end_line: line(self.end_line),
+            content_hash: text(self.content_hash).to_owned(),
+            updated_at: stored
+                .get_first(self.updated_at)
+                .and_then(|value| value.as_i64())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// What the vectors need of a tantivy document: chunk, container, vector. None without a vector.
+    pub(super) fn decode_vector(
+        &self,
+        stored: &TantivyDocument,
+    ) -> Option<(ChunkId, Option<Uuid>, UnitVector)> {
+        let bytes = |field| stored.get_first(field).and_then(|value| value.as_bytes());
+        let vector = UnitVector::from_bytes(bytes(self.embedding)?);
+        let id = parse_chunk_key(bytes(self.chunk_key)?)?;
+        Some((id, self.decode_container(stored), vector))
+    }
+
+    fn decode_container(&self, stored: &TantivyDocument) -> Option<Uuid> {
+        let bytes = stored.get_first(self.container).and_then(|value| value.as_bytes())?;
+        Uuid::from_slice(bytes).ok()
+    }
+}
+
+/// A workspace and the code of a language that some of it is in.
+fn language_key(workspace: Uuid, language: Language) -> Vec<u8> {
+    [workspace.as_bytes().as_slice(), language.code().as_bytes()].concat()
+}
+
+pub(super) fn parse_language_key(key: &[u8]) -> Option<(Uuid, Language)> {
+    let (workspace, code) = key.split_first_chunk::<16>()?;
+    Some((Uuid::from_bytes(*workspace), Language::from_code(std::str::from_utf8(code).ok()?)?))
+}
+
+fn document_key(workspace: Uuid, document: Uuid) -> Vec<u8> {
+    [workspace.as_bytes().as_slice(), document.as_bytes().as_slice()].concat()
+}
+
+fn chunk_key(workspace: Uuid, chunk: ChunkId) -> Vec<u8> {
+    let mut key = document_key(workspace, chunk.document);
+    key.extend_from_slice(&chunk.ordinal.to_be_bytes());
+    key
+}
+
+fn parse_chunk_key(key: &[u8]) -> Option<ChunkId> {
+    let (_workspace, rest) = key.split_first_chunk::<16>()?;
+    let (document, ordinal) = rest.split_first_chunk::<16>()?;
+    let ordinal = ordinal.first_chunk::<4>()?;
+    Some(ChunkId { document: Uuid::from_bytes(*document), ordinal: u32::from_be_bytes(*ordinal) })
+}

@@ -1,0 +1,223 @@
+//! Applies batches: small ones to a segment in memory, which a commit later folds into the files with the cursors.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::PoisonError;
+
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, UserOperation};
+use tantivy::{IndexWriter, TantivyDocument, Term};
+use uuid::Uuid;
+
+use super::open::Payload;
+use super::recent::{self, Pending};
+use super::view::View;
+use super::{Error, Index};
+use crate::tuning::{
+    MERGE_AT, MERGE_CLASS_WIDTH, MERGE_DELETED_SHARE, MERGE_SMALLEST, MERGE_THREADS, WRITER_MEMORY,
+};
+use crate::vectors::{DocumentVectors, UnitVector};
+use crate::{Batch, ChunkId, IndexedDocument};
+
+/// What one writer at a time holds.
+pub(super) struct Writing {
+    /// Opened by the first commit: its threads and buffers are not worth their memory before.
+    writer: Option<IndexWriter>,
+    pending: Pending,
+    /// What the last commit wrote.
+    committed: Payload,
+}
+
+impl Writing {
+    pub(super) fn new(committed: Payload) -> Self {
+        Self { writer: None, pending: Pending::default(), committed }
+    }
+}
+
+/// A batch in the engine's terms.
+#[derive(Default)]
+struct Changes {
+    gone: Vec<Term>,
+    rows: Vec<TantivyDocument>,
+    vectors: Vec<(Uuid, DocumentVectors)>,
+}
+
+impl Index {
+    pub(super) fn write(&self, batch: Batch) -> Result<(), Error> {
+        let changes = self.changes(&batch)?;
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = changes.rows.len();
+        let payload = if writing.pending.has_room_for(rows) {
+            self.show_recent(&changes)?;
+            writing.pending.push(operations(changes.gone, changes.rows), rows);
+            None
+        } else {
+            writing.pending.push(operations(changes.gone, changes.rows), rows);
+            let mut payload = self.payload();
+            payload.advance(&batch.cursors);
+            self.commit(&mut writing, &payload)?;
+            Some(payload)
+        };
+        self.vectors.apply(&changes.vectors);
+        // Last: who reads a position finds what it stands for.
+        let mut shown = self.payload.write().unwrap_or_else(PoisonError::into_inner);
+        match payload {
+            Some(payload) => *shown = payload,
+            None => shown.advance(&batch.cursors),
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(&self, workspace: Uuid) -> Result<(), Error> {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut payload = self.payload();
+        for positions in payload.cursors.values_mut() {
+            positions.remove(&workspace);
+        }
+        writing.pending.push(operations(vec![self.fields.workspace_term(workspace)], Vec::new()), 0);
+        self.commit(&mut writing, &payload)?;
+        // Rare enough that every workspace's vectors may be read anew.
+        self.vectors.release();
+        self.set_payload(payload);
+        Ok(())
+    }
+
+    /// Commits what is in memory only.
+    pub(super) fn commit_pending(&self) -> Result<(), Error> {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if writing.pending.is_empty() {
+            return Ok(());
+        }
+        let payload = self.payload();
+        self.commit(&mut writing, &payload)
+    }
+
+    /// Commits what is in memory only, and closes the writer when its merges have ended.
+    pub(super) fn close_writer(&self) -> Result<(), Error> {
+        self.commit_pending()?;
+        // Held while merges end: until then no other writer can be opened.
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = writing.writer.take() {
+            writer.wait_merging_threads()?;
+            if writing.pending.is_empty() {
+                // What was merged since the last commit gives its old files back.
+                self.reader.reload()?;
+                self.views.show(View::committed(self.reader.searcher()));
+            }
+        }
+        Ok(())
+    }
+
+    fn show_recent(&self, changes: &Changes) -> Result<(), Error> {
+        if changes.gone.is_empty() && changes.rows.is_empty() {
+            return Ok(());
+        }
+        let recent = match changes.rows.as_slice() {
+            [] => None,
+            rows => Some(recent::segment(&self.fields.schema, self.engine.tokenizers(), rows)?),
+        };
+        let view = self.views.now().with(&changes.gone, recent)?;
+        self.views.show(view);
+        Ok(())
+    }
+
+    /// Commits what is pending with the payload. What fails takes the index back to the last commit, from where the
+    /// feeds are replayed.
+    fn commit(&self, writing: &mut Writing, payload: &Payload) -> Result<(), Error> {
+        if let Err(error) = self.try_commit(writing, payload) {
+            // Drops what is uncommitted.
+            writing.writer = None;
+            self.views.show(View::committed(self.reader.searcher()));
+            self.vectors.release();
+            self.set_payload(writing.committed.clone());
+            return Err(error);
+        }
+        writing.committed = payload.clone();
+        Ok(())
+    }
+
+    fn try_commit(&self, writing: &mut Writing, payload: &Payload) -> Result<(), Error> {
+        let operations = std::mem::take(&mut writing.pending).into_operations();
+        let text = serde_json::to_string(payload)?;
+        let writer = match writing.writer.as_mut() {
+            Some(writer) => writer,
+            None => writing.writer.insert(self.open_writer()?),
+        };
+        writer.run(operations)?;
+        let mut commit = writer.prepare_commit()?;
+        commit.set_payload(&text);
+        commit.commit()?;
+        self.reader.reload()?;
+        self.views.show(View::committed(self.reader.searcher()));
+        Ok(())
+    }
+
+    fn open_writer(&self) -> Result<IndexWriter, Error> {
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(1)
+            .memory_budget_per_thread(WRITER_MEMORY)
+            .num_merge_threads(MERGE_THREADS)
+            .build();
+        let writer: IndexWriter = self.engine.writer_with_options(options)?;
+        let mut policy = LogMergePolicy::default();
+        policy.set_min_num_segments(MERGE_AT);
+        policy.set_min_layer_size(MERGE_SMALLEST);
+        policy.set_level_log_size(MERGE_CLASS_WIDTH);
+        policy.set_del_docs_ratio_before_merge(MERGE_DELETED_SHARE);
+        writer.set_merge_policy(Box::new(policy));
+        Ok(writer)
+    }
+
+    fn payload(&self) -> Payload {
+        self.payload.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_payload(&self, payload: Payload) {
+        *self.payload.write().unwrap_or_else(PoisonError::into_inner) = payload;
+    }
+
+    /// Every document that is deleted or replaced is gone; the last of those given for one id stays.
+    fn changes(&self, batch: &Batch) -> Result<Changes, Error> {
+        let mut changes = Changes::default();
+        let last: HashMap<(Uuid, Uuid), &IndexedDocument> = batch
+            .documents
+            .iter()
+            .map(|document| ((document.workspace, document.document), document))
+            .collect();
+        let deleted: HashSet<(Uuid, Uuid)> = batch.deletions.iter().copied().collect();
+        for key in deleted.iter().filter(|key| !last.contains_key(key)) {
+            changes.gone.push(self.fields.document_term(key.0, key.1));
+            let vectors = DocumentVectors { document: key.1, container: None, rows: Vec::new() };
+            changes.vectors.push((key.0, vectors));
+        }
+        for document in last.into_values() {
+            self.replace(document, &mut changes)?;
+        }
+        Ok(changes)
+    }
+
+    fn replace(&self, document: &IndexedDocument, changes: &mut Changes) -> Result<(), Error> {
+        changes.gone.push(self.fields.document_term(document.workspace, document.document));
+        let mut rows = Vec::with_capacity(document.chunks.len());
+        for (ordinal, chunk) in (0..).zip(&document.chunks) {
+            let vector = self.unit_vector(&chunk.embedding)?;
+            let id = ChunkId { document: document.document, ordinal };
+            changes.rows.push(self.fields.encode(document, id, chunk, vector.as_ref()));
+            rows.extend(vector.map(|vector| (ordinal, vector)));
+        }
+        let vectors = DocumentVectors { document: document.document, container: document.container, rows };
+        changes.vectors.push((document.workspace, vectors));
+        Ok(())
+    }
+
+    /// None for a zero vector.
+    fn unit_vector(&self, embedding: &[f32]) -> Result<Option<UnitVector>, Error> {
+        if embedding.len() == self.dimensions.get() {
+            return Ok(UnitVector::new(embedding));
+        }
+        Err(Error::Dimensions { expected: self.dimensions.get(), given: embedding.len() })
+    }
+}
+
+/// What is gone goes first.
+fn operations(gone: Vec<Term>, rows: Vec<TantivyDocument>) -> Vec<UserOperation> {
+    gone.into_iter().map(UserOperation::Delete).chain(rows.into_iter().map(UserOperation::Add)).collect()
+}

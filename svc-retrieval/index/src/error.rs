@@ -1,0 +1,44 @@
+//! Why an index failed, whichever engine it is of.
+
+use std::error::Error as StdError;
+
+/// Why an index failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An option cannot be used.
+    #[error("{0}")]
+    Config(String),
+    /// Another process has the folder open.
+    #[error("the index folder is in use by another process")]
+    InUse,
+    /// An index of no dimensions was asked for.
+    #[error("an index needs vectors of at least one dimension")]
+    NoDimensions,
+    /// A vector of another length than the index's.
+    #[error("a vector has {given} dimensions where {expected} are expected")]
+    Dimensions {
+        /// The index's dimensions.
+        expected: usize,
+        /// The vector's.
+        given: usize,
+    },
+    /// The folder cannot be read or written.
+    #[error("cannot use the index folder")]
+    Io(#[from] std::io::Error),
+    /// What is kept as JSON, such as the positions beside the changes, could not be written.
+    #[error("cannot encode what the index notes")]
+    Encode(#[from] serde_json::Error),
+    /// The engine in this process failed.
+    #[error("the index engine failed")]
+    Engine(#[from] tantivy::TantivyError),
+    /// The engine is elsewhere and cannot be used now. It may work in a moment, without anybody changing anything here.
+    #[error("{0}")]
+    Unavailable(#[source] Box<dyn StdError + Send + Sync>),
+    /// What was applied before is no longer in the engine's storage, since another process changed it. The engine's
+    /// cursors say by now where it stands; the caller begins there again.
+    #[error("what was applied before is no longer in the index; indexing goes on from where it is")]
+    Outrun,
+    /// The engine is elsewhere and does not do what it is asked, or answers something that cannot be used.
+    #[error("{0}")]
+    Remote(#[source] Box<dyn StdError + Send + Sync>),
+}

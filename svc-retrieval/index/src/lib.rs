@@ -1,0 +1,27 @@
+//! Finds the chunks of documents by words and by meaning.
+//!
+//! A document is cut into chunks ([`chunk`]), whose words ([`words`]) and vectors ([`vectors`]) an engine keeps and
+//! finds: [`embedded`] in this process, [`qdrant`] in a server that several processes share. Everything here is derived
+//! data: it can be rebuilt from what owns the documents. Nothing here knows these owners, or how results are ranked.
+
+pub mod chunk;
+pub mod embedded;
+mod error;
+mod factory;
+mod model;
+pub mod qdrant;
+mod query;
+mod tuning;
+pub mod vectors;
+pub mod words;
+
+#[cfg(test)]
+mod contract;
+
+pub use self::error::Error;
+pub use self::factory::{EngineFactory, FolderFactory};
+pub use self::model::{
+    Batch, ChunkId, Counts, Cursor, Cursors, EmbeddedChunk, Engine, Hit, IndexedChunk, IndexedDocument,
+    LexicalIndex, LexicalQuery, StoredChunk, sort_hits,
+};
+pub use self::query::ParsedQuery;

@@ -1,0 +1,39 @@
+//! The engine on Qdrant, for several replicas that keep nothing on their own disk.
+//!
+//! Its options can always be read; the engine itself is there with the feature `qdrant`.
+
+mod config;
+#[cfg(feature = "qdrant")]
+mod engine;
+
+use std::sync::Arc;
+
+use cairn_chassis::clock::Clock;
+use tokio::runtime::Handle;
+
+pub use self::config::Config;
+use crate::{EngineFactory, Error};
+
+/// The generations on that Qdrant. Nothing is contacted yet.
+///
+/// # Errors
+/// [`Error::Config`] when an option cannot be used, or the feature `qdrant` is not in this binary.
+#[cfg(feature = "qdrant")]
+pub fn open(
+    config: &Config,
+    clock: Arc<dyn Clock>,
+    runtime: Handle,
+) -> Result<Arc<dyn EngineFactory>, Error> {
+    Ok(Arc::new(engine::QdrantFactory::open(config, clock, runtime)?))
+}
+
+/// Says that the feature `qdrant` is not in this binary.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "qdrant"))]
+pub fn open(_: &Config, _: Arc<dyn Clock>, _: Handle) -> Result<Arc<dyn EngineFactory>, Error> {
+    Err(Error::Config(
+        "Qdrant is configured, and this binary was built without the feature `qdrant`".to_owned(),
+    ))
+}

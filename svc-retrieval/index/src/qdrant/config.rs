@@ -1,0 +1,98 @@
+//! Where Qdrant is, and what its collections are called.
+
+use std::fmt;
+
+use http::Uri;
+
+use crate::Error;
+
+/// Longest prefix of collection names: what is put behind it must leave Qdrant's file names short enough.
+const LONGEST_PREFIX: usize = 64;
+
+/// Where Qdrant is, and what its collections are called.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Its gRPC address, such as `http://qdrant:6334`; `https://` with the certificates that the machine trusts.
+    pub url: String,
+    /// The API key, when Qdrant wants one.
+    pub api_key: Option<String>,
+    /// What the names of collections begin with, so that several deployments can share one Qdrant.
+    pub prefix: String,
+}
+
+/// Without the key, and without an address that somebody may have put one into.
+impl fmt::Debug for Config {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Config").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    /// Whether it can be used; nothing is contacted.
+    ///
+    /// # Errors
+    /// [`Error::Config`] says which part is wrong and how it is written. No part of a key is repeated.
+    pub fn check(&self) -> Result<(), Error> {
+        let address = self.url.parse::<Uri>().ok().filter(|uri| {
+            matches!(uri.scheme_str(), Some("http" | "https"))
+                && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'))
+        });
+        if address.is_none() {
+            return Err(unusable(
+                "the address is not one of gRPC, such as http://qdrant:6334; a key is given apart from it",
+            ));
+        }
+        if self
+            .api_key
+            .as_ref()
+            .is_some_and(|key| key.is_empty() || !key.bytes().all(|b| b.is_ascii_graphic()))
+        {
+            return Err(unusable("the API key is empty or has characters that no header may have"));
+        }
+        let may_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if self.prefix.is_empty() || self.prefix.len() > LONGEST_PREFIX || !self.prefix.bytes().all(may_name)
+        {
+            return Err(unusable("the prefix of collections is not 1 to 64 letters, digits, - or _"));
+        }
+        Ok(())
+    }
+}
+
+fn unusable(why: &str) -> Error {
+    Error::Config(format!("Qdrant cannot be used as configured: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Error};
+
+    fn config(url: &str, api_key: Option<&str>, prefix: &str) -> Config {
+        Config { url: url.to_owned(), api_key: api_key.map(str::to_owned), prefix: prefix.to_owned() }
+    }
+
+    #[test]
+    fn takes_addresses_of_grpc_and_keys_that_fit_a_header() {
+        assert!(config("http://localhost:6334", None, "cairn").check().is_ok());
+        assert!(config("https://qdrant.example:6334", Some("k.E-y_"), "team-1").check().is_ok());
+    }
+
+    #[test]
+    fn refuses_what_would_fail_later() {
+        for url in ["", "localhost:6334", "redis://host", "http://key@host:6334", "http:// host"] {
+            assert!(matches!(config(url, None, "cairn").check(), Err(Error::Config(_))), "{url:?}");
+        }
+        for key in ["", "line\nbreak", "umlaut-ä", "two words"] {
+            let error = config("http://host:6334", Some(key), "cairn").check().unwrap_err();
+            assert!(key.is_empty() || !error.to_string().contains(key), "{error}");
+        }
+        for prefix in ["", "a/b", "a b", &"x".repeat(65)] {
+            assert!(config("http://host:6334", None, prefix).check().is_err(), "{prefix:?}");
+        }
+    }
+
+    #[test]
+    fn shows_neither_key_nor_address() {
+        let shown = format!("{:?}", config("http://secret-host:6334", Some("secret-key"), "cairn"));
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}

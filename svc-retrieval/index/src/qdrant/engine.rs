@@ -1,0 +1,382 @@
+//! The engine of words and meaning on Qdrant, for several replicas of retrieval that keep nothing on their own disk.
+//!
+//! One collection holds the chunks of all workspaces for one embedder: a dense vector for meaning, a sparse one for
+//! words (BM25, [`words`]), the analysed text for phrases and exclusions, and all that is returned of a chunk. It is
+//! derived data: a collection that is deleted comes back from the feeds. How batches are applied without transactions
+//! stands in [`write`].
+
+mod client;
+mod collection;
+mod factory;
+mod filters;
+mod points;
+mod read;
+mod spoken;
+mod tuning;
+mod words;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use uuid::Uuid;
+
+pub(super) use self::factory::QdrantFactory;
+
+use self::client::Client;
+use self::points::{DOCUMENT, HEADINGS, ORDINAL, Row, TEXT, TITLE};
+use self::read::WordsQuery;
+use self::spoken::Spoken;
+use self::write::Replacement;
+use super::Config;
+use crate::vectors::{DocumentVectors, UnitVector, VectorIndex, VectorQuery};
+use crate::{
+    Batch, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Hit, IndexedDocument, LexicalIndex, LexicalQuery,
+    ParsedQuery, StoredChunk,
+};
+
+/// 1 while Qdrant answers.
+const UP: &str = "retrieval_qdrant_up";
+
+/// Why Qdrant did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The server lacks what searches need.
+    #[error(
+        "Qdrant cannot be used as configured: the server is older than 1.19: replace it with a newer one"
+    )]
+    TooOld,
+    /// It does not answer, or is too busy to.
+    #[error("Qdrant cannot be reached: {0}")]
+    Unreachable(String),
+    /// It wants another API key.
+    #[error("Qdrant refuses the API key: set CAIRN_QDRANT_API_KEY to one that may read and write")]
+    Refused,
+    /// The collection was removed while this process ran.
+    #[error("the collection is no longer in Qdrant; it is made again and filled from the feeds")]
+    Gone,
+    /// The collection of that name was not made by this version of Cairn for this embedder.
+    #[error(
+        "the collection {collection} has other vectors: remove it, or choose another CAIRN_QDRANT_PREFIX"
+    )]
+    Foreign {
+        /// Its name.
+        collection: String,
+    },
+    /// The request breaks a rule of Qdrant's.
+    #[error("Qdrant rejects a request: {0}")]
+    Rejected(String),
+    /// Its answer is not what it should be.
+    #[error("Qdrant's answer cannot be used: {0}")]
+    Answer(&'static str),
+    /// The cursors in Qdrant are behind what this process knew. It knows better now; the caller begins there again.
+    #[error("what was applied before is no longer in Qdrant; indexing goes on from where it is")]
+    Outrun,
+    /// The process is ending.
+    #[error("the process is ending")]
+    Stopped,
+}
+
+impl From<Error> for crate::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Outrun => Self::Outrun,
+            Error::Unreachable(_) | Error::Refused | Error::Gone | Error::Stopped => {
+                Self::Unavailable(Box::new(error))
+            }
+            Error::TooOld | Error::Foreign { .. } | Error::Rejected(_) | Error::Answer(_) => {
+                Self::Remote(Box::new(error))
+            }
+        }
+    }
+}
+
+/// An index on Qdrant; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Index(Arc<Inner>);
+
+struct Inner {
+    client: Client,
+    collection: String,
+    dimensions: usize,
+    /// Whether the collection is known to be there with all of its indexes, and the cursors were read.
+    is_ready: AtomicBool,
+    /// Held by whoever makes it so.
+    preparing: tokio::sync::Mutex<()>,
+    /// The cursors as this process knew them last.
+    cursors: RwLock<Cursors>,
+    /// The languages of workspaces.
+    spoken: Spoken,
+    /// Whether Qdrant answered when it was asked last.
+    answers: AtomicBool,
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Index").field("collection", &self.0.collection).finish_non_exhaustive()
+    }
+}
+
+impl Index {
+    /// The index in a collection. Nothing is contacted before it is used.
+    fn on(client: Client, collection: String, dimensions: usize) -> Self {
+        Self(Arc::new(Inner {
+            client,
+            collection,
+            dimensions,
+            is_ready: AtomicBool::new(false),
+            preparing: tokio::sync::Mutex::default(),
+            cursors: RwLock::default(),
+            spoken: Spoken::default(),
+            answers: AtomicBool::new(true),
+        }))
+    }
+
+    /// Has the collection made when it is not there, and reads the cursors. Blocks.
+    fn prepare(&self) -> Result<(), Error> {
+        self.wait(|inner| async move { inner.ready().await })
+    }
+
+    /// Does work of the shared part for a caller that blocks.
+    fn wait<T, W>(&self, work: impl FnOnce(Arc<Inner>) -> W) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        self.0.client.wait(work(Arc::clone(&self.0)))
+    }
+
+    /// The document as it is to stand.
+    fn replacement(&self, document: &IndexedDocument) -> Result<Replacement, crate::Error> {
+        let mut rows = Vec::with_capacity(document.chunks.len());
+        for (ordinal, chunk) in (0..).zip(&document.chunks) {
+            if chunk.embedding.len() != self.0.dimensions {
+                let (expected, given) = (self.0.dimensions, chunk.embedding.len());
+                return Err(crate::Error::Dimensions { expected, given });
+            }
+            rows.push(Row::of_chunk(document, ordinal, chunk, UnitVector::new(&chunk.embedding)));
+        }
+        Ok(Replacement { workspace: document.workspace, document: document.document, rows })
+    }
+
+    fn has_dimensions(&self, given: usize) -> Result<(), crate::Error> {
+        let expected = self.0.dimensions;
+        if given == expected { Ok(()) } else { Err(crate::Error::Dimensions { expected, given }) }
+    }
+}
+
+impl Inner {
+    /// Returns when the collection can be used; it is made when it is not there.
+    async fn ready(&self) -> Result<(), Error> {
+        if self.is_ready.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let _preparing = self.preparing.lock().await;
+        if !self.is_ready.load(Ordering::Acquire) {
+            collection::ensure(&self.client, &self.collection, self.dimensions).await?;
+            let cursors = self.read_cursors().await?;
+            *self.cursors.write().unwrap_or_else(PoisonError::into_inner) = cursors;
+            self.is_ready.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Notices in an answer that the collection is gone, so that the next call makes it again.
+    fn answered<T, E>(&self, answer: Result<T, E>) -> Result<T, Error>
+    where
+        Error: From<E>,
+    {
+        answer.map_err(|error| {
+            let error = Error::from(error);
+            if matches!(error, Error::Gone) {
+                self.lose();
+            }
+            error
+        })
+    }
+
+    /// Asks Qdrant whether it answers, and says so where that is new.
+    async fn look(&self) -> Result<(), Error> {
+        let looked = match self.client.api.health_check().await {
+            Ok(_) => self.ready().await,
+            Err(error) => Err(error.into()),
+        };
+        let answered = looked.is_ok();
+        let answered_before = self.answers.swap(answered, Ordering::AcqRel);
+        metrics::gauge!(UP).set(if answered { 1.0 } else { 0.0 });
+        match &looked {
+            Ok(()) if !answered_before => tracing::info!("Qdrant answers again"),
+            Err(error) if answered_before => {
+                tracing::warn!(%error, "Qdrant does not answer: searches fail until it does");
+            }
+            Ok(()) | Err(_) => {}
+        }
+        looked
+    }
+
+    fn lose(&self) {
+        self.is_ready.store(false, Ordering::Release);
+        self.cursors.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
+        let cursors = self.cursors.read().unwrap_or_else(PoisonError::into_inner);
+        cursors.get(feed).and_then(|feed| feed.get(&workspace)).copied().unwrap_or(0)
+    }
+
+    fn remember(&self, feed: &str, workspace: Uuid, position: u64) {
+        let mut cursors = self.cursors.write().unwrap_or_else(PoisonError::into_inner);
+        let before = cursors.get(feed).and_then(|feed| feed.get(&workspace)).copied().unwrap_or(0);
+        if before != position {
+            // Somebody else may have written in another language.
+            self.spoken.forget(workspace);
+        }
+        if position == 0 {
+            cursors.get_mut(feed).and_then(|feed| feed.remove(&workspace));
+        } else {
+            cursors.entry(feed.to_owned()).or_default().insert(workspace, position);
+        }
+    }
+
+    fn drop_cursors(&self, workspace: Uuid) {
+        let mut cursors = self.cursors.write().unwrap_or_else(PoisonError::into_inner);
+        for positions in cursors.values_mut() {
+            positions.remove(&workspace);
+        }
+    }
+}
+
+impl Engine for Index {
+    fn vectors(&self) -> &dyn VectorIndex {
+        self
+    }
+
+    fn embedded(&self, workspace: Uuid, document: Uuid) -> Result<Vec<EmbeddedChunk>, crate::Error> {
+        let found = self.wait(|inner| async move {
+            inner.embedded(workspace, document, &[ORDINAL, TITLE, HEADINGS, TEXT]).await
+        })?;
+        Ok(found.into_iter().map(|(_, chunk)| chunk).collect())
+    }
+
+    fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, crate::Error> {
+        let feed = feed.to_owned();
+        Ok(self.wait(|inner| async move { inner.refresh(&feed, workspace).await })?)
+    }
+
+    fn maintain(&self) -> Result<(), crate::Error> {
+        // What is wrong was said where it was found out.
+        let _looked = self.wait(|inner| async move { inner.look().await });
+        Ok(())
+    }
+
+    fn answers(&self) -> bool {
+        self.0.answers.load(Ordering::Acquire)
+    }
+}
+
+impl LexicalIndex for Index {
+    fn apply(&self, batch: Batch) -> Result<(), crate::Error> {
+        let gone = |(workspace, document): &(Uuid, Uuid)| Replacement {
+            workspace: *workspace,
+            document: *document,
+            rows: Vec::new(),
+        };
+        let mut documents: Vec<Replacement> = batch.deletions.iter().map(gone).collect();
+        for document in &batch.documents {
+            documents.push(self.replacement(document)?);
+        }
+        let cursors = batch.cursors;
+        self.wait(|inner| async move { inner.apply(documents, cursors).await })?;
+        for document in &batch.documents {
+            self.0.spoken.hear(document.workspace, document.language);
+        }
+        Ok(())
+    }
+
+    fn forget(&self, workspace: Uuid) -> Result<(), crate::Error> {
+        Ok(self.wait(|inner| async move { inner.forget(workspace).await })?)
+    }
+
+    fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
+        self.0.cursor(feed, workspace)
+    }
+
+    fn cursors(&self) -> Cursors {
+        self.0.cursors.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn search(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, crate::Error> {
+        let Some(query) = WordsQuery::new(query) else { return Ok(Vec::new()) };
+        Ok(self.wait(|inner| async move { inner.search_words(query).await })?)
+    }
+
+    fn excluded(
+        &self,
+        workspace: Uuid,
+        words: &ParsedQuery,
+        chunks: &[ChunkId],
+    ) -> Result<HashSet<ChunkId>, crate::Error> {
+        if words.excluded().is_empty() || chunks.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let (words, chunks) = (words.clone(), chunks.to_vec());
+        Ok(self.wait(|inner| async move { inner.excluded(workspace, words, chunks).await })?)
+    }
+
+    fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> Result<Vec<StoredChunk>, crate::Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids = ids.to_vec();
+        Ok(self.wait(|inner| async move { inner.chunks(workspace, ids).await })?)
+    }
+
+    fn counts(&self, workspace: Uuid) -> Result<Counts, crate::Error> {
+        Ok(self.wait(|inner| async move { inner.counts(workspace).await })?)
+    }
+}
+
+impl VectorIndex for Index {
+    fn upsert(&self, workspace: Uuid, vectors: DocumentVectors) -> Result<(), crate::Error> {
+        let DocumentVectors { document, container, rows } = vectors;
+        let mut replacement = Replacement { workspace, document, rows: Vec::with_capacity(rows.len()) };
+        for (ordinal, vector) in rows {
+            self.has_dimensions(vector.dimensions())?;
+            replacement.rows.push(Row::of_vector(container, ordinal, vector));
+        }
+        Ok(self.wait(|inner| async move { inner.apply(vec![replacement], Vec::new()).await })?)
+    }
+
+    fn delete(&self, workspace: Uuid, document: Uuid) -> Result<(), crate::Error> {
+        let gone = Replacement { workspace, document, rows: Vec::new() };
+        Ok(self.wait(|inner| async move { inner.apply(vec![gone], Vec::new()).await })?)
+    }
+
+    fn search(&self, query: &VectorQuery<'_>) -> Result<Vec<Hit>, crate::Error> {
+        self.has_dimensions(query.vector.len())?;
+        let Some(search) = self.0.by_meaning(query) else { return Ok(Vec::new()) };
+        Ok(self.wait(|inner| async move { inner.search(search).await })?)
+    }
+
+    fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, crate::Error> {
+        self.has_dimensions(vector.len())?;
+        if chunks.is_empty() || UnitVector::new(vector).is_none() {
+            return Ok(chunks.iter().map(|chunk| Hit { chunk: *chunk, score: 0.0 }).collect());
+        }
+        let (vector, chunks) = (vector.to_vec(), chunks.to_vec());
+        Ok(self.wait(|inner| async move { inner.scores(workspace, vector, chunks).await })?)
+    }
+
+    fn vectors(&self, workspace: Uuid, document: Uuid) -> Result<Vec<(u32, UnitVector)>, crate::Error> {
+        let found = self
+            .wait(|inner| async move { inner.embedded(workspace, document, &[ORDINAL, DOCUMENT]).await })?;
+        let unit =
+            |(ordinal, chunk): (u32, EmbeddedChunk)| Some((ordinal, UnitVector::new(&chunk.embedding)?));
+        Ok(found.into_iter().filter_map(unit).collect())
+    }
+}

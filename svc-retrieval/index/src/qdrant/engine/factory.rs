@@ -1,0 +1,154 @@
+//! Generations on Qdrant: each in a collection of its own, and an alias for the one that answers.
+//!
+//! Which one is current, all replicas read at their start. A replica that was started with another embedder in its
+//! configuration builds the next one; whichever replica has it whole first moves the alias. The others go on with the
+//! old collection until they have the new one, too, which is why it is not removed at once.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::clock::{Clock, Timestamp};
+use cairn_embed::EmbedderIdentity;
+use qdrant_client::qdrant::points_update_operation::{Operation, PointStructList};
+use qdrant_client::qdrant::{CreateAlias, GetPoints};
+use tokio::runtime::Handle;
+
+use super::client::Client;
+use super::{Config, Error, Index, collection, points, read};
+use crate::Engine;
+use crate::EngineFactory;
+
+/// How often a start asks for Qdrant before it gives up, and the pause in between: a minute, in which a machine that
+/// starts everything at once has started Qdrant.
+const START_TRIES: u32 = 60;
+const START_PAUSE: Duration = Duration::from_secs(1);
+/// How long a collection stays that is no longer current: replicas that were started before go on with it.
+const KEPT_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// Indexes on Qdrant, each in a collection of its own.
+pub(crate) struct QdrantFactory {
+    client: Client,
+    prefix: String,
+    clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for QdrantFactory {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("QdrantFactory").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl QdrantFactory {
+    /// The generations on that Qdrant. Nothing is contacted yet.
+    ///
+    /// # Errors
+    /// [`crate::Error::Config`] when an option cannot be used.
+    pub(crate) fn open(
+        config: &Config,
+        clock: Arc<dyn Clock>,
+        runtime: Handle,
+    ) -> Result<Self, crate::Error> {
+        Ok(Self { client: Client::new(config, runtime)?, prefix: config.prefix.clone(), clock })
+    }
+
+    fn index(&self, identity: &EmbedderIdentity) -> Index {
+        Index::on(self.client.clone(), self.name(identity), identity.dimensions)
+    }
+
+    fn name(&self, identity: &EmbedderIdentity) -> String {
+        collection::name(&self.prefix, &identity.slug())
+    }
+
+    /// The identity in the collection of that name or alias, and since when it is current; none where there is none.
+    fn identity_in(&self, collection: String) -> Result<Option<(EmbedderIdentity, Timestamp)>, Error> {
+        let client = self.client.clone();
+        let found = self.client.wait(async move {
+            let request = GetPoints {
+                collection_name: collection,
+                ids: vec![points::point_id(points::identity_point())],
+                with_payload: Some(read::fields(&[points::IDENTITY, points::SINCE])),
+                ..GetPoints::default()
+            };
+            match client.api.get_points(request).await.map_err(Error::from) {
+                Ok(found) => Ok(found.result),
+                Err(Error::Gone) => Ok(Vec::new()),
+                Err(error) => Err(error),
+            }
+        })?;
+        // What cannot be read is rebuilt from the feeds, as everything here can be.
+        Ok(found.first().and_then(|point| {
+            let (identity, since) = points::read_identity(&point.payload);
+            Some((serde_json::from_str(&identity).ok()?, Timestamp::from_micros(since)))
+        }))
+    }
+
+    /// The collections of this deployment's generations but one.
+    fn others(&self, kept: String) -> Result<Vec<String>, Error> {
+        let client = self.client.clone();
+        let all = self.client.wait(async move { Ok(client.api.list_collections().await?.collections) })?;
+        let names = all.into_iter().map(|collection| collection.name);
+        Ok(names.filter(|name| *name != kept && collection::is_generation(&self.prefix, name)).collect())
+    }
+}
+
+impl EngineFactory for QdrantFactory {
+    fn current(&self) -> Result<Option<EmbedderIdentity>, crate::Error> {
+        let mut tries = 1;
+        loop {
+            match self.identity_in(collection::alias(&self.prefix)) {
+                Ok(found) => return Ok(found.map(|(identity, _)| identity)),
+                Err(error @ Error::Unreachable(_)) if tries < START_TRIES => {
+                    tracing::warn!(%error, tries, "waiting for Qdrant");
+                    tries += 1;
+                    self.client.wait(async {
+                        tokio::time::sleep(START_PAUSE).await;
+                        Ok(())
+                    })?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, crate::Error> {
+        let index = self.index(identity);
+        // So that the cursors are known from the beginning.
+        index.prepare()?;
+        Ok(Arc::new(index))
+    }
+
+    fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), crate::Error> {
+        self.index(identity).prepare()?;
+        let point = points::identity(serde_json::to_string(identity)?, self.clock.now().as_micros());
+        let list = PointStructList { points: vec![point], ..PointStructList::default() };
+        let (client, collection_name) = (self.client.clone(), self.name(identity));
+        let alias = CreateAlias {
+            collection_name: collection_name.clone(),
+            alias_name: collection::alias(&self.prefix),
+        };
+        Ok(self.client.wait(async move {
+            client.update(&collection_name, vec![Operation::Upsert(list)]).await?;
+            // An alias of that name goes over to this collection.
+            client.api.create_alias(alias).await?;
+            Ok(())
+        })?)
+    }
+
+    fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), crate::Error> {
+        let name = self.name(identity);
+        let Some((_, since)) = self.identity_in(name.clone())? else { return Ok(()) };
+        if self.clock.now() < since.plus(KEPT_FOR) {
+            return Ok(());
+        }
+        for other in self.others(name)? {
+            let client = self.client.clone();
+            tracing::info!(collection = other, "removing an index that is no longer used from Qdrant");
+            self.client.wait(async move {
+                client.api.delete_collection(other).await?;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}

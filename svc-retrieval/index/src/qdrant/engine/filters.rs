@@ -1,0 +1,203 @@
+//! The conditions of searches, lookups and writes.
+
+use std::collections::HashSet;
+
+use qdrant_client::qdrant::{Condition, Filter, Range};
+use uuid::Uuid;
+
+use super::points::{
+    CONTAINER, DOCUMENT, Head, ORDINAL, POSITION, REVISION, ROLE, Role, TOKENS, WORKSPACE, chunk_point,
+    point_id,
+};
+use super::words;
+use crate::ChunkId;
+use crate::words::Phrase;
+
+/// In the workspace.
+pub(super) fn workspace(workspace: Uuid) -> Condition {
+    Condition::matches(WORKSPACE, text_of(workspace))
+}
+
+pub(super) fn role(role: Role) -> Condition {
+    Condition::matches(ROLE, role.as_str().to_owned())
+}
+
+pub(super) fn document(document: Uuid) -> Condition {
+    Condition::matches(DOCUMENT, text_of(document))
+}
+
+fn any_of(field: &str, ids: impl Iterator<Item = Uuid>) -> Condition {
+    Condition::matches(field, ids.map(text_of).collect::<Vec<String>>())
+}
+
+/// Of one of these documents, where a search is narrowed to some.
+pub(super) fn among(documents: Option<&HashSet<Uuid>>) -> Option<Condition> {
+    let mut documents: Vec<Uuid> = documents?.iter().copied().collect();
+    documents.sort_unstable();
+    Some(any_of(DOCUMENT, documents.into_iter()))
+}
+
+/// What a search may find: chunks of the workspace, in the containers when there are some, with all of the phrases and
+/// none of the exclusions.
+pub(super) fn searched(
+    in_workspace: Uuid,
+    containers: Option<&HashSet<Uuid>>,
+    phrases: &[Phrase],
+    excluded: &[Phrase],
+) -> Filter {
+    let mut must = vec![workspace(in_workspace)];
+    if let Some(containers) = containers {
+        // In an order of their own, so that the same search is the same request.
+        let mut containers: Vec<Uuid> = containers.iter().copied().collect();
+        containers.sort_unstable();
+        must.push(any_of(CONTAINER, containers.into_iter()));
+    }
+    must.extend(phrases.iter().map(holds));
+    Filter { must, must_not: excluded.iter().map(holds).collect(), ..Filter::default() }
+}
+
+/// Those of the chunks that hold one of the exclusions.
+pub(super) fn holding_any(in_workspace: Uuid, chunks: &[ChunkId], excluded: &[Phrase]) -> Filter {
+    Filter {
+        must: vec![these(in_workspace, chunks)],
+        should: excluded.iter().map(holds).collect(),
+        ..Filter::default()
+    }
+}
+
+/// The chunks themselves.
+pub(super) fn these(in_workspace: Uuid, chunks: &[ChunkId]) -> Condition {
+    Condition::has_id(chunks.iter().map(|chunk| point_id(chunk_point(in_workspace, *chunk))))
+}
+
+/// The chunk holds one of the phrase's rows.
+fn holds(phrase: &Phrase) -> Condition {
+    let mut rows: Vec<Condition> = words::rows(phrase).iter().map(|row| holds_row(row)).collect();
+    match rows.pop() {
+        Some(only) if rows.is_empty() => only,
+        last => Filter::should(rows.into_iter().chain(last)).into(),
+    }
+}
+
+/// The tokens stand in a row in the chunk. A single one is looked up as a word, which reads no positions.
+fn holds_row(tokens: &str) -> Condition {
+    if tokens.contains(' ') {
+        Condition::matches_phrase(TOKENS, tokens)
+    } else {
+        Condition::matches_text(TOKENS, tokens)
+    }
+}
+
+/// A point that a write of this revision may replace.
+pub(super) fn at_most(revision: u64) -> Filter {
+    Filter::must([Condition::range(REVISION, Range { lte: Some(number(revision)), ..Range::default() })])
+}
+
+/// A cursor that a batch which began at `from` may move to `to`: forward only, and only where nothing between is
+/// missing.
+pub(super) fn movable(from: u64, to: u64) -> Filter {
+    let range = Range { gte: Some(number(from)), lt: Some(number(to)), ..Range::default() };
+    Filter::must([Condition::range(POSITION, range)])
+}
+
+/// What is left of older revisions of the documents that these heads are of. What a later writer has begun is not.
+pub(super) fn debris(in_workspace: Uuid, heads: &[Head]) -> Filter {
+    let left_over = heads.iter().map(|head| {
+        let revision = number(head.revision);
+        let not_newer = Range { lte: Some(revision), ..Range::default() };
+        let older = Range { lt: Some(revision), ..Range::default() };
+        let beyond = Range { gte: Some(f64::from(head.chunks)), ..Range::default() };
+        Condition::from(Filter {
+            must: vec![document(head.document), Condition::range(REVISION, not_newer)],
+            should: vec![Condition::range(REVISION, older), Condition::range(ORDINAL, beyond)],
+            ..Filter::default()
+        })
+    });
+    Filter {
+        must: vec![
+            workspace(in_workspace),
+            role(Role::Chunk),
+            any_of(DOCUMENT, heads.iter().map(|head| head.document)),
+        ],
+        should: left_over.collect(),
+        ..Filter::default()
+    }
+}
+
+/// Positions are counted from 1, so none comes near 2⁵³, from where a double would round.
+fn number(position: u64) -> f64 {
+    position as f64
+}
+
+fn text_of(id: Uuid) -> String {
+    id.hyphenated().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use uuid::Uuid;
+
+    use super::{at_most, debris, holding_any, movable, searched};
+    use crate::ChunkId;
+    use crate::qdrant::engine::points::Head;
+    use crate::words::Phrase;
+
+    /// The filter in a form that can be read: every condition in its order.
+    fn shown(filter: &qdrant_client::qdrant::Filter) -> String {
+        format!("{filter:?}")
+    }
+
+    fn phrase(words: &[&str]) -> Phrase {
+        let row = (0..).zip(words).map(|(place, word)| (place, (*word).to_owned()));
+        Phrase { rows: vec![row.collect()] }
+    }
+
+    #[test]
+    fn a_search_stays_in_its_workspace_and_containers() {
+        let workspace = Uuid::from_u128(1);
+        let open = searched(workspace, None, &[], &[]);
+        assert_eq!((open.must.len(), open.must_not.len(), open.should.len()), (1, 0, 0));
+        assert!(shown(&open).contains(&workspace.to_string()));
+        let containers = HashSet::from([Uuid::from_u128(12), Uuid::from_u128(11)]);
+        let ask =
+            || searched(workspace, Some(&containers), &[phrase(&["rate", "limit"])], &[phrase(&["draft"])]);
+        let bound = ask();
+        assert_eq!((bound.must.len(), bound.must_not.len()), (3, 1));
+        assert_eq!(bound, ask());
+        let text = shown(&bound);
+        assert!(text.contains("Phrase(\"rate limit\")") && text.contains("Text(\"draft\")"), "{text}");
+    }
+
+    #[test]
+    fn exclusions_are_asked_of_the_candidates_only() {
+        let chunk = ChunkId { document: Uuid::from_u128(1), ordinal: 0 };
+        let mut both = phrase(&["get", "user"]);
+        both.rows.push(vec![(0, "getuser".to_owned())]);
+        let filter = holding_any(Uuid::nil(), &[chunk], &[both, phrase(&["c"])]);
+        assert_eq!((filter.must.len(), filter.should.len()), (1, 2));
+        let text = shown(&filter);
+        for part in ["HasId", "Phrase(\"get user\")", "Text(\"getuser\")", "Text(\"c\")"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_write_replaces_no_newer_revision_and_moves_no_cursor_back() {
+        assert!(shown(&at_most(7)).contains("lte: Some(7.0)"));
+        let moved = shown(&movable(3, 7));
+        assert!(moved.contains("gte: Some(3.0)") && moved.contains("lt: Some(7.0)"), "{moved}");
+    }
+
+    #[test]
+    fn debris_is_older_or_beyond_the_last_chunk_and_never_newer() {
+        let head = Head { document: Uuid::from_u128(1), revision: 7, chunks: 2 };
+        let filter = debris(Uuid::nil(), &[head]);
+        assert_eq!((filter.must.len(), filter.should.len()), (3, 1));
+        let text = shown(&filter);
+        for part in ["lte: Some(7.0)", "lt: Some(7.0)", "gte: Some(2.0)"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The words of a chunk and of a search in Qdrant's form: sparse vectors for BM25, and text for phrases.
+//!
+//! A dimension is a word. What it weighs in a chunk is computed here, from how often it stands there and how long the
+//! chunk is; how rare it is comes from Qdrant, which knows (`modifier: idf`, ln((N − n + 0.5)/(n + 0.5) + 1) over
+//! what the search may find, as the embedded index counts it). The product of both, summed over a search's words, is BM25.
+//!
+//! Two things differ from the embedded index. A chunk's usual length is a constant ([`USUAL_LENGTH`]) instead of the
+//! average of what is indexed: a weight that is stored cannot follow an average, and chunks are cut to a size. And a
+//! dimension is a 32-bit hash: of a million different words, one in 4 300 shares its dimension with another, which adds
+//! a little to the score of chunks that hold the other.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::tuning::{B, K1, USUAL_LENGTH};
+use crate::words::{Phrase, Searched, Sought, Token};
+
+/// Stands at a place where no word is, so that words in a row are told from words with something between.
+const GAP: &str = "_";
+/// Stands where no phrase may reach over.
+const WALL: &str = "|";
+/// Free places that are written out; more of them are a wall.
+const MOST_GAPS: u32 = 8;
+
+/// What is indexed of a chunk's words.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Words {
+    /// The weight of each dimension, in their order.
+    pub(super) weights: BTreeMap<u32, f32>,
+    /// The words in a row, then every other form that a word has there.
+    pub(super) tokens: String,
+}
+
+impl Words {
+    pub(super) fn of(searched: Searched<'_>) -> Self {
+        let tokens = searched.tokens();
+        let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
+        for token in &tokens {
+            *counts.entry(dimension(&token.text)).or_default() += 1.0;
+        }
+        let length = tokens.len() as f32 / USUAL_LENGTH;
+        let weights = counts.into_iter().map(|(dimension, count)| (dimension, saturated(count, length)));
+        Self { weights: weights.collect(), tokens: in_rows(&searched.row(), &tokens) }
+    }
+}
+
+/// BM25's weight of a word that stands `count` times in a chunk of `length` times the usual length.
+fn saturated(count: f32, length: f32) -> f32 {
+    count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length))
+}
+
+/// FNV-1a in 64 bits, folded to 32.
+fn dimension(word: &str) -> u32 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in word.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    (hash ^ (hash >> 32)) as u32
+}
+
+/// The row of a chunk, and behind it each form once that does not stand in it.
+fn in_rows(row: &[Token], all: &[Token]) -> String {
+    let mut text = in_a_row(row.iter().map(|token| (token.position, token.text.as_str())));
+    let mut known: HashSet<&str> = row.iter().map(|token| token.text.as_str()).collect();
+    for token in all {
+        if known.insert(&token.text) {
+            for part in [" ", WALL, " ", &token.text] {
+                text.push_str(part);
+            }
+        }
+    }
+    text
+}
+
+/// Words in the order of their places, with what stands for free ones.
+fn in_a_row<'a>(words: impl Iterator<Item = (u32, &'a str)>) -> String {
+    let mut row = String::new();
+    let mut next = None;
+    for (place, word) in words {
+        let free = next.map_or(0, |next| place.saturating_sub(next));
+        let between = if free > MOST_GAPS { vec![WALL] } else { vec![GAP; free as usize] };
+        for part in between.into_iter().chain([word]) {
+            if !row.is_empty() {
+                row.push(' ');
+            }
+            row.push_str(part);
+        }
+        next = Some(place + 1);
+    }
+    row
+}
+
+/// The dimensions of a search's words, and what each counts. A chunk that holds a phrase is scored by the words of it.
+pub(super) fn query(sought: &Sought) -> BTreeMap<u32, f32> {
+    let mut weights: BTreeMap<u32, f32> = BTreeMap::new();
+    for (word, weight) in &sought.words {
+        *weights.entry(dimension(word)).or_default() += weight;
+    }
+    let in_phrases = sought.phrases.iter().flat_map(|phrase| phrase.rows.iter().flatten());
+    for (_, word) in in_phrases {
+        weights.entry(dimension(word)).or_insert(1.0);
+    }
+    weights
+}
+
+/// What a chunk's tokens hold where the phrase stands: one of these.
+pub(super) fn rows(phrase: &Phrase) -> Vec<String> {
+    let row = |row: &Vec<(u32, String)>| in_a_row(row.iter().map(|(place, word)| (*place, word.as_str())));
+    phrase.rows.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{BTreeMap, Words, dimension, in_a_row, query, rows, saturated};
+    use crate::ParsedQuery;
+    use crate::words::{Language, Languages, Searched, Sought};
+
+    fn words(text: &str) -> Words {
+        Words::of(Searched { title: "", path: "", headings: &[], text, language: Language::English })
+    }
+
+    fn sought(text: &str) -> Sought {
+        Sought::new(&ParsedQuery::parse(text), Languages::default())
+    }
+
+    /// Whether the tokens hold the words in a row, as Qdrant's phrase match would find.
+    fn holds(words: &Words, row: &str) -> bool {
+        let row: Vec<&str> = row.split_whitespace().collect();
+        let tokens: Vec<&str> = words.tokens.split_whitespace().collect();
+        tokens.windows(row.len()).any(|window| window == row)
+    }
+
+    #[test]
+    fn a_word_weighs_what_bm25_says() {
+        assert!((saturated(1.0, 1.0) - 1.0).abs() < 1e-6);
+        assert!((saturated(3.0, 1.0) - 3.0 * 2.2 / 4.2).abs() < 1e-6);
+        assert!((saturated(1.0, 2.0) - 2.2 / (1.0 + 1.2 * 1.75)).abs() < 1e-6);
+        assert!(saturated(1_000.0, 1.0) < 2.2 && saturated(2.0, 0.5) > saturated(2.0, 1.0));
+    }
+
+    #[test]
+    fn dimensions_are_the_same_on_every_machine() {
+        // FNV-1a's published value for "a" is af63dc4c8601ec8c.
+        assert_eq!(dimension("a"), 0xaf63_dc4c ^ 0x8601_ec8c);
+        assert_ne!(dimension("deploy"), dimension("deployed"));
+    }
+
+    #[test]
+    fn a_search_looks_in_the_dimensions_that_a_chunk_has() {
+        let chunk = words("Deploying the getUserName service");
+        for text in ["deploys", "getUserName", "user", "\"user name\""] {
+            let asked = query(&sought(text));
+            assert!(asked.keys().any(|dimension| chunk.weights.contains_key(dimension)), "{text}");
+        }
+        assert_eq!(query(&sought("")), BTreeMap::new());
+    }
+
+    #[test]
+    fn phrases_reach_over_neither_gaps_nor_fields() {
+        assert_eq!(in_a_row([(0, "a"), (1, "b"), (3, "c"), (103, "d")].into_iter()), "a b _ c | d");
+        let headings = ["second part".to_owned()];
+        let searched = Searched {
+            title: "first",
+            path: "",
+            headings: &headings,
+            text: "third",
+            language: Language::English,
+        };
+        let chunk = Words::of(searched);
+        let found = |text: &str| sought(text).phrases.iter().flat_map(rows).any(|row| holds(&chunk, &row));
+        assert!(found("\"second part\"") && found("\"third\""));
+        assert!(!found("\"first second\"") && !found("\"part third\""));
+    }
+
+    proptest! {
+        #[test]
+        fn a_phrase_of_the_text_is_found(text in "[a-zé]{1,6}( [a-z]{1,6}|-[A-Z][a-z]{1,4}){0,8}", from in 0..4_usize) {
+            let chunk = words(&text);
+            let part: Vec<&str> = text.split(' ').skip(from).take(3).collect();
+            let parsed = ParsedQuery::parse(&format!("\"{}\"", part.join(" ")));
+            for phrase in Sought::new(&parsed, Languages::default()).phrases {
+                prop_assert!(rows(&phrase).iter().any(|row| holds(&chunk, row)), "{phrase:?} in {}", chunk.tokens);
+            }
+        }
+
+        #[test]
+        fn any_text_makes_finite_weights_and_plain_tokens(text in any::<String>()) {
+            let words = words(&text);
+            prop_assert!(words.weights.values().all(|weight| weight.is_finite() && *weight > 0.0));
+            prop_assert!(!words.tokens.starts_with(' ') && !words.tokens.contains("  "));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Vectors in this process's memory, loaded workspace by workspace when first searched.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use uuid::Uuid;
+
+use super::rows::{Direction, Rows, Within};
+use super::{DocumentVectors, Error, UnitVector, VectorIndex, VectorQuery};
+use crate::{ChunkId, Hit};
+
+/// Where the vectors of a workspace are kept while nobody searches them.
+pub trait VectorSource: Send + Sync + fmt::Debug {
+    /// Hands over each chunk of a workspace that has a vector, with its container, once and in any order.
+    fn load(
+        &self,
+        workspace: Uuid,
+        each: &mut dyn FnMut(ChunkId, Option<Uuid>, UnitVector),
+    ) -> Result<(), Error>;
+}
+
+/// None until the workspace is first searched.
+type Slot = Arc<RwLock<Option<Rows>>>;
+
+/// Exact search over vectors in memory.
+///
+/// About `3 × dimensions + 100` bytes a chunk, only for workspaces that are searched. A workspace's slot is
+/// locked while it is loaded, searched or changed, so a search sees each document whole. Whoever changes
+/// vectors first makes the source answer with the change and then applies it here: a load that runs in
+/// between reads the change already, and applying it twice is harmless.
+#[derive(Debug)]
+pub struct EmbeddedVectors {
+    dimensions: NonZeroUsize,
+    source: Option<Arc<dyn VectorSource>>,
+    slots: Mutex<HashMap<Uuid, Slot>>,
+}
+
+impl EmbeddedVectors {
+    /// Vectors that live only as long as this value.
+    #[must_use]
+    pub fn in_memory(dimensions: NonZeroUsize) -> Self {
+        Self { dimensions, source: None, slots: Mutex::default() }
+    }
+
+    /// Vectors that are kept in `source`.
+    #[must_use]
+    pub fn from_source(dimensions: NonZeroUsize, source: Arc<dyn VectorSource>) -> Self {
+        Self { dimensions, source: Some(source), slots: Mutex::default() }
+    }
+
+    /// Replaces documents, all those of a workspace at once.
+    pub fn apply(&self, changes: &[(Uuid, DocumentVectors)]) {
+        let mut by_workspace: HashMap<Uuid, Vec<&DocumentVectors>> = HashMap::new();
+        for (workspace, vectors) in changes {
+            by_workspace.entry(*workspace).or_default().push(vectors);
+        }
+        for (workspace, changed) in by_workspace {
+            let slot = self.slot(workspace);
+            let mut rows = slot.write().unwrap_or_else(PoisonError::into_inner);
+            // What is not loaded will be loaded with the change in it.
+            if let Some(rows) = rows.as_mut() {
+                for vectors in changed {
+                    rows.replace(vectors);
+                }
+            }
+        }
+    }
+
+    /// Forgets what is loaded, if it can be loaded again.
+    pub fn release(&self) {
+        if self.source.is_some() {
+            self.slots.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+    }
+
+    fn slot(&self, workspace: Uuid) -> Slot {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.entry(workspace).or_insert_with(|| {
+            let rows = self.source.is_none().then(|| Rows::new(self.dimensions.get()));
+            Arc::new(RwLock::new(rows))
+        });
+        Arc::clone(slot)
+    }
+
+    fn with_rows<T>(&self, workspace: Uuid, read: impl FnOnce(&Rows) -> T) -> Result<T, Error> {
+        let slot = self.slot(workspace);
+        if let Some(rows) = slot.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            return Ok(read(rows));
+        }
+        let mut loaded = slot.write().unwrap_or_else(PoisonError::into_inner);
+        let rows = match loaded.as_mut() {
+            Some(rows) => rows,
+            None => loaded.insert(self.load(workspace)?),
+        };
+        Ok(read(rows))
+    }
+
+    fn load(&self, workspace: Uuid) -> Result<Rows, Error> {
+        let mut rows = Rows::new(self.dimensions.get());
+        if let Some(source) = &self.source {
+            source.load(workspace, &mut |chunk, container, vector| rows.push(chunk, container, &vector))?;
+        }
+        Ok(rows)
+    }
+
+    fn check(&self, vector: &[f32]) -> Result<(), Error> {
+        if vector.len() == self.dimensions.get() {
+            return Ok(());
+        }
+        Err(Error::Dimensions { expected: self.dimensions.get(), given: vector.len() })
+    }
+}
+
+impl VectorIndex for EmbeddedVectors {
+    fn upsert(&self, workspace: Uuid, vectors: DocumentVectors) -> Result<(), Error> {
+        for (_, vector) in &vectors.rows {
+            if vector.dimensions() != self.dimensions.get() {
+                let given = vector.dimensions();
+                return Err(Error::Dimensions { expected: self.dimensions.get(), given });
+            }
+        }
+        self.apply(&[(workspace, vectors)]);
+        Ok(())
+    }
+
+    fn delete(&self, workspace: Uuid, document: Uuid) -> Result<(), Error> {
+        self.apply(&[(workspace, DocumentVectors { document, container: None, rows: Vec::new() })]);
+        Ok(())
+    }
+
+    fn search(&self, query: &VectorQuery<'_>) -> Result<Vec<Hit>, Error> {
+        self.check(query.vector)?;
+        let Some(direction) = Direction::new(query.vector) else {
+            return Ok(Vec::new());
+        };
+        let within = Within { containers: query.containers, documents: query.documents };
+        self.with_rows(query.workspace, |rows| rows.search(&direction, within, query.limit))
+    }
+
+    fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, Error> {
+        self.check(vector)?;
+        let direction = Direction::new(vector);
+        self.with_rows(workspace, |rows| {
+            let score = |chunk| direction.as_ref().and_then(|query| rows.score(query, chunk)).unwrap_or(0.0);
+            chunks.iter().map(|chunk| Hit { chunk: *chunk, score: score(*chunk) }).collect()
+        })
+    }
+
+    fn vectors(&self, workspace: Uuid, document: Uuid) -> Result<Vec<(u32, UnitVector)>, Error> {
+        self.with_rows(workspace, |rows| rows.vectors(document))
+    }
+}

@@ -1,0 +1,305 @@
+//! The vectors of one workspace, contiguous in memory.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use half::f16;
+use uuid::Uuid;
+
+use super::kernel::{code_products, dot_halves, normalised, quantise};
+use super::signs::Signs;
+use super::{DocumentVectors, UnitVector};
+use crate::tuning::{
+    FEWEST_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT,
+    SIGNS_REMADE_AT, SIGNS_SAMPLE,
+};
+use crate::{ChunkId, Hit, sort_hits};
+
+/// A query's direction, exact and quantised.
+pub(super) struct Direction {
+    exact: Vec<f32>,
+    codes: Vec<i8>,
+}
+
+impl Direction {
+    /// None for a query that has no direction.
+    pub(super) fn new(vector: &[f32]) -> Option<Self> {
+        let exact = normalised(vector)?;
+        let mut codes = Vec::with_capacity(exact.len());
+        // The query's own scale is the same for every row and so changes no order.
+        let _scale = quantise(&exact, &mut codes);
+        Some(Self { exact, codes })
+    }
+}
+
+/// Parallel arrays with one entry a row (`dimensions` entries in `codes` and `exact`). Rows have no order:
+/// the last one fills the place of a removed one.
+#[derive(Debug)]
+pub(super) struct Rows {
+    dimensions: usize,
+    codes: Vec<i8>,
+    scales: Vec<f32>,
+    exact: Vec<f16>,
+    /// For workspaces of many rows.
+    signs: Option<Signs>,
+    chunks: Vec<ChunkId>,
+    /// Places in `known_containers`.
+    containers: Vec<u32>,
+    known_containers: Containers,
+    by_document: HashMap<Uuid, Vec<usize>>,
+}
+
+impl Rows {
+    /// `dimensions` is at least 1.
+    pub(super) fn new(dimensions: usize) -> Self {
+        Self {
+            dimensions,
+            codes: Vec::new(),
+            scales: Vec::new(),
+            exact: Vec::new(),
+            signs: None,
+            chunks: Vec::new(),
+            containers: Vec::new(),
+            known_containers: Containers::default(),
+            by_document: HashMap::new(),
+        }
+    }
+
+    /// Replaces the rows of a document.
+    pub(super) fn replace(&mut self, vectors: &DocumentVectors) {
+        self.remove(vectors.document);
+        for (ordinal, vector) in &vectors.rows {
+            let chunk = ChunkId { document: vectors.document, ordinal: *ordinal };
+            self.push(chunk, vectors.container, vector);
+        }
+    }
+
+    /// Adds the row of a chunk that has none. A vector of other dimensions is left out.
+    pub(super) fn push(&mut self, chunk: ChunkId, container: Option<Uuid>, vector: &UnitVector) {
+        if vector.dimensions() != self.dimensions {
+            return;
+        }
+        let row = self.chunks.len();
+        self.scales.push(quantise(&vector.to_f32(), &mut self.codes));
+        self.exact.extend_from_slice(vector.halves());
+        self.chunks.push(chunk);
+        self.containers.push(self.known_containers.place(container));
+        self.by_document.entry(chunk.document).or_default().push(row);
+        self.push_signs(vector);
+    }
+
+    fn push_signs(&mut self, vector: &UnitVector) {
+        let rows = self.chunks.len();
+        let remade_at =
+            self.signs.as_ref().map_or(SIGNS_FROM_ROWS, |signs| signs.made_for() * SIGNS_REMADE_AT);
+        if rows >= remade_at {
+            self.signs = Some(Signs::new(&self.exact, self.dimensions));
+        } else if let Some(signs) = &mut self.signs {
+            signs.push(vector.halves());
+        }
+    }
+
+    fn remove(&mut self, document: Uuid) {
+        let mut rows = self.by_document.remove(&document).unwrap_or_default();
+        // From the back, so that a row that fills a gap is never one that is still to be removed.
+        rows.sort_unstable();
+        for row in rows.into_iter().rev() {
+            self.remove_row(row);
+        }
+    }
+
+    fn remove_row(&mut self, row: usize) {
+        let last = self.chunks.len().saturating_sub(1);
+        if let Some(moved) = self.chunks.get(last).filter(|_| row != last)
+            && let Some(rows) = self.by_document.get_mut(&moved.document)
+            && let Some(place) = rows.iter_mut().find(|place| **place == last)
+        {
+            *place = row;
+        }
+        swap_remove_block(&mut self.codes, row, self.dimensions);
+        swap_remove_block(&mut self.exact, row, self.dimensions);
+        if let Some(signs) = &mut self.signs {
+            signs.swap_remove(row);
+        }
+        self.scales.swap_remove(row);
+        self.chunks.swap_remove(row);
+        self.containers.swap_remove(row);
+    }
+
+    /// The greatest cosines: each pass looks closer at fewer rows, and the exact vectors decide.
+    pub(super) fn search(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<Hit> {
+        let candidates = self.candidates(query, within, limit);
+        let mut products = Vec::with_capacity(candidates.len());
+        code_products(&query.codes, &self.codes, &candidates, &mut products);
+
+        let kept = limit.saturating_mul(RESCORED_PER_RESULT).max(FEWEST_RESCORED);
+        let mut best = Best::new(kept);
+        for (row, product) in candidates.into_iter().zip(products) {
+            let row = row as usize;
+            if let Some(scale) = self.scales.get(row) {
+                best.offer(product as f32 * scale, row);
+            }
+        }
+        let mut hits: Vec<Hit> = best.rows().filter_map(|row| self.hit(query, row)).collect();
+        sort_hits(&mut hits);
+        hits.truncate(limit);
+        hits
+    }
+
+    /// The rows worth a look at their codes: of many rows, those of the best signs.
+    fn candidates(&self, query: &Direction, within: Within<'_>, limit: usize) -> Vec<u32> {
+        let mut rows: Vec<u32> =
+            match within.containers.map(|containers| self.known_containers.within(containers)) {
+                None => (0_u32..).take(self.containers.len()).collect(),
+                Some(within) => {
+                    let is_within = |place: &u32| within.get(*place as usize).copied().unwrap_or(false);
+                    let searched = (0_u32..).zip(&self.containers).filter(|(_, place)| is_within(place));
+                    searched.map(|(row, _)| row).collect()
+                }
+            };
+        if let Some(documents) = within.documents {
+            let is_among = |row: &u32| {
+                self.chunks.get(*row as usize).is_some_and(|chunk| documents.contains(&chunk.document))
+            };
+            rows.retain(is_among);
+        }
+        let kept = (rows.len() / SIGNS_KEPT).max(limit.saturating_mul(SIGNS_KEPT_PER_RESULT));
+        let Some(signs) = self.signs.as_ref().filter(|_| rows.len() >= SIGNS_FROM_ROWS && kept < rows.len())
+        else {
+            return rows;
+        };
+        let estimates = signs.estimates(&query.exact);
+        let estimate = |row: &u32| estimates.get(*row as usize).copied().unwrap_or(f32::MIN);
+        let least = least_of_best(&rows, estimate, kept);
+        rows.into_iter().filter(|row| estimate(row) >= least).collect()
+    }
+
+    /// The exact cosine of a chunk, none if it has no row.
+    pub(super) fn score(&self, query: &Direction, chunk: ChunkId) -> Option<f32> {
+        let rows = self.by_document.get(&chunk.document)?;
+        let row = rows.iter().find(|row| self.chunks.get(**row) == Some(&chunk))?;
+        self.cosine(query, *row)
+    }
+
+    /// The vectors of a document by the places of its chunks.
+    pub(super) fn vectors(&self, document: Uuid) -> Vec<(u32, UnitVector)> {
+        let rows = self.by_document.get(&document).map(Vec::as_slice).unwrap_or_default();
+        let vector = |row: &usize| {
+            let start = row * self.dimensions;
+            let exact = self.exact.get(start..start + self.dimensions)?;
+            Some((self.chunks.get(*row)?.ordinal, UnitVector::of_halves(exact)))
+        };
+        let mut vectors: Vec<(u32, UnitVector)> = rows.iter().filter_map(vector).collect();
+        vectors.sort_unstable_by_key(|(ordinal, _)| *ordinal);
+        vectors
+    }
+
+    fn hit(&self, query: &Direction, row: usize) -> Option<Hit> {
+        Some(Hit { chunk: *self.chunks.get(row)?, score: self.cosine(query, row)? })
+    }
+
+    fn cosine(&self, query: &Direction, row: usize) -> Option<f32> {
+        let start = row * self.dimensions;
+        let exact = self.exact.get(start..start + self.dimensions)?;
+        Some(dot_halves(&query.exact, exact))
+    }
+}
+
+/// A bound that about the `kept` best rows reach, told from some of them: to find it exactly would take longer than the
+/// rows that it spares.
+fn least_of_best(rows: &[u32], estimate: impl Fn(&u32) -> f32, kept: usize) -> f32 {
+    let step = (rows.len() / SIGNS_SAMPLE).max(1);
+    let mut sample: Vec<f32> = rows.iter().step_by(step).map(estimate).collect();
+    let place = (kept / step).min(sample.len().saturating_sub(1));
+    *sample.select_nth_unstable_by(place, |a, b| b.total_cmp(a)).1
+}
+
+/// Which rows a search may find.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Within<'a> {
+    pub(super) containers: Option<&'a HashSet<Uuid>>,
+    pub(super) documents: Option<&'a HashSet<Uuid>>,
+}
+
+/// The containers of all rows, each once, so that a row needs four bytes and no hashing.
+#[derive(Debug, Default)]
+struct Containers {
+    known: Vec<Option<Uuid>>,
+    places: HashMap<Option<Uuid>, u32>,
+}
+
+impl Containers {
+    fn place(&mut self, container: Option<Uuid>) -> u32 {
+        let next = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        *self.places.entry(container).or_insert_with(|| {
+            self.known.push(container);
+            next
+        })
+    }
+
+    /// For each place, whether what is there is to be searched.
+    fn within(&self, searched: &HashSet<Uuid>) -> Vec<bool> {
+        let is_searched = |container: &Option<Uuid>| container.is_some_and(|id| searched.contains(&id));
+        self.known.iter().map(is_searched).collect()
+    }
+}
+
+/// Moves the last block of a flat array into the place of the removed one.
+fn swap_remove_block<T: Copy>(flat: &mut Vec<T>, row: usize, length: usize) {
+    let last = flat.len().saturating_sub(length);
+    flat.copy_within(last.., row * length);
+    flat.truncate(last);
+}
+
+/// Keeps the rows of the greatest scores.
+struct Best {
+    kept: usize,
+    least_first: BinaryHeap<Reverse<Scored>>,
+}
+
+impl Best {
+    fn new(kept: usize) -> Self {
+        Self { kept, least_first: BinaryHeap::new() }
+    }
+
+    fn offer(&mut self, score: f32, row: usize) {
+        if self.least_first.len() < self.kept {
+            self.least_first.push(Reverse(Scored { score, row }));
+            return;
+        }
+        if let Some(mut least) = self.least_first.peek_mut()
+            && score > least.0.score
+        {
+            *least = Reverse(Scored { score, row });
+        }
+    }
+
+    fn rows(self) -> impl Iterator<Item = usize> {
+        self.least_first.into_iter().map(|Reverse(scored)| scored.row)
+    }
+}
+
+struct Scored {
+    score: f32,
+    row: usize,
+}
+
+impl Ord for Scored {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.score.total_cmp(&other.score).then(other.row.cmp(&self.row))
+    }
+}
+
+impl PartialOrd for Scored {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Scored {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Scored {}

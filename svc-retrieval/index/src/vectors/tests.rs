@@ -1,0 +1,130 @@
+use std::collections::HashSet;
+use std::num::NonZeroUsize;
+
+use uuid::Uuid;
+
+use super::{DocumentVectors, EmbeddedVectors, UnitVector, VectorIndex as _, VectorQuery, contract};
+use crate::tuning::SIGNS_FROM_ROWS;
+
+#[test]
+fn keeps_the_contract() {
+    for (name, check) in contract::CHECKS {
+        println!("{name}");
+        check(&EmbeddedVectors::in_memory(NonZeroUsize::new(2).unwrap()));
+    }
+}
+
+#[test]
+fn finds_what_an_exact_search_finds() {
+    let index = EmbeddedVectors::in_memory(NonZeroUsize::new(contract::RECALL_DIMENSIONS).unwrap());
+    let recall = contract::recall(&index);
+    assert!(recall >= 0.98, "recall {recall}");
+}
+
+/// A repeatable source of numbers (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// About normal: the sum of uniform ones.
+    fn normal(&mut self) -> f32 {
+        let uniform = |bits: u64| (bits >> 40) as f32 / 16_777_216.0 - 0.5;
+        (0..4).map(|_| uniform(self.next())).sum::<f32>() * 1.7
+    }
+}
+
+/// Vectors as embedders make them of passages: topics within topics, a common direction, dimensions of unequal strength.
+struct Passages {
+    numbers: Numbers,
+    strengths: Vec<f32>,
+    common: Vec<f32>,
+    topics: Vec<Vec<f32>>,
+}
+
+impl Passages {
+    const DIMENSIONS: usize = 96;
+
+    fn new() -> Self {
+        let mut numbers = Numbers(11);
+        let strengths: Vec<f32> =
+            (0..Self::DIMENSIONS).map(|place| (1.0 + place as f32).powf(-0.25)).collect();
+        let mut draw =
+            |scale: f32| -> Vec<f32> { strengths.iter().map(|s| s * scale * numbers.normal()).collect() };
+        let common = draw(0.7);
+        let fields: Vec<Vec<f32>> = (0..12).map(|_| draw(0.8)).collect();
+        let mut topics = Vec::new();
+        for field in &fields {
+            for _ in 0..25 {
+                topics.push(field.iter().zip(draw(0.7)).map(|(field, own)| field + own).collect());
+            }
+        }
+        Self { numbers, strengths, common, topics }
+    }
+
+    fn passage(&mut self, topic: usize) -> Vec<f32> {
+        let topic = &self.topics[topic % self.topics.len()];
+        let parts = self.common.iter().zip(topic).zip(&self.strengths);
+        parts.map(|((common, topic), strength)| common + topic + strength * self.numbers.normal()).collect()
+    }
+}
+
+#[test]
+fn many_rows_are_found_as_an_exact_search_finds_them() {
+    const ROWS: usize = SIGNS_FROM_ROWS + 2_000;
+    let workspace = Uuid::from_u128(1);
+    let mut passages = Passages::new();
+    let index = EmbeddedVectors::in_memory(NonZeroUsize::new(Passages::DIMENSIONS).unwrap());
+    let mut exact = Vec::new();
+    for row in 0..ROWS {
+        let vector = UnitVector::new(&passages.passage(row)).unwrap();
+        exact.push(vector.to_f32());
+        let document = Uuid::from_u128(u128::try_from(row).unwrap());
+        index
+            .upsert(workspace, DocumentVectors { document, container: None, rows: vec![(0, vector)] })
+            .unwrap();
+    }
+    // Some go and some are replaced, so that rows have changed their places.
+    for row in (0..ROWS).step_by(7) {
+        let document = Uuid::from_u128(u128::try_from(row).unwrap());
+        if row % 2 == 0 {
+            index.delete(workspace, document).unwrap();
+            exact[row].fill(0.0);
+            continue;
+        }
+        let vector = UnitVector::new(&passages.passage(row + 1)).unwrap();
+        exact[row] = vector.to_f32();
+        index
+            .upsert(workspace, DocumentVectors { document, container: None, rows: vec![(0, vector)] })
+            .unwrap();
+    }
+    for (limit, least) in [(10, 0.98), (100, 0.95)] {
+        let recall = recall(&index, &mut passages, &exact, limit);
+        assert!(recall >= least, "recall@{limit} {recall}");
+    }
+}
+
+fn recall(index: &EmbeddedVectors, passages: &mut Passages, exact: &[Vec<f32>], limit: usize) -> f32 {
+    const QUERIES: usize = 20;
+    let mut shared = 0;
+    for topic in 0..QUERIES {
+        let query = passages.passage(topic * 13);
+        let workspace = Uuid::from_u128(1);
+        let hits = index
+            .search(&VectorQuery { workspace, vector: &query, containers: None, documents: None, limit })
+            .unwrap();
+        let product = |row: &Vec<f32>| row.iter().zip(&query).map(|(a, b)| a * b).sum::<f32>();
+        let mut best: Vec<(f32, u128)> = exact.iter().map(product).zip(0..).collect();
+        best.sort_by(|a, b| b.0.total_cmp(&a.0));
+        best.truncate(limit);
+        let best: HashSet<Uuid> = best.into_iter().map(|(_, row)| Uuid::from_u128(row)).collect();
+        shared += hits.iter().filter(|hit| best.contains(&hit.chunk.document)).count();
+    }
+    shared as f32 / (QUERIES * limit) as f32
+}
