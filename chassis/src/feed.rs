@@ -3,12 +3,14 @@
 //! Every write appends to the feed of its workspace in the same transaction. Positions have no gaps and stand in
 //! commit order, on PostgreSQL too, where a sequence alone commits out of order: the head of a workspace is a row, its
 //! update locks it until the transaction ends, so nobody can get position n+1 before n is there for all to read or
-//! has been rolled back. Append as the LAST thing before the commit: until then other writers of the workspace wait.
+//! has been rolled back. So an append is the last thing before the commit, since from then on other writers of the workspace
+//! wait: a [`UnitOfWork`] sees to that.
 //!
 //! Consumers keep their own position and are told at least once.
 
 mod rpc;
 mod token;
+mod unit_of_work;
 mod watch;
 
 use std::sync::Arc;
@@ -21,6 +23,7 @@ pub use cairn_proto::feed::v1::{Kind, Op};
 
 pub use self::rpc::Rpc;
 pub use self::token::{ChangeToken, InvalidToken, Source};
+pub use self::unit_of_work::{Positions, UnitOfWork};
 use crate::clock::{Clock, Timestamp};
 use crate::on_db;
 use crate::sql::{self, Db, Dialect, Migration, Statement, Text, Tx};
@@ -136,10 +139,7 @@ pub struct Reserved {
 }
 
 /// Takes `count` positions: the caller inserts exactly that many rows into `feed_changes` before it commits.
-///
-/// # Errors
-/// When the database fails.
-pub async fn reserve(
+async fn reserve(
     tx: &mut Tx,
     workspace: WorkspaceId,
     count: u64,
@@ -155,20 +155,14 @@ pub async fn reserve(
     Ok(Reserved { before: last.saturating_sub(count), last })
 }
 
-/// Appends entries in their order and answers the position of the last. No entries: the head as it stands.
-///
-/// # Errors
-/// When the database fails.
-pub async fn append(
+/// Appends entries in their order and answers the position of the last.
+async fn append(
     tx: &mut Tx,
     workspace: WorkspaceId,
     entries: &[Entry],
     at: Timestamp,
 ) -> Result<u64, sql::Error> {
-    let reserved = match entries {
-        [] => return head(tx, workspace).await,
-        several => reserve(tx, workspace, several.len() as u64, at).await?,
-    };
+    let reserved = reserve(tx, workspace, entries.len() as u64, at).await?;
     if let [only] = entries {
         on_db!(tx, |c| sqlx::query(INSERT_ONE)
             .bind(Text(workspace))
@@ -220,17 +214,6 @@ impl Feed {
     /// The feeds in that storage, whose migrations begin with [`MIGRATION`].
     pub fn new(db: Db, clock: Arc<dyn Clock>) -> Self {
         Self { db, clock, notices: broadcast::channel(NOTICES_KEPT).0, closed: CancellationToken::new() }
-    }
-
-    /// Commits a transaction that appended up to `position`, and wakes who watches.
-    ///
-    /// # Errors
-    /// When the commit fails.
-    pub async fn commit(&self, tx: Tx, workspace: WorkspaceId, position: u64) -> Result<(), sql::Error> {
-        tx.commit().await?;
-        // Nobody listening is no failure.
-        let _listeners = self.notices.send(Head { workspace, position });
-        Ok(())
     }
 
     /// The changes of a workspace after a position: at most `limit`, and never more than [`MAX_READ`].

@@ -17,14 +17,16 @@ mod error;
 mod interrupter;
 mod migrate;
 mod sqlite;
+mod statements;
 mod types;
 
 pub use self::config::Config;
 pub use self::db::{Db, Engine, PostgresPool, SqlitePools, Tx, Writer};
-pub use self::dialect::{Dialect, Statement, json_list, prepare_all};
+pub use self::dialect::{Dialect, json_list};
 pub use self::error::{Error, Kind};
 pub use self::migrate::Migration;
 pub use self::sqlite::{Pool as SqlitePool, PooledConnection, Transaction as SqliteTransaction};
+pub use self::statements::{PostgresOnly, Statement, Statements, prepare_all};
 pub use self::types::Text;
 
 #[cfg(test)]

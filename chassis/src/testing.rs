@@ -10,5 +10,5 @@ pub mod postgres;
 pub mod redis;
 pub mod server;
 
-pub use self::engines::{TestDb, engines};
+pub use self::engines::{TestDb, engines, tables_left};
 pub use self::modules::Modules;

@@ -20,6 +20,7 @@ pub(crate) use self::objects::AssetStore;
 pub use self::objects::{AssetLocation, Bucket, UnknownLocation};
 pub(crate) use self::reach::reachable;
 pub(crate) use self::sweep::run as run_sweeps;
+use crate::change::Change;
 use crate::context::Context;
 use crate::model::{Asset, Author, Growth, StoredObject};
 use crate::scope::Caller;
@@ -107,15 +108,15 @@ impl Assets {
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Error> {
         require_whole(caller)?;
         let asset_id: AssetId = id.parse().map_err(|_| Error::no_asset(id))?;
-        let mut tx = self.context.db.begin_write().await?;
-        store::assets::lock(&mut tx, caller.workspace).await?;
-        let deleted = store::assets::delete(&mut tx, caller.workspace, asset_id).await?;
+        let mut change = Change::begin(&self.context, caller).await?;
+        store::assets::lock(change.tx(), caller.workspace).await?;
+        let deleted = store::assets::delete(change.tx(), caller.workspace, asset_id).await?;
         let hash = deleted.ok_or_else(|| Error::no_asset(id))?;
-        let unused = store::assets::delete_unused_object(&mut tx, caller.workspace, &hash).await?;
+        let unused = store::assets::delete_unused_object(change.tx(), caller.workspace, &hash).await?;
         if let Some((_, size_bytes)) = unused {
-            self.context.count(&mut tx, caller, Growth::less_bytes(size_bytes)).await?;
+            change.grow(Growth::less_bytes(size_bytes));
         }
-        tx.commit().await?;
+        change.commit().await?;
         if let Some((object, _)) = unused {
             self.discard(caller.workspace, object).await;
         }
@@ -144,28 +145,23 @@ impl Assets {
     async fn keep(&self, caller: &Caller, mut asset: Asset) -> Result<Asset, Error> {
         let workspace = asset.workspace_id;
         let written = asset.kept.object;
-        let mut tx = self.context.db.begin_write().await?;
-        store::assets::lock(&mut tx, workspace).await?;
-        let same = store::assets::object_of(&mut tx, workspace, &asset.kept.hash).await?;
+        let mut change = Change::begin(&self.context, caller).await?;
+        store::assets::lock(change.tx(), workspace).await?;
+        let same = store::assets::object_of(change.tx(), workspace, &asset.kept.hash).await?;
         let is_new = same.is_none();
         if let Some(kept) = same {
             asset.kept = kept;
         } else {
-            let growth = Growth::more_bytes(asset.kept.size_bytes);
-            if let Err(error) = self.context.count(&mut tx, caller, growth).await {
-                tx.rollback().await?;
-                self.discard(workspace, written).await;
-                return Err(error);
-            }
-            store::assets::insert_object(&mut tx, workspace, &asset.kept).await?;
+            change.grow(Growth::more_bytes(asset.kept.size_bytes));
+            store::assets::insert_object(change.tx(), workspace, &asset.kept).await?;
         }
-        store::assets::insert(&mut tx, &asset).await?;
-        // When this fails nobody knows whether it was done: the object stays, and the sweep asks again.
-        tx.commit().await?;
-        if !is_new {
+        store::assets::insert(change.tx(), &asset).await?;
+        let committed = change.commit().await;
+        // When it fails otherwise nobody knows whether it was done: the object stays, and the sweep asks again.
+        if !is_new || matches!(committed, Err(Error::LimitExceeded(_))) {
             self.discard(workspace, written).await;
         }
-        Ok(asset)
+        committed.map(|_| asset)
     }
 
     /// Removes an object that has no row. The sweep removes what could not be removed here.

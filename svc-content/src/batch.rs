@@ -1,15 +1,14 @@
 //! The rules of batches: many writes in one transaction, all of them or none.
 
-use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::feed::Positions;
 use cairn_chassis::identity::Permission;
-use cairn_chassis::sql::Tx;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{FileId, FolderId};
 use uuid::Uuid;
 
 use crate::Error;
-use crate::bodied::with_bodied_records;
+use crate::change::Change;
 use crate::context::Context;
 use crate::files::{self, Files};
 use crate::folders::{self, Folders};
@@ -76,9 +75,7 @@ pub(crate) enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) outcomes: Vec<Outcome>,
-    /// 0 when nothing has changed.
-    pub(crate) first: u64,
-    pub(crate) last: u64,
+    pub(crate) positions: Positions,
 }
 
 /// A write whose fields obey their rules.
@@ -108,30 +105,25 @@ impl Batches {
     pub(crate) async fn write(&self, caller: &Caller, writes: Vec<Write>) -> Result<Done, Error> {
         check_size(&writes)?;
         let checked = self.check(writes).await?;
-        let mut tx = self.context.db.begin_write().await?;
-        // Of batches and of all that changes the tree, one at a time: so nobody waits in a circle.
-        store::folders::lock_tree(&mut tx, caller.workspace).await?;
-        let mut growth = self.hold_bodies(&mut tx, caller, &checked).await?;
+        let mut change = Change::begin(&self.context, caller).await?;
+        // Of batches and of all that changes the tree, one at a time: so they cannot deadlock.
+        store::folders::lock_tree(change.tx(), caller.workspace).await?;
+        hold_bodies(&mut change, &checked).await?;
 
         let mut outcomes = Vec::with_capacity(checked.len());
-        let mut entries = Vec::with_capacity(checked.len());
         let mut wrong = Vec::new();
         for (place, write) in checked.into_iter().enumerate() {
-            match self.apply(&mut tx, caller, write, &mut entries, &mut growth).await {
+            match self.apply(&mut change, caller, write).await {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => wrong.extend(violations_of(place, error)?),
             }
         }
         if !wrong.is_empty() {
-            tx.rollback().await?;
+            change.rollback().await?;
             return Err(Error::Invalid(wrong));
         }
-        let entries = with_bodied_records(&mut tx, caller.workspace, entries).await?;
-        self.context.count(&mut tx, caller, growth).await?;
-        let last = feed::append(&mut tx, caller.workspace, &entries, self.context.clock.now()).await?;
-        self.context.feed.commit(tx, caller.workspace, last).await?;
-        let first = if entries.is_empty() { 0 } else { last + 1 - entries.len() as u64 };
-        Ok(Done { outcomes, first, last })
+        let positions = change.commit().await?;
+        Ok(Done { outcomes, positions })
     }
 
     async fn check(&self, writes: Vec<Write>) -> Result<Vec<CheckedWrite>, Error> {
@@ -157,64 +149,48 @@ impl Batches {
         if wrong.is_empty() { Ok(checked) } else { Err(Error::Invalid(wrong)) }
     }
 
-    /// In the order of their hashes, as whoever removes bodies takes them.
-    async fn hold_bodies(
-        &self,
-        tx: &mut Tx,
-        caller: &Caller,
-        writes: &[CheckedWrite],
-    ) -> Result<Growth, Error> {
-        let mut growth = Growth::default();
-        let mut bodies: Vec<&Body> = writes.iter().filter_map(body_of).collect();
-        bodies.sort_by(|one, other| one.hash.cmp(&other.hash));
-        bodies.dedup_by(|one, other| one.hash == other.hash);
-        for body in bodies {
-            growth.add_bytes(store::bodies::put(tx, caller.workspace, body).await?);
-        }
-        Ok(growth)
-    }
-
     async fn apply(
         &self,
-        tx: &mut Tx,
+        change: &mut Change,
         caller: &Caller,
         write: CheckedWrite,
-        entries: &mut Vec<Entry>,
-        growth: &mut Growth,
     ) -> Result<Outcome, Error> {
         match write {
             CheckedWrite::CreateFile(id, draft, body) => {
-                entries.push(Entry::upsert(Kind::File, id));
-                Ok(Outcome::File(self.files.create_in(tx, caller, id, draft, &body, growth).await?))
+                Ok(Outcome::File(self.files.create_in(change, caller, id, draft, &body).await?))
             }
             CheckedWrite::UpdateFile(id, patch, body) => {
-                let (file, is_changed) =
-                    self.files.update_in(tx, caller, id, patch, body.as_ref(), growth).await?;
-                entries.extend(is_changed.then(|| Entry::upsert(Kind::File, id)));
-                Ok(Outcome::File(file))
+                Ok(Outcome::File(self.files.update_in(change, caller, id, patch, body.as_ref()).await?))
             }
             CheckedWrite::DeleteFile(id) => {
-                self.files.delete_in(tx, caller, id).await?;
-                entries.push(Entry::delete(Kind::File, id));
+                self.files.delete_in(change, caller, id).await?;
                 Ok(Outcome::Deleted(id.to_string()))
             }
             CheckedWrite::CreateFolder(id, name, parent) => {
-                entries.push(Entry::upsert(Kind::Folder, id));
-                Ok(Outcome::Folder(self.folders.create_in(tx, caller, id, name, parent).await?))
+                Ok(Outcome::Folder(self.folders.create_in(change, caller, id, name, parent).await?))
             }
             CheckedWrite::UpdateFolder(id, patch) => {
-                let (folder, is_changed) = self.folders.update_in(tx, caller, id, patch).await?;
-                entries.extend(is_changed.then(|| Entry::upsert(Kind::Folder, id)));
-                Ok(Outcome::Folder(folder))
+                Ok(Outcome::Folder(self.folders.update_in(change, caller, id, patch).await?))
             }
             CheckedWrite::DeleteFolder(id) => {
-                let (deletion, _) = self.folders.delete_in(tx, caller, id).await?;
-                let taken = store::trash::taken(tx, &deletion).await?;
-                entries.extend(taken.into_iter().map(|(kind, id)| Entry::delete(kind, id)));
+                self.folders.delete_in(change, caller, id).await?;
                 Ok(Outcome::Deleted(id.to_string()))
             }
         }
     }
+}
+
+/// In the order of their hashes, as whoever removes bodies takes them.
+async fn hold_bodies(change: &mut Change, writes: &[CheckedWrite]) -> Result<(), Error> {
+    let mut bodies: Vec<&Body> = writes.iter().filter_map(body_of).collect();
+    bodies.sort_by(|one, other| one.hash.cmp(&other.hash));
+    bodies.dedup_by(|one, other| one.hash == other.hash);
+    let workspace = change.workspace();
+    for body in bodies {
+        let bytes = store::bodies::put(change.tx(), workspace, body).await?;
+        change.grow(Growth::more_bytes(bytes));
+    }
+    Ok(())
 }
 
 /// Checked before anything is made of the writes.

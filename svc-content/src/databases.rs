@@ -9,19 +9,20 @@ pub(crate) mod schema;
 mod trash;
 pub(crate) mod views;
 
-use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{self, Entry, Kind, Op};
-use cairn_chassis::sql::{Db, Tx};
+use cairn_chassis::feed::{Kind, Op};
+use cairn_chassis::sql::Db;
 use cairn_chassis::wording::{self, Unit};
-use cairn_proto::ids::{DatabaseId, FolderId, ViewId, WorkspaceId};
+use cairn_proto::ids::{DatabaseId, FolderId, ViewId};
 
 use crate::Error;
+use crate::change::Change;
 use crate::checks::Checks;
 use crate::context::Context;
+use crate::folders::{self, Destination};
 use crate::model::{Database, Page, PageRequest, Property, PropertySettings, PropertyType, View, Written};
 use crate::scope::Caller;
+use crate::store;
 use crate::store::page::ListScope;
-use crate::{folders, store};
 
 const MAX_DESCRIPTION_CHARS: usize = 10_000;
 const MAX_ICON_CHARS: usize = 2_000;
@@ -104,15 +105,15 @@ impl Databases {
         let folder_id: Option<FolderId> = checks.optional_id("folderId", draft.folder_id.as_deref());
         checks.finish()?;
 
-        let mut tx = self.context.db.begin_write().await?;
-        let (folders, above) = place(&mut tx, caller, folder_id).await?;
-        let now = self.context.clock.now();
+        let mut change = Change::begin(&self.context, caller).await?;
+        let destination = folders::destination(&mut change, caller, folder_id).await?;
+        let now = change.now();
         let database = Database {
             id: self.context.ids.next(),
             workspace_id: caller.workspace,
             folder_id,
-            folders,
-            path: format!("{above}/{}", draft.name),
+            path: destination.path_of(&draft.name),
+            folders: destination.folders,
             name: draft.name,
             description: draft.description,
             icon: draft.icon,
@@ -123,8 +124,9 @@ impl Databases {
             updated_at: now,
             deleted_at: None,
         };
-        store::databases::insert(&mut tx, &database).await?;
-        self.announce(tx, database, Records::Untouched, now).await
+        store::databases::insert(change.tx(), &database).await?;
+        change.publish_upsert(Kind::Database, database.id);
+        change.commit_with(database).await
     }
 
     fn primary_property(&self) -> Property {
@@ -159,9 +161,9 @@ impl Databases {
         &self,
         caller: &Caller,
         folder_id: Option<&str>,
-        ask: PageRequest,
+        request: PageRequest,
     ) -> Result<Page<Database>, Error> {
-        let among = match (folder_id, caller.listed()) {
+        let scope = match (folder_id, caller.listed()) {
             (Some(text), _) => {
                 ListScope::In(folders::readable(&self.context.db, caller, "folderId", text).await?)
             }
@@ -171,12 +173,13 @@ impl Databases {
         let db = &self.context.db;
         let workspace = caller.workspace;
         let _turn = db.reading_fairly(workspace).await?;
-        let found = store::databases::list(db, workspace, &among, ask.after.as_ref(), ask.fetch()).await?;
-        let total = match ask.known_total(found.len()) {
+        let found =
+            store::databases::list(db, workspace, &scope, request.after.as_ref(), request.fetch()).await?;
+        let total = match request.known_total(found.len()) {
             Some(total) => total,
-            None => store::databases::count(db, workspace, &among).await?,
+            None => store::databases::count(db, workspace, &scope).await?,
         };
-        Ok(ask.page(found, total, |database| (database.name.clone(), database.id.to_string())))
+        Ok(request.page(found, total, |database| (database.name.clone(), database.id.to_string())))
     }
 
     /// Changes a database. A change that changes nothing leaves the feed alone and answers its head.
@@ -188,51 +191,48 @@ impl Databases {
     ) -> Result<Written<Database>, Error> {
         let database_id = parse(id)?;
         let folder_id = check(&patch)?;
-        let mut tx = self.context.db.begin_write().await?;
+        let mut change = Change::begin(&self.context, caller).await?;
         // The folder before the database: see store::folders::hold.
         let target = match folder_id {
-            Some(folder_id) => Some((folder_id, place(&mut tx, caller, folder_id).await?)),
+            Some(folder_id) => Some((folder_id, folders::destination(&mut change, caller, folder_id).await?)),
             None => None,
         };
-        let before = locked(&mut tx, caller, database_id).await?;
+        let before = locked(&mut change, caller, database_id).await?;
         let mut database = before.clone();
         database.name = patch.name.unwrap_or(database.name);
         database.description = patch.description.unwrap_or(database.description);
         database.icon = patch.icon.unwrap_or(database.icon);
-        let above = match target {
-            Some((folder_id, (folders, above))) => {
+        let destination = match target {
+            None => Destination::holding(&before.path, &before.folders),
+            Some((folder_id, destination)) => {
                 database.folder_id = folder_id;
-                database.folders = folders;
-                above
+                destination
             }
-            None => before.path.rsplit_once('/').map_or_else(String::new, |(above, _)| above.to_owned()),
         };
-        database.path = format!("{above}/{}", database.name);
+        database.path = destination.path_of(&database.name);
+        database.folders = destination.folders;
         if database == before {
-            let position = feed::head(&mut tx, caller.workspace).await?;
-            tx.rollback().await?;
-            return Ok(Written { item: database, position });
+            return change.commit_with(database).await;
         }
-        let now = self.context.clock.now();
-        database.updated_at = now;
-        store::databases::update(&mut tx, &database).await?;
         // The index keeps with each record the folder in which it is looked for.
-        let moved = database.folder_id != before.folder_id;
-        let records = if moved { Records::Changed } else { Records::Untouched };
-        self.announce(tx, database, records, now).await
+        let is_shown_anew = database.folder_id != before.folder_id;
+        save(change, database, is_shown_anew).await
     }
+}
 
-    async fn announce(
-        &self,
-        mut tx: Tx,
-        database: Database,
-        records: Records,
-        at: Timestamp,
-    ) -> Result<Written<Database>, Error> {
-        let position = announce(&mut tx, &database, Op::Upsert, records, at).await?;
-        self.context.feed.commit(tx, database.workspace_id, position).await?;
-        Ok(Written { item: database, position })
+/// Ends the change of a database; with its records when these look different to who indexes them.
+async fn save(
+    mut change: Change,
+    mut database: Database,
+    is_shown_anew: bool,
+) -> Result<Written<Database>, Error> {
+    database.updated_at = change.now();
+    store::databases::update(change.tx(), &database).await?;
+    change.publish_upsert(Kind::Database, database.id);
+    if is_shown_anew {
+        change.publish_records(database.id, Op::Upsert);
     }
+    change.commit_with(database).await
 }
 
 /// A live database that the caller may see.
@@ -243,72 +243,13 @@ pub(crate) async fn readable(db: &Db, caller: &Caller, id: &str) -> Result<Datab
     Ok(database)
 }
 
-/// What a change of a database does to what is indexed of its records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Records {
-    Untouched,
-    Changed,
-    Gone,
-}
-
-async fn announce(
-    tx: &mut Tx,
-    database: &Database,
-    op: Op,
-    records: Records,
-    at: Timestamp,
-) -> Result<u64, Error> {
-    let entry = Entry { kind: Kind::Database, item_id: database.id.to_string(), op };
-    let position = feed::append(tx, database.workspace_id, &[entry], at).await?;
-    let op = match records {
-        Records::Untouched => return Ok(position),
-        Records::Changed => Op::Upsert,
-        Records::Gone => Op::Delete,
-    };
-    let told = announce_records(tx, database.workspace_id, database.id, op, at).await?;
-    Ok(told.unwrap_or(position))
-}
-
-/// Tells the feed what becomes of all live records of a database; answers the last position, if there are any.
-pub(crate) async fn announce_records(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    id: DatabaseId,
-    op: Op,
-    at: Timestamp,
-) -> Result<Option<u64>, Error> {
-    let count = store::databases::live_records(tx, workspace, id).await?;
-    if count == 0 {
-        return Ok(None);
-    }
-    let reserved = feed::reserve(tx, workspace, count, at).await?;
-    store::databases::announce_records(tx, workspace, id, op, reserved, at).await?;
-    Ok(Some(reserved.last))
-}
-
 /// A live database that no other transaction can change, or change a record of, until this one ends.
-async fn locked(tx: &mut Tx, caller: &Caller, id: DatabaseId) -> Result<Database, Error> {
-    store::databases::lock(tx, caller.workspace, id).await?;
-    let found = store::databases::get(tx.engine(), caller.workspace, id).await?;
+async fn locked(change: &mut Change, caller: &Caller, id: DatabaseId) -> Result<Database, Error> {
+    store::databases::lock(change.tx(), caller.workspace, id).await?;
+    let found = store::databases::get(change.tx().engine(), caller.workspace, id).await?;
     let database = found.ok_or_else(|| Error::no_database(id))?;
     caller.require("database", id, &database.folders)?;
     Ok(database)
-}
-
-/// The folders that lead to a place that the caller may put a database into, and its path ("" for the root).
-async fn place(
-    tx: &mut Tx,
-    caller: &Caller,
-    folder_id: Option<FolderId>,
-) -> Result<(Vec<FolderId>, String), Error> {
-    let Some(id) = folder_id else {
-        caller.require_root()?;
-        return Ok((Vec::new(), String::new()));
-    };
-    let folder = store::folders::hold(tx, caller.workspace, id).await?.ok_or_else(|| Error::no_folder(id))?;
-    let folders = folder.way();
-    caller.require("folder", id, &folders)?;
-    Ok((folders, folder.path))
 }
 
 fn check_texts(checks: &mut Checks, description: Option<&str>, icon: Option<&str>) {

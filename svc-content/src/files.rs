@@ -3,22 +3,19 @@
 pub(crate) mod many;
 mod wanted;
 
-use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{self, Entry, Kind};
-use cairn_chassis::sql::Tx;
-use cairn_proto::ids::{DeletionId, FileId, FolderId};
+use cairn_chassis::feed::Kind;
+use cairn_proto::ids::{FileId, FolderId};
 
 pub(crate) use self::wanted::{FileSelection, InFolder, checked_tags};
 use crate::Error;
-use crate::bodied::with_bodied_records;
+use crate::change::Change;
 use crate::checks::Checks;
 use crate::context::Context;
-use crate::model::{
-    Author, Body, Deletion, File, FileType, FileVersion, Growth, Page, PageRequest, Written, fold,
-};
+use crate::folders::{self, Destination};
+use crate::model::{Author, Body, File, FileType, FileVersion, Growth, Page, PageRequest, Written, fold};
 use crate::scope::Caller;
+use crate::store;
 use crate::store::page::ListScope;
-use crate::{folders, store};
 
 const DEFAULT_FOUND: u32 = 50;
 const MAX_FOUND: u32 = 1_000;
@@ -63,31 +60,27 @@ impl Files {
     pub(crate) async fn create(&self, caller: &Caller, draft: FileDraft) -> Result<Written<File>, Error> {
         let mut checked = check_draft(draft)?;
         let body = Body::of(std::mem::take(&mut checked.content)).await?;
-        let mut tx = self.context.db.begin_write().await?;
-        let mut growth = Growth::default();
-        let id = self.context.ids.next();
-        let file = self.create_in(&mut tx, caller, id, checked, &body, &mut growth).await?;
-        let now = file.created_at;
-        self.announce(tx, caller, file, growth, now).await
+        let mut change = Change::begin(&self.context, caller).await?;
+        let file = self.create_in(&mut change, caller, self.context.ids.next(), checked, &body).await?;
+        change.commit_with(file).await
     }
 
-    /// The same as part of a larger transaction, which counts and tells the feed.
+    /// The same as part of a larger change.
     pub(crate) async fn create_in(
         &self,
-        tx: &mut Tx,
+        change: &mut Change,
         caller: &Caller,
         id: FileId,
         draft: CheckedFileDraft,
         body: &Body,
-        growth: &mut Growth,
     ) -> Result<File, Error> {
-        let place = place(tx, caller, draft.folder_id).await?;
-        let now = self.context.clock.now();
+        let destination = folders::destination(change, caller, draft.folder_id).await?;
+        let now = change.now();
         let file = File {
             id,
             workspace_id: caller.workspace,
-            path: format!("{}/{}", place.path, draft.name),
-            folders: place.folders,
+            path: destination.path_of(&draft.name),
+            folders: destination.folders,
             name: draft.name,
             file_type: draft.file_type,
             tags: draft.tags,
@@ -97,10 +90,11 @@ impl Files {
             created_at: now,
             updated_at: now,
         };
-        growth.add_bytes(store::bodies::put(tx, caller.workspace, body).await?);
-        growth.files += 1;
-        store::files::insert(tx, &file, &fold(&file.name)).await?;
-        store::versions::insert(tx, caller.workspace, &version_of(&file, caller)).await?;
+        let bytes = store::bodies::put(change.tx(), caller.workspace, body).await?;
+        change.grow(Growth { files: 1, ..Growth::more_bytes(bytes) });
+        store::files::insert(change.tx(), &file, &fold(&file.name)).await?;
+        store::versions::insert(change.tx(), caller.workspace, &version_of(&file, caller)).await?;
+        change.publish_upsert(Kind::File, file.id);
         Ok(file)
     }
 
@@ -118,23 +112,24 @@ impl Files {
         &self,
         caller: &Caller,
         wanted: impl Into<FileSelection>,
-        ask: PageRequest,
+        request: PageRequest,
     ) -> Result<Page<File>, Error> {
         let FileSelection { folder, tags } = wanted.into();
         let tags = checked_tags(tags)?;
-        let among = self.among(caller, folder).await?;
+        let scope = self.list_scope(caller, folder).await?;
         let db = &self.context.db;
         let workspace = caller.workspace;
         let _turn = db.reading_fairly(workspace).await?;
-        let files = store::files::list(db, workspace, &among, &tags, ask.after.as_ref(), ask.fetch()).await?;
-        let total = match ask.known_total(files.len()) {
+        let files =
+            store::files::list(db, workspace, &scope, &tags, request.after.as_ref(), request.fetch()).await?;
+        let total = match request.known_total(files.len()) {
             Some(total) => total,
-            None => store::files::count(db, workspace, &among, &tags).await?,
+            None => store::files::count(db, workspace, &scope, &tags).await?,
         };
-        Ok(ask.page(files, total, |file| (file.name.clone(), file.id.to_string())))
+        Ok(request.page(files, total, |file| (file.name.clone(), file.id.to_string())))
     }
 
-    async fn among(&self, caller: &Caller, folder: Option<InFolder>) -> Result<ListScope, Error> {
+    async fn list_scope(&self, caller: &Caller, folder: Option<InFolder>) -> Result<ListScope, Error> {
         let (folder_id, is_recursive) = match folder {
             None => (None, true),
             Some(folder) => (folder.folder_id, folder.is_recursive),
@@ -204,35 +199,26 @@ impl Files {
             Some(content) => Some(Body::of(content).await?),
             None => None,
         };
-        let mut tx = self.context.db.begin_write().await?;
-        let mut growth = Growth::default();
-        let (file, is_changed) =
-            self.update_in(&mut tx, caller, file_id, checked, body.as_ref(), &mut growth).await?;
-        if !is_changed {
-            let position = feed::head(&mut tx, caller.workspace).await?;
-            tx.rollback().await?;
-            return Ok(Written { item: file, position });
-        }
-        let now = file.updated_at;
-        self.announce(tx, caller, file, growth, now).await
+        let mut change = Change::begin(&self.context, caller).await?;
+        let file = self.update_in(&mut change, caller, file_id, checked, body.as_ref()).await?;
+        change.commit_with(file).await
     }
 
-    /// The same as part of a larger transaction, which counts and tells the feed of what has changed.
+    /// The same as part of a larger change.
     pub(crate) async fn update_in(
         &self,
-        tx: &mut Tx,
+        change: &mut Change,
         caller: &Caller,
         file_id: FileId,
         checked: CheckedFilePatch,
         body: Option<&Body>,
-        growth: &mut Growth,
-    ) -> Result<(File, bool), Error> {
+    ) -> Result<File, Error> {
         // The folder before the file: see store::folders::hold.
         let target = match checked.folder_id {
-            Some(folder_id) => Some(place(tx, caller, folder_id).await?),
+            Some(folder_id) => Some(folders::destination(change, caller, folder_id).await?),
             None => None,
         };
-        let before = self.locked(tx, caller, file_id).await?;
+        let before = locked(change, caller, file_id).await?;
         if !checked.if_content_hash.is_empty() && !checked.if_content_hash.contains(&before.content_hash) {
             return Err(Error::VersionConflict { id: file_id.to_string(), actual: before.content_hash });
         }
@@ -244,109 +230,53 @@ impl Files {
             file.size_bytes = body.size_bytes;
             file.content_hash.clone_from(&body.hash);
         }
-        let place = target.unwrap_or_else(|| Place::of(&before));
-        file.path = format!("{}/{}", place.path, file.name);
-        file.folders = place.folders;
+        let destination = target.unwrap_or_else(|| Destination::holding(&before.path, &before.folders));
+        file.path = destination.path_of(&file.name);
+        file.folders = destination.folders;
         if file == before {
-            return Ok((file, false));
+            return Ok(file);
         }
         if let Some(body) = body.filter(|body| body.hash != before.content_hash) {
-            growth.add_bytes(store::bodies::put(tx, caller.workspace, body).await?);
+            let bytes = store::bodies::put(change.tx(), caller.workspace, body).await?;
+            change.grow(Growth::more_bytes(bytes));
         }
         file.version += 1;
-        file.updated_at = self.context.clock.now();
-        store::files::update(tx, &file, &fold(&file.name)).await?;
+        file.updated_at = change.now();
+        store::files::update(change.tx(), &file, &fold(&file.name)).await?;
         if file.content_hash != before.content_hash {
-            store::versions::insert(tx, caller.workspace, &version_of(&file, caller)).await?;
+            store::versions::insert(change.tx(), caller.workspace, &version_of(&file, caller)).await?;
         }
-        Ok((file, true))
+        change.publish_upsert(Kind::File, file.id);
+        Ok(file)
     }
 
     /// Moves a file to trash.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
         let file_id = parse(id)?;
-        let mut tx = self.context.db.begin_write().await?;
-        let now = self.delete_in(&mut tx, caller, file_id).await?;
-        let entries = vec![Entry::delete(Kind::File, file_id)];
-        let entries = with_bodied_records(&mut tx, caller.workspace, entries).await?;
-        let position = feed::append(&mut tx, caller.workspace, &entries, now).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
+        let mut change = Change::begin(&self.context, caller).await?;
+        self.delete_in(&mut change, caller, file_id).await?;
+        Ok(change.commit().await?.last)
     }
 
-    /// The same as part of a larger transaction, which tells the feed; answers when it was.
+    /// The same as part of a larger change.
     pub(crate) async fn delete_in(
         &self,
-        tx: &mut Tx,
+        change: &mut Change,
         caller: &Caller,
         file_id: FileId,
-    ) -> Result<Timestamp, Error> {
-        let file = self.locked(tx, caller, file_id).await?;
-        let now = self.context.clock.now();
-        let deletion: DeletionId = self.context.ids.next();
-        store::files::trash(tx, caller.workspace, file.id, deletion, now).await?;
-        let recorded = Deletion {
-            workspace: caller.workspace,
-            id: deletion,
-            kind: Kind::File,
-            item_id: file.id.to_string(),
-            parent_id: file.folder_id(),
-            database_id: None,
-            name: file.name,
-            path: file.path,
-            items: 1,
-            at: now,
-        };
-        store::trash::insert(tx, &recorded).await?;
-        Ok(now)
-    }
-
-    async fn locked(&self, tx: &mut Tx, caller: &Caller, id: FileId) -> Result<File, Error> {
-        let file = store::files::lock(tx, caller.workspace, id).await?.ok_or_else(|| Error::no_file(id))?;
-        caller.require("file", id, &file.folders)?;
-        Ok(file)
-    }
-
-    async fn announce(
-        &self,
-        mut tx: Tx,
-        caller: &Caller,
-        file: File,
-        growth: Growth,
-        at: Timestamp,
-    ) -> Result<Written<File>, Error> {
-        let entries = vec![Entry::upsert(Kind::File, file.id)];
-        let entries = with_bodied_records(&mut tx, file.workspace_id, entries).await?;
-        self.context.count(&mut tx, caller, growth).await?;
-        let position = feed::append(&mut tx, file.workspace_id, &entries, at).await?;
-        self.context.feed.commit(tx, file.workspace_id, position).await?;
-        Ok(Written { item: file, position })
+    ) -> Result<(), Error> {
+        let file = locked(change, caller, file_id).await?;
+        let folder_id = file.folder_id();
+        let deletion = change.deletion(Kind::File, file.id, file.name, file.path).in_folder(folder_id);
+        change.trash(&deletion).await
     }
 }
 
-/// Where a file stands: the folders that lead there, and their path ("" for the root).
-struct Place {
-    folders: Vec<FolderId>,
-    path: String,
-}
-
-impl Place {
-    fn of(file: &File) -> Self {
-        let path = file.path.rsplit_once('/').map_or("", |(folder_path, _)| folder_path);
-        Self { folders: file.folders.clone(), path: path.to_owned() }
-    }
-}
-
-/// A folder, or the root, that the caller may put a file into; it stays live until the transaction ends.
-async fn place(tx: &mut Tx, caller: &Caller, folder_id: Option<FolderId>) -> Result<Place, Error> {
-    let Some(id) = folder_id else {
-        caller.require_root()?;
-        return Ok(Place { folders: Vec::new(), path: String::new() });
-    };
-    let folder = store::folders::hold(tx, caller.workspace, id).await?.ok_or_else(|| Error::no_folder(id))?;
-    let folders = folder.way();
-    caller.require("folder", id, &folders)?;
-    Ok(Place { folders, path: folder.path })
+async fn locked(change: &mut Change, caller: &Caller, id: FileId) -> Result<File, Error> {
+    let found = store::files::lock(change.tx(), caller.workspace, id).await?;
+    let file = found.ok_or_else(|| Error::no_file(id))?;
+    caller.require("file", id, &file.folders)?;
+    Ok(file)
 }
 
 /// A draft whose fields obey their rules.

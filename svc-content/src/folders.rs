@@ -1,18 +1,16 @@
 //! The rules of folders (spec 2.2, 4.2).
 
-use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{self, Entry, Kind};
-use cairn_chassis::sql::{Db, Tx};
-use cairn_proto::ids::{DeletionId, FolderId};
+use cairn_chassis::feed::Kind;
+use cairn_chassis::sql::Db;
+use cairn_proto::ids::FolderId;
 
 use crate::Error;
-use crate::bodied::bodied_by_trash;
+use crate::change::Change;
 use crate::checks::Checks;
 use crate::context::Context;
-use crate::model::{Deletion, Folder, Page, PageRequest, Written};
+use crate::model::{Folder, Page, PageRequest, Written};
 use crate::scope::Caller;
 use crate::store;
-use crate::store::folders::Taken;
 use crate::store::page::ListScope;
 
 /// Levels of folders: deeper trees are accidents, and paths stay of a length that people can use.
@@ -49,36 +47,36 @@ impl Folders {
     /// Makes a folder.
     pub(crate) async fn create(&self, caller: &Caller, draft: FolderDraft) -> Result<Written<Folder>, Error> {
         let (name, parent_id) = check_draft(draft)?;
-        let mut tx = self.begin(caller).await?;
-        let folder = self.create_in(&mut tx, caller, self.context.ids.next(), name, parent_id).await?;
-        let now = folder.created_at;
-        self.announce(tx, folder, now).await
+        let mut change = self.begin(caller).await?;
+        let folder = self.create_in(&mut change, caller, self.context.ids.next(), name, parent_id).await?;
+        change.commit_with(folder).await
     }
 
-    /// The same as part of a larger transaction that has the tree locked and tells the feed.
+    /// The same as part of a larger change that has the tree locked.
     pub(crate) async fn create_in(
         &self,
-        tx: &mut Tx,
+        change: &mut Change,
         caller: &Caller,
         id: FolderId,
         name: String,
         parent_id: Option<FolderId>,
     ) -> Result<Folder, Error> {
-        let parent = parent(tx, caller, parent_id).await?;
-        if parent.way.len() >= MAX_DEPTH {
+        let parent = parent(change, caller, parent_id).await?;
+        if parent.folders.len() >= MAX_DEPTH {
             return Err(too_deep());
         }
-        let now = self.context.clock.now();
+        let now = change.now();
         let folder = Folder {
             id,
             workspace_id: caller.workspace,
-            path: format!("{}/{name}", parent.path),
-            folders_above: parent.way,
+            path: parent.path_of(&name),
+            folders_above: parent.folders,
             name,
             created_at: now,
             updated_at: now,
         };
-        store::folders::insert(tx, &folder).await?;
+        store::folders::insert(change.tx(), &folder).await?;
+        change.publish_upsert(Kind::Folder, folder.id);
         Ok(folder)
     }
 
@@ -97,9 +95,9 @@ impl Folders {
         &self,
         caller: &Caller,
         parent_id: Option<Option<String>>,
-        ask: PageRequest,
+        request: PageRequest,
     ) -> Result<Page<Folder>, Error> {
-        let among = match (parent_id, caller.listed()) {
+        let scope = match (parent_id, caller.listed()) {
             (None, None) => ListScope::All,
             (None, Some(listed)) => ListScope::Below(listed.to_vec()),
             (Some(None), _) => ListScope::Root,
@@ -109,16 +107,17 @@ impl Folders {
         };
         let db = &self.context.db;
         let workspace = caller.workspace;
-        if let (ListScope::Root, Some(_)) = (&among, caller.listed()) {
-            return self.list_covered_roots(caller, ask).await;
+        if let (ListScope::Root, Some(_)) = (&scope, caller.listed()) {
+            return self.list_covered_roots(caller, request).await;
         }
         let _turn = db.reading_fairly(workspace).await?;
-        let folders = store::folders::list(db, workspace, &among, ask.after.as_ref(), ask.fetch()).await?;
-        let total = match ask.known_total(folders.len()) {
+        let folders =
+            store::folders::list(db, workspace, &scope, request.after.as_ref(), request.fetch()).await?;
+        let total = match request.known_total(folders.len()) {
             Some(total) => total,
-            None => store::folders::count(db, workspace, &among).await?,
+            None => store::folders::count(db, workspace, &scope).await?,
         };
-        Ok(ask.page(folders, total, |folder| (folder.name.clone(), folder.id.to_string())))
+        Ok(request.page(folders, total, |folder| (folder.name.clone(), folder.id.to_string())))
     }
 
     /// Changes a folder. A change that changes nothing leaves the feed alone and answers its head.
@@ -130,86 +129,62 @@ impl Folders {
     ) -> Result<Written<Folder>, Error> {
         let folder_id = parse(id)?;
         let checked = check(patch)?;
-        let mut tx = self.begin(caller).await?;
-        let (folder, is_changed) = self.update_in(&mut tx, caller, folder_id, checked).await?;
-        if !is_changed {
-            let position = feed::head(&mut tx, caller.workspace).await?;
-            tx.rollback().await?;
-            return Ok(Written { item: folder, position });
-        }
-        let now = folder.updated_at;
-        self.announce(tx, folder, now).await
+        let mut change = self.begin(caller).await?;
+        let folder = self.update_in(&mut change, caller, folder_id, checked).await?;
+        change.commit_with(folder).await
     }
 
-    /// The same as part of a larger transaction that has the tree locked and tells the feed of what has changed.
+    /// The same as part of a larger change that has the tree locked.
     pub(crate) async fn update_in(
         &self,
-        tx: &mut Tx,
+        change: &mut Change,
         caller: &Caller,
         folder_id: FolderId,
         (name, target): CheckedFolderPatch,
-    ) -> Result<(Folder, bool), Error> {
-        let before = self.changeable(tx, caller, folder_id).await?;
+    ) -> Result<Folder, Error> {
+        let before = changeable(change, caller, folder_id).await?;
 
         let mut folder = before.clone();
         folder.name = name.unwrap_or(folder.name);
-        if let Some(parent_id) = target.filter(|parent_id| *parent_id != before.parent_id()) {
-            let parent = parent(tx, caller, parent_id).await?;
-            check_move(tx, &before, &parent).await?;
-            folder.path = format!("{}/{}", parent.path, folder.name);
-            folder.folders_above = parent.way;
-        } else {
-            let above = before.path.rsplit_once('/').map_or("", |(above, _)| above);
-            folder.path = format!("{above}/{}", folder.name);
-        }
+        let parent = match target.filter(|parent_id| *parent_id != before.parent_id()) {
+            None => Destination::holding(&before.path, &before.folders_above),
+            Some(parent_id) => {
+                let parent = parent(change, caller, parent_id).await?;
+                check_move(change, &before, &parent).await?;
+                parent
+            }
+        };
+        folder.path = parent.path_of(&folder.name);
+        folder.folders_above = parent.folders;
         if folder == before {
-            return Ok((folder, false));
+            return Ok(folder);
         }
-        folder.updated_at = self.context.clock.now();
-        store::folders::update(tx, &folder).await?;
-        Ok((folder, true))
+        folder.updated_at = change.now();
+        store::folders::update(change.tx(), &folder).await?;
+        change.publish_upsert(Kind::Folder, folder.id);
+        Ok(folder)
     }
 
     /// Moves a folder and all that it holds to trash, under one deletion id.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
         let folder_id = parse(id)?;
-        let mut tx = self.begin(caller).await?;
-        let (deletion, taken) = self.delete_in(&mut tx, caller, folder_id).await?;
-        let (workspace, now) = (caller.workspace, deletion.at);
-        let reserved = feed::reserve(&mut tx, workspace, deletion.items, now).await?;
-        store::folders::announce_trash(&mut tx, workspace, deletion.id, taken, reserved, now).await?;
-        let bodied = bodied_by_trash(&mut tx, workspace, deletion.id).await?;
-        let last = feed::append(&mut tx, workspace, &bodied, now).await?;
-        self.context.feed.commit(tx, workspace, last).await?;
-        Ok(last)
+        let mut change = self.begin(caller).await?;
+        self.delete_in(&mut change, caller, folder_id).await?;
+        Ok(change.commit().await?.last)
     }
 
-    /// The same as part of a larger transaction that has the tree locked and tells the feed.
+    /// The same as part of a larger change that has the tree locked.
     pub(crate) async fn delete_in(
         &self,
-        tx: &mut Tx,
+        change: &mut Change,
         caller: &Caller,
         folder_id: FolderId,
-    ) -> Result<(Deletion, Taken), Error> {
-        let folder = self.changeable(tx, caller, folder_id).await?;
-        let now = self.context.clock.now();
-        let workspace = caller.workspace;
-        let deletion: DeletionId = self.context.ids.next();
-        let taken = store::folders::trash(tx, workspace, folder.id, deletion, now).await?;
-        let recorded = Deletion {
-            workspace,
-            id: deletion,
-            kind: Kind::Folder,
-            item_id: folder.id.to_string(),
-            parent_id: folder.parent_id(),
-            database_id: None,
-            name: folder.name,
-            path: folder.path,
-            items: taken.folders + taken.files + taken.databases,
-            at: now,
-        };
-        store::trash::insert(tx, &recorded).await?;
-        Ok((recorded, taken))
+    ) -> Result<(), Error> {
+        let folder = changeable(change, caller, folder_id).await?;
+        let parent_id = folder.parent_id();
+        let deletion =
+            change.deletion(Kind::Folder, folder.id, folder.name, folder.path).in_folder(parent_id);
+        change.trash_folder(deletion).await
     }
 
     /// The live folders that the caller's scope covers; `None` for the whole workspace.
@@ -223,7 +198,7 @@ impl Folders {
     }
 
     /// The listed folders that stand in the root themselves; a token lists few.
-    async fn list_covered_roots(&self, caller: &Caller, ask: PageRequest) -> Result<Page<Folder>, Error> {
+    async fn list_covered_roots(&self, caller: &Caller, request: PageRequest) -> Result<Page<Folder>, Error> {
         let mut roots = Vec::new();
         for id in caller.listed().unwrap_or_default() {
             let found = store::folders::get(self.context.db.engine(), caller.workspace, *id).await?;
@@ -233,34 +208,27 @@ impl Folders {
         roots.sort_by_key(key);
         roots.dedup();
         let total = roots.len() as u64;
-        if let Some(after) = &ask.after {
+        if let Some(after) = &request.after {
             roots.retain(|folder| key(folder) > (after.name.clone(), after.id.clone()));
         }
-        Ok(ask.page(roots, total, key))
+        Ok(request.page(roots, total, key))
     }
 
     /// Moves and deletions of one workspace's folders follow each other: only so can none of two moves that together
-    /// close a circle miss the other.
-    async fn begin(&self, caller: &Caller) -> Result<Tx, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        store::folders::lock_tree(&mut tx, caller.workspace).await?;
-        Ok(tx)
+    /// make a cycle miss the other.
+    async fn begin(&self, caller: &Caller) -> Result<Change, Error> {
+        let mut change = Change::begin(&self.context, caller).await?;
+        store::folders::lock_tree(change.tx(), caller.workspace).await?;
+        Ok(change)
     }
+}
 
-    async fn changeable(&self, tx: &mut Tx, caller: &Caller, id: FolderId) -> Result<Folder, Error> {
-        let found = store::folders::get(tx.engine(), caller.workspace, id).await?;
-        let folder = found.ok_or_else(|| Error::no_folder(id))?;
-        caller.require("folder", id, &folder.way())?;
-        caller.require_entry(id, &folder.folders_above)?;
-        Ok(folder)
-    }
-
-    async fn announce(&self, mut tx: Tx, folder: Folder, at: Timestamp) -> Result<Written<Folder>, Error> {
-        let entry = Entry::upsert(Kind::Folder, folder.id);
-        let position = feed::append(&mut tx, folder.workspace_id, &[entry], at).await?;
-        self.context.feed.commit(tx, folder.workspace_id, position).await?;
-        Ok(Written { item: folder, position })
-    }
+async fn changeable(change: &mut Change, caller: &Caller, id: FolderId) -> Result<Folder, Error> {
+    let found = store::folders::get(change.tx().engine(), caller.workspace, id).await?;
+    let folder = found.ok_or_else(|| Error::no_folder(id))?;
+    caller.require("folder", id, &folder.way())?;
+    caller.require_entry(id, &folder.folders_above)?;
+    Ok(folder)
 }
 
 /// The live folder that a field of a read names, if the caller's scope covers it.
@@ -275,31 +243,68 @@ pub(crate) async fn readable(db: &Db, caller: &Caller, field: &str, text: &str) 
     Ok(id)
 }
 
-/// A folder, or the root, that the caller may put a folder into.
-struct Parent {
-    way: Vec<FolderId>,
-    path: String,
+/// A folder, or the root, that something stands in or may be put into.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    /// From the root to the folder itself; none for the root.
+    pub(crate) folders: Vec<FolderId>,
+    /// Empty for the root.
+    pub(crate) path: String,
 }
 
-async fn parent(tx: &mut Tx, caller: &Caller, parent_id: Option<FolderId>) -> Result<Parent, Error> {
-    let Some(id) = parent_id else {
+impl Destination {
+    /// What holds an item of that path.
+    pub(crate) fn holding(path: &str, folders: &[FolderId]) -> Self {
+        let path = path.rsplit_once('/').map_or("", |(above, _)| above);
+        Self { folders: folders.to_vec(), path: path.to_owned() }
+    }
+
+    /// The path of what has that name there.
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.path)
+    }
+
+    fn root(caller: &Caller) -> Result<Self, Error> {
         caller.require_root()?;
-        return Ok(Parent { way: Vec::new(), path: String::new() });
-    };
-    let folder =
-        store::folders::get(tx.engine(), caller.workspace, id).await?.ok_or_else(|| Error::no_folder(id))?;
-    let way = folder.way();
-    caller.require("folder", id, &way)?;
-    Ok(Parent { way, path: folder.path })
+        Ok(Self { folders: Vec::new(), path: String::new() })
+    }
+
+    fn folder(caller: &Caller, id: FolderId, found: Option<Folder>) -> Result<Self, Error> {
+        let folder = found.ok_or_else(|| Error::no_folder(id))?;
+        let folders = folder.way();
+        caller.require("folder", id, &folders)?;
+        Ok(Self { folders, path: folder.path })
+    }
 }
 
-async fn check_move(tx: &mut Tx, folder: &Folder, parent: &Parent) -> Result<(), Error> {
-    if parent.way.contains(&folder.id) {
+/// A folder, or the root, that the caller may put something into; it stays live until the change ends.
+pub(crate) async fn destination(
+    change: &mut Change,
+    caller: &Caller,
+    folder_id: Option<FolderId>,
+) -> Result<Destination, Error> {
+    let Some(id) = folder_id else { return Destination::root(caller) };
+    Destination::folder(caller, id, store::folders::hold(change.tx(), caller.workspace, id).await?)
+}
+
+/// The same for a folder, whose change has the tree locked.
+async fn parent(
+    change: &mut Change,
+    caller: &Caller,
+    parent_id: Option<FolderId>,
+) -> Result<Destination, Error> {
+    let Some(id) = parent_id else { return Destination::root(caller) };
+    let found = store::folders::get(change.tx().engine(), caller.workspace, id).await?;
+    Destination::folder(caller, id, found)
+}
+
+async fn check_move(change: &mut Change, folder: &Folder, parent: &Destination) -> Result<(), Error> {
+    if parent.folders.contains(&folder.id) {
         let message = "a folder cannot be moved into itself or a folder below it";
         return Err(Error::invalid("parentId", "cycle", message));
     }
-    let height = store::folders::height(tx, folder.workspace_id, folder.id).await?;
-    if parent.way.len() as u64 + height > MAX_DEPTH as u64 {
+    let height = store::folders::height(change.tx(), folder.workspace_id, folder.id).await?;
+    if parent.folders.len() as u64 + height > MAX_DEPTH as u64 {
         return Err(too_deep());
     }
     Ok(())

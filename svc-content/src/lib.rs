@@ -6,7 +6,7 @@
 
 mod assets;
 mod batch;
-mod bodied;
+mod change;
 mod checks;
 mod context;
 mod databases;

@@ -10,9 +10,7 @@ mod resolve;
 mod slug;
 mod trash;
 
-use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{self, Entry, Kind};
-use cairn_chassis::sql::Tx;
+use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{MemberId, MemoryId, WorkspaceId};
 
 pub(crate) use self::databases::{FieldsOf, RecordEntry};
@@ -21,6 +19,7 @@ pub(crate) use self::input::{MemberDraft, MemoryDraft, MemoryPatch};
 pub(crate) use self::resolve::{CoverageNote, Resolved};
 pub(crate) use self::trash::{require_trashed, revive};
 use crate::Error;
+use crate::change::Change;
 use crate::context::Context;
 use crate::model::{Member, Memory, Page, PageRequest, Written};
 use crate::scope::Caller;
@@ -44,17 +43,17 @@ impl Memories {
             caller.require_publisher("making a public memory")?;
         }
         let wanted = self.targets(caller, checked.members).await?;
-        let mut tx = self.context.db.begin_write().await?;
-        store::memories::lock_slugs(&mut tx, caller.workspace).await?;
+        let mut change = Change::begin(&self.context, caller).await?;
+        store::memories::lock_slugs(change.tx(), caller.workspace).await?;
         let slug = match checked.slug {
-            Some(slug) => free(&mut tx, caller.workspace, slug).await?,
+            Some(slug) => free(&mut change, caller.workspace, slug).await?,
             None => {
                 let base = slug::derive(&checked.name);
-                let taken = store::memories::slugs(&mut tx, caller.workspace, &base).await?;
+                let taken = store::memories::slugs(change.tx(), caller.workspace, &base).await?;
                 slug::first_free(&base, &taken)
             }
         };
-        let now = self.context.clock.now();
+        let now = change.now();
         let mut memory = Memory {
             id: self.context.ids.next(),
             workspace_id: caller.workspace,
@@ -68,22 +67,23 @@ impl Memories {
             created_at: now,
             updated_at: now,
         };
-        store::memories::insert(&mut tx, &memory).await?;
-        self.append(&mut tx, &mut memory, wanted, now).await?;
-        self.announce(tx, memory, now).await
+        store::memories::insert(change.tx(), &memory).await?;
+        self.append(&mut change, &mut memory, wanted).await?;
+        publish(change, memory).await
     }
 
     /// Memories in the order of name, then id.
-    pub(crate) async fn list(&self, caller: &Caller, ask: PageRequest) -> Result<Page<Memory>, Error> {
+    pub(crate) async fn list(&self, caller: &Caller, request: PageRequest) -> Result<Page<Memory>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         let _turn = db.reading_fairly(workspace).await?;
         let memories =
-            store::memories::list(db, workspace, caller.listed(), ask.after.as_ref(), ask.fetch()).await?;
-        let total = match ask.known_total(memories.len()) {
+            store::memories::list(db, workspace, caller.listed(), request.after.as_ref(), request.fetch())
+                .await?;
+        let total = match request.known_total(memories.len()) {
             Some(total) => total,
             None => store::memories::count(db, workspace).await?,
         };
-        Ok(ask.page(memories, total, |memory| (memory.name.clone(), memory.id.to_string())))
+        Ok(request.page(memories, total, |memory| (memory.name.clone(), memory.id.to_string())))
     }
 
     /// Changes a memory and its members, all in one version. A change that changes nothing leaves version and feed
@@ -97,15 +97,15 @@ impl Memories {
         let named = parse(named)?;
         let checked = input::check_patch(patch)?;
         let wanted = self.targets(caller, checked.add).await?;
-        let mut tx = self.context.db.begin_write().await?;
+        let mut change = Change::begin(&self.context, caller).await?;
         // Before the row: whoever holds the slugs may wait for a row, never the other way round.
         if checked.slug.is_some() {
-            store::memories::lock_slugs(&mut tx, caller.workspace).await?;
+            store::memories::lock_slugs(change.tx(), caller.workspace).await?;
         }
-        let before = locked(&mut tx, caller, &named).await?;
+        let before = locked(&mut change, caller, &named).await?;
         let mut memory = before.clone();
         if let Some(slug) = checked.slug.filter(|slug| *slug != before.slug) {
-            memory.slug = free(&mut tx, caller.workspace, slug).await?;
+            memory.slug = free(&mut change, caller.workspace, slug).await?;
         }
         memory.name = checked.name.unwrap_or(memory.name);
         memory.description = checked.description.unwrap_or(memory.description);
@@ -116,18 +116,15 @@ impl Memories {
             caller.require_publisher("adding to a public memory")?;
         }
         if memory == before && removed.is_empty() && wanted.is_empty() {
-            let position = feed::head(&mut tx, caller.workspace).await?;
-            tx.rollback().await?;
-            return Ok(Written { item: memory, position });
+            return change.commit_with(memory).await;
         }
-        take_out(&mut tx, caller, &mut memory, removed).await?;
-        let now = self.context.clock.now();
-        self.append(&mut tx, &mut memory, wanted, now).await?;
+        take_out(&mut change, caller, &mut memory, removed).await?;
+        self.append(&mut change, &mut memory, wanted).await?;
         if memory.is_public && !before.is_public {
             caller.require_publisher("making a memory public")?;
             require_all(caller, &memory.members, "make public")?;
         }
-        self.store(tx, memory, now).await
+        save(change, memory).await
     }
 
     /// Puts members behind those that the memory has, and answers the new ones.
@@ -139,15 +136,14 @@ impl Memories {
     ) -> Result<Written<Vec<Member>>, Error> {
         let named = parse(named)?;
         let wanted = self.targets(caller, input::check_added(members)?).await?;
-        let mut tx = self.context.db.begin_write().await?;
-        let mut memory = locked(&mut tx, caller, &named).await?;
+        let mut change = Change::begin(&self.context, caller).await?;
+        let mut memory = locked(&mut change, caller, &named).await?;
         if memory.is_public {
             caller.require_publisher("adding to a public memory")?;
         }
         let before = memory.members.len();
-        let now = self.context.clock.now();
-        self.append(&mut tx, &mut memory, wanted, now).await?;
-        let written = self.store(tx, memory, now).await?;
+        self.append(&mut change, &mut memory, wanted).await?;
+        let written = save(change, memory).await?;
         let added = written.item.members.into_iter().skip(before).collect();
         Ok(Written { item: added, position: written.position })
     }
@@ -161,23 +157,22 @@ impl Memories {
     ) -> Result<u64, Error> {
         let named = parse(named)?;
         let id: MemberId = member.parse().map_err(|_| Error::no_member(member))?;
-        let mut tx = self.context.db.begin_write().await?;
-        let mut memory = locked(&mut tx, caller, &named).await?;
+        let mut change = Change::begin(&self.context, caller).await?;
+        let mut memory = locked(&mut change, caller, &named).await?;
         let found = memory.members.iter().find(|one| one.id == id).cloned();
         let found = found.ok_or_else(|| Error::no_member(member))?;
-        take_out(&mut tx, caller, &mut memory, vec![found]).await?;
-        let now = self.context.clock.now();
-        Ok(self.store(tx, memory, now).await?.position)
+        take_out(&mut change, caller, &mut memory, vec![found]).await?;
+        Ok(save(change, memory).await?.position)
     }
 
     /// Stores new members; the memory itself is the caller's to store.
     async fn append(
         &self,
-        tx: &mut Tx,
+        change: &mut Change,
         memory: &mut Memory,
         wanted: Vec<input::FoundTarget>,
-        now: Timestamp,
     ) -> Result<(), Error> {
+        let now = change.now();
         let first = memory.members.len();
         input::check_total(first + wanted.len())?;
         let member = |(place, found): (usize, input::FoundTarget)| Member {
@@ -191,24 +186,23 @@ impl Memories {
             is_covered: true,
         };
         let added: Vec<Member> = wanted.into_iter().enumerate().map(member).collect();
-        store::memories::insert_members(tx, memory, &added, now).await?;
+        store::memories::insert_members(change.tx(), memory, &added, now).await?;
         memory.members.extend(added);
         Ok(())
     }
+}
 
-    async fn store(&self, mut tx: Tx, mut memory: Memory, now: Timestamp) -> Result<Written<Memory>, Error> {
-        memory.version += 1;
-        memory.updated_at = now;
-        store::memories::update(&mut tx, &memory).await?;
-        self.announce(tx, memory, now).await
-    }
+/// Ends a change of a memory that makes a version of it.
+async fn save(mut change: Change, mut memory: Memory) -> Result<Written<Memory>, Error> {
+    memory.version += 1;
+    memory.updated_at = change.now();
+    store::memories::update(change.tx(), &memory).await?;
+    publish(change, memory).await
+}
 
-    async fn announce(&self, mut tx: Tx, memory: Memory, at: Timestamp) -> Result<Written<Memory>, Error> {
-        let entry = Entry::upsert(Kind::Memory, memory.id);
-        let position = feed::append(&mut tx, memory.workspace_id, &[entry], at).await?;
-        self.context.feed.commit(tx, memory.workspace_id, position).await?;
-        Ok(Written { item: memory, position })
-    }
+async fn publish(mut change: Change, memory: Memory) -> Result<Written<Memory>, Error> {
+    change.publish_upsert(Kind::Memory, memory.id);
+    change.commit_with(memory).await
 }
 
 /// A text that is neither an id nor a slug names no memory.
@@ -219,19 +213,19 @@ fn parse(named: &str) -> Result<String, Error> {
     if slug::is_valid(named) { Ok(named.to_owned()) } else { Err(Error::no_memory(named)) }
 }
 
-async fn locked(tx: &mut Tx, caller: &Caller, named: &str) -> Result<Memory, Error> {
-    let found = store::memories::lock(tx, caller.workspace, named, caller.listed()).await?;
+async fn locked(change: &mut Change, caller: &Caller, named: &str) -> Result<Memory, Error> {
+    let found = store::memories::lock(change.tx(), caller.workspace, named, caller.listed()).await?;
     found.ok_or_else(|| Error::no_memory(named))
 }
 
 /// A slug that no memory of the workspace has.
-async fn free(tx: &mut Tx, workspace: WorkspaceId, slug: String) -> Result<String, Error> {
-    let taken = store::memories::slugs(tx, workspace, &slug).await?;
+async fn free(change: &mut Change, workspace: WorkspaceId, slug: String) -> Result<String, Error> {
+    let taken = store::memories::slugs(change.tx(), workspace, &slug).await?;
     if taken.contains(&slug) { Err(Error::SlugTaken(slug)) } else { Ok(slug) }
 }
 
 async fn take_out(
-    tx: &mut Tx,
+    change: &mut Change,
     caller: &Caller,
     memory: &mut Memory,
     mut removed: Vec<Member>,
@@ -240,7 +234,7 @@ async fn take_out(
     // From the last: those before it keep the positions that they were read with.
     removed.sort_by_key(|member| std::cmp::Reverse(member.position));
     for member in &removed {
-        store::memories::remove_member(tx, memory, member).await?;
+        store::memories::remove_member(change.tx(), memory, member).await?;
     }
     memory.members.retain(|member| !removed.contains(member));
     for (position, member) in (0_u32..).zip(&mut memory.members) {

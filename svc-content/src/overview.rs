@@ -77,33 +77,37 @@ impl Overviews {
     /// The overview, of what is live now.
     pub(crate) async fn get(&self, caller: &Caller) -> Result<Overview, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let among = match caller.listed() {
+        let scope = match caller.listed() {
             None => ListScope::All,
             Some(listed) => ListScope::Below(listed.to_vec()),
         };
-        let ask = || PageRequest { size: MOST_LISTED, after: None };
+        let request = || PageRequest { size: MOST_LISTED, after: None };
         let (memories, databases) =
             (Memories::new(self.context.clone()), Databases::new(self.context.clone()));
         let counts = async {
             // Each of the lists below takes a turn of its own.
             let _turn = db.reading_fairly(workspace).await?;
-            let files = store::files::count(db, workspace, &among, &[]).await?;
-            Ok::<_, Error>((files, store::folders::count(db, workspace, &among).await?))
+            let files = store::files::count(db, workspace, &scope, &[]).await?;
+            Ok::<_, Error>((files, store::folders::count(db, workspace, &scope).await?))
         };
         let ((files, folders), (top_folders, top_folder_count), memories, databases, changes) = tokio::try_join!(
             counts,
-            self.top_folders(caller, ask()),
-            memories.list(caller, ask()),
-            databases.list(caller, None, ask()),
+            self.top_folders(caller, request()),
+            memories.list(caller, request()),
+            databases.list(caller, None, request()),
             self.changes(caller),
         )?;
         Ok(Overview { files, folders, top_folders, top_folder_count, memories, databases, changes })
     }
 
-    async fn top_folders(&self, caller: &Caller, ask: PageRequest) -> Result<(Vec<TopFolder>, u64), Error> {
+    async fn top_folders(
+        &self,
+        caller: &Caller,
+        request: PageRequest,
+    ) -> Result<(Vec<TopFolder>, u64), Error> {
         let page = match caller.listed() {
-            None => Folders::new(self.context.clone()).list(caller, Some(None), ask).await?,
-            Some(listed) => self.outermost(caller, listed, &ask).await?,
+            None => Folders::new(self.context.clone()).list(caller, Some(None), request).await?,
+            Some(listed) => self.outermost(caller, listed, &request).await?,
         };
         let ids: Vec<FolderId> = page.items.iter().map(|folder| folder.id).collect();
         let most = i64::try_from(COUNTED_UP_TO).unwrap_or(i64::MAX);
@@ -120,14 +124,14 @@ impl Overviews {
         &self,
         caller: &Caller,
         listed: &[FolderId],
-        ask: &PageRequest,
+        request: &PageRequest,
     ) -> Result<Page<Folder>, Error> {
         let mut folders = store::folders::get_many(&self.context.db, caller.workspace, listed).await?;
         folders.retain(|folder| !caller.covers(&folder.folders_above));
         let key = |folder: &Folder| (folder.name.clone(), folder.id.to_string());
         folders.sort_by_cached_key(key);
         let total = u64::try_from(folders.len()).unwrap_or(u64::MAX);
-        Ok(ask.page(folders, total, key))
+        Ok(request.page(folders, total, key))
     }
 
     /// Files and records that changed last, live and in scope, the newest first.

@@ -12,9 +12,7 @@ pub(crate) mod values;
 
 use std::collections::HashMap;
 
-use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{self, Entry, Kind};
-use cairn_chassis::sql::Tx;
+use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{FileId, RecordId};
 
 pub(crate) use self::documents::{Rendered, documents, readable};
@@ -23,6 +21,7 @@ pub(crate) use self::references::Backlink;
 pub(crate) use self::trash::{folders_of, require_database, revive};
 use self::values::ValueChanges;
 use crate::Error;
+use crate::change::Change;
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::databases::former;
@@ -86,12 +85,12 @@ impl Records {
     ) -> Result<Written<Shown>, Error> {
         for _ in 0..MAX_TRIES {
             let prepared = self.prepare(caller, database_id, &draft).await?;
-            let mut tx = self.context.db.begin_write().await?;
-            if !hold(&mut tx, &prepared.database).await? {
-                tx.rollback().await?;
+            let mut change = Change::begin(&self.context, caller).await?;
+            if !hold(&mut change, &prepared.database).await? {
+                change.rollback().await?;
                 continue;
             }
-            let now = self.context.clock.now();
+            let now = change.now();
             let mut record = Record {
                 id: self.context.ids.next(),
                 database_id: prepared.database.id,
@@ -102,12 +101,12 @@ impl Records {
                 updated_at: now,
             };
             prepared.changes.merge(&mut record.values);
-            store::records::insert(&mut tx, &prepared.database, &record).await?;
-            self.keep_version(&mut tx, caller, &record, now).await?;
-            store::cells::insert(&mut tx, &prepared.database, &record).await?;
-            store::records::count(&mut tx, caller.workspace, record.database_id, 1).await?;
-            let growth = Growth::of_change(0, store::records::size_of(&record)?);
-            return self.announce(tx, caller, &prepared.database, record, growth, now).await;
+            store::records::insert(change.tx(), &prepared.database, &record).await?;
+            keep_version(&mut change, caller, &record).await?;
+            store::cells::insert(change.tx(), &prepared.database, &record).await?;
+            store::records::count(change.tx(), caller.workspace, record.database_id, 1).await?;
+            change.grow(Growth::of_change(0, store::records::size_of(&record)?));
+            return self.publish(change, caller, &prepared.database, record).await;
         }
         Err(schema_in_flux())
     }
@@ -132,12 +131,12 @@ impl Records {
         let record_id = parse(id)?;
         for _ in 0..MAX_TRIES {
             let prepared = self.prepare(caller, database_id, &draft).await?;
-            let mut tx = self.context.db.begin_write().await?;
-            if !hold(&mut tx, &prepared.database).await? {
-                tx.rollback().await?;
+            let mut change = Change::begin(&self.context, caller).await?;
+            if !hold(&mut change, &prepared.database).await? {
+                change.rollback().await?;
                 continue;
             }
-            let before = locked(&mut tx, caller, &prepared.database, record_id).await?;
+            let before = locked(&mut change, caller, &prepared.database, record_id).await?;
             if !draft.if_version.is_empty() && !draft.if_version.contains(&before.version) {
                 return Err(Error::RecordConflict { id: id.to_owned(), actual: before.version });
             }
@@ -146,7 +145,7 @@ impl Records {
             if let Some(content_file_id) = prepared.content_file_id {
                 record.content_file_id = content_file_id;
             }
-            return self.save(tx, caller, &prepared.database, &before, record).await;
+            return self.save(change, caller, &prepared.database, &before, record).await;
         }
         Err(schema_in_flux())
     }
@@ -176,15 +175,15 @@ impl Records {
             let checked = self.check_references(&mut checks, caller, &database, &changes, body).await;
             checked.map_err(without_ids)?;
             checks.finish()?;
-            let mut tx = self.context.db.begin_write().await?;
-            if !hold(&mut tx, &database).await? {
-                tx.rollback().await?;
+            let mut change = Change::begin(&self.context, caller).await?;
+            if !hold(&mut change, &database).await? {
+                change.rollback().await?;
                 continue;
             }
-            let before = locked(&mut tx, caller, &database, record_id).await?;
+            let before = locked(&mut change, caller, &database, record_id).await?;
             let mut record = Record { values: Values::new(), content_file_id: body, ..before.clone() };
             changes.merge(&mut record.values);
-            return self.save(tx, caller, &database, &before, record).await;
+            return self.save(change, caller, &database, &before, record).await;
         }
         Err(schema_in_flux())
     }
@@ -196,7 +195,7 @@ impl Records {
         caller: &Caller,
         database_id: &str,
         id: &str,
-        ask: PageRequest,
+        request: PageRequest,
     ) -> Result<Page<RecordVersion>, Error> {
         let database = databases::readable(&self.context.db, caller, database_id).await?;
         let record_id = parse(id)?;
@@ -204,15 +203,15 @@ impl Records {
         let found = store::records::get(db.engine(), caller.workspace, database.id, record_id).await?;
         let total = found.ok_or_else(|| Error::no_record(id))?.version;
         // Versions are numbered without gaps, so the number before which a page ends is all that its token needs.
-        let before = ask.after.as_ref().and_then(|after| after.id.parse().ok()).unwrap_or(i64::MAX);
+        let before = request.after.as_ref().and_then(|after| after.id.parse().ok()).unwrap_or(i64::MAX);
         let mut versions =
-            store::records::versions(db, caller.workspace, record_id, before, ask.fetch()).await?;
+            store::records::versions(db, caller.workspace, record_id, before, request.fetch()).await?;
         let known = former::recall(&self.context, &database, &versions).await?;
         self.redact_versions(caller, &known, &mut versions).await?;
         for version in &mut versions {
             former::name_former(&database, &known, &mut version.values);
         }
-        Ok(ask.page(versions, total, |version| (String::new(), version.version.to_string())))
+        Ok(request.page(versions, total, |version| (String::new(), version.version.to_string())))
     }
 
     async fn prepare(
@@ -240,68 +239,63 @@ impl Records {
 
     async fn save(
         &self,
-        mut tx: Tx,
+        mut change: Change,
         caller: &Caller,
         database: &Database,
         before: &Record,
         mut record: Record,
     ) -> Result<Written<Shown>, Error> {
         if record == *before {
-            let position = feed::head(&mut tx, caller.workspace).await?;
-            tx.rollback().await?;
+            let position = change.commit().await?.last;
             let item = self.show_one(caller, database, record).await?;
             return Ok(Written { item, position });
         }
-        let now = self.context.clock.now();
         record.version += 1;
-        record.updated_at = now;
-        store::records::update(&mut tx, database, &record).await?;
-        self.keep_version(&mut tx, caller, &record, now).await?;
-        store::cells::forget_record(&mut tx, caller.workspace, record.id).await?;
-        store::cells::insert(&mut tx, database, &record).await?;
+        record.updated_at = change.now();
+        store::records::update(change.tx(), database, &record).await?;
+        keep_version(&mut change, caller, &record).await?;
+        store::cells::forget_record(change.tx(), caller.workspace, record.id).await?;
+        store::cells::insert(change.tx(), database, &record).await?;
         let (size, size_before) = (store::records::size_of(&record)?, store::records::size_of(before)?);
-        self.announce(tx, caller, database, record, Growth::of_change(size_before, size), now).await
+        change.grow(Growth::of_change(size_before, size));
+        self.publish(change, caller, database, record).await
     }
 
-    async fn keep_version(
+    /// Ends the change of a record.
+    async fn publish(
         &self,
-        tx: &mut Tx,
-        caller: &Caller,
-        record: &Record,
-        at: Timestamp,
-    ) -> Result<(), Error> {
-        let author = Author::of_record(&caller.principal);
-        Ok(store::records::insert_version(tx, caller.workspace, record, &author, at).await?)
-    }
-
-    async fn announce(
-        &self,
-        mut tx: Tx,
+        mut change: Change,
         caller: &Caller,
         database: &Database,
         record: Record,
-        growth: Growth,
-        at: Timestamp,
     ) -> Result<Written<Shown>, Error> {
-        let entry = Entry::upsert(Kind::Record, record.id);
-        self.context.count(&mut tx, caller, growth).await?;
-        let position = feed::append(&mut tx, caller.workspace, &[entry], at).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
+        change.publish_upsert(Kind::Record, record.id);
+        let position = change.commit().await?.last;
         let item = self.show_one(caller, database, record).await?;
         Ok(Written { item, position })
     }
 }
 
+async fn keep_version(change: &mut Change, caller: &Caller, record: &Record) -> Result<(), Error> {
+    let (author, now) = (Author::of_record(&caller.principal), change.now());
+    Ok(store::records::insert_version(change.tx(), caller.workspace, record, &author, now).await?)
+}
+
 /// Keeps the database as it was read until the transaction ends; `false` when it is not that any more.
-async fn hold(tx: &mut Tx, database: &Database) -> Result<bool, Error> {
-    store::databases::hold(tx, database.workspace_id, database.id).await?;
-    let now = store::databases::written_at(tx, database.workspace_id, database.id).await?;
+async fn hold(change: &mut Change, database: &Database) -> Result<bool, Error> {
+    store::databases::hold(change.tx(), database.workspace_id, database.id).await?;
+    let now = store::databases::written_at(change.tx(), database.workspace_id, database.id).await?;
     Ok(now == Some(database.updated_at))
 }
 
-async fn locked(tx: &mut Tx, caller: &Caller, database: &Database, id: RecordId) -> Result<Record, Error> {
-    store::records::lock(tx, caller.workspace, id).await?;
-    let found = store::records::get(tx.engine(), caller.workspace, database.id, id).await?;
+async fn locked(
+    change: &mut Change,
+    caller: &Caller,
+    database: &Database,
+    id: RecordId,
+) -> Result<Record, Error> {
+    store::records::lock(change.tx(), caller.workspace, id).await?;
+    let found = store::records::get(change.tx().engine(), caller.workspace, database.id, id).await?;
     found.ok_or_else(|| Error::no_record(id))
 }
 

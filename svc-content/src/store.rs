@@ -64,9 +64,12 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(folders::statements());
     all.extend(former::statements());
     all.extend(memories::statements());
+    all.extend(memories::contents::statements());
     all.extend(overview::statements());
     all.extend(removal::statements());
     all.extend(trash::statements());
+    all.extend(trash::along::statements());
+    all.extend(trash::room::statements());
     all.extend(tree::statements());
     all.extend(usage::statements());
     all.extend(versions::statements());

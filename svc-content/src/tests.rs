@@ -120,6 +120,12 @@ impl Bench {
         }
     }
 
+    /// What its rules stand on, by another clock.
+    fn by_clock(&self, clock: Arc<dyn Clock>) -> Context {
+        let feed = Feed::new(self.context.db.clone(), Arc::clone(&clock));
+        Context { feed, clock, ..self.context.clone() }
+    }
+
     fn engine(&self) -> &'static str {
         self.test.engine
     }

@@ -6,18 +6,18 @@
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{self, Entry, Kind, Op};
+use cairn_chassis::feed::{Kind, Op};
 use cairn_chassis::identity::Permission;
 use cairn_chassis::sql::Tx;
-use cairn_proto::ids::{DatabaseId, FolderId, WorkspaceId};
+use cairn_proto::ids::{FolderId, WorkspaceId};
 
 use crate::Error;
-use crate::bodied::with_bodied_records;
+use crate::change::Change;
 use crate::context::Context;
 use crate::folders::MAX_DEPTH;
 use crate::model::{Deletion, Page, PageRequest};
 use crate::scope::Caller;
-use crate::{databases, memories, records, store};
+use crate::{memories, records, store};
 
 /// How many deletions one sweep looks at before it looks again.
 const SWEPT_AT_ONCE: i64 = 100;
@@ -54,16 +54,20 @@ impl Trash {
     }
 
     /// Deletions, the latest first.
-    pub(crate) async fn list(&self, caller: &Caller, ask: PageRequest) -> Result<Page<TrashEntry>, Error> {
+    pub(crate) async fn list(
+        &self,
+        caller: &Caller,
+        request: PageRequest,
+    ) -> Result<Page<TrashEntry>, Error> {
         require_whole(caller)?;
-        let (at, id) = match &ask.after {
+        let (at, id) = match &request.after {
             None => (Timestamp::from_micros(i64::MAX), ""),
             Some(cursor) => (read_place(&cursor.name)?, cursor.id.as_str()),
         };
         let db = &self.context.db;
         let _turn = db.reading_fairly(caller.workspace).await?;
-        let found = store::trash::list(db, caller.workspace, (at, id), ask.fetch()).await?;
-        let total = match ask.known_total(found.len()) {
+        let found = store::trash::list(db, caller.workspace, (at, id), request.fetch()).await?;
+        let total = match request.known_total(found.len()) {
             Some(total) => total,
             None => store::trash::count(db, caller.workspace).await?,
         };
@@ -72,7 +76,7 @@ impl Trash {
             .into_iter()
             .map(|deletion| TrashEntry { expires_at: expires(deletion.at), deletion })
             .collect();
-        Ok(ask.page(listed, total, |listed| {
+        Ok(request.page(listed, total, |listed| {
             (listed.deletion.at.as_micros().to_string(), listed.deletion.id.to_string())
         }))
     }
@@ -80,44 +84,47 @@ impl Trash {
     /// Brings back what a deletion took. What held it may be in trash, gone, or by now too deep in the tree for what
     /// comes back: then it comes back into the root.
     pub(crate) async fn restore(&self, caller: &Caller, kind: Kind, id: &str) -> Result<Restored, Error> {
-        let mut tx = self.begin(caller.workspace).await?;
-        let mut deletion = find(&mut tx, caller, kind, id, "restore").await?;
+        let mut change = self.begin(caller.workspace).await?;
+        let mut deletion = find(change.tx(), caller, kind, id, "restore").await?;
         let path = if kind == Kind::Record {
-            records::require_database(&mut tx, &deletion).await?
+            records::require_database(change.tx(), &deletion).await?
         } else {
-            let (parent_id, path) = place(&mut tx, &deletion).await?;
+            let (parent_id, path) = place(change.tx(), &deletion).await?;
             if parent_id.is_none() && kind != Kind::Memory {
                 caller.require_root()?;
             }
             if parent_id != deletion.parent_id {
-                store::trash::place(&mut tx, &deletion, parent_id).await?;
+                store::trash::place(change.tx(), &deletion, parent_id).await?;
             }
             deletion.parent_id = parent_id;
             path
         };
         let path = if kind == Kind::Memory {
-            memories::revive(&mut tx, caller, &deletion).await?
+            memories::revive(change.tx(), caller, &deletion).await?
         } else {
             format!("{path}/{}", deletion.name)
         };
-        let databases = store::trash::databases(&mut tx, &deletion).await?;
-        let back = store::trash::restore(&mut tx, &deletion).await?;
+        let databases = store::trash::databases(change.tx(), &deletion).await?;
+        let back = store::trash::restore(change.tx(), &deletion).await?;
         if kind == Kind::Record {
-            records::revive(&mut tx, &deletion).await?;
+            records::revive(change.tx(), &deletion).await?;
         }
-        self.announce_records(&mut tx, &deletion, &databases).await?;
-        let entries: Vec<Entry> = back.into_iter().map(|(kind, id)| Entry::upsert(kind, id)).collect();
-        let items = entries.len() as u64;
-        let entries = with_bodied_records(&mut tx, caller.workspace, entries).await?;
-        let position = self.announce(tx, caller.workspace, entries).await?;
+        for database in databases {
+            change.publish_records(database, Op::Upsert);
+        }
+        let items = back.len() as u64;
+        for (kind, id) in back {
+            change.publish_upsert(kind, id);
+        }
+        let position = change.commit().await?.last;
         Ok(Restored { parent_id: deletion.holder(), path, items, position })
     }
 
     /// Removes for good what a deletion took.
     pub(crate) async fn remove(&self, caller: &Caller, kind: Kind, id: &str) -> Result<u64, Error> {
-        let mut tx = self.begin(caller.workspace).await?;
-        let deletion = find(&mut tx, caller, kind, id, "remove").await?;
-        self.finish(tx, &deletion).await
+        let mut change = self.begin(caller.workspace).await?;
+        let deletion = find(change.tx(), caller, kind, id, "remove").await?;
+        finish(change, &deletion).await
     }
 
     /// Whether anything is ever removed by itself.
@@ -134,57 +141,38 @@ impl Trash {
         let limit = Timestamp::from_micros(now.saturating_sub(kept));
         let old = store::trash::older(&self.context.db, limit, SWEPT_AT_ONCE).await?;
         for deletion in &old {
-            let mut tx = self.begin(deletion.workspace).await?;
-            let found = lock(&mut tx, deletion.workspace, deletion.kind, &deletion.item_id).await?;
+            let mut change = self.begin(deletion.workspace).await?;
+            let found = lock(change.tx(), deletion.workspace, deletion.kind, &deletion.item_id).await?;
             // It may have been restored since, and deleted anew.
             if found.as_ref() == Some(deletion) {
-                self.finish(tx, deletion).await?;
+                finish(change, deletion).await?;
             }
         }
         Ok(old.len())
     }
 
-    async fn finish(&self, mut tx: Tx, deletion: &Deletion) -> Result<u64, Error> {
-        store::trash::databases(&mut tx, deletion).await?;
-        // The deletion of a database has told of its records; that of a folder has not.
-        let mut along = Vec::new();
-        if deletion.kind == Kind::Folder {
-            along = store::trash::records_along(&mut tx, deletion).await?;
-        }
-        let removed = store::trash::remove(&mut tx, deletion).await?;
-        let gone = along.into_iter().map(|id| (Kind::Record, id)).chain(removed.items);
-        let entries: Vec<Entry> = gone.map(|(kind, id)| Entry::delete(kind, id)).collect();
-        let entries = with_bodied_records(&mut tx, deletion.workspace, entries).await?;
-        store::usage::count(&mut tx, deletion.workspace, removed.growth).await?;
-        self.announce(tx, deletion.workspace, entries).await
-    }
-
     /// Whoever changes the tree waits, so that what holds an item stays live while the item comes back into it.
-    async fn begin(&self, workspace: WorkspaceId) -> Result<Tx, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        store::folders::lock_tree(&mut tx, workspace).await?;
-        Ok(tx)
+    async fn begin(&self, workspace: WorkspaceId) -> Result<Change, Error> {
+        let mut change = Change::without_limits(&self.context, workspace).await?;
+        store::folders::lock_tree(change.tx(), workspace).await?;
+        Ok(change)
     }
+}
 
-    /// Tells of the records of databases that have come back; they carry no deletion themselves.
-    async fn announce_records(
-        &self,
-        tx: &mut Tx,
-        deletion: &Deletion,
-        databases: &[DatabaseId],
-    ) -> Result<(), Error> {
-        let at = self.context.clock.now();
-        for database in databases {
-            databases::announce_records(tx, deletion.workspace, *database, Op::Upsert, at).await?;
+async fn finish(mut change: Change, deletion: &Deletion) -> Result<u64, Error> {
+    store::trash::databases(change.tx(), deletion).await?;
+    // The deletion of a database has told of its records; that of a folder has not.
+    if deletion.kind == Kind::Folder {
+        for id in store::trash::records_along(change.tx(), deletion).await? {
+            change.publish_delete(Kind::Record, id);
         }
-        Ok(())
     }
-
-    async fn announce(&self, mut tx: Tx, workspace: WorkspaceId, entries: Vec<Entry>) -> Result<u64, Error> {
-        let position = feed::append(&mut tx, workspace, &entries, self.context.clock.now()).await?;
-        self.context.feed.commit(tx, workspace, position).await?;
-        Ok(position)
+    let removed = store::trash::remove(change.tx(), deletion).await?;
+    for (kind, id) in removed.items {
+        change.publish_delete(kind, id);
     }
+    change.grow(removed.growth);
+    Ok(change.commit().await?.last)
 }
 
 /// What may be done with an item in trash: a record comes back with what it takes to write it (spec 3.1).
@@ -283,7 +271,7 @@ const fn word(kind: Kind) -> &'static str {
 /// The deletion of an item, which no other transaction can undo or finish until this one ends.
 ///
 /// A database is had before its deletion and the deletions of its records, by everybody: whoever waits for one of them in
-/// another order may wait in a circle, or see a deletion that came while it waited.
+/// another order may deadlock, or see a deletion that came while it waited.
 async fn lock(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Result<Option<Deletion>, Error> {
     match kind {
         Kind::Record => {

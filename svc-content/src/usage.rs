@@ -2,13 +2,9 @@
 //!
 //! Files and bytes are those of content, versions, trash and assets, equal contents of files and assets counted once. Each write counts what
 //! it adds and takes away in its own transaction: a row for each workspace, which is written late, right before the
-//! feed's head, so that nobody waits for others in a circle and two writers at the limit cannot both pass.
-
-use cairn_chassis::sql::Tx;
-use cairn_chassis::status::Violation;
+//! feed's head, so that nobody deadlocks and two writers at the limit cannot both pass.
 
 use crate::context::Context;
-use crate::model::Growth;
 use crate::scope::Caller;
 use crate::{Error, store};
 
@@ -46,32 +42,5 @@ impl Accounts {
             files: Measure { used: used.files, limit: allowed.files },
             bytes: Measure { used: used.bytes, limit: allowed.stored_bytes },
         })
-    }
-}
-
-impl Context {
-    /// Counts what a transaction adds and takes away, and refuses what the plan has no room for. Late in a transaction:
-    /// until its end, other writers of the workspace wait. What takes away, or adds nothing, is never refused, however
-    /// full the workspace is.
-    pub(crate) async fn count(&self, tx: &mut Tx, caller: &Caller, growth: Growth) -> Result<(), Error> {
-        if growth == Growth::default() {
-            return Ok(());
-        }
-        let now = store::usage::add(tx, caller.workspace, growth).await?;
-        let allowed = self.limits.of(caller.plan.as_deref());
-        let beyond = |more: i64, now: u64, most: Option<u64>| {
-            let most = most.filter(|most| more > 0 && now > *most)?;
-            Some((now.saturating_sub(more.unsigned_abs()), more.unsigned_abs(), most))
-        };
-        let mut refused = Vec::new();
-        if let Some((used, more, most)) = beyond(growth.files, now.files, allowed.files) {
-            let message = format!("{used} of {most} are used, and this would add {more}");
-            refused.push(Violation::new("files", "limit_exceeded", message));
-        }
-        if let Some((used, more, most)) = beyond(growth.bytes, now.bytes, allowed.stored_bytes) {
-            let message = format!("{used} of {most} bytes are used, and this would add {more}");
-            refused.push(Violation::new("storageBytes", "limit_exceeded", message));
-        }
-        if refused.is_empty() { Ok(()) } else { Err(Error::LimitExceeded(refused)) }
     }
 }

@@ -26,20 +26,20 @@ impl Versions {
         &self,
         caller: &Caller,
         id: &str,
-        ask: PageRequest,
+        request: PageRequest,
     ) -> Result<Page<FileVersion>, Error> {
         let file = self.readable(caller, id).await?;
-        let before = match &ask.after {
+        let before = match &request.after {
             None => u64::MAX,
             Some(cursor) => read_place(&cursor.name)?,
         };
         let db = &self.context.db;
-        let found = store::versions::list(db, caller.workspace, file, before, ask.fetch()).await?;
-        let total = match ask.known_total(found.len()) {
+        let found = store::versions::list(db, caller.workspace, file, before, request.fetch()).await?;
+        let total = match request.known_total(found.len()) {
             Some(total) => total,
             None => store::versions::count(db, caller.workspace, file).await?,
         };
-        Ok(ask.page(found, total, |version| (version.version.to_string(), String::new())))
+        Ok(request.page(found, total, |version| (version.version.to_string(), String::new())))
     }
 
     /// A version with its content.

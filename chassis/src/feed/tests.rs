@@ -25,10 +25,11 @@ fn now() -> Timestamp {
 }
 
 async fn write(feed: &Feed, workspace: WorkspaceId, entries: &[Entry]) -> u64 {
-    let mut tx = feed.db.begin_write().await.unwrap();
-    let position = append(&mut tx, workspace, entries, now()).await.unwrap();
-    feed.commit(tx, workspace, position).await.unwrap();
-    position
+    let mut work = feed.begin(workspace).await.unwrap();
+    for entry in entries {
+        work.publish(entry.clone());
+    }
+    work.commit().await.unwrap().last
 }
 
 #[tokio::test]
@@ -63,6 +64,36 @@ async fn entries_come_back_in_order() {
     }
 }
 
+#[tokio::test]
+async fn a_unit_of_work_keeps_the_order_in_which_it_publishes() {
+    for test in engines().await {
+        let feed = open(&test).await;
+        write(&feed, workspace(1), &[Entry::upsert(ITEM_KIND, "before")]).await;
+        let untouched = feed.begin(workspace(1)).await.unwrap();
+        assert_eq!(untouched.commit().await.unwrap(), Positions { first: 0, last: 1 });
+
+        let mut work = feed.begin(workspace(1)).await.unwrap();
+        work.publish(Entry::upsert(ITEM_KIND, "a"));
+        let reserved = work.reserve(1).await.unwrap();
+        work.publish(Entry::delete(ITEM_KIND, "c"));
+        on_db!(work.tx(), |c| sqlx::query(INSERT_ONE)
+            .bind(Text(workspace(1)))
+            .bind(to_column(reserved.last))
+            .bind(1_i64)
+            .bind("b")
+            .bind(1_i64)
+            .bind(now())
+            .execute(c)
+            .await
+            .map(|_| ()))
+        .unwrap();
+        assert_eq!(work.commit().await.unwrap(), Positions { first: 2, last: 4 }, "{}", test.engine);
+        let page = feed.read(workspace(1), 1, 0).await.unwrap();
+        let ids: Vec<_> = page.changes.iter().map(|change| change.entry.item_id.as_str()).collect();
+        assert_eq!(ids, ["a", "b", "c"], "{}", test.engine);
+    }
+}
+
 /// Writers on several workspaces, some rolling back, some slow between append and commit, while a consumer for each
 /// workspace follows its feed by position alone: it must meet every committed entry, once, without a gap.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -84,7 +115,7 @@ async fn a_consumer_misses_nothing_under_concurrent_writers() {
                         .map(|n| Entry::upsert(ITEM_KIND, format!("{writer}-{turn}-{n}")))
                         .collect();
                     let mut tx = feed.db.begin_write().await.unwrap();
-                    let position = append(&mut tx, place, &entries, now()).await.unwrap();
+                    append(&mut tx, place, &entries, now()).await.unwrap();
                     if (writer + turn) % 4 == 0 {
                         tokio::time::sleep(Duration::from_millis(2)).await;
                     }
@@ -92,7 +123,7 @@ async fn a_consumer_misses_nothing_under_concurrent_writers() {
                         drop(tx);
                         continue;
                     }
-                    feed.commit(tx, place, position).await.unwrap();
+                    tx.commit().await.unwrap();
                     committed.extend(entries.into_iter().map(|entry| (place, entry.item_id)));
                 }
                 committed

@@ -1,10 +1,8 @@
-//! Statements whose text the engines do not share, and the check that every statement is one.
+//! Statements whose text the engines do not share, and texts that several services share.
 
 use std::fmt;
 
-use sqlx::{AssertSqlSafe, Executor as _, SqlSafeStr as _};
-
-use super::{Db, Engine, Error};
+use super::Engine;
 
 /// One statement in both dialects, side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,49 +46,31 @@ macro_rules! list_statement {
     };
 }
 
+/// A statement that removes some rows, `$2` at most, of the workspace `$1` from a table with that key: as literals, so
+/// that it can be a part of other texts.
+///
+/// ```ignore
+/// const FILES: &str = some_rows_of!("files", "workspace_id, id");
+/// ```
+#[macro_export]
+macro_rules! some_rows_of {
+    ($table:literal, $key:literal) => {
+        concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE (",
+            $key,
+            ") IN (SELECT ",
+            $key,
+            " FROM ",
+            $table,
+            " WHERE workspace_id = $1 LIMIT $2)"
+        )
+    };
+}
+
 /// A list as the JSON array of texts that [`list_statement!`](crate::list_statement) reads.
 pub fn json_list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     let texts: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     serde_json::Value::from(texts).to_string()
-}
-
-/// A statement in one text or two.
-#[derive(Debug, Clone, Copy)]
-pub enum Statement {
-    /// The same on both engines.
-    Common(&'static str),
-    /// One for each.
-    Pair(Dialect),
-}
-
-impl From<&'static str> for Statement {
-    fn from(text: &'static str) -> Self {
-        Self::Common(text)
-    }
-}
-
-impl From<Dialect> for Statement {
-    fn from(pair: Dialect) -> Self {
-        Self::Pair(pair)
-    }
-}
-
-/// Prepares every statement, so that a test finds a misspelled column before a user does.
-///
-/// # Errors
-/// The first statement that the engine refuses, with its text.
-pub async fn prepare_all(db: &Db, statements: &[Statement]) -> Result<(), Error> {
-    for statement in statements {
-        let text = match statement {
-            Statement::Common(text) => text,
-            Statement::Pair(pair) => pair.of(db.engine()),
-        };
-        let sql = AssertSqlSafe(text).into_sql_str();
-        match db.engine() {
-            Engine::Sqlite(pool) => pool.prepare(sql).await.map(|_| ()),
-            Engine::Postgres(pool) => pool.prepare(sql).await.map(|_| ()),
-        }
-        .map_err(|error| Error::from(error).within(format!("cannot prepare {text}")))?;
-    }
-    Ok(())
 }

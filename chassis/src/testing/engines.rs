@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 
 use super::postgres;
-use crate::sql::{Config, Db, Error, Migration};
+use crate::sql::{Config, Db, Engine, Error, Migration};
 
 /// A fresh, empty database; its file goes with it.
 #[derive(Debug)]
@@ -44,4 +44,18 @@ pub async fn engines() -> Vec<TestDb> {
         Err(why) => eprintln!("skipped: postgres: {why}"),
     }
     engines
+}
+
+/// The tables with rows of workspaces that are not among `emptied`: whoever adds such a table says how its rows go when a
+/// workspace is removed. None on PostgreSQL, whose tables are the same.
+///
+/// # Errors
+/// When the database cannot be read.
+pub async fn tables_left(db: &Db, emptied: &[&str]) -> Result<Vec<String>, Error> {
+    const TABLES: &str = "SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) p \
+         ON p.name = 'workspace_id' WHERE m.type = 'table'";
+    let Engine::Sqlite(connection) = db.engine() else { return Ok(Vec::new()) };
+    let mut tables: Vec<String> = sqlx::query_scalar(TABLES).fetch_all(connection).await?;
+    tables.retain(|table| !emptied.contains(&table.as_str()));
+    Ok(tables)
 }

@@ -1,8 +1,8 @@
 //! The states of workspaces, the notices of them in table `lifecycle_notices`, and the removal of what is left.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{on_db, some_rows_of};
 use cairn_proto::ids::WorkspaceId;
 
 use super::word;
@@ -41,33 +41,17 @@ const FORGET: &str =
 const PUT_OFF: &str = "UPDATE lifecycle_notices SET attempts = attempts + 1, due_at = $4 \
      WHERE workspace_id = $1 AND service = $2 AND revision = $3";
 
-macro_rules! some_of {
-    ($table:literal, $key:literal) => {
-        concat!(
-            "DELETE FROM ",
-            $table,
-            " WHERE (",
-            $key,
-            ") IN (SELECT ",
-            $key,
-            " FROM ",
-            $table,
-            " WHERE workspace_id = $1 LIMIT $2)"
-        )
-    };
-}
-
 /// What is kept of a workspace, in the order in which it can go. Tokens of a grant go with it.
 pub(crate) const REMOVALS: &[(&str, &str)] = &[
-    ("oauth_codes", some_of!("oauth_codes", "digest")),
-    ("oauth_access_tokens", some_of!("oauth_access_tokens", "digest")),
-    ("oauth_refresh_tokens", some_of!("oauth_refresh_tokens", "digest")),
-    ("oauth_grants", some_of!("oauth_grants", "workspace_id, id")),
-    ("tokens", some_of!("tokens", "workspace_id, id")),
-    ("invitations", some_of!("invitations", "workspace_id, id")),
-    ("feedback", some_of!("feedback", "workspace_id, id")),
-    ("members", some_of!("members", "workspace_id, user_id")),
-    ("lifecycle_notices", some_of!("lifecycle_notices", "workspace_id, service")),
+    ("oauth_codes", some_rows_of!("oauth_codes", "digest")),
+    ("oauth_access_tokens", some_rows_of!("oauth_access_tokens", "digest")),
+    ("oauth_refresh_tokens", some_rows_of!("oauth_refresh_tokens", "digest")),
+    ("oauth_grants", some_rows_of!("oauth_grants", "workspace_id, id")),
+    ("tokens", some_rows_of!("tokens", "workspace_id, id")),
+    ("invitations", some_rows_of!("invitations", "workspace_id, id")),
+    ("feedback", some_rows_of!("feedback", "workspace_id, id")),
+    ("members", some_rows_of!("members", "workspace_id, user_id")),
+    ("lifecycle_notices", some_rows_of!("lifecycle_notices", "workspace_id, service")),
     ("workspaces", "DELETE FROM workspaces WHERE id = $1 AND deleted_at IS NOT NULL AND $2 > 0"),
 ];
 

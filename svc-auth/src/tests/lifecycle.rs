@@ -1,11 +1,9 @@
-use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use cairn_chassis::identity::Verifier;
 use cairn_chassis::lifecycle;
 use cairn_chassis::on_db;
-use cairn_chassis::sql::Engine;
-use cairn_chassis::testing::server as double;
+use cairn_chassis::testing::{server as double, tables_left};
 use cairn_proto::auth::v1::{
     DeleteWorkspaceRequest, ListWorkspacesRequest, Membership, RestoreWorkspaceRequest,
 };
@@ -256,17 +254,9 @@ async fn what_an_earlier_version_deleted_is_told_too() {
 /// Whoever adds a table of workspaces' rows says here how they go.
 #[tokio::test]
 async fn every_table_of_workspaces_is_emptied() {
+    let emptied: Vec<&str> = REMOVALS.iter().map(|(table, _)| *table).collect();
     for world in worlds().await {
-        let Engine::Sqlite(connection) = world.service.db.engine() else { continue };
-        let tables: Vec<String> = sqlx::query_scalar(
-            "SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) p ON p.name = 'workspace_id' \
-             WHERE m.type = 'table'",
-        )
-        .fetch_all(connection)
-        .await
-        .unwrap();
-        let emptied: BTreeSet<&str> = REMOVALS.iter().map(|(table, _)| *table).collect();
-        let kept: Vec<_> = tables.iter().filter(|table| !emptied.contains(table.as_str())).collect();
-        assert!(kept.is_empty(), "a deleted workspace leaves rows in {kept:?}");
+        let left = tables_left(&world.service.db, &emptied).await.unwrap();
+        assert!(left.is_empty(), "a deleted workspace leaves rows in {left:?}");
     }
 }

@@ -3,14 +3,13 @@
 
 use std::collections::HashSet;
 
-use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::Tx;
 use cairn_proto::ids::PropertyId;
 use serde_json::Value;
 
 use crate::Error;
+use crate::change::Change;
 use crate::context::Context;
-use crate::model::{Author, Database, Growth, Property, PropertyOption, RecordVersion, Values};
+use crate::model::{Author, Database, Property, PropertyOption, RecordVersion, Values};
 use crate::store;
 
 /// Which values of a property go.
@@ -20,57 +19,55 @@ enum Gone {
     Options(HashSet<String>),
 }
 
-/// Takes a property out of every record that has a value of it; answers what the workspace keeps more.
+/// Takes a property out of every record that has a value of it. What goes needs no room, though a version stays of it.
 pub(super) async fn let_property_go(
-    tx: &mut Tx,
+    change: &mut Change,
     database: &Database,
     property: &Property,
     author: &Author,
-    now: Timestamp,
-) -> Result<Growth, Error> {
-    store::former::insert_property(tx, database, property, now).await?;
-    rewrite(tx, database, property.id, &Gone::All, author, now).await
+) -> Result<(), Error> {
+    let now = change.now();
+    store::former::insert_property(change.tx(), database, property, now).await?;
+    rewrite(change, database, property.id, &Gone::All, author).await
 }
 
-/// Takes options out of every record that has chosen them; answers what the workspace keeps more.
+/// Takes options out of every record that has chosen them. What goes needs no room, though a version stays of it.
 pub(super) async fn let_options_go(
-    tx: &mut Tx,
+    change: &mut Change,
     database: &Database,
     property: PropertyId,
     options: Vec<PropertyOption>,
     author: &Author,
-    now: Timestamp,
-) -> Result<Growth, Error> {
+) -> Result<(), Error> {
     if options.is_empty() {
-        return Ok(Growth::default());
+        return Ok(());
     }
-    store::former::insert_options(tx, database, property, &options, now).await?;
+    let now = change.now();
+    store::former::insert_options(change.tx(), database, property, &options, now).await?;
     let ids = options.into_iter().map(|option| option.id).collect();
-    rewrite(tx, database, property, &Gone::Options(ids), author, now).await
+    rewrite(change, database, property, &Gone::Options(ids), author).await
 }
 
 /// A batch at a time, within the transaction: a database has no bound, memory has.
 async fn rewrite(
-    tx: &mut Tx,
+    change: &mut Change,
     database: &Database,
     property: PropertyId,
     gone: &Gone,
     author: &Author,
-    now: Timestamp,
-) -> Result<Growth, Error> {
-    let mut growth = Growth::default();
-    let key = property.to_string();
+) -> Result<(), Error> {
+    let (key, now) = (property.to_string(), change.now());
     let mut after = None;
     loop {
-        let holders = store::former::holders(tx, database, property, after).await?;
-        let Some((last, _)) = holders.last() else { return Ok(growth) };
+        let holders = store::former::holders(change.tx(), database, property, after).await?;
+        let Some((last, _)) = holders.last() else { return Ok(()) };
         after = Some(*last);
         let changed: Vec<_> = holders
             .into_iter()
             .filter_map(|(id, mut values)| take(&mut values, &key, gone).then_some((id, values)))
             .collect();
-        let more = store::former::rewrite(tx, database.workspace_id, &changed, author, now).await?;
-        growth.bytes = growth.bytes.saturating_add(more.bytes);
+        let more = store::former::rewrite(change.tx(), database.workspace_id, &changed, author, now).await?;
+        change.grow(more);
     }
 }
 

@@ -1,14 +1,14 @@
 //! Changes of a database's properties and views.
 
-use cairn_chassis::feed;
 use cairn_proto::ids::{PropertyId, ViewId};
 
 use super::properties::{MAX_PROPERTIES, PropertyDraft, PropertyPatch, check_label, check_settings};
 use super::views::{MAX_VIEWS, ViewDraft, ViewPatch};
-use super::{Databases, Records, former, locked, parse};
+use super::{Databases, former, locked, parse, save};
 use crate::Error;
+use crate::change::Change;
 use crate::checks::Checks;
-use crate::model::{Author, Database, Growth, Property, PropertySettings, PropertyType, View, Written};
+use crate::model::{Author, Database, Property, PropertySettings, PropertyType, View, Written};
 use crate::scope::Caller;
 use crate::store;
 
@@ -39,8 +39,8 @@ impl Databases {
         // Before the transaction: a second connection within one could wait for ever in a small pool.
         self.check_relation(&mut checks, caller, &config).await?;
 
-        let mut tx = self.context.db.begin_write().await?;
-        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         if database.properties.len() >= MAX_PROPERTIES {
             let message = format!("a database has at most {MAX_PROPERTIES} properties");
             checks.violation("name", "too_many", message);
@@ -49,10 +49,7 @@ impl Databases {
 
         let property = Property { id, name: draft.name, kind, is_primary: false, config };
         database.properties.push(property.clone());
-        let now = self.context.clock.now();
-        database.updated_at = now;
-        store::databases::update(&mut tx, &database).await?;
-        let written = self.announce(tx, database, Records::Untouched, now).await?;
+        let written = save(change, database, false).await?;
         Ok(placed_property(written, property))
     }
 
@@ -65,8 +62,8 @@ impl Databases {
         property_id: &str,
         patch: PropertyPatch,
     ) -> Result<Written<Placed<Property>>, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         let (place, before) = property_of(&database, property_id)?;
         let mut property = before.clone();
         let mut checks = Checks::default();
@@ -88,30 +85,20 @@ impl Databases {
         let last = database.properties.len();
         let position = patch.position.map_or(place, |wanted| wanted as usize).min(last);
         if property == before && position == place {
-            let head = feed::head(&mut tx, caller.workspace).await?;
-            tx.rollback().await?;
-            return Ok(Written { item: Placed { item: property, position }, position: head });
+            return change.commit_with(Placed { item: property, position }).await;
         }
         database.properties.insert(position, property.clone());
-        let now = self.context.clock.now();
-        database.updated_at = now;
-        store::databases::update(&mut tx, &database).await?;
-        // What goes needs no room, though a version stays of it.
-        let mut growth = Growth::default();
         if property.config.options != before.config.options {
             let gone = before.config.options.iter().filter(|option| property.option(&option.id).is_none());
-            let gone = gone.cloned().collect();
-            let author = Author::of_record(&caller.principal);
-            growth = former::let_options_go(&mut tx, &database, property.id, gone, &author, now).await?;
-            store::cells::follow_options(&mut tx, &database, &property).await?;
+            let (gone, author) = (gone.cloned().collect(), Author::of_record(&caller.principal));
+            former::let_options_go(&mut change, &database, property.id, gone, &author).await?;
+            store::cells::follow_options(change.tx(), &database, &property).await?;
         }
         // The fields of a record are shown in the order of the properties.
         let is_shown_anew = position != place
             || property.name != before.name
             || property.config.options != before.config.options;
-        let records = if is_shown_anew { Records::Changed } else { Records::Untouched };
-        store::usage::count(&mut tx, caller.workspace, growth).await?;
-        let written = self.announce(tx, database, records, now).await?;
+        let written = save(change, database, is_shown_anew).await?;
         Ok(placed_property(written, property))
     }
 
@@ -123,8 +110,8 @@ impl Databases {
         database_id: &str,
         property_id: &str,
     ) -> Result<u64, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         let (place, property) = property_of(&database, property_id)?;
         if property.is_primary {
             let message = "the primary property titles the records and cannot be deleted";
@@ -134,14 +121,10 @@ impl Databases {
         for view in &mut database.views {
             view.forget(property.id);
         }
-        let now = self.context.clock.now();
-        database.updated_at = now;
-        store::databases::update(&mut tx, &database).await?;
         let author = Author::of_record(&caller.principal);
-        let growth = former::let_property_go(&mut tx, &database, &property, &author, now).await?;
-        store::cells::forget_property(&mut tx, &database, property.id).await?;
-        store::usage::count(&mut tx, caller.workspace, growth).await?;
-        Ok(self.announce(tx, database, Records::Changed, now).await?.position)
+        former::let_property_go(&mut change, &database, &property, &author).await?;
+        store::cells::forget_property(change.tx(), &database, property.id).await?;
+        Ok(save(change, database, true).await?.position)
     }
 
     /// Saves a view behind the others.
@@ -152,8 +135,8 @@ impl Databases {
         draft: ViewDraft,
     ) -> Result<Written<Placed<View>>, Error> {
         let id: ViewId = self.context.ids.next();
-        let mut tx = self.context.db.begin_write().await?;
-        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         let mut checks = Checks::default();
         if database.views.len() >= MAX_VIEWS {
             checks.violation("name", "too_many", format!("a database has at most {MAX_VIEWS} views"));
@@ -177,10 +160,7 @@ impl Databases {
         checks.finish()?;
         let position = database.views.len();
         database.views.push(view.clone());
-        let now = self.context.clock.now();
-        database.updated_at = now;
-        store::databases::update(&mut tx, &database).await?;
-        let written = self.announce(tx, database, Records::Untouched, now).await?;
+        let written = save(change, database, false).await?;
         Ok(Written { item: Placed { item: view, position }, position: written.position })
     }
 
@@ -192,8 +172,8 @@ impl Databases {
         view_id: &str,
         patch: ViewPatch,
     ) -> Result<Written<Placed<View>>, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         let place = view_of(&database, view_id)?;
         let mut view = database.views.remove(place);
         let position = patch.position.map_or(place, |wanted| wanted as usize).min(database.views.len());
@@ -201,10 +181,7 @@ impl Databases {
         view.apply(&mut checks, &database, patch);
         checks.finish()?;
         database.views.insert(position, view.clone());
-        let now = self.context.clock.now();
-        database.updated_at = now;
-        store::databases::update(&mut tx, &database).await?;
-        let written = self.announce(tx, database, Records::Untouched, now).await?;
+        let written = save(change, database, false).await?;
         Ok(Written { item: Placed { item: view, position }, position: written.position })
     }
 
@@ -215,18 +192,15 @@ impl Databases {
         database_id: &str,
         view_id: &str,
     ) -> Result<u64, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        let mut database = locked(&mut tx, caller, parse(database_id)?).await?;
+        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         let gone = database.views.remove(view_of(&database, view_id)?);
         let Some(first) = database.views.first_mut() else {
             let message = "a database keeps at least one view: make another one before you delete this one";
             return Err(Error::invalid("viewId", "last", message));
         };
         first.is_default |= gone.is_default;
-        let now = self.context.clock.now();
-        database.updated_at = now;
-        store::databases::update(&mut tx, &database).await?;
-        Ok(self.announce(tx, database, Records::Untouched, now).await?.position)
+        Ok(save(change, database, false).await?.position)
     }
 
     fn new_option_id(&self) -> String {

@@ -1,12 +1,12 @@
 //! Databases in trash. Their records stay as they are, and are out of reach with them: a database comes back with the
 //! records that it had, and not with those that were deleted before.
 
-use cairn_chassis::feed::{self, Entry, Kind, Op};
-use cairn_chassis::sql::Tx;
+use cairn_chassis::feed::{Kind, Op};
 use cairn_proto::ids::DatabaseId;
 
-use super::{Databases, Records, announce, announce_records, locked, parse};
+use super::{Databases, locked, parse};
 use crate::Error;
+use crate::change::Change;
 use crate::model::{Database, Deletion, Growth, Page, PageRequest, Written};
 use crate::scope::Caller;
 use crate::store;
@@ -16,101 +16,90 @@ impl Databases {
     pub(crate) async fn list_trashed(
         &self,
         caller: &Caller,
-        ask: PageRequest,
+        request: PageRequest,
     ) -> Result<Page<Database>, Error> {
         let mut found = store::databases::list_trashed(&self.context.db, caller.workspace).await?;
         found.retain(|database| caller.covers(&database.folders));
         let key = |database: &Database| (database.name.clone(), database.id.to_string());
         let total = found.len() as u64;
-        if let Some(after) = &ask.after {
+        if let Some(after) = &request.after {
             found.retain(|database| key(database) > (after.name.clone(), after.id.clone()));
         }
-        Ok(ask.page(found, total, key))
+        Ok(request.page(found, total, key))
     }
 
     /// Moves a database to trash.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        let database = locked(&mut tx, caller, parse(id)?).await?;
-        let now = self.context.clock.now();
-        let deletion = Deletion {
-            workspace: caller.workspace,
-            id: self.context.ids.next(),
-            kind: Kind::Database,
-            item_id: database.id.to_string(),
-            parent_id: database.folder_id,
-            database_id: None,
-            name: database.name.clone(),
-            path: database.path.clone(),
-            items: 1,
-            at: now,
-        };
-        store::databases::trash(&mut tx, caller.workspace, database.id, deletion.id, now).await?;
-        store::trash::insert(&mut tx, &deletion).await?;
-        let position = announce(&mut tx, &database, Op::Delete, Records::Gone, now).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
+        let mut change = Change::begin(&self.context, caller).await?;
+        let database = locked(&mut change, caller, parse(id)?).await?;
+        let folder_id = database.folder_id;
+        let deletion =
+            change.deletion(Kind::Database, database.id, database.name, database.path).in_folder(folder_id);
+        change.trash(&deletion).await?;
+        change.publish_records(database.id, Op::Delete);
+        Ok(change.commit().await?.last)
     }
 
     /// Brings a database back from trash, into the root when its folder is not there any more.
     pub(crate) async fn restore(&self, caller: &Caller, id: &str) -> Result<Written<Database>, Error> {
         let database_id = parse(id)?;
-        let mut tx = self.context.db.begin_write().await?;
-        let seen = trashed(&mut tx, caller, database_id).await?;
+        let mut change = Change::begin(&self.context, caller).await?;
+        let seen = trashed(&mut change, caller, database_id).await?;
         if let Some(folder_id) = seen.folder_id {
-            store::folders::hold(&mut tx, caller.workspace, folder_id).await?;
+            store::folders::hold(change.tx(), caller.workspace, folder_id).await?;
         }
-        store::databases::lock(&mut tx, caller.workspace, database_id).await?;
-        let mut database = trashed(&mut tx, caller, database_id).await?;
-        let deletion = deletion(&mut tx, caller, database_id).await?;
+        store::databases::lock(change.tx(), caller.workspace, database_id).await?;
+        let mut database = trashed(&mut change, caller, database_id).await?;
+        let deletion = deletion(&mut change, caller, database_id).await?;
         if database.folders.is_empty() {
             caller.require_root()?;
             database.folder_id = None;
         }
-        let now = self.context.clock.now();
         database.deleted_at = None;
-        database.updated_at = now;
-        store::databases::restore(&mut tx, &database).await?;
+        database.updated_at = change.now();
+        store::databases::restore(change.tx(), &database).await?;
         if let Some(deletion) = deletion {
-            store::trash::forget(&mut tx, &deletion).await?;
+            store::trash::forget(change.tx(), &deletion).await?;
         }
-        self.announce(tx, database, Records::Changed, now).await
+        change.publish_upsert(Kind::Database, database.id);
+        change.publish_records(database.id, Op::Upsert);
+        change.commit_with(database).await
     }
 
     /// Removes a trashed database for good, with its records and their versions.
     pub(crate) async fn purge(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
         let database_id = parse(id)?;
-        let mut tx = self.context.db.begin_write().await?;
-        store::databases::lock(&mut tx, caller.workspace, database_id).await?;
-        let database = trashed(&mut tx, caller, database_id).await?;
-        let deletion = deletion(&mut tx, caller, database_id).await?;
-        let now = self.context.clock.now();
-        // Before the feed's head is had, as everywhere.
-        let bytes = store::databases::record_bytes(&mut tx, caller.workspace, database.id).await?;
-        store::usage::count(&mut tx, caller.workspace, Growth::less_bytes(bytes)).await?;
+        let mut change = Change::begin(&self.context, caller).await?;
+        store::databases::lock(change.tx(), caller.workspace, database_id).await?;
+        let database = trashed(&mut change, caller, database_id).await?;
+        let deletion = deletion(&mut change, caller, database_id).await?;
+        let bytes = store::databases::record_bytes(change.tx(), caller.workspace, database.id).await?;
+        change.grow(Growth::less_bytes(bytes));
         match &deletion {
-            Some(deletion) => store::trash::forget(&mut tx, deletion).await?,
+            Some(deletion) => store::trash::forget(change.tx(), deletion).await?,
             // It went along with a folder, whose deletion has not told of the records.
             None => {
-                announce_records(&mut tx, caller.workspace, database.id, Op::Delete, now).await?;
+                let records =
+                    store::databases::live_record_ids(change.tx(), caller.workspace, database.id).await?;
+                for record in records {
+                    change.publish_delete(Kind::Record, record);
+                }
             }
         }
-        store::databases::purge(&mut tx, caller.workspace, database.id).await?;
-        let entry = Entry::delete(Kind::Database, database.id);
-        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
+        store::databases::purge(change.tx(), caller.workspace, database.id).await?;
+        change.publish_delete(Kind::Database, database.id);
+        Ok(change.commit().await?.last)
     }
 }
 
 /// The deletion of a database by itself; after the database is locked, as the trash does, so that no other can come or
 /// go meanwhile.
-async fn deletion(tx: &mut Tx, caller: &Caller, id: DatabaseId) -> Result<Option<Deletion>, Error> {
-    Ok(store::trash::lock(tx, caller.workspace, Kind::Database, &id.to_string()).await?)
+async fn deletion(change: &mut Change, caller: &Caller, id: DatabaseId) -> Result<Option<Deletion>, Error> {
+    Ok(store::trash::lock(change.tx(), caller.workspace, Kind::Database, &id.to_string()).await?)
 }
 
-async fn trashed(tx: &mut Tx, caller: &Caller, id: DatabaseId) -> Result<Database, Error> {
-    let found = store::databases::get_trashed(tx, caller.workspace, id).await?;
+async fn trashed(change: &mut Change, caller: &Caller, id: DatabaseId) -> Result<Database, Error> {
+    let found = store::databases::get_trashed(change.tx(), caller.workspace, id).await?;
     let database = found.ok_or_else(|| Error::no_database(id))?;
     caller.require("database", id, &database.folders)?;
     Ok(database)

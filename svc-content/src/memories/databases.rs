@@ -42,7 +42,7 @@ pub(super) struct Answer {
 }
 
 impl DatabaseQuery {
-    fn ask(&self) -> RecordListRequest {
+    fn list_request(&self) -> RecordListRequest {
         let sort = SortDraft { field_id: self.sort_field_id.clone(), direction: self.sort_direction.clone() };
         RecordListRequest {
             search: self.search.clone(),
@@ -64,7 +64,7 @@ impl Memories {
         path: &str,
     ) -> Result<Vec<Violation>, Error> {
         let records = Records::new(self.context.clone());
-        match records.list(caller, &database.to_string(), query.ask()).await {
+        match records.list(caller, &database.to_string(), query.list_request()).await {
             Ok(_) => Ok(Vec::new()),
             Err(Error::Invalid(found)) => {
                 Ok(found.into_iter().map(|violation| at_query(violation, path)).collect())
@@ -87,9 +87,9 @@ impl Memories {
             Err(Error::NotFound { .. } | Error::OutOfScope(_)) => return Ok(None),
             Err(other) => return Err(other),
         };
-        let ask = query.map(DatabaseQuery::ask).unwrap_or_default();
+        let request = query.map(DatabaseQuery::list_request).unwrap_or_default();
         let records = Records::new(self.context.clone());
-        let listed = match records.list(caller, &id.to_string(), ask).await {
+        let listed = match records.list(caller, &id.to_string(), request).await {
             Ok(listed) => listed,
             Err(Error::Invalid(_) | Error::NotFound { .. } | Error::OutOfScope(_)) => return Ok(None),
             Err(other) => return Err(other),

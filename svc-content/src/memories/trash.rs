@@ -1,10 +1,11 @@
 //! Memories in trash. Nobody reads one there, an export without a token neither; what its members refer to stays as it is.
 
-use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::WorkspaceId;
 
 use super::{Memories, locked, parse, require_all, slug};
+use crate::change::Change;
 use crate::model::{Deletion, Memory};
 use crate::scope::Caller;
 use crate::{Error, store};
@@ -12,28 +13,12 @@ use crate::{Error, store};
 impl Memories {
     /// Moves a memory to trash. Its slug is free for others from then on.
     pub(crate) async fn delete(&self, caller: &Caller, named: &str) -> Result<u64, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        let memory = locked(&mut tx, caller, &parse(named)?).await?;
+        let mut change = Change::begin(&self.context, caller).await?;
+        let memory = locked(&mut change, caller, &parse(named)?).await?;
         require_all(caller, &memory.members, "delete")?;
-        let now = self.context.clock.now();
-        let deletion = Deletion {
-            workspace: caller.workspace,
-            id: self.context.ids.next(),
-            kind: Kind::Memory,
-            item_id: memory.id.to_string(),
-            parent_id: None,
-            database_id: None,
-            path: path(&memory.slug),
-            name: memory.name,
-            items: 1,
-            at: now,
-        };
-        store::memories::trash(&mut tx, caller.workspace, memory.id, deletion.id, now).await?;
-        store::trash::insert(&mut tx, &deletion).await?;
-        let entry = Entry::delete(Kind::Memory, memory.id);
-        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
+        let deletion = change.deletion(Kind::Memory, memory.id, memory.name, path(&memory.slug));
+        change.trash(&deletion).await?;
+        Ok(change.commit().await?.last)
     }
 }
 

@@ -24,6 +24,16 @@ pub(crate) struct Deletion {
 }
 
 impl Deletion {
+    /// The same of an item that a folder holds, or the root.
+    pub(crate) fn in_folder(self, folder: Option<FolderId>) -> Self {
+        Self { parent_id: folder, ..self }
+    }
+
+    /// The same of a record.
+    pub(crate) fn in_database(self, database: DatabaseId) -> Self {
+        Self { database_id: Some(database), ..self }
+    }
+
     /// What held the item; absent for the root.
     pub(crate) fn holder(&self) -> Option<String> {
         let folder = self.parent_id.map(|id| id.to_string());

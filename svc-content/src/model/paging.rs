@@ -103,15 +103,15 @@ mod tests {
 
     #[test]
     fn a_token_leads_to_the_next_page() {
-        let ask = PageRequest::new(2, "").unwrap();
-        assert_eq!((ask.fetch(), ask.known_total(2), ask.known_total(3)), (3, Some(2), None));
-        let page = ask.page(vec!["a", "b", "c"], 5, |name| ((*name).to_owned(), "id".to_owned()));
+        let request = PageRequest::new(2, "").unwrap();
+        assert_eq!((request.fetch(), request.known_total(2), request.known_total(3)), (3, Some(2), None));
+        let page = request.page(vec!["a", "b", "c"], 5, |name| ((*name).to_owned(), "id".to_owned()));
         assert_eq!(page.items, ["a", "b"]);
         let next = PageRequest::new(0, &page.next).unwrap();
         assert_eq!(next.after, Some(Cursor { name: "b".into(), id: "id".into(), total: 5 }));
         assert_eq!(next.size, MAX_PAGE);
         assert_eq!(next.known_total(3), Some(5));
-        assert_eq!(ask.page(vec!["a"], 1, |_| Default::default()).next, "");
+        assert_eq!(request.page(vec!["a"], 1, |_| Default::default()).next, "");
     }
 
     #[test]

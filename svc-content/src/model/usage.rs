@@ -26,6 +26,12 @@ impl Growth {
         growth
     }
 
+    /// What comes on top.
+    pub(crate) fn add(&mut self, more: Self) {
+        self.files = self.files.saturating_add(more.files);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+    }
+
     /// Content was stored along with what this is already.
     pub(crate) fn add_bytes(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_add(Self::more_bytes(bytes).bytes);

@@ -63,12 +63,12 @@ impl Records {
         &self,
         caller: &Caller,
         database_id: &str,
-        ask: RecordListRequest,
+        request: RecordListRequest,
     ) -> Result<RecordPage, Error> {
         let database = databases::readable(&self.context.db, caller, database_id).await?;
-        let mut selection = select(&database, &ask)?;
+        let mut selection = select(&database, &request)?;
         self.narrow(caller, &database, &mut selection).await?;
-        let limit = if ask.limit == 0 { DEFAULT_LIMIT } else { ask.limit };
+        let limit = if request.limit == 0 { DEFAULT_LIMIT } else { request.limit };
         // What is costly is read in its turn, and all of it of one moment.
         let turn = self.context.db.reading_fairly(caller.workspace).await?;
         let mut tx = self.context.db.begin_read().await?;
@@ -76,8 +76,8 @@ impl Records {
             true => database.record_count,
             false => store::query::count(&mut tx, &selection).await?,
         };
-        let offset = match &ask.record_id {
-            None => ask.offset,
+        let offset = match &request.record_id {
+            None => request.offset,
             Some(text) => {
                 let id: RecordId = parse(text)?;
                 let place = store::query::place_of(&mut tx, &selection, total, id).await?;
@@ -94,7 +94,7 @@ impl Records {
         drop(turn);
         let records = store::records::get_in_order(&self.context.db, caller.workspace, &ids).await?;
         let records = self.show(caller, &database, records).await?;
-        let property_names = match ask.allow_names {
+        let property_names = match request.allow_names {
             true => database.properties.iter().map(|one| (one.id.to_string(), one.name.clone())).collect(),
             false => PropertyNames::new(),
         };
@@ -114,17 +114,17 @@ impl Records {
     }
 }
 
-fn select(database: &Database, ask: &RecordListRequest) -> Result<Selection, Error> {
+fn select(database: &Database, request: &RecordListRequest) -> Result<Selection, Error> {
     let mut checks = Checks::default();
-    if ask.limit > MAX_LIMIT {
+    if request.limit > MAX_LIMIT {
         checks.violation("limit", "out_of_range", wording::between(1, MAX_LIMIT));
     }
-    if i64::try_from(ask.offset).is_err() {
+    if i64::try_from(request.offset).is_err() {
         checks.violation("offset", "out_of_range", "no database has as many records");
     }
     let mut filters = Vec::new();
-    let mut sorts = check_sorts(&mut checks, database, &ask.sorts, "sorts", ask.allow_names);
-    if let Some(view_id) = &ask.view_id {
+    let mut sorts = check_sorts(&mut checks, database, &request.sorts, "sorts", request.allow_names);
+    if let Some(view_id) = &request.view_id {
         let view = database.views.get(view_of(database, view_id)?);
         for (place, filter) in view.into_iter().flat_map(|view| view.filters.iter().enumerate()) {
             let path = format!("view.filters[{place}]");
@@ -134,18 +134,18 @@ fn select(database: &Database, ask: &RecordListRequest) -> Result<Selection, Err
             sorts = view.map(|view| view.sorts.clone()).unwrap_or_default();
         }
     }
-    if let Some(field_filter) = &ask.field_filter {
-        filters.extend(check_field_filter(&mut checks, database, field_filter, ask.allow_names));
+    if let Some(field_filter) = &request.field_filter {
+        filters.extend(check_field_filter(&mut checks, database, field_filter, request.allow_names));
     }
-    if !ask.filter.is_empty() {
-        match json::read(ask.filter.as_bytes()) {
+    if !request.filter.is_empty() {
+        match json::read(request.filter.as_bytes()) {
             Ok(tree) => {
-                filters.extend(filter::check(&mut checks, database, &tree, "filter", ask.allow_names));
+                filters.extend(filter::check(&mut checks, database, &tree, "filter", request.allow_names));
             }
             Err(unreadable) => checks.violation("filter", "invalid_json", unreadable.to_string()),
         }
     }
-    let words = words(&mut checks, database, &ask.search);
+    let words = words(&mut checks, database, &request.search);
     checks.finish()?;
     Ok(Selection {
         workspace: database.workspace_id,

@@ -40,7 +40,7 @@ impl Records {
         &self,
         caller: &Caller,
         file_id: &str,
-        ask: PageRequest,
+        request: PageRequest,
     ) -> Result<Page<Backlink>, Error> {
         let db = &self.context.db;
         let id: FileId = file_id.parse().map_err(|_| Error::no_file(file_id))?;
@@ -48,16 +48,16 @@ impl Records {
         let file = files.first().ok_or_else(|| Error::no_file(file_id))?;
         caller.require("file", file_id, &file.folders)?;
         let of = store::backlinks::Of { workspace: caller.workspace, file: id, scope: caller.listed() };
-        let after = ask.after.as_ref().map(place).transpose()?;
+        let after = request.after.as_ref().map(place).transpose()?;
         let (time, record, property) = after.unwrap_or((Timestamp::from_micros(i64::MIN), "", ""));
         let turn = db.reading_fairly(caller.workspace).await?;
-        let rows = store::backlinks::list(db, of, (time, record, property), ask.fetch()).await?;
-        let total = match ask.known_total(rows.len()) {
+        let rows = store::backlinks::list(db, of, (time, record, property), request.fetch()).await?;
+        let total = match request.known_total(rows.len()) {
             Some(total) => total,
             None => store::backlinks::count(db, of).await?,
         };
         drop(turn);
-        let page = ask.page(rows, total, |row| {
+        let page = request.page(rows, total, |row| {
             let property =
                 row.property_id.map_or_else(|| store::backlinks::BODY.to_owned(), |id| id.to_string());
             (row.created_at.as_micros().to_string(), format!("{}/{property}", row.record_id))

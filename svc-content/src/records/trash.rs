@@ -1,13 +1,14 @@
 //! Records in trash. Their cells, by which the engine finds and counts live records, go with the deletion and are made
 //! anew.
 
-use cairn_chassis::feed::{self, Entry, Kind};
+use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{DatabaseId, FolderId, RecordId};
 
 use super::{MAX_TRIES, Records, Shown, hold, locked, parse, schema_in_flux};
 use crate::Error;
-use crate::model::{Database, Deletion, Growth, Record, Written};
+use crate::change::Change;
+use crate::model::{Database, Deletion, Record, Written};
 use crate::scope::Caller;
 use crate::{databases, store};
 
@@ -19,31 +20,16 @@ impl Records {
     /// Moves a record to trash.
     pub(crate) async fn delete(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
         let database = databases::readable(&self.context.db, caller, database_id).await?;
-        let mut tx = self.context.db.begin_write().await?;
-        hold_live(&mut tx, &database).await?;
-        let record = locked(&mut tx, caller, &database, parse(id)?).await?;
-        let now = self.context.clock.now();
+        let mut change = Change::begin(&self.context, caller).await?;
+        hold_live(&mut change, &database).await?;
+        let record = locked(&mut change, caller, &database, parse(id)?).await?;
         let name = name(&database, &record);
-        let deletion = Deletion {
-            workspace: caller.workspace,
-            id: self.context.ids.next(),
-            kind: Kind::Record,
-            item_id: record.id.to_string(),
-            parent_id: None,
-            database_id: Some(database.id),
-            path: format!("{}/{name}", database.path),
-            name,
-            items: 1,
-            at: now,
-        };
-        store::cells::forget_record(&mut tx, caller.workspace, record.id).await?;
-        store::records::trash(&mut tx, caller.workspace, record.id, deletion.id, now).await?;
-        store::trash::insert(&mut tx, &deletion).await?;
-        store::records::count(&mut tx, caller.workspace, database.id, -1).await?;
-        let entry = Entry::delete(Kind::Record, record.id);
-        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
+        let path = format!("{}/{name}", database.path);
+        let deletion = change.deletion(Kind::Record, record.id, name, path).in_database(database.id);
+        store::cells::forget_record(change.tx(), caller.workspace, record.id).await?;
+        change.trash(&deletion).await?;
+        store::records::count(change.tx(), caller.workspace, database.id, -1).await?;
+        Ok(change.commit().await?.last)
     }
 
     /// Brings a record back from trash into its database, which must be live.
@@ -56,16 +42,15 @@ impl Records {
         let record_id = parse(id)?;
         for _ in 0..MAX_TRIES {
             let database = databases::readable(&self.context.db, caller, database_id).await?;
-            let mut tx = self.context.db.begin_write().await?;
-            if !hold(&mut tx, &database).await? {
-                tx.rollback().await?;
+            let mut change = Change::begin(&self.context, caller).await?;
+            if !hold(&mut change, &database).await? {
+                change.rollback().await?;
                 continue;
             }
-            let (record, deletion) = trashed(&mut tx, caller, &database, record_id).await?;
-            store::trash::restore(&mut tx, &deletion).await?;
-            make_findable(&mut tx, &database, &record).await?;
-            let now = self.context.clock.now();
-            return self.announce(tx, caller, &database, record, Growth::default(), now).await;
+            let (record, deletion) = trashed(&mut change, caller, &database, record_id).await?;
+            store::trash::restore(change.tx(), &deletion).await?;
+            make_findable(change.tx(), &database, &record).await?;
+            return self.publish(change, caller, &database, record).await;
         }
         Err(schema_in_flux())
     }
@@ -73,16 +58,13 @@ impl Records {
     /// Removes a trashed record for good, with its versions.
     pub(crate) async fn purge(&self, caller: &Caller, database_id: &str, id: &str) -> Result<u64, Error> {
         let database = databases::readable(&self.context.db, caller, database_id).await?;
-        let mut tx = self.context.db.begin_write().await?;
-        hold_live(&mut tx, &database).await?;
-        let (record, deletion) = trashed(&mut tx, caller, &database, parse(id)?).await?;
-        let removed = store::trash::remove(&mut tx, &deletion).await?;
-        store::usage::count(&mut tx, caller.workspace, removed.growth).await?;
-        let now = self.context.clock.now();
-        let entry = Entry::delete(Kind::Record, record.id);
-        let position = feed::append(&mut tx, caller.workspace, &[entry], now).await?;
-        self.context.feed.commit(tx, caller.workspace, position).await?;
-        Ok(position)
+        let mut change = Change::begin(&self.context, caller).await?;
+        hold_live(&mut change, &database).await?;
+        let (record, deletion) = trashed(&mut change, caller, &database, parse(id)?).await?;
+        let removed = store::trash::remove(change.tx(), &deletion).await?;
+        change.grow(removed.growth);
+        change.publish_delete(Kind::Record, record.id);
+        Ok(change.commit().await?.last)
     }
 }
 
@@ -122,22 +104,22 @@ async fn make_findable(tx: &mut Tx, database: &Database, record: &Record) -> Res
 }
 
 /// Keeps a database live until the transaction ends.
-async fn hold_live(tx: &mut Tx, database: &Database) -> Result<(), Error> {
-    store::databases::hold(tx, database.workspace_id, database.id).await?;
-    let written = store::databases::written_at(tx, database.workspace_id, database.id).await?;
+async fn hold_live(change: &mut Change, database: &Database) -> Result<(), Error> {
+    store::databases::hold(change.tx(), database.workspace_id, database.id).await?;
+    let written = store::databases::written_at(change.tx(), database.workspace_id, database.id).await?;
     written.map(|_| ()).ok_or_else(|| Error::no_database(database.id))
 }
 
 /// A trashed record and its deletion; the deletion first, as the trash does.
 async fn trashed(
-    tx: &mut Tx,
+    change: &mut Change,
     caller: &Caller,
     database: &Database,
     id: RecordId,
 ) -> Result<(Record, Deletion), Error> {
-    let deletion = store::trash::lock(tx, caller.workspace, Kind::Record, &id.to_string()).await?;
-    store::records::lock(tx, caller.workspace, id).await?;
-    let found = store::records::get_trashed(tx, caller.workspace, database.id, id).await?;
+    let deletion = store::trash::lock(change.tx(), caller.workspace, Kind::Record, &id.to_string()).await?;
+    store::records::lock(change.tx(), caller.workspace, id).await?;
+    let found = store::records::get_trashed(change.tx(), caller.workspace, database.id, id).await?;
     found.zip(deletion).ok_or_else(|| Error::no_record(id))
 }
 

@@ -41,7 +41,7 @@ impl BatchService for Rpc {
         }
         let done = self.batches.write(&Caller::try_from(identity)?, writes).await?;
         let results = done.outcomes.into_iter().map(encode).collect();
-        let (first_change_position, change_position) = (done.first, done.last);
+        let (first_change_position, change_position) = (done.positions.first, done.positions.last);
         Ok(Response::new(BatchWriteResponse { results, first_change_position, change_position }))
     }
 }

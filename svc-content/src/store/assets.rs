@@ -1,60 +1,55 @@
 //! Assets and the objects that hold their bytes.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
 use cairn_proto::ids::{AssetId, DatabaseId, ObjectId, PropertyId, WorkspaceId};
 
 use super::page::{to_column, to_count};
 use crate::model::{Asset, Author, StoredObject};
 
-const GET: &str = "SELECT a.id, a.name, a.media_type, a.hash, o.object_id, o.size_bytes, a.created_at, a.author_kind, \
-     a.author_id, a.author_name FROM assets a \
-     JOIN asset_objects o ON o.workspace_id = a.workspace_id AND o.hash = a.hash \
-     WHERE a.workspace_id = $1 AND a.id = $2";
+statements! {
+    pub(super) fn statements;
 
-const AMONG: Dialect =
-    list_statement!("SELECT id FROM assets WHERE workspace_id = $1 AND id IN ", "$2", " ORDER BY id");
+    const GET: &str = "SELECT a.id, a.name, a.media_type, a.hash, o.object_id, o.size_bytes, a.created_at, a.author_kind, \
+         a.author_id, a.author_name FROM assets a \
+         JOIN asset_objects o ON o.workspace_id = a.workspace_id AND o.hash = a.hash \
+         WHERE a.workspace_id = $1 AND a.id = $2";
 
-/// Cells are those of live records.
-const NAMED: Dialect = list_statement!(
-    "SELECT DISTINCT c.target_id, c.database_id, c.property_id FROM record_cells c \
-     WHERE c.workspace_id = $1 AND c.target_id IN ",
-    "$2",
-    ""
-);
+    const AMONG: Dialect =
+        list_statement!("SELECT id FROM assets WHERE workspace_id = $1 AND id IN ", "$2", " ORDER BY id");
 
-const INSERT: &str = "INSERT INTO assets (workspace_id, id, name, media_type, hash, created_at, author_kind, author_id, \
-     author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    /// Cells are those of live records.
+    const NAMED: Dialect = list_statement!(
+        "SELECT DISTINCT c.target_id, c.database_id, c.property_id FROM record_cells c \
+         WHERE c.workspace_id = $1 AND c.target_id IN ",
+        "$2",
+        ""
+    );
 
-const DELETE: &str = "DELETE FROM assets WHERE workspace_id = $1 AND id = $2 RETURNING hash";
+    const INSERT: &str = "INSERT INTO assets (workspace_id, id, name, media_type, hash, created_at, author_kind, author_id, \
+         author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
-const OBJECT_OF: &str =
-    "SELECT hash, object_id, size_bytes FROM asset_objects WHERE workspace_id = $1 AND hash = $2";
+    const DELETE: &str = "DELETE FROM assets WHERE workspace_id = $1 AND id = $2 RETURNING hash";
 
-const INSERT_OBJECT: &str =
-    "INSERT INTO asset_objects (workspace_id, hash, object_id, size_bytes) VALUES ($1, $2, $3, $4)";
+    const OBJECT_OF: &str =
+        "SELECT hash, object_id, size_bytes FROM asset_objects WHERE workspace_id = $1 AND hash = $2";
 
-const DELETE_UNUSED_OBJECT: &str = "DELETE FROM asset_objects WHERE workspace_id = $1 AND hash = $2 \
-     AND NOT EXISTS (SELECT 1 FROM assets a WHERE a.workspace_id = $1 AND a.hash = $2) RETURNING object_id, size_bytes";
+    const INSERT_OBJECT: &str =
+        "INSERT INTO asset_objects (workspace_id, hash, object_id, size_bytes) VALUES ($1, $2, $3, $4)";
 
-const KNOWN_OBJECTS: Dialect = list_statement!(
-    "SELECT object_id FROM asset_objects WHERE workspace_id = $1 AND object_id IN ",
-    "$2",
-    ""
-);
+    const DELETE_UNUSED_OBJECT: &str = "DELETE FROM asset_objects WHERE workspace_id = $1 AND hash = $2 \
+         AND NOT EXISTS (SELECT 1 FROM assets a WHERE a.workspace_id = $1 AND a.hash = $2) RETURNING object_id, size_bytes";
 
-/// Of every workspace, in one order, from after $1 and $2 on.
-const LIST_ALL: &str = "SELECT workspace_id, hash, object_id, size_bytes FROM asset_objects \
-     WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";
+    const KNOWN_OBJECTS: Dialect = list_statement!(
+        "SELECT object_id FROM asset_objects WHERE workspace_id = $1 AND object_id IN ",
+        "$2",
+        ""
+    );
 
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> =
-        [GET, INSERT, DELETE, OBJECT_OF, INSERT_OBJECT, DELETE_UNUSED_OBJECT, LIST_ALL]
-            .map(Statement::from)
-            .to_vec();
-    all.extend([AMONG, NAMED, KNOWN_OBJECTS].map(Statement::from));
-    all
+    /// Of every workspace, in one order, from after $1 and $2 on.
+    const LIST_ALL: &str = "SELECT workspace_id, hash, object_id, size_bytes FROM asset_objects \
+         WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";
 }
 
 #[derive(Debug, sqlx::FromRow)]

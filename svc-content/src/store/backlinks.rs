@@ -1,22 +1,20 @@
 //! Which records name a file.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Db, Dialect, Error, Text, json_list};
+use cairn_chassis::{on_db, statements};
 use cairn_proto::ids::{DatabaseId, FileId, FolderId, PropertyId, RecordId, WorkspaceId};
 
-use super::page::{below, to_count};
+use super::page::{below, below_folders, to_count};
 
 /// The places where live records name the file $4, each once, those of databases in the folders of the list $2 and below;
 /// $3 is 1 for a caller of the whole workspace. A body has the property 'z', so that it
 /// stands behind the properties of its record.
 macro_rules! found {
     ($then:literal) => {
-        list_statement!(
-            "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+        below_folders!(
             "$2",
             concat!(
-                below!(),
                 ", named (database_id, id, title, property_id, created_at) AS (\
                  SELECT r.database_id, r.id, r.title, c.property_id, r.created_at FROM record_cells c \
                  JOIN records r ON r.workspace_id = $1 AND r.id = c.record_id AND r.deleted_at IS NULL \
@@ -32,16 +30,16 @@ macro_rules! found {
     };
 }
 
-/// In the order of creation, from after the record $6 of the time $5 and its property $7 on.
-const LIST: Dialect = found!(
-    "SELECT database_id, id, title, property_id, created_at FROM found WHERE (created_at, id, property_id) > ($5, $6, $7) \
-     ORDER BY created_at, id, property_id LIMIT $8"
-);
+statements! {
+    pub(super) fn statements;
 
-const COUNT: Dialect = found!("SELECT COUNT(*) FROM found");
+    /// In the order of creation, from after the record $6 of the time $5 and its property $7 on.
+    const LIST: Dialect = found!(
+        "SELECT database_id, id, title, property_id, created_at FROM found WHERE (created_at, id, property_id) > ($5, $6, $7) \
+         ORDER BY created_at, id, property_id LIMIT $8"
+    );
 
-pub(super) fn statements() -> Vec<Statement> {
-    [LIST, COUNT].map(Statement::from).to_vec()
+    const COUNT: Dialect = found!("SELECT COUNT(*) FROM found");
 }
 
 /// Where a body stands in the order of a record's properties, whose ids are hexadecimal.

@@ -1,33 +1,33 @@
 //! Bodies by hash.
 
-use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use super::page::{to_column, to_count};
 use crate::model::{Body, Encoding};
 
-/// On PostgreSQL the body is held, so that nobody removes it before what refers to it is there.
-const EXISTS: Dialect = Dialect {
-    sqlite: "SELECT 1 FROM bodies WHERE workspace_id = $1 AND hash = $2",
-    postgres: "SELECT 1 FROM bodies WHERE workspace_id = $1 AND hash = $2 FOR KEY SHARE",
-};
+statements! {
+    pub(super) fn statements;
 
-const INSERT: &str = "INSERT INTO bodies (workspace_id, hash, encoding, size_bytes, data) VALUES ($1, $2, $3, $4, $5) \
-     ON CONFLICT DO NOTHING";
+    /// On PostgreSQL the body is held, so that nobody removes it before what refers to it is there.
+    const EXISTS: Dialect = Dialect {
+        sqlite: "SELECT 1 FROM bodies WHERE workspace_id = $1 AND hash = $2",
+        postgres: "SELECT 1 FROM bodies WHERE workspace_id = $1 AND hash = $2 FOR KEY SHARE",
+    };
 
-const GET_MANY: Dialect = list_statement!(
-    "SELECT hash, encoding, size_bytes, data FROM bodies WHERE workspace_id = $1 AND hash IN ",
-    "$2",
-    ""
-);
+    const INSERT: &str = "INSERT INTO bodies (workspace_id, hash, encoding, size_bytes, data) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT DO NOTHING";
 
-/// Of every workspace, in one order, from after $1 and $2 on.
-const LIST_ALL: &str = "SELECT workspace_id, hash, encoding, size_bytes, data FROM bodies \
-     WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";
+    const GET_MANY: Dialect = list_statement!(
+        "SELECT hash, encoding, size_bytes, data FROM bodies WHERE workspace_id = $1 AND hash IN ",
+        "$2",
+        ""
+    );
 
-pub(super) fn statements() -> Vec<Statement> {
-    vec![LIST_ALL.into(), EXISTS.into(), INSERT.into(), GET_MANY.into()]
+    /// Of every workspace, in one order, from after $1 and $2 on.
+    const LIST_ALL: &str = "SELECT workspace_id, hash, encoding, size_bytes, data FROM bodies \
+         WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";
 }
 
 /// A body's columns.

@@ -1,63 +1,59 @@
 //! The values of live records in the form in which the engines compare, sort and count them.
 
-use cairn_chassis::on_db;
-use cairn_chassis::sql::{Dialect, Error, Statement, Text, Tx};
+use cairn_chassis::sql::{Dialect, Error, Text, Tx};
+use cairn_chassis::{on_db, statements};
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 use serde_json::json;
 
 use crate::model::{Database, Property, Record, cells, place_key};
 
-/// $4 is a JSON array of `[property, place, number, text, rest, target]`.
-const INSERT: Dialect = Dialect {
-    sqlite: "INSERT INTO record_cells (workspace_id, record_id, database_id, property_id, place, number_key, text_key, \
-         rest, target_id) SELECT $1, $2, $3, value ->> 0, value ->> 1, CAST(value ->> 2 AS REAL), value ->> 3, \
-         value ->> 4, value ->> 5 FROM json_each($4)",
-    postgres: "INSERT INTO record_cells (workspace_id, record_id, database_id, property_id, place, number_key, text_key, \
-         rest, target_id) SELECT $1, $2, $3, cell ->> 0, CAST(cell ->> 1 AS BIGINT), \
-         CAST(cell ->> 2 AS DOUBLE PRECISION), cell ->> 3, cell ->> 4, cell ->> 5 \
-         FROM jsonb_array_elements(CAST(CAST($4 AS TEXT) AS JSONB)) AS list (cell)",
-};
+statements! {
+    pub(super) fn statements;
 
-const FORGET_RECORD: &str = "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2";
+    /// $4 is a JSON array of `[property, place, number, text, rest, target]`.
+    const INSERT: Dialect = Dialect {
+        sqlite: "INSERT INTO record_cells (workspace_id, record_id, database_id, property_id, place, number_key, text_key, \
+             rest, target_id) SELECT $1, $2, $3, value ->> 0, value ->> 1, CAST(value ->> 2 AS REAL), value ->> 3, \
+             value ->> 4, value ->> 5 FROM json_each($4)",
+        postgres: "INSERT INTO record_cells (workspace_id, record_id, database_id, property_id, place, number_key, text_key, \
+             rest, target_id) SELECT $1, $2, $3, cell ->> 0, CAST(cell ->> 1 AS BIGINT), \
+             CAST(cell ->> 2 AS DOUBLE PRECISION), cell ->> 3, cell ->> 4, cell ->> 5 \
+             FROM jsonb_array_elements(CAST(CAST($4 AS TEXT) AS JSONB)) AS list (cell)",
+    };
 
-/// The keys are named, so that the indexes serve: every cell has one of the two.
-const FORGET_PROPERTY: [&str; 2] = [
-    "DELETE FROM record_cells \
-     WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND number_key IS NOT NULL",
-    "DELETE FROM record_cells \
-     WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key IS NOT NULL",
-];
+    const FORGET_RECORD: &str = "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2";
 
-const FOLLOW_OPTION: &str = "UPDATE record_cells SET number_key = $5 \
-     WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key = $4";
+    /// The keys are named, so that the indexes serve: every cell has one of the two.
+    const FORGET_PROPERTY: [&str; 2] = [
+        "DELETE FROM record_cells \
+         WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND number_key IS NOT NULL",
+        "DELETE FROM record_cells \
+         WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key IS NOT NULL",
+    ];
 
-/// $4 is a JSON array of the ids of the options that there are.
-const FORGET_OPTIONS: Dialect = cairn_chassis::list_statement!(
-    "DELETE FROM record_cells WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 \
-     AND text_key IS NOT NULL AND text_key NOT IN ",
-    "$4",
-    ""
-);
+    const FOLLOW_OPTION: &str = "UPDATE record_cells SET number_key = $5 \
+         WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key = $4";
 
-/// Where the first of several options is gone, another is the first: records are sorted by place 0. By way of negative
-/// places, so that no two cells ever share one.
-const CLOSE_GAPS: [&str; 2] = [
-    "UPDATE record_cells SET place = -1 - numbered.fresh FROM (\
-     SELECT record_id, place, ROW_NUMBER() OVER (PARTITION BY record_id ORDER BY place) - 1 AS fresh FROM record_cells \
-     WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key IS NOT NULL) AS numbered \
-     WHERE record_cells.workspace_id = $1 AND record_cells.property_id = $3 \
-     AND record_cells.record_id = numbered.record_id AND record_cells.place = numbered.place \
-     AND numbered.fresh <> numbered.place",
-    "UPDATE record_cells SET place = -1 - place \
-     WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key IS NOT NULL AND place < 0",
-];
+    /// $4 is a JSON array of the ids of the options that there are.
+    const FORGET_OPTIONS: Dialect = cairn_chassis::list_statement!(
+        "DELETE FROM record_cells WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 \
+         AND text_key IS NOT NULL AND text_key NOT IN ",
+        "$4",
+        ""
+    );
 
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> = vec![INSERT.into(), FORGET_OPTIONS.into()];
-    all.extend(CLOSE_GAPS.map(Statement::from));
-    all.extend([FORGET_RECORD, FOLLOW_OPTION].map(Statement::from));
-    all.extend(FORGET_PROPERTY.map(Statement::from));
-    all
+    /// Where the first of several options is gone, another is the first: records are sorted by place 0. By way of negative
+    /// places, so that no two cells ever share one.
+    const CLOSE_GAPS: [&str; 2] = [
+        "UPDATE record_cells SET place = -1 - numbered.fresh FROM (\
+         SELECT record_id, place, ROW_NUMBER() OVER (PARTITION BY record_id ORDER BY place) - 1 AS fresh FROM record_cells \
+         WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key IS NOT NULL) AS numbered \
+         WHERE record_cells.workspace_id = $1 AND record_cells.property_id = $3 \
+         AND record_cells.record_id = numbered.record_id AND record_cells.place = numbered.place \
+         AND numbered.fresh <> numbered.place",
+        "UPDATE record_cells SET place = -1 - place \
+         WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key IS NOT NULL AND place < 0",
+    ];
 }
 
 /// Stores the cells of a record that has none.

@@ -2,12 +2,15 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Kind, Op, Reserved};
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
-use cairn_proto::ids::{DatabaseId, DeletionId, FolderId, WorkspaceId};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
+use cairn_proto::ids::{DatabaseId, FolderId, RecordId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
-use super::page::{ListScope, below, folders_of, start, to_column, to_count, up};
+use super::page::{
+    ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, to_column, to_count,
+    up,
+};
 use crate::model::{Cursor, Database};
 
 macro_rules! located {
@@ -23,117 +26,97 @@ macro_rules! located {
     };
 }
 
-const GET: &str = concat!(
-    "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
-    located!("")
-);
-const GET_TRASHED: &str = concat!(
-    "WITH RECURSIVE page AS (SELECT * FROM databases \
-     WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NOT NULL), ",
-    located!("")
-);
-const GET_MANY: Dialect = list_statement!(
-    "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$2",
-    concat!("), ", located!(""))
-);
-const LIST_TRASHED: &str = concat!(
-    "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NOT NULL), ",
-    located!("ORDER BY page.name, page.id")
-);
-
-const WRITTEN_AT: &str =
-    "SELECT updated_at FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL";
-
-/// PostgreSQL only: writers of records share the row, a change of the database has it alone.
-const HOLD: &str = "SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR SHARE";
-const LOCK: &str = "SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR UPDATE";
-
-macro_rules! list_page {
-    ($filter:literal) => {
-        concat!(
-            "page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NULL ",
-            $filter,
-            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4), ",
-            located!("ORDER BY page.name, page.id")
-        )
+macro_rules! list {
+    ($filter:expr) => {
+        page_of!("databases", $filter, located!("ORDER BY page.name, page.id"))
     };
 }
-
-const LIST_ALL: &str = concat!("WITH RECURSIVE ", list_page!(""));
-const LIST_ROOT: &str = concat!("WITH RECURSIVE ", list_page!("AND folder_id IS NULL"));
-const LIST_IN: &str = concat!("WITH RECURSIVE ", list_page!("AND folder_id = $5"));
-const LIST_BELOW: Dialect = list_statement!(
-    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$5",
-    concat!(below!(), ", ", list_page!("AND folder_id IN (SELECT id FROM below)"))
-);
 
 macro_rules! count {
-    ($filter:literal) => {
-        concat!("SELECT COUNT(*) FROM databases WHERE workspace_id = $1 AND deleted_at IS NULL ", $filter)
+    ($filter:expr) => {
+        count_of!("databases", $filter)
     };
 }
 
-const COUNT_ALL: &str = count!("");
-const COUNT_ROOT: &str = count!("AND folder_id IS NULL");
-const COUNT_IN: &str = count!("AND folder_id = $2");
-const COUNT_BELOW: Dialect = list_statement!(
-    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$2",
-    concat!(below!(), count!("AND folder_id IN (SELECT id FROM below)"))
-);
+statements! {
+    pub(super) fn statements;
 
-const INSERT: &str = "INSERT INTO databases (workspace_id, id, folder_id, name, description, icon, properties, views, \
-     created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-const UPDATE: &str = "UPDATE databases SET folder_id = $3, name = $4, description = $5, icon = $6, properties = $7, \
-     views = $8, updated_at = $9 WHERE workspace_id = $1 AND id = $2";
-const TRASH: &str =
-    "UPDATE databases SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2";
-const RESTORE: &str = "UPDATE databases SET deleted_at = NULL, deletion_id = NULL, folder_id = $3, updated_at = $4 \
-     WHERE workspace_id = $1 AND id = $2";
+    const GET: &str = concat!(
+        "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
+        located!("")
+    );
 
-/// In the order in which rows refer to each other. A record that was deleted by itself before has nowhere to come back
-/// to.
-const PURGE: [&str; 8] = [
-    "DELETE FROM trash WHERE workspace_id = $1 AND kind = 5 AND item_id IN \
-     (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2 AND deletion_id IS NOT NULL)",
-    "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id IN \
-     (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2)",
-    "DELETE FROM record_versions WHERE workspace_id = $1 AND record_id IN \
-     (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2)",
-    "DELETE FROM records WHERE workspace_id = $1 AND database_id = $2",
-    "DELETE FROM record_counts WHERE workspace_id = $1 AND database_id = $2",
-    "DELETE FROM former_options WHERE workspace_id = $1 AND database_id = $2",
-    "DELETE FROM former_properties WHERE workspace_id = $1 AND database_id = $2",
-    "DELETE FROM databases WHERE workspace_id = $1 AND id = $2",
-];
+    const GET_TRASHED: &str = concat!(
+        "WITH RECURSIVE page AS (SELECT * FROM databases \
+         WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NOT NULL), ",
+        located!("")
+    );
 
-/// The bytes of the values of a database's records and their versions.
-const RECORD_BYTES: &str = "SELECT CAST(COALESCE(SUM(kept.bytes), 0) AS BIGINT) FROM (\
-     SELECT OCTET_LENGTH(field_values) AS bytes FROM records WHERE workspace_id = $1 AND database_id = $2 UNION ALL \
-     SELECT OCTET_LENGTH(v.field_values) FROM records r \
-     JOIN record_versions v ON v.workspace_id = $1 AND v.record_id = r.id \
-     WHERE r.workspace_id = $1 AND r.database_id = $2) AS kept";
+    const GET_MANY: Dialect = list_statement!(
+        "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+        "$2",
+        concat!("), ", located!(""))
+    );
 
-const LIVE_RECORDS: &str =
-    "SELECT COUNT(*) FROM records WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL";
+    const LIST_TRASHED: &str = concat!(
+        "WITH RECURSIVE page AS (SELECT * FROM databases WHERE workspace_id = $1 AND deleted_at IS NOT NULL), ",
+        located!("ORDER BY page.name, page.id")
+    );
 
-/// $3 the position before the first, $4 the kind, $5 the op, $6 the time.
-const ANNOUNCE_RECORDS: &str = "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
-     SELECT $1, $3 + ROW_NUMBER() OVER (ORDER BY id), $4, id, $5, $6 FROM records \
-     WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL";
+    const WRITTEN_AT: &str =
+        "SELECT updated_at FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL";
 
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> = vec![GET_MANY.into(), LIST_BELOW.into(), COUNT_BELOW.into()];
-    all.extend([GET, GET_TRASHED, LIST_TRASHED, LIST_ALL, LIST_ROOT, LIST_IN].map(Statement::from));
-    all.extend([COUNT_ALL, COUNT_ROOT, COUNT_IN, INSERT, UPDATE, TRASH, RESTORE].map(Statement::from));
-    all.extend([LIVE_RECORDS, ANNOUNCE_RECORDS, WRITTEN_AT].map(Statement::from));
-    all.extend(PURGE.map(Statement::from));
-    all.push(RECORD_BYTES.into());
-    all.push(Dialect { sqlite: GET, postgres: HOLD }.into());
-    all.push(Dialect { sqlite: GET, postgres: LOCK }.into());
-    all
+    /// Writers of records share the row, a change of the database has it alone.
+    const HOLD: PostgresOnly = PostgresOnly("SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR SHARE");
+
+    const LOCK: PostgresOnly = PostgresOnly("SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
+
+    const LIST: ByScope = by_scope!(list, "WITH RECURSIVE ", ", ", "folder_id", "folder_id", "$5");
+
+    const COUNT: ByScope = by_scope!(count, "", "", "folder_id", "folder_id", "$2");
+
+    const INSERT: &str = "INSERT INTO databases (workspace_id, id, folder_id, name, description, icon, properties, views, \
+         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+
+    const UPDATE: &str = "UPDATE databases SET folder_id = $3, name = $4, description = $5, icon = $6, properties = $7, \
+         views = $8, updated_at = $9 WHERE workspace_id = $1 AND id = $2";
+
+    const RESTORE: &str = "UPDATE databases SET deleted_at = NULL, deletion_id = NULL, folder_id = $3, updated_at = $4 \
+         WHERE workspace_id = $1 AND id = $2";
+
+    /// In the order in which rows refer to each other. A record that was deleted by itself before has nowhere to come back
+    /// to.
+    const PURGE: [&str; 8] = [
+        "DELETE FROM trash WHERE workspace_id = $1 AND kind = 5 AND item_id IN \
+         (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2 AND deletion_id IS NOT NULL)",
+        "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id IN \
+         (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2)",
+        "DELETE FROM record_versions WHERE workspace_id = $1 AND record_id IN \
+         (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2)",
+        "DELETE FROM records WHERE workspace_id = $1 AND database_id = $2",
+        "DELETE FROM record_counts WHERE workspace_id = $1 AND database_id = $2",
+        "DELETE FROM former_options WHERE workspace_id = $1 AND database_id = $2",
+        "DELETE FROM former_properties WHERE workspace_id = $1 AND database_id = $2",
+        "DELETE FROM databases WHERE workspace_id = $1 AND id = $2",
+    ];
+
+    /// The bytes of the values of a database's records and their versions.
+    const RECORD_BYTES: &str = "SELECT CAST(COALESCE(SUM(kept.bytes), 0) AS BIGINT) FROM (\
+         SELECT OCTET_LENGTH(field_values) AS bytes FROM records WHERE workspace_id = $1 AND database_id = $2 UNION ALL \
+         SELECT OCTET_LENGTH(v.field_values) FROM records r \
+         JOIN record_versions v ON v.workspace_id = $1 AND v.record_id = r.id \
+         WHERE r.workspace_id = $1 AND r.database_id = $2) AS kept";
+
+    const LIVE_RECORDS: &str =
+        "SELECT COUNT(*) FROM records WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL";
+
+    const LIVE_RECORD_IDS: &str =
+        "SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL ORDER BY id";
+
+    /// $3 the position before the first, $4 the kind, $5 the op, $6 the time.
+    const PUBLISH_RECORDS: &str = "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+         SELECT $1, $3 + ROW_NUMBER() OVER (ORDER BY id), $4, id, $5, $6 FROM records \
+         WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL";
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -245,10 +228,7 @@ pub(crate) async fn list_trashed(db: &Db, workspace: WorkspaceId) -> Result<Vec<
 /// Keeps the database as it is until this transaction ends; others may do so at the same time. A folder, where one
 /// is needed, is held before.
 pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
-    if let Engine::Postgres(connection) = tx.engine() {
-        sqlx::query(HOLD).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
-    }
-    Ok(())
+    super::page::lock(tx, HOLD, workspace, id).await
 }
 
 /// When a live database was changed last.
@@ -266,53 +246,23 @@ pub(crate) async fn written_at(
 
 /// Waits until nobody else holds the database, and has it alone until this transaction ends.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
-    if let Engine::Postgres(connection) = tx.engine() {
-        sqlx::query(LOCK).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
-    }
-    Ok(())
+    super::page::lock(tx, LOCK, workspace, id).await
 }
 
 /// Live databases in the order of name, then id, from after the cursor on.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
-    among: &ListScope,
+    scope: &ListScope,
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Vec<Database>, Error> {
-    let (sql, argument) = match among {
-        ListScope::All => (LIST_ALL, None),
-        ListScope::Root => (LIST_ROOT, None),
-        ListScope::In(folder) => (LIST_IN, Some(folder.to_string())),
-        ListScope::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
-    };
-    let (name, id) = start(after);
-    let rows = on_db!(db, |c| {
-        let query = sqlx::query_as(sql).bind(Text(workspace)).bind(name).bind(id).bind(limit);
-        match &argument {
-            Some(argument) => query.bind(argument).fetch_all(c).await,
-            None => query.fetch_all(c).await,
-        }
-    })?;
-    into_databases(rows, workspace)
+    into_databases(LIST.page(db, workspace, scope, None, (after, limit)).await?, workspace)
 }
 
 /// How many live databases.
-pub(crate) async fn count(db: &Db, workspace: WorkspaceId, among: &ListScope) -> Result<u64, Error> {
-    let (sql, argument) = match among {
-        ListScope::All => (COUNT_ALL, None),
-        ListScope::Root => (COUNT_ROOT, None),
-        ListScope::In(folder) => (COUNT_IN, Some(folder.to_string())),
-        ListScope::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
-    };
-    let count: i64 = on_db!(db, |c| {
-        let query = sqlx::query_scalar(sql).bind(Text(workspace));
-        match &argument {
-            Some(argument) => query.bind(argument).fetch_one(c).await,
-            None => query.fetch_one(c).await,
-        }
-    })?;
-    Ok(to_count(count))
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, scope: &ListScope) -> Result<u64, Error> {
+    COUNT.count(db, workspace, scope, None).await
 }
 
 /// Stores a new database.
@@ -347,24 +297,6 @@ pub(crate) async fn update(tx: &mut Tx, database: &Database) -> Result<(), Error
         .bind(&properties)
         .bind(&views)
         .bind(database.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
-}
-
-/// Moves a database to trash.
-pub(crate) async fn trash(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    id: DatabaseId,
-    deletion: DeletionId,
-    at: Timestamp,
-) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(TRASH)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .bind(at)
-        .bind(Text(deletion))
         .execute(c)
         .await
         .map(|_| ()))
@@ -410,8 +342,22 @@ pub(crate) async fn live_records(tx: &mut Tx, workspace: WorkspaceId, id: Databa
     Ok(to_count(count))
 }
 
+/// The live records of a database.
+pub(crate) async fn live_record_ids(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: DatabaseId,
+) -> Result<Vec<RecordId>, Error> {
+    let rows: Vec<Text<RecordId>> = on_db!(tx, |c| sqlx::query_scalar(LIVE_RECORD_IDS)
+        .bind(Text(workspace))
+        .bind(Text(id))
+        .fetch_all(c)
+        .await)?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
+}
+
 /// Writes the live records of a database to the feed, on reserved positions.
-pub(crate) async fn announce_records(
+pub(crate) async fn publish_records(
     tx: &mut Tx,
     workspace: WorkspaceId,
     id: DatabaseId,
@@ -419,7 +365,7 @@ pub(crate) async fn announce_records(
     reserved: Reserved,
     at: Timestamp,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(ANNOUNCE_RECORDS)
+    on_db!(tx, |c| sqlx::query(PUBLISH_RECORDS)
         .bind(Text(workspace))
         .bind(Text(id))
         .bind(to_column(reserved.before))

@@ -1,34 +1,32 @@
 //! Databases, records and cells of every workspace, as they are stored, for the doctor.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Dialect, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
 use cairn_proto::ids::{DatabaseId, PropertyId, RecordId, WorkspaceId};
 
 use crate::model::{Cell, Database, Record};
 
-/// From after $1 and $2 on.
-const DATABASES: &str = "SELECT workspace_id, id, properties, views FROM databases \
-     WHERE (workspace_id, id) > ($1, $2) ORDER BY workspace_id, id LIMIT $3";
+statements! {
+    pub(super) fn statements;
 
-/// Live ones, from after $3 on.
-const RECORDS: &str = "SELECT id, database_id, field_values, title, searched FROM records \
-     WHERE workspace_id = $1 AND database_id = $2 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4";
+    /// From after $1 and $2 on.
+    const DATABASES: &str = "SELECT workspace_id, id, properties, views FROM databases \
+         WHERE (workspace_id, id) > ($1, $2) ORDER BY workspace_id, id LIMIT $3";
 
-const CELLS: Dialect = list_statement!(
-    "SELECT record_id, property_id, place, number_key, text_key, rest, target_id FROM record_cells \
-     WHERE workspace_id = $1 AND record_id IN ",
-    "$2",
-    ""
-);
+    /// Live ones, from after $3 on.
+    const RECORDS: &str = "SELECT id, database_id, field_values, title, searched FROM records \
+         WHERE workspace_id = $1 AND database_id = $2 AND id > $3 AND deleted_at IS NULL ORDER BY id LIMIT $4";
 
-const QUERIES: &str = "SELECT 'workspace ' || workspace_id || ' memory ' || memory_id || ' member ' || id, query \
-     FROM memory_members WHERE query IS NOT NULL";
+    const CELLS: Dialect = list_statement!(
+        "SELECT record_id, property_id, place, number_key, text_key, rest, target_id FROM record_cells \
+         WHERE workspace_id = $1 AND record_id IN ",
+        "$2",
+        ""
+    );
 
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> = [DATABASES, RECORDS, QUERIES].map(Statement::from).to_vec();
-    all.push(CELLS.into());
-    all
+    const QUERIES: &str = "SELECT 'workspace ' || workspace_id || ' memory ' || memory_id || ' member ' || id, query \
+         FROM memory_members WHERE query IS NOT NULL";
 }
 
 /// A database as it is stored.

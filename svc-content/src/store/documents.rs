@@ -1,11 +1,11 @@
 //! Which documents a search is narrowed to.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Db, Dialect, Error, Text, json_list};
+use cairn_chassis::{on_db, statements};
 use cairn_proto::ids::{DocumentId, FolderId, WorkspaceId};
 
-use super::page::{below, tagged};
+use super::page::{below, below_folders, tagged};
 
 /// $2 and $3 are the times between which a document was changed last, $4 the tags, $5 the folders.
 macro_rules! files {
@@ -18,23 +18,6 @@ macro_rules! files {
     };
 }
 
-const FILES: Dialect = Dialect { sqlite: files!(sqlite, ""), postgres: files!(postgres, "") };
-
-macro_rules! below_them {
-    ($list:literal, $statement:expr) => {
-        list_statement!(
-            "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-            $list,
-            concat!(below!(), " ", $statement)
-        )
-    };
-}
-
-const FILES_BELOW: Dialect = Dialect {
-    sqlite: below_them!("$5", files!(sqlite, " AND folder_id IN (SELECT id FROM below)")).sqlite,
-    postgres: below_them!("$5", files!(postgres, " AND folder_id IN (SELECT id FROM below)")).postgres,
-};
-
 macro_rules! records {
     ($filter:literal) => {
         concat!(
@@ -46,16 +29,22 @@ macro_rules! records {
     };
 }
 
-const RECORDS: &str = records!("");
-const RECORDS_BELOW: Dialect = below_them!("$4", records!(" AND d.folder_id IN (SELECT id FROM below)"));
+statements! {
+    pub(super) fn statements;
 
-const MEMORIES: &str = "SELECT id FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL \
-     AND updated_at > $2 AND updated_at < $3";
+    const FILES: Dialect = Dialect { sqlite: files!(sqlite, ""), postgres: files!(postgres, "") };
 
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all = [FILES, FILES_BELOW, RECORDS_BELOW].map(Statement::from).to_vec();
-    all.extend([RECORDS, MEMORIES].map(Statement::from));
-    all
+    const FILES_BELOW: Dialect = Dialect {
+        sqlite: below_folders!("$5", files!(sqlite, " AND folder_id IN (SELECT id FROM below)")).sqlite,
+        postgres: below_folders!("$5", files!(postgres, " AND folder_id IN (SELECT id FROM below)")).postgres,
+    };
+
+    const RECORDS: &str = records!("");
+
+    const RECORDS_BELOW: Dialect = below_folders!("$4", records!(" AND d.folder_id IN (SELECT id FROM below)"));
+
+    const MEMORIES: &str = "SELECT id FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL \
+         AND updated_at > $2 AND updated_at < $3";
 }
 
 /// Where, and when changed.

@@ -1,11 +1,14 @@
 //! Files and where they stand. A path is computed with the read that needs it: moving a folder costs one row.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
-use cairn_proto::ids::{DeletionId, FileId, FolderId, WorkspaceId};
+use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
+use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 
-use super::page::{ListScope, below, folders_of, start, to_column, to_count, up};
+use super::page::{
+    ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, tagged, to_column,
+    to_count, up,
+};
 use crate::model::{Body, Cursor, File, FileType};
 
 macro_rules! columns {
@@ -38,62 +41,17 @@ macro_rules! get {
     };
 }
 
-const GET: &str = get!("", "");
-
-const GET_WITH_BODY: &str = get!(
-    ", b.hash, b.encoding, b.data",
-    "JOIN bodies b ON b.workspace_id = $1 AND b.hash = page.content_hash"
-);
-
-const GET_MANY: Dialect = list_statement!(
-    "WITH RECURSIVE page AS (SELECT * FROM files WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$2",
-    concat!("), ", located!("", ""))
-);
-
-/// PostgreSQL only: SQLite has one writer.
-const LOCK: &str = "SELECT 1 FROM files WHERE workspace_id = $1 AND id = $2 FOR UPDATE";
-
 macro_rules! list {
-    ($filter:literal) => {
-        concat!("WITH RECURSIVE ", list_page!($filter))
-    };
-}
-
-macro_rules! list_page {
     ($filter:expr) => {
-        concat!(
-            "page AS (SELECT * FROM files WHERE workspace_id = $1 AND deleted_at IS NULL ",
-            $filter,
-            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4), ",
-            located!("", "ORDER BY page.name, page.id")
-        )
+        page_of!("files", $filter, located!("", "ORDER BY page.name, page.id"))
     };
 }
-
-const LIST_ALL: &str = list!("");
-const LIST_ROOT: &str = list!("AND folder_id IS NULL");
-const LIST_IN: &str = list!("AND folder_id = $5");
-const LIST_BELOW: Dialect = list_statement!(
-    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$5",
-    concat!(below!(), ", ", list_page!("AND folder_id IN (SELECT id FROM below)"))
-);
 
 macro_rules! count {
     ($filter:expr) => {
-        concat!("SELECT COUNT(*) FROM files WHERE workspace_id = $1 AND deleted_at IS NULL ", $filter)
+        count_of!("files", $filter)
     };
 }
-
-const COUNT_ALL: &str = count!("");
-const COUNT_ROOT: &str = count!("AND folder_id IS NULL");
-const COUNT_IN: &str = count!("AND folder_id = $2");
-const COUNT_BELOW: Dialect = list_statement!(
-    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$2",
-    concat!(below!(), count!("AND folder_id IN (SELECT id FROM below)"))
-);
 
 /// $2 the folded text, $3 and $4 patterns of a name that begins with it or holds it.
 macro_rules! search_page {
@@ -109,33 +67,63 @@ macro_rules! search_page {
     };
 }
 
-const SEARCH_ALL: &str = concat!("WITH RECURSIVE ", search_page!(""));
-const SEARCH_BELOW: Dialect = list_statement!(
-    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$6",
-    concat!(below!(), ", ", search_page!("AND folder_id IN (SELECT id FROM below)"))
-);
+statements! {
+    pub(super) fn statements;
 
-const INSERT: &str = "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, \
-     content_hash, version, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    const GET: &str = get!("", "");
 
-const UPDATE: &str = "UPDATE files SET folder_id = $3, name = $4, folded_name = $5, tags = $6, size_bytes = $7, \
-     content_hash = $8, version = $9, updated_at = $10 WHERE workspace_id = $1 AND id = $2";
-
-const TRASH: &str = "UPDATE files SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2";
-
-mod tagged;
-
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> =
-        vec![GET_MANY.into(), LIST_BELOW.into(), COUNT_BELOW.into(), SEARCH_BELOW.into()];
-    all.extend(
-        [GET, GET_WITH_BODY, LIST_ALL, LIST_ROOT, LIST_IN, COUNT_ALL, COUNT_ROOT].map(Statement::from),
+    const GET_WITH_BODY: &str = get!(
+        ", b.hash, b.encoding, b.data",
+        "JOIN bodies b ON b.workspace_id = $1 AND b.hash = page.content_hash"
     );
-    all.extend([COUNT_IN, SEARCH_ALL, INSERT, UPDATE, TRASH].map(Statement::from));
-    all.push(Dialect { sqlite: GET, postgres: LOCK }.into());
-    all.extend(tagged::statements());
-    all
+
+    const GET_MANY: Dialect = list_statement!(
+        "WITH RECURSIVE page AS (SELECT * FROM files WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+        "$2",
+        concat!("), ", located!("", ""))
+    );
+
+    const LOCK: PostgresOnly =
+        PostgresOnly("SELECT 1 FROM files WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
+
+    const LIST: ByScope = by_scope!(list, "WITH RECURSIVE ", ", ", "folder_id", "folder_id", "$5");
+
+    const COUNT: ByScope = by_scope!(count, "", "", "folder_id", "folder_id", "$2");
+
+    /// Apart, because a file's tags are read for them, where the others read an index alone.
+    const LIST_TAGGED: ByScope =
+        by_scope!(list, "WITH RECURSIVE ", ", ", "folder_id", "folder_id", "$5", tags: "$5", "$6");
+
+    const COUNT_TAGGED: ByScope = by_scope!(count, "", "", "folder_id", "folder_id", "$2", tags: "$2", "$3");
+
+    const SEARCH_ALL: &str = concat!("WITH RECURSIVE ", search_page!(""));
+
+    const SEARCH_BELOW: Dialect =
+        below_folders!("$6", concat!(", ", search_page!("AND folder_id IN (SELECT id FROM below)")));
+
+    const SEARCH_TAGGED: Dialect = Dialect {
+        sqlite: concat!("WITH RECURSIVE ", search_page!(tagged!(sqlite, "files", "$6"))),
+        postgres: concat!("WITH RECURSIVE ", search_page!(tagged!(postgres, "files", "$6"))),
+    };
+
+    const SEARCH_BELOW_TAGGED: Dialect = Dialect {
+        sqlite: below_folders!(
+            "$6",
+            concat!(", ", search_page!(concat!("AND folder_id IN (SELECT id FROM below)", tagged!(sqlite, "files", "$7"))))
+        )
+        .sqlite,
+        postgres: below_folders!(
+            "$6",
+            concat!(", ", search_page!(concat!("AND folder_id IN (SELECT id FROM below)", tagged!(postgres, "files", "$7"))))
+        )
+        .postgres,
+    };
+
+    const INSERT: &str = "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, \
+         content_hash, version, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+
+    const UPDATE: &str = "UPDATE files SET folder_id = $3, name = $4, folded_name = $5, tags = $6, size_bytes = $7, \
+         content_hash = $8, version = $9, updated_at = $10 WHERE workspace_id = $1 AND id = $2";
 }
 
 /// A file's columns, and its way to the root.
@@ -228,9 +216,7 @@ pub(crate) async fn get_with_body(
 
 /// A live file, which no other transaction can change until this one ends.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<Option<File>, Error> {
-    if let Engine::Postgres(connection) = tx.engine() {
-        sqlx::query(LOCK).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
-    }
+    super::page::lock(tx, LOCK, workspace, id).await?;
     let row: Option<Row> =
         on_db!(tx, |c| sqlx::query_as(GET).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
     row.map(|row| row.into_file(workspace)).transpose()
@@ -248,27 +234,13 @@ pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, ids: &[FileId]) ->
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
-    among: &ListScope,
+    scope: &ListScope,
     tags: &[String],
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Vec<File>, Error> {
-    let (sql, argument) = match among {
-        ListScope::All => (LIST_ALL, None),
-        ListScope::Root => (LIST_ROOT, None),
-        ListScope::In(folder) => (LIST_IN, Some(folder.to_string())),
-        ListScope::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
-    };
-    let sql = if tags.is_empty() { sql } else { tagged::list(among).of(db.engine()) };
-    let (name, id) = start(after);
-    let last = [argument, tags_argument(tags)];
-    let rows = on_db!(db, |c| {
-        let mut query = sqlx::query_as(sql).bind(Text(workspace)).bind(name).bind(id).bind(limit);
-        for argument in last.iter().flatten() {
-            query = query.bind(argument);
-        }
-        query.fetch_all(c).await
-    })?;
+    let statements = if tags.is_empty() { LIST } else { LIST_TAGGED };
+    let rows = statements.page(db, workspace, scope, tags_argument(tags), (after, limit)).await?;
     into_files(rows, workspace)
 }
 
@@ -281,25 +253,11 @@ fn tags_argument(tags: &[String]) -> Option<String> {
 pub(crate) async fn count(
     db: &Db,
     workspace: WorkspaceId,
-    among: &ListScope,
+    scope: &ListScope,
     tags: &[String],
 ) -> Result<u64, Error> {
-    let (sql, argument) = match among {
-        ListScope::All => (COUNT_ALL, None),
-        ListScope::Root => (COUNT_ROOT, None),
-        ListScope::In(folder) => (COUNT_IN, Some(folder.to_string())),
-        ListScope::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
-    };
-    let sql = if tags.is_empty() { sql } else { tagged::count(among).of(db.engine()) };
-    let last = [argument, tags_argument(tags)];
-    let count: i64 = on_db!(db, |c| {
-        let mut query = sqlx::query_scalar(sql).bind(Text(workspace));
-        for argument in last.iter().flatten() {
-            query = query.bind(argument);
-        }
-        query.fetch_one(c).await
-    })?;
-    Ok(to_count(count))
+    let statements = if tags.is_empty() { COUNT } else { COUNT_TAGGED };
+    statements.count(db, workspace, scope, tags_argument(tags)).await
 }
 
 /// Live files whose folded name holds a folded text and that bear all of these tags, and how many there are; below some
@@ -314,11 +272,12 @@ pub(crate) async fn search(
 ) -> Result<(Vec<File>, u64), Error> {
     let escaped = folded.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     let (begins, holds) = (format!("{escaped}%"), format!("%{escaped}%"));
-    let (sql, list) = match below {
-        None => (SEARCH_ALL, None),
-        Some(folders) => (SEARCH_BELOW.of(db.engine()), Some(json_list(folders))),
+    let (sql, list) = match (below, tags) {
+        (None, []) => (SEARCH_ALL, None),
+        (None, _) => (SEARCH_TAGGED.of(db.engine()), None),
+        (Some(folders), []) => (SEARCH_BELOW.of(db.engine()), Some(json_list(folders))),
+        (Some(folders), _) => (SEARCH_BELOW_TAGGED.of(db.engine()), Some(json_list(folders))),
     };
-    let sql = if tags.is_empty() { sql } else { tagged::search(below.is_some()).of(db.engine()) };
     let last = [list, tags_argument(tags)];
     let rows: Vec<FoundRow> = on_db!(db, |c| {
         let mut query =
@@ -365,24 +324,6 @@ pub(crate) async fn update(tx: &mut Tx, file: &File, folded_name: &str) -> Resul
         .bind(&file.content_hash)
         .bind(to_column(file.version))
         .bind(file.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
-}
-
-/// Moves one file to trash.
-pub(crate) async fn trash(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    id: FileId,
-    deletion: DeletionId,
-    at: Timestamp,
-) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(TRASH)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .bind(at)
-        .bind(Text(deletion))
         .execute(c)
         .await
         .map(|_| ()))

@@ -2,13 +2,16 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Kind, Op, Reserved};
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
 use cairn_proto::ids::{DeletionId, FolderId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
-use super::page::{ListScope, below, folders_of, start, to_column, to_count, up};
-use crate::model::{Cursor, Folder};
+use super::page::{
+    ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, to_column, to_count,
+    up,
+};
+use crate::model::{Cursor, Deletion, Folder};
 
 macro_rules! located {
     ($order:literal) => {
@@ -21,93 +24,22 @@ macro_rules! located {
     };
 }
 
-const GET: &str = concat!(
-    "WITH RECURSIVE page AS (SELECT * FROM folders WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
-    located!("")
-);
-
-const GET_MANY: Dialect = list_statement!(
-    "WITH RECURSIVE page AS (SELECT * FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$2",
-    concat!("), ", located!(""))
-);
-
-/// PostgreSQL only. A deletion updates the row and so waits for whoever puts something into the folder, and the other
-/// way round.
-const HOLD: &str = "SELECT 1 FROM folders WHERE workspace_id = $1 AND id = $2 FOR SHARE";
-
-macro_rules! list_page {
-    ($filter:literal) => {
-        concat!(
-            "page AS (SELECT * FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL ",
-            $filter,
-            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4), ",
-            located!("ORDER BY page.name, page.id")
-        )
+macro_rules! list {
+    ($filter:expr) => {
+        page_of!("folders", $filter, located!("ORDER BY page.name, page.id"))
     };
 }
-
-const LIST_ALL: &str = concat!("WITH RECURSIVE ", list_page!(""));
-const LIST_ROOT: &str = concat!("WITH RECURSIVE ", list_page!("AND parent_id IS NULL"));
-const LIST_IN: &str = concat!("WITH RECURSIVE ", list_page!("AND parent_id = $5"));
-const LIST_BELOW: Dialect = list_statement!(
-    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$5",
-    concat!(below!(), ", ", list_page!("AND id IN (SELECT id FROM below)"))
-);
 
 macro_rules! count {
-    ($filter:literal) => {
-        concat!("SELECT COUNT(*) FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL ", $filter)
+    ($filter:expr) => {
+        count_of!("folders", $filter)
     };
 }
 
-const COUNT_ALL: &str = count!("");
-const COUNT_ROOT: &str = count!("AND parent_id IS NULL");
-const COUNT_IN: &str = count!("AND parent_id = $2");
-const COUNT_BELOW: Dialect = list_statement!(
-    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$2",
-    concat!(below!(), count!("AND id IN (SELECT id FROM below)"))
-);
-
-const IDS_BELOW: Dialect = list_statement!(
-    "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$2",
-    concat!(below!(), " SELECT id FROM below ORDER BY id")
-);
-
-const HEIGHT: &str = "WITH RECURSIVE down (id, height) AS (\
-     SELECT id, 1 FROM folders WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL UNION ALL \
-     SELECT c.id, down.height + 1 FROM down JOIN folders c ON c.workspace_id = $1 AND c.parent_id = down.id \
-     WHERE c.deleted_at IS NULL AND down.height < 128) SELECT CAST(COALESCE(MAX(height), 0) AS BIGINT) FROM down";
-
-const INSERT: &str = "INSERT INTO folders (workspace_id, id, parent_id, name, created_at, updated_at) \
-     VALUES ($1, $2, $3, $4, $5, $6)";
-
-const UPDATE: &str =
-    "UPDATE folders SET parent_id = $3, name = $4, updated_at = $5 WHERE workspace_id = $1 AND id = $2";
-
-const TRASH_FOLDERS: &str = concat!(
-    "WITH RECURSIVE below (id) AS (\
-     SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id = $2",
-    below!(),
-    " UPDATE folders SET deleted_at = $3, deletion_id = $4 \
-     WHERE workspace_id = $1 AND id IN (SELECT id FROM below)"
-);
-
-const TRASH_FILES: &str = "UPDATE files SET deleted_at = $2, deletion_id = $3 \
-     WHERE workspace_id = $1 AND deleted_at IS NULL \
-     AND folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $3)";
-
-const TRASH_DATABASES: &str = "UPDATE databases SET deleted_at = $2, deletion_id = $3 \
-     WHERE workspace_id = $1 AND deleted_at IS NULL \
-     AND folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $3)";
-
 /// $2 the deletion, $3 the position before the first, $4 the kind, $5 the op, $6 the time.
-macro_rules! announce {
+macro_rules! publish {
     ($table:literal) => {
-        announce!($table, "")
+        publish!($table, "")
     };
     ($table:literal, $which:literal) => {
         concat!(
@@ -120,21 +52,65 @@ macro_rules! announce {
     };
 }
 
-const ANNOUNCE_FOLDERS: &str = announce!("folders");
-const ANNOUNCE_FILES: &str = announce!(
-    "files",
-    " AND folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $2)"
-);
-const ANNOUNCE_DATABASES: &str = announce!("databases");
+statements! {
+    pub(super) fn statements;
 
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> =
-        vec![GET_MANY.into(), LIST_BELOW.into(), COUNT_BELOW.into(), IDS_BELOW.into()];
-    all.extend([GET, LIST_ALL, LIST_ROOT, LIST_IN, COUNT_ALL, COUNT_ROOT, COUNT_IN].map(Statement::from));
-    all.extend([HEIGHT, INSERT, UPDATE, TRASH_FOLDERS, TRASH_FILES].map(Statement::from));
-    all.extend([ANNOUNCE_FOLDERS, ANNOUNCE_FILES, ANNOUNCE_DATABASES, TRASH_DATABASES].map(Statement::from));
-    all.push(Dialect { sqlite: GET, postgres: HOLD }.into());
-    all
+    const GET: &str = concat!(
+        "WITH RECURSIVE page AS (SELECT * FROM folders WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL), ",
+        located!("")
+    );
+
+    const GET_MANY: Dialect = list_statement!(
+        "WITH RECURSIVE page AS (SELECT * FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+        "$2",
+        concat!("), ", located!(""))
+    );
+
+    /// A deletion updates the row and so waits for whoever puts something into the folder, and the other
+    /// way round.
+    const HOLD: PostgresOnly = PostgresOnly("SELECT 1 FROM folders WHERE workspace_id = $1 AND id = $2 FOR SHARE");
+
+    const LIST: ByScope = by_scope!(list, "WITH RECURSIVE ", ", ", "parent_id", "id", "$5");
+
+    const COUNT: ByScope = by_scope!(count, "", "", "parent_id", "id", "$2");
+
+    const IDS_BELOW: Dialect = below_folders!("$2", " SELECT id FROM below ORDER BY id");
+
+    const HEIGHT: &str = "WITH RECURSIVE down (id, height) AS (\
+         SELECT id, 1 FROM folders WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL UNION ALL \
+         SELECT c.id, down.height + 1 FROM down JOIN folders c ON c.workspace_id = $1 AND c.parent_id = down.id \
+         WHERE c.deleted_at IS NULL AND down.height < 128) SELECT CAST(COALESCE(MAX(height), 0) AS BIGINT) FROM down";
+
+    const INSERT: &str = "INSERT INTO folders (workspace_id, id, parent_id, name, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6)";
+
+    const UPDATE: &str =
+        "UPDATE folders SET parent_id = $3, name = $4, updated_at = $5 WHERE workspace_id = $1 AND id = $2";
+
+    const TRASH_FOLDERS: &str = concat!(
+        "WITH RECURSIVE below (id) AS (\
+         SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id = $2",
+        below!(),
+        " UPDATE folders SET deleted_at = $3, deletion_id = $4 \
+         WHERE workspace_id = $1 AND id IN (SELECT id FROM below)"
+    );
+
+    const TRASH_FILES: &str = "UPDATE files SET deleted_at = $2, deletion_id = $3 \
+         WHERE workspace_id = $1 AND deleted_at IS NULL \
+         AND folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $3)";
+
+    const TRASH_DATABASES: &str = "UPDATE databases SET deleted_at = $2, deletion_id = $3 \
+         WHERE workspace_id = $1 AND deleted_at IS NULL \
+         AND folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $3)";
+
+    const PUBLISH_FOLDERS: &str = publish!("folders");
+
+    const PUBLISH_FILES: &str = publish!(
+        "files",
+        " AND folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $2)"
+    );
+
+    const PUBLISH_DATABASES: &str = publish!("databases");
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -194,9 +170,7 @@ pub(crate) async fn get_many(
 /// A live folder that stays live until this transaction ends. To be asked for before a file is locked: deletions take
 /// folders first, too.
 pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: FolderId) -> Result<Option<Folder>, Error> {
-    if let Engine::Postgres(connection) = tx.engine() {
-        sqlx::query(HOLD).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
-    }
+    super::page::lock(tx, HOLD, workspace, id).await?;
     get(tx.engine(), workspace, id).await
 }
 
@@ -209,43 +183,17 @@ pub(crate) async fn lock_tree(tx: &mut Tx, workspace: WorkspaceId) -> Result<(),
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
-    among: &ListScope,
+    scope: &ListScope,
     after: Option<&Cursor>,
     limit: i64,
 ) -> Result<Vec<Folder>, Error> {
-    let (sql, argument) = match among {
-        ListScope::All => (LIST_ALL, None),
-        ListScope::Root => (LIST_ROOT, None),
-        ListScope::In(parent) => (LIST_IN, Some(parent.to_string())),
-        ListScope::Below(folders) => (LIST_BELOW.of(db.engine()), Some(json_list(folders))),
-    };
-    let (name, id) = start(after);
-    let rows: Vec<Row> = on_db!(db, |c| {
-        let query = sqlx::query_as(sql).bind(Text(workspace)).bind(name).bind(id).bind(limit);
-        match &argument {
-            Some(argument) => query.bind(argument).fetch_all(c).await,
-            None => query.fetch_all(c).await,
-        }
-    })?;
+    let rows: Vec<Row> = LIST.page(db, workspace, scope, None, (after, limit)).await?;
     rows.into_iter().map(|row| row.into_folder(workspace)).collect()
 }
 
 /// How many live folders.
-pub(crate) async fn count(db: &Db, workspace: WorkspaceId, among: &ListScope) -> Result<u64, Error> {
-    let (sql, argument) = match among {
-        ListScope::All => (COUNT_ALL, None),
-        ListScope::Root => (COUNT_ROOT, None),
-        ListScope::In(parent) => (COUNT_IN, Some(parent.to_string())),
-        ListScope::Below(folders) => (COUNT_BELOW.of(db.engine()), Some(json_list(folders))),
-    };
-    let count: i64 = on_db!(db, |c| {
-        let query = sqlx::query_scalar(sql).bind(Text(workspace));
-        match &argument {
-            Some(argument) => query.bind(argument).fetch_one(c).await,
-            None => query.fetch_one(c).await,
-        }
-    })?;
-    Ok(to_count(count))
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, scope: &ListScope) -> Result<u64, Error> {
+    COUNT.count(db, workspace, scope, None).await
 }
 
 /// The live ones of these folders and all live ones below them.
@@ -303,33 +251,34 @@ pub(crate) struct Taken {
     pub(crate) databases: u64,
 }
 
+impl Taken {
+    /// How many items.
+    pub(crate) const fn items(self) -> u64 {
+        self.folders + self.files + self.databases
+    }
+}
+
 /// Moves a folder and all that it holds to trash. Folders first: who puts a file into one of them holds it.
-pub(crate) async fn trash(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    id: FolderId,
-    deletion: DeletionId,
-    at: Timestamp,
-) -> Result<Taken, Error> {
+pub(crate) async fn trash(tx: &mut Tx, deletion: &Deletion) -> Result<Taken, Error> {
     let folders = on_db!(tx, |c| sqlx::query(TRASH_FOLDERS)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .bind(at)
-        .bind(Text(deletion))
+        .bind(Text(deletion.workspace))
+        .bind(&deletion.item_id)
+        .bind(deletion.at)
+        .bind(Text(deletion.id))
         .execute(c)
         .await
         .map(|done| done.rows_affected()))?;
     let files = on_db!(tx, |c| sqlx::query(TRASH_FILES)
-        .bind(Text(workspace))
-        .bind(at)
-        .bind(Text(deletion))
+        .bind(Text(deletion.workspace))
+        .bind(deletion.at)
+        .bind(Text(deletion.id))
         .execute(c)
         .await
         .map(|done| done.rows_affected()))?;
     let databases = on_db!(tx, |c| sqlx::query(TRASH_DATABASES)
-        .bind(Text(workspace))
-        .bind(at)
-        .bind(Text(deletion))
+        .bind(Text(deletion.workspace))
+        .bind(deletion.at)
+        .bind(Text(deletion.id))
         .execute(c)
         .await
         .map(|done| done.rows_affected()))?;
@@ -338,7 +287,7 @@ pub(crate) async fn trash(
 
 /// Writes the deletion of everything that it took to the feed, on reserved positions: folders, then files, then
 /// databases. The owner of a record answers for it while its database is in trash, so records need no entry.
-pub(crate) async fn announce_trash(
+pub(crate) async fn publish_trash(
     tx: &mut Tx,
     workspace: WorkspaceId,
     deletion: DeletionId,
@@ -347,9 +296,9 @@ pub(crate) async fn announce_trash(
     at: Timestamp,
 ) -> Result<(), Error> {
     let parts = [
-        (ANNOUNCE_FOLDERS, Kind::Folder, reserved.before),
-        (ANNOUNCE_FILES, Kind::File, reserved.before + taken.folders),
-        (ANNOUNCE_DATABASES, Kind::Database, reserved.before + taken.folders + taken.files),
+        (PUBLISH_FOLDERS, Kind::Folder, reserved.before),
+        (PUBLISH_FILES, Kind::File, reserved.before + taken.folders),
+        (PUBLISH_DATABASES, Kind::Database, reserved.before + taken.folders + taken.files),
     ];
     for (sql, kind, before) in parts {
         on_db!(tx, |c| sqlx::query(sql)

@@ -1,8 +1,8 @@
 //! Properties and options that are no more, and the records that lose their values with them.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 use serde_json::json;
 
@@ -12,76 +12,74 @@ use crate::model::{
     Author, Database, Growth, Property, PropertyOption, PropertySettings, PropertyType, Values,
 };
 
-const INSERT_PROPERTY: &str = "INSERT INTO former_properties (workspace_id, database_id, id, name, kind, deleted_at) \
-     VALUES ($1, $2, $3, $4, $5, $6)";
+statements! {
+    pub(super) fn statements;
 
-/// $4 is a JSON array of `[id, name]`, $5 the time.
-const INSERT_OPTIONS: Dialect = Dialect {
-    sqlite: "INSERT INTO former_options (workspace_id, database_id, property_id, id, name, deleted_at) \
-         SELECT $1, $2, $3, value ->> 0, value ->> 1, $5 FROM json_each($4)",
-    postgres: "INSERT INTO former_options (workspace_id, database_id, property_id, id, name, deleted_at) \
-         SELECT $1, $2, $3, entry ->> 0, entry ->> 1, $5 \
-         FROM jsonb_array_elements(CAST(CAST($4 AS TEXT) AS JSONB)) AS list (entry)",
-};
+    const INSERT_PROPERTY: &str = "INSERT INTO former_properties (workspace_id, database_id, id, name, kind, deleted_at) \
+         VALUES ($1, $2, $3, $4, $5, $6)";
 
-const PROPERTIES: Dialect = list_statement!(
-    "SELECT id, name, kind FROM former_properties WHERE workspace_id = $1 AND database_id = $2 AND id IN ",
-    "$3",
-    " ORDER BY deleted_at, id"
-);
+    /// $4 is a JSON array of `[id, name]`, $5 the time.
+    const INSERT_OPTIONS: Dialect = Dialect {
+        sqlite: "INSERT INTO former_options (workspace_id, database_id, property_id, id, name, deleted_at) \
+             SELECT $1, $2, $3, value ->> 0, value ->> 1, $5 FROM json_each($4)",
+        postgres: "INSERT INTO former_options (workspace_id, database_id, property_id, id, name, deleted_at) \
+             SELECT $1, $2, $3, entry ->> 0, entry ->> 1, $5 \
+             FROM jsonb_array_elements(CAST(CAST($4 AS TEXT) AS JSONB)) AS list (entry)",
+    };
 
-const OPTIONS: Dialect = list_statement!(
-    "SELECT property_id, id, name FROM former_options WHERE workspace_id = $1 AND database_id = $2 AND id IN ",
-    "$3",
-    ""
-);
+    const PROPERTIES: Dialect = list_statement!(
+        "SELECT id, name, kind FROM former_properties WHERE workspace_id = $1 AND database_id = $2 AND id IN ",
+        "$3",
+        " ORDER BY deleted_at, id"
+    );
 
-/// $3 is the record after which to begin, $4 a pattern of the property's key.
-const HOLDERS: &str = "SELECT id, CAST(LENGTH(field_values) AS BIGINT) FROM records \
-     WHERE workspace_id = $1 AND database_id = $2 AND id > $3 AND field_values LIKE $4 ORDER BY id LIMIT $5";
+    const OPTIONS: Dialect = list_statement!(
+        "SELECT property_id, id, name FROM former_options WHERE workspace_id = $1 AND database_id = $2 AND id IN ",
+        "$3",
+        ""
+    );
 
-const VALUES: Dialect =
-    list_statement!("SELECT id, field_values FROM records WHERE workspace_id = $1 AND id IN ", "$2", "");
+    /// $3 is the record after which to begin, $4 a pattern of the property's key.
+    const HOLDERS: &str = "SELECT id, CAST(LENGTH(field_values) AS BIGINT) FROM records \
+         WHERE workspace_id = $1 AND database_id = $2 AND id > $3 AND field_values LIKE $4 ORDER BY id LIMIT $5";
 
-/// $2 is a JSON array of `[record, values]`. The values are what the next version holds. CROSS JOIN keeps SQLite from
-/// walking the list for each record of the workspace.
-const KEEP: Dialect = Dialect {
-    sqlite: "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
-         author_kind, author_id, author_name) \
-         SELECT $1, r.id, r.version + 1, list.value ->> 1, r.content_file_id, $3, $4, $5, $6 FROM json_each($2) AS list \
-         CROSS JOIN records r WHERE r.workspace_id = $1 AND r.id = list.value ->> 0",
-    postgres: "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
-         author_kind, author_id, author_name) \
-         SELECT $1, r.id, r.version + 1, list.entry ->> 1, r.content_file_id, $3, $4, $5, $6 \
-         FROM jsonb_array_elements(CAST(CAST($2 AS TEXT) AS JSONB)) AS list (entry) \
-         JOIN records r ON r.workspace_id = $1 AND r.id = list.entry ->> 0",
-};
+    const VALUES: Dialect =
+        list_statement!("SELECT id, field_values FROM records WHERE workspace_id = $1 AND id IN ", "$2", "");
 
-const SIZE: Dialect = list_statement!(
-    "SELECT CAST(COALESCE(SUM(OCTET_LENGTH(field_values)), 0) AS BIGINT) FROM records \
-     WHERE workspace_id = $1 AND id IN ",
-    "$2",
-    ""
-);
+    /// $2 is a JSON array of `[record, values]`. The values are what the next version holds. CROSS JOIN keeps SQLite from
+    /// walking the list for each record of the workspace.
+    const KEEP: Dialect = Dialect {
+        sqlite: "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+             author_kind, author_id, author_name) \
+             SELECT $1, r.id, r.version + 1, list.value ->> 1, r.content_file_id, $3, $4, $5, $6 FROM json_each($2) AS list \
+             CROSS JOIN records r WHERE r.workspace_id = $1 AND r.id = list.value ->> 0",
+        postgres: "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, created_at, \
+             author_kind, author_id, author_name) \
+             SELECT $1, r.id, r.version + 1, list.entry ->> 1, r.content_file_id, $3, $4, $5, $6 \
+             FROM jsonb_array_elements(CAST(CAST($2 AS TEXT) AS JSONB)) AS list (entry) \
+             JOIN records r ON r.workspace_id = $1 AND r.id = list.entry ->> 0",
+    };
 
-/// Of the records in the list $2, what their next versions hold.
-const REWRITE: Dialect = list_statement!(
-    "UPDATE records SET field_values = (SELECT v.field_values FROM record_versions v WHERE v.workspace_id = $1 \
-     AND v.record_id = records.id AND v.version = records.version + 1), version = version + 1, updated_at = $3 \
-     WHERE workspace_id = $1 AND id IN ",
-    "$2",
-    ""
-);
+    const SIZE: Dialect = list_statement!(
+        "SELECT CAST(COALESCE(SUM(OCTET_LENGTH(field_values)), 0) AS BIGINT) FROM records \
+         WHERE workspace_id = $1 AND id IN ",
+        "$2",
+        ""
+    );
+
+    /// Of the records in the list $2, what their next versions hold.
+    const REWRITE: Dialect = list_statement!(
+        "UPDATE records SET field_values = (SELECT v.field_values FROM record_versions v WHERE v.workspace_id = $1 \
+         AND v.record_id = records.id AND v.version = records.version + 1), version = version + 1, updated_at = $3 \
+         WHERE workspace_id = $1 AND id IN ",
+        "$2",
+        ""
+    );
+}
 
 /// In memory at once, whatever the records are like: so many, and so many characters of values.
 const MAX_BATCH: i64 = 500;
 const MAX_BATCH_CHARS: u64 = 4 * 1024 * 1024;
-
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> = vec![INSERT_PROPERTY.into(), HOLDERS.into()];
-    all.extend([INSERT_OPTIONS, PROPERTIES, OPTIONS, VALUES, SIZE, KEEP, REWRITE].map(Statement::from));
-    all
-}
 
 /// Keeps the name of a property that goes, and the names of its options.
 pub(crate) async fn insert_property(
@@ -134,19 +132,12 @@ pub(crate) async fn properties(
     database: &Database,
     ids: &[PropertyId],
 ) -> Result<Vec<Property>, Error> {
-    let (sql, list) = (PROPERTIES.of(db.engine()), json_list(ids));
-    let rows: Vec<(Text<PropertyId>, String, String)> = on_db!(db, |c| sqlx::query_as(sql)
-        .bind(Text(database.workspace_id))
-        .bind(Text(database.id))
-        .bind(&list)
-        .fetch_all(c)
-        .await)?;
     let read = |(id, name, kind): (Text<PropertyId>, String, String)| {
         let kind: PropertyType = serde_json::from_value(kind.into())
             .map_err(|_| Error::corrupt("a former property is of an unknown type"))?;
         Ok(Property { id: id.0, name, kind, is_primary: false, config: PropertySettings::default() })
     };
-    rows.into_iter().map(read).collect()
+    former(db, PROPERTIES, database, json_list(ids)).await?.into_iter().map(read).collect()
 }
 
 /// Those of these options that are no more, each with its property.
@@ -155,17 +146,25 @@ pub(crate) async fn options(
     database: &Database,
     ids: &[String],
 ) -> Result<Vec<(PropertyId, PropertyOption)>, Error> {
-    let (sql, list) = (OPTIONS.of(db.engine()), json_list(ids));
-    let rows: Vec<(Text<PropertyId>, String, String)> = on_db!(db, |c| sqlx::query_as(sql)
-        .bind(Text(database.workspace_id))
-        .bind(Text(database.id))
-        .bind(&list)
-        .fetch_all(c)
-        .await)?;
     let read = |(property, id, name): (Text<PropertyId>, String, String)| {
         (property.0, PropertyOption { id, name, color: String::new() })
     };
-    Ok(rows.into_iter().map(read).collect())
+    Ok(former(db, OPTIONS, database, json_list(ids)).await?.into_iter().map(read).collect())
+}
+
+async fn former(
+    db: &Db,
+    statement: Dialect,
+    database: &Database,
+    ids: String,
+) -> Result<Vec<(Text<PropertyId>, String, String)>, Error> {
+    let sql = statement.of(db.engine());
+    on_db!(db, |c| sqlx::query_as(sql)
+        .bind(Text(database.workspace_id))
+        .bind(Text(database.id))
+        .bind(&ids)
+        .fetch_all(c)
+        .await)
 }
 
 /// The next records of a database, live or in trash, whose values may hold a property, in the order of their ids; none

@@ -1,23 +1,18 @@
 //! Memories and their members.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
-use cairn_proto::ids::{DeletionId, DocumentId, FolderId, MemberId, MemoryId, WorkspaceId};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
+use cairn_proto::ids::{DocumentId, FolderId, MemberId, MemoryId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
-use super::page::{below, start, to_column, to_count};
+use super::page::{below, below_folders, to_column, to_count};
 use crate::model::{Cursor, Member, MemberKind, MemberTarget, Memory};
 
 /// The folders of the caller's scope, from the list `$2`; `$3` is 1 for a caller of the whole workspace.
 macro_rules! in_scope {
     ($after:expr) => {
-        list_statement!(
-            "WITH RECURSIVE below (id) AS (\
-             SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-            "$2",
-            concat!(below!(), ", ", $after)
-        )
+        below_folders!("$2", concat!(", ", $after))
     };
 }
 
@@ -49,80 +44,70 @@ macro_rules! with_members {
     };
 }
 
-mod contents;
+pub(super) mod contents;
 
 pub(crate) use self::contents::{Contents, read, read_folders};
 
-const GET: Dialect = in_scope!(concat!(
-    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4) AND deleted_at IS NULL)",
-    with_members!()
-));
+statements! {
+    pub(super) fn statements;
 
-const GET_TRASHED: Dialect = in_scope!(concat!(
-    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND id = $4 AND deleted_at IS NOT NULL)",
-    with_members!()
-));
+    const GET: Dialect = in_scope!(concat!(
+        "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4) AND deleted_at IS NULL)",
+        with_members!()
+    ));
 
-const LIST: Dialect = in_scope!(concat!(
-    "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL AND (name, id) > ($4, $5) \
-     ORDER BY name, id LIMIT $6)",
-    with_members!()
-));
+    const GET_TRASHED: Dialect = in_scope!(concat!(
+        "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND id = $4 AND deleted_at IS NOT NULL)",
+        with_members!()
+    ));
 
-const COUNT: &str = "SELECT COUNT(*) FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL";
+    const LIST: Dialect = in_scope!(concat!(
+        "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL AND (name, id) > ($4, $5) \
+         ORDER BY name, id LIMIT $6)",
+        with_members!()
+    ));
 
-const GUIDANCE: Dialect = list_statement!(
-    "SELECT id, slug, name, description, use_when, is_public, version, created_at, updated_at FROM memories \
-     WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$2",
-    ""
-);
+    const COUNT: &str = "SELECT COUNT(*) FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL";
 
-const PUBLIC_HOME: &str =
-    "SELECT workspace_id FROM memories WHERE id = $1 AND is_public AND deleted_at IS NULL";
+    const GUIDANCE: Dialect = list_statement!(
+        "SELECT id, slug, name, description, use_when, is_public, version, created_at, updated_at FROM memories \
+         WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+        "$2",
+        ""
+    );
 
-/// PostgreSQL only: SQLite has one writer.
-const LOCK: &str = "SELECT 1 FROM memories WHERE workspace_id = $1 AND (id = $2 OR slug = $2) AND deleted_at IS NULL \
-     FOR UPDATE";
+    const PUBLIC_HOME: &str =
+        "SELECT workspace_id FROM memories WHERE id = $1 AND is_public AND deleted_at IS NULL";
 
-/// $2 the slug, $3 a pattern of what begins with it and a hyphen.
-const SLUGS: &str = "SELECT slug FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL \
-     AND (slug = $2 OR slug LIKE $3)";
+    const LOCK: PostgresOnly = PostgresOnly(
+        "SELECT 1 FROM memories WHERE workspace_id = $1 AND (id = $2 OR slug = $2) AND deleted_at IS NULL \
+         FOR UPDATE",
+    );
 
-const INSERT: &str = "INSERT INTO memories (workspace_id, id, slug, name, description, use_when, is_public, version, \
-     created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    /// $2 the slug, $3 a pattern of what begins with it and a hyphen.
+    const SLUGS: &str = "SELECT slug FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL \
+         AND (slug = $2 OR slug LIKE $3)";
 
-const UPDATE: &str = "UPDATE memories SET slug = $3, name = $4, description = $5, use_when = $6, is_public = $7, \
-     version = $8, updated_at = $9 WHERE workspace_id = $1 AND id = $2";
+    const INSERT: &str = "INSERT INTO memories (workspace_id, id, slug, name, description, use_when, is_public, version, \
+         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
-const TRASH: &str =
-    "UPDATE memories SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2";
+    const UPDATE: &str = "UPDATE memories SET slug = $3, name = $4, description = $5, use_when = $6, is_public = $7, \
+         version = $8, updated_at = $9 WHERE workspace_id = $1 AND id = $2";
 
-/// $2 the memory, $3 a JSON array of `[id, position, kind, target, query]`, $4 the time.
-const INSERT_MEMBERS: Dialect = Dialect {
-    sqlite: "INSERT INTO memory_members (workspace_id, memory_id, id, position, kind, target_id, query, added_at) \
-         SELECT $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, $4 FROM json_each($3)",
-    postgres: "INSERT INTO memory_members (workspace_id, memory_id, id, position, kind, target_id, query, added_at) \
-         SELECT $1, $2, entry ->> 0, CAST(entry ->> 1 AS BIGINT), CAST(entry ->> 2 AS BIGINT), entry ->> 3, entry ->> 4, $4 \
-         FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) AS list (entry)",
-};
+    /// $2 the memory, $3 a JSON array of `[id, position, kind, target, query]`, $4 the time.
+    const INSERT_MEMBERS: Dialect = Dialect {
+        sqlite: "INSERT INTO memory_members (workspace_id, memory_id, id, position, kind, target_id, query, added_at) \
+             SELECT $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, $4 FROM json_each($3)",
+        postgres: "INSERT INTO memory_members (workspace_id, memory_id, id, position, kind, target_id, query, added_at) \
+             SELECT $1, $2, entry ->> 0, CAST(entry ->> 1 AS BIGINT), CAST(entry ->> 2 AS BIGINT), entry ->> 3, entry ->> 4, $4 \
+             FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) AS list (entry)",
+    };
 
-const REMOVE_MEMBER: &str =
-    "DELETE FROM memory_members WHERE workspace_id = $1 AND memory_id = $2 AND id = $3";
+    const REMOVE_MEMBER: &str =
+        "DELETE FROM memory_members WHERE workspace_id = $1 AND memory_id = $2 AND id = $3";
 
-const CLOSE_GAP: &str = "UPDATE memory_members SET position = position - 1 \
-     WHERE workspace_id = $1 AND memory_id = $2 AND position > $3";
-
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> =
-        [GET, GET_TRASHED, LIST, GUIDANCE, INSERT_MEMBERS].map(Statement::from).into();
-    for scoped in [contents::READ, contents::READ_FOLDERS] {
-        all.extend([Statement::from(scoped.listed), Statement::from(scoped.whole)]);
-    }
-    all.extend([COUNT, PUBLIC_HOME, SLUGS, INSERT, UPDATE, TRASH].map(Statement::from));
-    all.extend([REMOVE_MEMBER, CLOSE_GAP].map(Statement::from));
-    all.push(Dialect { sqlite: COUNT, postgres: LOCK }.into());
-    all
+    const CLOSE_GAP: &str = "UPDATE memory_members SET position = position - 1 \
+         WHERE workspace_id = $1 AND memory_id = $2 AND position > $3";
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -261,7 +246,7 @@ pub(crate) async fn list(
     limit: i64,
 ) -> Result<Vec<Memory>, Error> {
     let (folders, whole) = scope_columns(scope);
-    let (name, id) = start(after);
+    let (name, id) = after.map_or(("", ""), |cursor| (cursor.name.as_str(), cursor.id.as_str()));
     let sql = LIST.of(db.engine());
     let rows: Vec<RowWithMember> = on_db!(db, |c| sqlx::query_as(sql)
         .bind(Text(workspace))
@@ -309,7 +294,7 @@ pub(crate) async fn lock(
     scope: Option<&[FolderId]>,
 ) -> Result<Option<Memory>, Error> {
     if let Engine::Postgres(connection) = tx.engine() {
-        let locked = sqlx::query(LOCK).bind(Text(workspace)).bind(named).execute(connection).await?;
+        let locked = sqlx::query(LOCK.0).bind(Text(workspace)).bind(named).execute(connection).await?;
         // Whoever was made, or got this slug, since then is not locked.
         if locked.rows_affected() == 0 {
             return Ok(None);
@@ -364,24 +349,6 @@ pub(crate) async fn update(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
         .bind(memory.is_public)
         .bind(to_column(memory.version))
         .bind(memory.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
-}
-
-/// Moves a memory to trash, with its members.
-pub(crate) async fn trash(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    id: MemoryId,
-    deletion: DeletionId,
-    at: Timestamp,
-) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(TRASH)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .bind(at)
-        .bind(Text(deletion))
         .execute(c)
         .await
         .map(|_| ()))

@@ -3,16 +3,12 @@
 use std::collections::HashMap;
 
 use cairn_chassis::feed::Kind;
-use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Db, Dialect, Error, Text, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
 use cairn_proto::ids::{DocumentId, FolderId, WorkspaceId};
 
 use super::page::to_count;
 use crate::model::Author;
-
-/// The key of the feed is read backwards.
-const LATEST: &str =
-    "SELECT kind, item_id FROM feed_changes WHERE workspace_id = $1 ORDER BY position DESC LIMIT $2";
 
 macro_rules! authors {
     ($table:literal, $item:literal) => {
@@ -38,25 +34,30 @@ macro_rules! authors {
     };
 }
 
-const FILE_AUTHORS: Dialect = authors!("file_versions", "file_id");
-const RECORD_AUTHORS: Dialect = authors!("record_versions", "record_id");
+statements! {
+    pub(super) fn statements;
 
-/// `$3` files at most are counted below each folder. No name is empty; without statistics SQLite takes the index by parent
-/// only when it may use three of its columns, and otherwise reads every folder for every folder.
-const BELOW: Dialect = list_statement!(
-    "WITH RECURSIVE below (top, id) AS (\
-     SELECT id, id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$2",
-    " UNION SELECT below.top, c.id FROM below JOIN folders c ON c.workspace_id = $1 AND c.parent_id = below.id \
-     WHERE c.deleted_at IS NULL AND c.name > '') \
-     SELECT tops.top, tops.folders, (SELECT COUNT(*) FROM (SELECT 1 FROM below b \
-     JOIN files f ON f.workspace_id = $1 AND f.folder_id = b.id \
-     WHERE b.top = tops.top AND f.deleted_at IS NULL LIMIT CAST($3 AS BIGINT)) counted) AS files \
-     FROM (SELECT top, COUNT(*) - 1 AS folders FROM below GROUP BY top) tops"
-);
+    /// The key of the feed is read backwards.
+    const LATEST: &str =
+        "SELECT kind, item_id FROM feed_changes WHERE workspace_id = $1 ORDER BY position DESC LIMIT $2";
 
-pub(super) fn statements() -> Vec<Statement> {
-    vec![LATEST.into(), FILE_AUTHORS.into(), RECORD_AUTHORS.into(), BELOW.into()]
+    const FILE_AUTHORS: Dialect = authors!("file_versions", "file_id");
+
+    const RECORD_AUTHORS: Dialect = authors!("record_versions", "record_id");
+
+    /// `$3` files at most are counted below each folder. No name is empty; without statistics SQLite takes the index by parent
+    /// only when it may use three of its columns, and otherwise reads every folder for every folder.
+    const BELOW: Dialect = list_statement!(
+        "WITH RECURSIVE below (top, id) AS (\
+         SELECT id, id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+        "$2",
+        " UNION SELECT below.top, c.id FROM below JOIN folders c ON c.workspace_id = $1 AND c.parent_id = below.id \
+         WHERE c.deleted_at IS NULL AND c.name > '') \
+         SELECT tops.top, tops.folders, (SELECT COUNT(*) FROM (SELECT 1 FROM below b \
+         JOIN files f ON f.workspace_id = $1 AND f.folder_id = b.id \
+         WHERE b.top = tops.top AND f.deleted_at IS NULL LIMIT CAST($3 AS BIGINT)) counted) AS files \
+         FROM (SELECT top, COUNT(*) - 1 AS folders FROM below GROUP BY top) tops"
+    );
 }
 
 /// The kinds and ids of the latest changes, the newest first; an item comes as often as it changed.

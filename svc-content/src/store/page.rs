@@ -1,7 +1,15 @@
-//! What lists of files and of folders share: which items, and from where on.
+//! What the statements on items of the tree share: which items, from where on, and how a row is locked.
 
-use cairn_chassis::sql::Error;
-use cairn_proto::ids::FolderId;
+use std::fmt;
+
+use cairn_chassis::on_db;
+use cairn_chassis::sql::{
+    Db, Dialect, Engine, Error, PostgresOnly, Statement, Statements, Text, Tx, json_list,
+};
+use cairn_proto::ids::{FolderId, WorkspaceId};
+use sqlx::FromRow;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
 
 use crate::model::Cursor;
 
@@ -18,9 +26,89 @@ pub(crate) enum ListScope {
     Below(Vec<FolderId>),
 }
 
-/// Where a page begins; before everything when there is no cursor, as no name is empty.
-pub(crate) fn start(after: Option<&Cursor>) -> (&str, &str) {
-    after.map_or(("", ""), |cursor| (cursor.name.as_str(), cursor.id.as_str()))
+/// A statement for each [`ListScope`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ByScope {
+    pub(super) all: Dialect,
+    pub(super) root: Dialect,
+    pub(super) held: Dialect,
+    pub(super) below: Dialect,
+}
+
+impl Statements for ByScope {
+    fn list(&self, into: &mut Vec<Statement>) {
+        [self.all, self.root, self.held, self.below].list(into);
+    }
+}
+
+impl ByScope {
+    /// The statement and the parameter of a scope.
+    fn of(&self, db: &Db, scope: &ListScope) -> (&'static str, Option<String>) {
+        let (statement, parameter) = match scope {
+            ListScope::All => (self.all, None),
+            ListScope::Root => (self.root, None),
+            ListScope::In(folder) => (self.held, Some(folder.to_string())),
+            ListScope::Below(folders) => (self.below, Some(json_list(folders))),
+        };
+        (statement.of(db.engine()), parameter)
+    }
+
+    /// A page of rows; `tags` where the statements have them.
+    pub(super) async fn page<R>(
+        &self,
+        db: &Db,
+        workspace: WorkspaceId,
+        scope: &ListScope,
+        tags: Option<String>,
+        (after, limit): (Option<&Cursor>, i64),
+    ) -> Result<Vec<R>, Error>
+    where
+        R: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let (sql, parameter) = self.of(db, scope);
+        let (name, id) = after.map_or(("", ""), |cursor| (cursor.name.as_str(), cursor.id.as_str()));
+        let last = [parameter, tags];
+        on_db!(db, |c| {
+            let mut query = sqlx::query_as(sql).bind(Text(workspace)).bind(name).bind(id).bind(limit);
+            for parameter in last.iter().flatten() {
+                query = query.bind(parameter);
+            }
+            query.fetch_all(c).await
+        })
+    }
+
+    /// How many items.
+    pub(super) async fn count(
+        &self,
+        db: &Db,
+        workspace: WorkspaceId,
+        scope: &ListScope,
+        tags: Option<String>,
+    ) -> Result<u64, Error> {
+        let (sql, parameter) = self.of(db, scope);
+        let last = [parameter, tags];
+        let count: i64 = on_db!(db, |c| {
+            let mut query = sqlx::query_scalar(sql).bind(Text(workspace));
+            for parameter in last.iter().flatten() {
+                query = query.bind(parameter);
+            }
+            query.fetch_one(c).await
+        })?;
+        Ok(to_count(count))
+    }
+}
+
+/// Has a row alone until the transaction ends, or shares it: as the statement says.
+pub(super) async fn lock(
+    tx: &mut Tx,
+    statement: PostgresOnly,
+    workspace: WorkspaceId,
+    id: impl fmt::Display,
+) -> Result<(), Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        sqlx::query(statement.0).bind(Text(workspace)).bind(id.to_string()).execute(connection).await?;
+    }
+    Ok(())
 }
 
 /// The folders that lead from the root to a place, from the joined columns of an `up` expression.
@@ -46,7 +134,7 @@ macro_rules! below {
 
 /// `up`: for each live folder of a seed (a subquery of ids), its way to the root; the row without a parent has the
 /// whole way, from the root on, as ids and as names, joined by '/', which neither holds. The depth is bounded so that
-/// a circle, which the rules prevent, would end.
+/// a cycle, which the rules prevent, would end.
 macro_rules! up {
     ($seed:literal) => {
         concat!(
@@ -72,6 +160,89 @@ macro_rules! files_taken {
     };
 }
 
+/// The rows that a page of live items has: in the order of name, then id, from after `$2` and `$3` on, `$4` at most. What
+/// follows puts each beside its place.
+macro_rules! page_of {
+    ($table:literal, $filter:expr, $located:expr) => {
+        concat!(
+            "page AS (SELECT * FROM ",
+            $table,
+            " WHERE workspace_id = $1 AND deleted_at IS NULL",
+            $filter,
+            " AND (name, id) > ($2, $3) ORDER BY name, id LIMIT $4), ",
+            $located
+        )
+    };
+}
+
+/// How many live items.
+macro_rules! count_of {
+    ($table:literal, $filter:expr) => {
+        concat!("SELECT COUNT(*) FROM ", $table, " WHERE workspace_id = $1 AND deleted_at IS NULL", $filter)
+    };
+}
+
+/// A statement for each [`ListScope`], out of a macro that makes a text of a filter: what stands before the text, what
+/// joins it to `below`, the column of the folder that holds an item, the column that is looked for below folders, and the
+/// parameter of the scope. With the parameters of a list of tags, without and behind that of the scope, those of files that
+/// bear all of them.
+macro_rules! by_scope {
+    ($text:ident, $begin:literal, $join:literal, $holder:literal, $inside:literal, $scope:literal) => {
+        by_scope!(@ $text, $begin, $join, $holder, $inside, $scope, "", "", "", "")
+    };
+    (
+        $text:ident, $begin:literal, $join:literal, $holder:literal, $inside:literal, $scope:literal,
+        tags: $tags:literal, $behind:literal
+    ) => {
+        by_scope!(
+            @ $text, $begin, $join, $holder, $inside, $scope, tagged!(sqlite, "files", $tags),
+            tagged!(postgres, "files", $tags), tagged!(sqlite, "files", $behind), tagged!(postgres, "files", $behind)
+        )
+    };
+    (
+        @ $text:ident, $begin:literal, $join:literal, $holder:literal, $inside:literal, $scope:literal, $sqlite:expr,
+        $postgres:expr, $sqlite_behind:expr, $postgres_behind:expr
+    ) => {
+        ByScope {
+            all: Dialect {
+                sqlite: concat!($begin, $text!($sqlite)),
+                postgres: concat!($begin, $text!($postgres)),
+            },
+            root: Dialect {
+                sqlite: concat!($begin, $text!(concat!(" AND ", $holder, " IS NULL", $sqlite))),
+                postgres: concat!($begin, $text!(concat!(" AND ", $holder, " IS NULL", $postgres))),
+            },
+            held: Dialect {
+                sqlite: concat!($begin, $text!(concat!(" AND ", $holder, " = ", $scope, $sqlite_behind))),
+                postgres: concat!($begin, $text!(concat!(" AND ", $holder, " = ", $scope, $postgres_behind))),
+            },
+            below: Dialect {
+                sqlite: below_folders!(
+                    $scope,
+                    concat!($join, $text!(concat!(" AND ", $inside, " IN (SELECT id FROM below)", $sqlite_behind)))
+                )
+                .sqlite,
+                postgres: below_folders!(
+                    $scope,
+                    concat!($join, $text!(concat!(" AND ", $inside, " IN (SELECT id FROM below)", $postgres_behind)))
+                )
+                .postgres,
+            },
+        }
+    };
+}
+
+/// A statement on `below`, the live folders of a list and all below them.
+macro_rules! below_folders {
+    ($list:literal, $then:expr) => {
+        cairn_chassis::list_statement!(
+            "WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+            $list,
+            concat!(below!(), $then)
+        )
+    };
+}
+
 /// Whether a file bears all tags of the list `$tags`, as the end of a condition.
 macro_rules! tagged {
     (sqlite, $files:literal, $tags:literal) => {
@@ -88,4 +259,4 @@ macro_rules! tagged {
     };
 }
 
-pub(super) use {below, files_taken, tagged, up};
+pub(super) use {below, below_folders, by_scope, count_of, files_taken, page_of, tagged, up};

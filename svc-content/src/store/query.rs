@@ -121,49 +121,50 @@ async fn listed(tx: &mut Tx, selection: &Selection) -> Result<Vec<RecordId>, Err
 async fn part_of(
     tx: &mut Tx,
     selection: &Selection,
-    ask: Strategy<'_>,
+    strategy: Strategy<'_>,
     limit: u32,
     offset: u64,
 ) -> Result<Vec<RecordId>, Error> {
     let Some(first) = selection.orders.first().copied() else {
         let mut sql = Sql::new(tx, selection);
         sql.push("SELECT r.id FROM records r ");
-        match ask {
+        match strategy {
             Strategy::Listed(_) => sql.push("WHERE r.workspace_id = $1 AND r.deleted_at IS NULL"),
             Strategy::Set | Strategy::Probe => sql.push(LIVE),
         };
-        sql.conditions(selection, "r.id", ask).push(" ORDER BY r.created_at, r.id");
+        sql.conditions(selection, "r.id", strategy).push(" ORDER BY r.created_at, r.id");
         return part(tx, sql, limit, offset).await;
     };
-    let sql = valued(tx, selection, first, ask);
+    let sql = valued(tx, selection, first, strategy);
     let with_value = part(tx, sql, limit, offset).await?;
     let found = with_value.len() as u64;
     if found == u64::from(limit) {
         return Ok(with_value);
     }
     // The page ends among the records with a value, or begins behind them.
-    let skipped = if found > 0 { offset + found } else { count_valued(tx, selection, first, ask).await? };
+    let skipped =
+        if found > 0 { offset + found } else { count_valued(tx, selection, first, strategy).await? };
     let rest = u32::try_from(u64::from(limit) - found).unwrap_or(0);
     let from = (offset + found).saturating_sub(skipped);
     let mut ids = with_value;
-    let sql = unvalued(tx, selection, first, ask);
+    let sql = unvalued(tx, selection, first, strategy);
     ids.extend(part(tx, sql, rest, from).await?);
     Ok(ids)
 }
 
-fn valued(tx: &mut Tx, selection: &Selection, first: Order, ask: Strategy<'_>) -> Sql {
+fn valued(tx: &mut Tx, selection: &Selection, first: Order, strategy: Strategy<'_>) -> Sql {
     let mut sql = Sql::new(tx, selection);
     let (key, direction) = (first.key(), first.direction());
     sql.push("SELECT s.record_id FROM record_cells s").joins(&selection.orders, "s.record_id", 1);
-    sql.valued(selection, first, ask).push(&format!(" ORDER BY s.{key} {direction}, "));
+    sql.valued(selection, first, strategy).push(&format!(" ORDER BY s.{key} {direction}, "));
     sql.order_by(&selection.orders, 1).push(&format!("s.record_id {direction}"));
     sql
 }
 
-fn unvalued(tx: &mut Tx, selection: &Selection, first: Order, ask: Strategy<'_>) -> Sql {
+fn unvalued(tx: &mut Tx, selection: &Selection, first: Order, strategy: Strategy<'_>) -> Sql {
     let mut sql = Sql::new(tx, selection);
     sql.push("SELECT r.id FROM records r").joins(&selection.orders, "r.id", 1);
-    sql.unvalued(selection, first, ask).push(" ORDER BY ");
+    sql.unvalued(selection, first, strategy).push(" ORDER BY ");
     sql.order_by(&selection.orders, 1).push("r.created_at, r.id");
     sql
 }
@@ -172,11 +173,11 @@ async fn count_valued(
     tx: &mut Tx,
     selection: &Selection,
     first: Order,
-    ask: Strategy<'_>,
+    strategy: Strategy<'_>,
 ) -> Result<u64, Error> {
     let mut sql = Sql::new(tx, selection);
-    let ask = if ask == Strategy::Probe { Strategy::Set } else { ask };
-    sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, ask);
+    let strategy = if strategy == Strategy::Probe { Strategy::Set } else { strategy };
+    sql.push("SELECT COUNT(*) FROM record_cells s").valued(selection, first, strategy);
     counted(tx, sql).await
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
@@ -17,33 +17,6 @@ macro_rules! columns {
     };
 }
 
-const GET: &str =
-    concat!(columns!(), "WHERE workspace_id = $1 AND database_id = $2 AND id = $3 AND deleted_at IS NULL");
-const GET_TRASHED: &str = concat!(
-    columns!(),
-    "WHERE workspace_id = $1 AND database_id = $2 AND id = $3 AND deleted_at IS NOT NULL"
-);
-const GET_MANY: Dialect = list_statement!(
-    concat!(columns!(), "WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN "),
-    "$2",
-    ""
-);
-
-/// PostgreSQL only.
-const LOCK: &str = "SELECT 1 FROM records WHERE workspace_id = $1 AND id = $2 FOR UPDATE";
-
-const INSERT: &str = "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, \
-     version, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-const UPDATE: &str = "UPDATE records SET field_values = $3, content_file_id = $4, title = $5, searched = $6, \
-     version = $7, updated_at = $8 WHERE workspace_id = $1 AND id = $2";
-const TRASH: &str =
-    "UPDATE records SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2";
-const COUNT: &str = "INSERT INTO record_counts (workspace_id, database_id, live) VALUES ($1, $2, $3) \
-     ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live";
-
-const INSERT_VERSION: &str = "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, \
-     created_at, author_kind, author_id, author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-
 macro_rules! version_columns {
     () => {
         "SELECT version, field_values, content_file_id, created_at, author_kind, author_id, author_name \
@@ -51,27 +24,53 @@ macro_rules! version_columns {
     };
 }
 
-const VERSION: &str = concat!(version_columns!(), "AND version = $3");
-const VERSIONS: &str = concat!(version_columns!(), "AND version < $3 ORDER BY version DESC LIMIT $4");
+statements! {
+    pub(super) fn statements;
 
-const BODIED: Dialect = list_statement!(
-    "SELECT id FROM records WHERE workspace_id = $1 AND deleted_at IS NULL AND content_file_id IN ",
-    "$2",
-    " ORDER BY id"
-);
+    const GET: &str =
+        concat!(columns!(), "WHERE workspace_id = $1 AND database_id = $2 AND id = $3 AND deleted_at IS NULL");
 
-/// Files that a folder's deletion took stand in the folders that it took.
-const BODIED_BY_TRASH: &str = "SELECT r.id FROM files f \
-     JOIN records r ON r.workspace_id = $1 AND r.content_file_id = f.id AND r.deleted_at IS NULL \
-     WHERE f.workspace_id = $1 AND f.deletion_id = $2 \
-     AND f.folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $2) ORDER BY r.id";
+    const GET_TRASHED: &str = concat!(
+        columns!(),
+        "WHERE workspace_id = $1 AND database_id = $2 AND id = $3 AND deleted_at IS NOT NULL"
+    );
 
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> = vec![GET_MANY.into(), Dialect { sqlite: GET, postgres: LOCK }.into()];
-    all.extend([GET, GET_TRASHED, INSERT, UPDATE, TRASH, COUNT].map(Statement::from));
-    all.extend([INSERT_VERSION, VERSION, VERSIONS, BODIED_BY_TRASH].map(Statement::from));
-    all.push(BODIED.into());
-    all
+    const GET_MANY: Dialect = list_statement!(
+        concat!(columns!(), "WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN "),
+        "$2",
+        ""
+    );
+
+    const LOCK: PostgresOnly =
+        PostgresOnly("SELECT 1 FROM records WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
+
+    const INSERT: &str = "INSERT INTO records (workspace_id, id, database_id, field_values, content_file_id, title, searched, \
+         version, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+
+    const UPDATE: &str = "UPDATE records SET field_values = $3, content_file_id = $4, title = $5, searched = $6, \
+         version = $7, updated_at = $8 WHERE workspace_id = $1 AND id = $2";
+
+    const COUNT: &str = "INSERT INTO record_counts (workspace_id, database_id, live) VALUES ($1, $2, $3) \
+         ON CONFLICT (workspace_id, database_id) DO UPDATE SET live = record_counts.live + excluded.live";
+
+    const INSERT_VERSION: &str = "INSERT INTO record_versions (workspace_id, record_id, version, field_values, content_file_id, \
+         created_at, author_kind, author_id, author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+
+    const VERSION: &str = concat!(version_columns!(), "AND version = $3");
+
+    const VERSIONS: &str = concat!(version_columns!(), "AND version < $3 ORDER BY version DESC LIMIT $4");
+
+    const BODIED: Dialect = list_statement!(
+        "SELECT id FROM records WHERE workspace_id = $1 AND deleted_at IS NULL AND content_file_id IN ",
+        "$2",
+        " ORDER BY id"
+    );
+
+    /// Files that a folder's deletion took stand in the folders that it took.
+    const BODIED_BY_TRASH: &str = "SELECT r.id FROM files f \
+         JOIN records r ON r.workspace_id = $1 AND r.content_file_id = f.id AND r.deleted_at IS NULL \
+         WHERE f.workspace_id = $1 AND f.deletion_id = $2 \
+         AND f.folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $2) ORDER BY r.id";
 }
 
 /// A record's columns.
@@ -197,10 +196,7 @@ pub(crate) async fn get_in_order(
 
 /// Waits until no other transaction changes the record.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: RecordId) -> Result<(), Error> {
-    if let Engine::Postgres(connection) = tx.engine() {
-        sqlx::query(LOCK).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
-    }
-    Ok(())
+    super::page::lock(tx, LOCK, workspace, id).await
 }
 
 /// How many bytes the values of a record are kept in.
@@ -239,24 +235,6 @@ pub(crate) async fn update(tx: &mut Tx, database: &Database, record: &Record) ->
         .bind(searched(&cells(database, &record.values)))
         .bind(to_column(record.version))
         .bind(record.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
-}
-
-/// Moves a record to trash.
-pub(crate) async fn trash(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    id: RecordId,
-    deletion: DeletionId,
-    at: Timestamp,
-) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(TRASH)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .bind(at)
-        .bind(Text(deletion))
         .execute(c)
         .await
         .map(|_| ()))

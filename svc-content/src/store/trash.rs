@@ -1,13 +1,13 @@
 //! The trash: one row for each deletion. What a deletion took carries its id; each table that holds such rows is one of
 //! [`PARTS`].
 
-mod along;
-mod room;
+pub(super) mod along;
+pub(super) mod room;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
-use cairn_chassis::on_db;
-use cairn_chassis::sql::{Db, Dialect, Engine, Error, Statement, Text, Tx};
+use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Statement, Statements, Text, Tx};
+use cairn_chassis::{on_db, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, DocumentId, FolderId, WorkspaceId};
 
 pub(crate) use self::along::along;
@@ -20,51 +20,10 @@ macro_rules! columns {
     };
 }
 
-const INSERT: &str =
-    concat!("INSERT INTO trash (", columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
-
 macro_rules! get {
     () => {
         concat!("SELECT ", columns!(), " FROM trash WHERE workspace_id = $1 AND kind = $2 AND item_id = $3")
     };
-}
-
-const GET: &str = get!();
-
-/// Of a restore and a removal, one finds the row gone. One statement: what came after it looked is not locked, so it must
-/// not be seen either.
-const LOCK: Dialect = Dialect { sqlite: GET, postgres: concat!(get!(), " FOR UPDATE") };
-
-const LIST: &str = concat!(
-    "SELECT ",
-    columns!(),
-    " FROM trash WHERE workspace_id = $1 AND (deleted_at, deletion_id) < ($2, $3) \
-     ORDER BY deleted_at DESC, deletion_id DESC LIMIT $4"
-);
-
-const COUNT: &str = "SELECT COUNT(*) FROM trash WHERE workspace_id = $1";
-
-const OLDER: &str =
-    concat!("SELECT ", columns!(), " FROM trash WHERE deleted_at < $1 ORDER BY deleted_at LIMIT $2");
-
-const FORGET: &str = "DELETE FROM trash WHERE workspace_id = $1 AND deletion_id = $2";
-
-/// How many levels the folders of a deletion have below and with the one that was deleted.
-const HEIGHT: &str = "WITH RECURSIVE down (id, height) AS (\
-     SELECT id, 1 FROM folders WHERE workspace_id = $1 AND id = $2 AND deletion_id = $3 UNION ALL \
-     SELECT c.id, down.height + 1 FROM down JOIN folders c ON c.workspace_id = $1 AND c.parent_id = down.id \
-     WHERE c.deletion_id = $3 AND down.height < 128) SELECT CAST(COALESCE(MAX(height), 0) AS BIGINT) FROM down";
-
-/// A table whose rows a deletion takes.
-struct Part {
-    kind: Kind,
-    /// Puts the trashed row $2 into the folder $3; absent for what stands in no folder.
-    place: Option<&'static str>,
-    taken: &'static str,
-    restore: &'static str,
-    /// What else refers to the rows and must let go of them before they are removed.
-    release: &'static [&'static str],
-    remove: &'static str,
 }
 
 macro_rules! place {
@@ -88,8 +47,12 @@ macro_rules! part {
     ($kind:ident, $table:literal, $taken:expr, $place:expr, $release:expr) => {
         Part {
             kind: Kind::$kind,
+            take: concat!(
+                "UPDATE ",
+                $table,
+                " SET deleted_at = $3, deletion_id = $4 WHERE workspace_id = $1 AND id = $2"
+            ),
             place: $place,
-            taken: concat!("SELECT id FROM ", $table, " WHERE workspace_id = $1 AND ", $taken),
             restore: concat!(
                 "UPDATE ",
                 $table,
@@ -145,92 +108,131 @@ macro_rules! of_databases {
     };
 }
 
-/// Restored in this order, so that nothing live stands in what is not; removed in the opposite order.
-const PARTS: &[Part] = &[
-    part!(
-        Folder,
-        "folders",
-        place!("folders", "parent_id"),
-        [let_go!("folders", "parent_id"), let_go!("files", "folder_id"), let_go!("databases", "folder_id")]
-    ),
-    part!(
-        File,
-        "files",
-        concat!("id IN ", files_taken!()),
-        place!("files", "folder_id"),
-        [concat!("DELETE FROM file_versions WHERE workspace_id = $1 AND file_id IN ", files_taken!())]
-    ),
-    part!(
-        Database,
-        "databases",
-        place!("databases", "folder_id"),
-        [
-            // What was deleted by itself out of a database has nowhere to come back to.
-            "DELETE FROM trash WHERE workspace_id = $1 AND kind = 5 AND item_id IN (SELECT r.id FROM records r \
-             JOIN databases d ON d.workspace_id = $1 AND d.id = r.database_id \
-             WHERE r.workspace_id = $1 AND d.deletion_id = $2 AND r.deletion_id IS NOT NULL)",
-            of_databases!("record_cells", "record_id"),
-            of_databases!("record_versions", "record_id"),
-            of_databases!("records", "id"),
-            of_taken_databases!("record_counts"),
-            of_taken_databases!("former_options"),
-            of_taken_databases!("former_properties")
-        ]
-    ),
-    part!(
-        Record,
-        "records",
-        None,
-        ["DELETE FROM record_versions WHERE workspace_id = $1 \
-          AND record_id IN (SELECT id FROM records WHERE workspace_id = $1 AND deletion_id = $2)"]
-    ),
-    part!(
-        Memory,
-        "memories",
-        None,
-        ["DELETE FROM memory_members WHERE workspace_id = $1 \
-          AND memory_id IN (SELECT id FROM memories WHERE workspace_id = $1 AND deletion_id = $2)"]
-    ),
-];
+statements! {
+    pub(super) fn statements;
 
-/// On PostgreSQL they are had alone: whoever writes a record shares its database first, and takes the record's own
-/// deletion after it.
-const TAKEN_DATABASES: Dialect = Dialect {
-    sqlite: "SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id",
-    postgres: "SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id FOR UPDATE",
-};
+    const INSERT: &str =
+        concat!("INSERT INTO trash (", columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
 
-/// PostgreSQL only. Folders before what stands in them, as everywhere: see [`super::folders::hold`].
-const LOCK_FOLDERS: &str =
-    "SELECT 1 FROM folders WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id FOR UPDATE";
+    const GET: &str = get!();
 
-/// Records that are as they were in the databases that a deletion took.
-const RECORDS_ALONG: &str = "SELECT r.id FROM databases d \
-     JOIN records r ON r.workspace_id = $1 AND r.database_id = d.id AND r.deleted_at IS NULL \
-     WHERE d.workspace_id = $1 AND d.deletion_id = $2 ORDER BY r.id";
+    /// Of a restore and a removal, one finds the row gone. One statement: what came after it looked is not locked, so it must
+    /// not be seen either.
+    const LOCK: Dialect = Dialect { sqlite: GET, postgres: concat!(get!(), " FOR UPDATE") };
 
-/// The bodies that this deletion's files have and had.
-const CANDIDATES: &str = concat!(
-    "SELECT DISTINCT content_hash FROM file_versions WHERE workspace_id = $1 AND file_id IN ",
-    files_taken!()
-);
+    const LIST: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM trash WHERE workspace_id = $1 AND (deleted_at, deletion_id) < ($2, $3) \
+         ORDER BY deleted_at DESC, deletion_id DESC LIMIT $4"
+    );
 
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> =
-        [INSERT, GET, LIST, COUNT, OLDER, FORGET, HEIGHT, CANDIDATES, RECORDS_ALONG]
-            .map(Statement::from)
-            .to_vec();
-    all.extend(along::statements());
-    for part in PARTS {
-        all.extend([part.taken, part.restore, part.remove].map(Statement::from));
-        all.extend(part.place.map(Statement::from));
-        all.extend(part.release.iter().map(|sql| Statement::from(*sql)));
+    const COUNT: &str = "SELECT COUNT(*) FROM trash WHERE workspace_id = $1";
+
+    const OLDER: &str =
+        concat!("SELECT ", columns!(), " FROM trash WHERE deleted_at < $1 ORDER BY deleted_at LIMIT $2");
+
+    const FORGET: &str = "DELETE FROM trash WHERE workspace_id = $1 AND deletion_id = $2";
+
+    /// How many levels the folders of a deletion have below and with the one that was deleted.
+    const HEIGHT: &str = "WITH RECURSIVE down (id, height) AS (\
+         SELECT id, 1 FROM folders WHERE workspace_id = $1 AND id = $2 AND deletion_id = $3 UNION ALL \
+         SELECT c.id, down.height + 1 FROM down JOIN folders c ON c.workspace_id = $1 AND c.parent_id = down.id \
+         WHERE c.deletion_id = $3 AND down.height < 128) SELECT CAST(COALESCE(MAX(height), 0) AS BIGINT) FROM down";
+
+    /// Restored in this order, so that nothing live stands in what is not; removed in the opposite order.
+    const PARTS: &[Part] = &[
+        part!(
+            Folder,
+            "folders",
+            place!("folders", "parent_id"),
+            [let_go!("folders", "parent_id"), let_go!("files", "folder_id"), let_go!("databases", "folder_id")]
+        ),
+        part!(
+            File,
+            "files",
+            concat!("id IN ", files_taken!()),
+            place!("files", "folder_id"),
+            [concat!("DELETE FROM file_versions WHERE workspace_id = $1 AND file_id IN ", files_taken!())]
+        ),
+        part!(
+            Database,
+            "databases",
+            place!("databases", "folder_id"),
+            [
+                // What was deleted by itself out of a database has nowhere to come back to.
+                "DELETE FROM trash WHERE workspace_id = $1 AND kind = 5 AND item_id IN (SELECT r.id FROM records r \
+                 JOIN databases d ON d.workspace_id = $1 AND d.id = r.database_id \
+                 WHERE r.workspace_id = $1 AND d.deletion_id = $2 AND r.deletion_id IS NOT NULL)",
+                of_databases!("record_cells", "record_id"),
+                of_databases!("record_versions", "record_id"),
+                of_databases!("records", "id"),
+                of_taken_databases!("record_counts"),
+                of_taken_databases!("former_options"),
+                of_taken_databases!("former_properties")
+            ]
+        ),
+        part!(
+            Record,
+            "records",
+            None,
+            ["DELETE FROM record_versions WHERE workspace_id = $1 \
+              AND record_id IN (SELECT id FROM records WHERE workspace_id = $1 AND deletion_id = $2)"]
+        ),
+        part!(
+            Memory,
+            "memories",
+            None,
+            ["DELETE FROM memory_members WHERE workspace_id = $1 \
+              AND memory_id IN (SELECT id FROM memories WHERE workspace_id = $1 AND deletion_id = $2)"]
+        ),
+    ];
+
+    /// On PostgreSQL they are had alone: whoever writes a record shares its database first, and takes the record's own
+    /// deletion after it.
+    const TAKEN_DATABASES: Dialect = Dialect {
+        sqlite: "SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id",
+        postgres: "SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id FOR UPDATE",
+    };
+
+    /// Folders before what stands in them, as everywhere: see [`super::folders::hold`].
+    const LOCK_FOLDERS: PostgresOnly =
+        PostgresOnly("SELECT 1 FROM folders WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id FOR UPDATE");
+
+    /// Records that are as they were in the databases that a deletion took.
+    const RECORDS_ALONG: &str = "SELECT r.id FROM databases d \
+         JOIN records r ON r.workspace_id = $1 AND r.database_id = d.id AND r.deleted_at IS NULL \
+         WHERE d.workspace_id = $1 AND d.deletion_id = $2 ORDER BY r.id";
+
+    /// The bodies that this deletion's files have and had.
+    const CANDIDATES: &str = concat!(
+        "SELECT DISTINCT content_hash FROM file_versions WHERE workspace_id = $1 AND file_id IN ",
+        files_taken!()
+    );
+}
+
+/// A table whose rows a deletion takes.
+#[derive(Debug)]
+struct Part {
+    kind: Kind,
+    /// Moves the live row $2 to trash, at the time $3, by the deletion $4.
+    take: &'static str,
+    /// Puts the trashed row $2 into the folder $3; absent for what stands in no folder.
+    place: Option<&'static str>,
+    restore: &'static str,
+    /// What else refers to the rows and must let go of them before they are removed.
+    release: &'static [&'static str],
+    remove: &'static str,
+}
+
+impl Statements for Part {
+    fn list(&self, into: &mut Vec<Statement>) {
+        [self.take, self.restore, self.remove].list(into);
+        self.release.list(into);
+        if let Some(place) = self.place {
+            place.list(into);
+        }
     }
-    all.extend(room::statements());
-    all.push(LOCK.into());
-    all.push(Dialect { sqlite: TAKEN_DATABASES.sqlite, postgres: LOCK_FOLDERS }.into());
-    all.push(TAKEN_DATABASES.into());
-    all
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -286,6 +288,21 @@ pub(crate) async fn insert(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error
         .execute(c)
         .await
         .map(|_| ()))
+}
+
+/// Moves one item to trash, and records its deletion.
+pub(crate) async fn take(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
+    if let Some(part) = PARTS.iter().find(|part| part.kind == deletion.kind) {
+        on_db!(tx, |c| sqlx::query(part.take)
+            .bind(Text(deletion.workspace))
+            .bind(&deletion.item_id)
+            .bind(deletion.at)
+            .bind(Text(deletion.id))
+            .execute(c)
+            .await
+            .map(|_| ()))?;
+    }
+    insert(tx, deletion).await
 }
 
 /// The deletion of an item, as it is now.
@@ -378,21 +395,9 @@ pub(crate) async fn place(tx: &mut Tx, deletion: &Deletion, parent: Option<Folde
         .map(|_| ()))
 }
 
-/// What a deletion took.
-pub(crate) async fn taken(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kind, String)>, Error> {
-    let mut all = Vec::new();
-    for part in PARTS {
-        all.extend(run(tx, part.taken, deletion).await?.into_iter().map(|id| (part.kind, id)));
-    }
-    Ok(all)
-}
-
 /// The databases that a deletion took; nobody else changes them or their records until this transaction ends.
 pub(crate) async fn databases(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<DatabaseId>, Error> {
-    if let Engine::Postgres(connection) = tx.engine() {
-        let lock = sqlx::query(LOCK_FOLDERS).bind(Text(deletion.workspace)).bind(Text(deletion.id));
-        lock.execute(connection).await?;
-    }
+    super::page::lock(tx, LOCK_FOLDERS, deletion.workspace, deletion.id).await?;
     let sql = TAKEN_DATABASES.of(tx.engine());
     let rows: Vec<(Text<DatabaseId>,)> = on_db!(tx, |c| sqlx::query_as(sql)
         .bind(Text(deletion.workspace))

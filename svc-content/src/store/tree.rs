@@ -2,8 +2,8 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
-use cairn_chassis::sql::{Db, Dialect, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
 use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemoryId, WorkspaceId};
 
 use super::files::type_of;
@@ -29,43 +29,43 @@ macro_rules! both {
     };
 }
 
-const FOLDERS: (&str, Dialect) = both!("SELECT id, parent_id, name, updated_at FROM folders");
-const FILES: (&str, Dialect) =
-    both!("SELECT id, folder_id, name, file_type, size_bytes, content_hash, updated_at FROM files");
-const RECORDS: (&str, Dialect) = both!(
-    "SELECT id, database_id, field_values, content_file_id, version, created_at, updated_at FROM records"
-);
+statements! {
+    pub(super) fn statements;
 
-const DATABASES_AFTER: &str = "SELECT id FROM databases \
-     WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
-const MEMORIES_AFTER: &str = "SELECT id FROM memories \
-     WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
-const MEMORIES: Dialect = list_statement!(
-    "SELECT id, slug, name, description, use_when, updated_at FROM memories \
-     WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
-    "$2",
-    " ORDER BY id"
-);
-const MEMBERS: Dialect = list_statement!(
-    "SELECT memory_id, kind, target_id, query IS NOT NULL AS is_query FROM memory_members \
-     WHERE workspace_id = $1 AND memory_id IN ",
-    "$2",
-    " ORDER BY memory_id, position"
-);
+    const FOLDERS: (&str, Dialect) = both!("SELECT id, parent_id, name, updated_at FROM folders");
 
-const CHANGED: &str = "SELECT position, kind, item_id FROM feed_changes \
-     WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
+    const FILES: (&str, Dialect) =
+        both!("SELECT id, folder_id, name, file_type, size_bytes, content_hash, updated_at FROM files");
 
-const SIZES: Dialect =
-    list_statement!("SELECT hash, size_bytes FROM bodies WHERE workspace_id = $1 AND hash IN ", "$2", "");
+    const RECORDS: (&str, Dialect) = both!(
+        "SELECT id, database_id, field_values, content_file_id, version, created_at, updated_at FROM records"
+    );
 
-pub(super) fn statements() -> Vec<Statement> {
-    let mut all: Vec<Statement> = vec![MEMORIES.into(), MEMBERS.into(), SIZES.into()];
-    for (page, some) in [FOLDERS, FILES, RECORDS] {
-        all.extend([Statement::from(page), Statement::from(some)]);
-    }
-    all.extend([DATABASES_AFTER, MEMORIES_AFTER, CHANGED].map(Statement::from));
-    all
+    const DATABASES_AFTER: &str = "SELECT id FROM databases \
+         WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
+
+    const MEMORIES_AFTER: &str = "SELECT id FROM memories \
+         WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
+
+    const MEMORIES: Dialect = list_statement!(
+        "SELECT id, slug, name, description, use_when, updated_at FROM memories \
+         WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
+        "$2",
+        " ORDER BY id"
+    );
+
+    const MEMBERS: Dialect = list_statement!(
+        "SELECT memory_id, kind, target_id, query IS NOT NULL AS is_query FROM memory_members \
+         WHERE workspace_id = $1 AND memory_id IN ",
+        "$2",
+        " ORDER BY memory_id, position"
+    );
+
+    const CHANGED: &str = "SELECT position, kind, item_id FROM feed_changes \
+         WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
+
+    const SIZES: Dialect =
+        list_statement!("SELECT hash, size_bytes FROM bodies WHERE workspace_id = $1 AND hash IN ", "$2", "");
 }
 
 /// Which items: a page from after an id on, or some.

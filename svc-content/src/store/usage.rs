@@ -1,20 +1,20 @@
 //! What each workspace keeps, in one row.
 
-use cairn_chassis::on_db;
-use cairn_chassis::sql::{Db, Error, Statement, Text, Tx};
+use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{on_db, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use super::page::to_count;
 use crate::model::{Growth, Usage};
 
-const GET: &str = "SELECT files, bytes FROM workspace_usage WHERE workspace_id = $1";
+statements! {
+    pub(super) fn statements;
 
-const ADD: &str = "INSERT INTO workspace_usage (workspace_id, files, bytes) VALUES ($1, $2, $3) \
-     ON CONFLICT (workspace_id) DO UPDATE SET files = workspace_usage.files + excluded.files, \
-     bytes = workspace_usage.bytes + excluded.bytes RETURNING files, bytes";
+    const GET: &str = "SELECT files, bytes FROM workspace_usage WHERE workspace_id = $1";
 
-pub(super) fn statements() -> Vec<Statement> {
-    [GET, ADD].map(Statement::from).to_vec()
+    const ADD: &str = "INSERT INTO workspace_usage (workspace_id, files, bytes) VALUES ($1, $2, $3) \
+         ON CONFLICT (workspace_id) DO UPDATE SET files = workspace_usage.files + excluded.files, \
+         bytes = workspace_usage.bytes + excluded.bytes RETURNING files, bytes";
 }
 
 fn read((files, bytes): (i64, i64)) -> Usage {
@@ -26,14 +26,6 @@ pub(crate) async fn get(db: &Db, workspace: WorkspaceId) -> Result<Usage, Error>
     let row: Option<(i64, i64)> =
         on_db!(db, |c| sqlx::query_as(GET).bind(Text(workspace)).fetch_optional(c).await)?;
     Ok(row.map(read).unwrap_or_default())
-}
-
-/// Counts what a transaction takes away, or adds without asking the plan.
-pub(crate) async fn count(tx: &mut Tx, workspace: WorkspaceId, growth: Growth) -> Result<(), Error> {
-    if growth == Growth::default() {
-        return Ok(());
-    }
-    add(tx, workspace, growth).await.map(|_| ())
 }
 
 /// Counts more, or less; answers what the workspace keeps then. Other writers of the row wait until the transaction ends.

@@ -1,8 +1,8 @@
 //! The contents that files have and had.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::on_db;
-use cairn_chassis::sql::{Db, Error, Statement, Text, Tx};
+use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{on_db, statements};
 use cairn_proto::ids::{FileId, WorkspaceId};
 
 use super::page::{to_column, to_count};
@@ -14,28 +14,28 @@ macro_rules! columns {
     };
 }
 
-const INSERT: &str = "INSERT INTO file_versions (workspace_id, file_id, version, content_hash, size_bytes, created_at, \
-     author_kind, author_id, author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+statements! {
+    pub(super) fn statements;
 
-const LIST: &str = concat!(
-    "SELECT ",
-    columns!(),
-    " FROM file_versions v WHERE v.workspace_id = $1 AND v.file_id = $2 AND v.version < $3 \
-     ORDER BY v.version DESC LIMIT $4"
-);
+    const INSERT: &str = "INSERT INTO file_versions (workspace_id, file_id, version, content_hash, size_bytes, created_at, \
+         author_kind, author_id, author_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
-const COUNT: &str = "SELECT COUNT(*) FROM file_versions WHERE workspace_id = $1 AND file_id = $2";
+    const LIST: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM file_versions v WHERE v.workspace_id = $1 AND v.file_id = $2 AND v.version < $3 \
+         ORDER BY v.version DESC LIMIT $4"
+    );
 
-const GET: &str = concat!(
-    "SELECT ",
-    columns!(),
-    ", b.hash, b.encoding, b.data FROM file_versions v \
-     JOIN bodies b ON b.workspace_id = $1 AND b.hash = v.content_hash \
-     WHERE v.workspace_id = $1 AND v.file_id = $2 AND v.version = $3"
-);
+    const COUNT: &str = "SELECT COUNT(*) FROM file_versions WHERE workspace_id = $1 AND file_id = $2";
 
-pub(super) fn statements() -> Vec<Statement> {
-    [INSERT, LIST, COUNT, GET].map(Statement::from).to_vec()
+    const GET: &str = concat!(
+        "SELECT ",
+        columns!(),
+        ", b.hash, b.encoding, b.data FROM file_versions v \
+         JOIN bodies b ON b.workspace_id = $1 AND b.hash = v.content_hash \
+         WHERE v.workspace_id = $1 AND v.file_id = $2 AND v.version = $3"
+    );
 }
 
 #[derive(Debug, sqlx::FromRow)]

@@ -90,7 +90,7 @@ fn whole(bytes: &[u8]) -> impl futures::Stream<Item = Result<UploadPart, Error>>
 /// The same storage two days later.
 fn later(bench: &Bench) -> Context {
     let later = bench.context.clock.now().plus(Duration::from_secs(2 * 24 * 60 * 60));
-    Context { clock: Arc::new(ManualClock::new(later)), ..bench.context.clone() }
+    bench.by_clock(Arc::new(ManualClock::new(later)))
 }
 
 #[tokio::test]

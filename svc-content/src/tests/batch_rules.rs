@@ -48,7 +48,12 @@ async fn a_batch_does_everything_in_one_range_of_the_feed() {
             Write::UpdateFolder(moved.id.to_string(), into),
         ];
         let done = bench.batches().write(&bench.caller, writes).await.unwrap();
-        assert_eq!((done.first, done.last), (before + 1, before + 8), "{}", bench.engine());
+        assert_eq!(
+            (done.positions.first, done.positions.last),
+            (before + 1, before + 8),
+            "{}",
+            bench.engine()
+        );
         let told: Vec<_> =
             bench.entries_after(before).await.into_iter().map(|entry| (entry.kind, entry.op)).collect();
         let (file, folder) = (Kind::File, Kind::Folder);
@@ -71,7 +76,7 @@ async fn a_batch_does_everything_in_one_range_of_the_feed() {
         assert_eq!(bench.folder_paths(&bench.caller, None).await.len(), 3);
         assert_eq!(bench.wrong().await, []);
         let nothing = bench.batches().write(&bench.caller, vec![rewrite(&kept, "new")]).await.unwrap();
-        assert_eq!((nothing.first, nothing.last), (0, done.last));
+        assert_eq!((nothing.positions.first, nothing.positions.last), (0, done.positions.last));
     }
 }
 
@@ -138,7 +143,7 @@ async fn a_batch_keeps_to_its_limits_and_scope() {
         let too_many = bench.batches().write(&bench.caller, many(1_001)).await;
         assert_eq!(violations(too_many), pairs(&[("writes", "too_long")]));
         let done = bench.batches().write(&bench.caller, many(1_000)).await.unwrap();
-        assert_eq!((done.first, done.last, done.outcomes.len()), (1, 1_000, 1_000));
+        assert_eq!((done.positions.first, done.positions.last, done.outcomes.len()), (1, 1_000, 1_000));
         let large = |bytes: usize| {
             let content = "x".repeat(bytes);
             Write::CreateFile(files::FileDraft { content, ..draft("large", None) })
@@ -162,8 +167,8 @@ async fn a_batch_keeps_to_its_limits_and_scope() {
     }
 }
 
-/// Batches over the same files in opposite orders, beside single writes and deletions of their folder: nobody waits in a
-/// circle, and each is whole.
+/// Batches over the same files in opposite orders, beside single writes and deletions of their folder: nothing
+/// deadlocks, and each is whole.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn batches_race_with_all_other_writes() {
     for bench in benches().await {
@@ -182,7 +187,9 @@ async fn batches_race_with_all_other_writes() {
                 }
                 writes.push(new_file("new", Some(&folder.id.to_string())));
                 let (batches, caller) = (bench.batches(), bench.caller.clone());
-                tasks.spawn(async move { batches.write(&caller, writes).await.map(|done| done.last) });
+                tasks.spawn(
+                    async move { batches.write(&caller, writes).await.map(|done| done.positions.last) },
+                );
                 let (files, caller, file) =
                     (bench.files.clone(), bench.caller.clone(), made[turn].id.to_string());
                 tasks.spawn(async move {

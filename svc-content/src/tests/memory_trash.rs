@@ -70,7 +70,7 @@ async fn old_memories_are_removed_for_good() {
         let memory = bench.memory("old", vec![]).await;
         bench.memories().delete(&bench.caller, "old").await.unwrap();
         let later = bench.context.clock.now().plus(DAY * 2);
-        let context = Context { clock: Arc::new(ManualClock::new(later)), ..bench.context.clone() };
+        let context = bench.by_clock(Arc::new(ManualClock::new(later)));
         assert_eq!(Trash::new(context, Some(DAY)).sweep().await.unwrap(), 1);
         let restored = bench.trash().restore(&bench.caller, Kind::Memory, &memory.id.to_string()).await;
         assert_not_found(restored, "item in trash");

@@ -167,7 +167,7 @@ async fn a_database_without_its_folder_comes_back_into_the_root() {
 async fn databases_and_records_grow_too_old() {
     for mut bench in benches().await {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
-        bench.context.clock = Arc::<ManualClock>::clone(&clock);
+        bench.context = bench.by_clock(Arc::<ManualClock>::clone(&clock));
         let table = Table::new(&bench, None).await;
         let record = table.make(json!({"Name": "r"})).await.record.id.to_string();
         let kept = Table::new(&bench, None).await;

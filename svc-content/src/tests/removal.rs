@@ -1,7 +1,5 @@
-use std::collections::BTreeSet;
-
 use cairn_chassis::on_db;
-use cairn_chassis::sql::Engine;
+use cairn_chassis::testing::tables_left;
 use sqlx::AssertSqlSafe;
 
 use super::asset_rules::Attachments;
@@ -44,7 +42,7 @@ async fn everything_of_a_workspace_goes_and_nothing_of_another() {
             bench.caller = owner.clone();
             bench.fill_with_all_kinds(&attachments).await;
         }
-        let tables: Vec<&str> = TABLES.iter().map(|(table, ..)| *table).chain(["asset_objects"]).collect();
+        let tables: Vec<&str> = TABLES.iter().map(|table| table.name).chain(["asset_objects"]).collect();
         let mut before = Vec::new();
         for table in &tables {
             before.push(bench.rows_of(table, &stays).await);
@@ -84,17 +82,9 @@ async fn nothing_is_public_in_a_suspended_workspace() {
 /// Whoever adds a table of workspaces' rows says in `store::removal` how they go.
 #[tokio::test]
 async fn every_table_of_workspaces_is_emptied() {
+    let emptied: Vec<&str> = TABLES.iter().map(|table| table.name).chain(APART).collect();
     for bench in benches().await {
-        let Engine::Sqlite(connection) = bench.context.db.engine() else { continue };
-        let tables: Vec<String> = sqlx::query_scalar(
-            "SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) p ON p.name = 'workspace_id' \
-             WHERE m.type = 'table'",
-        )
-        .fetch_all(connection)
-        .await
-        .unwrap();
-        let emptied: BTreeSet<&str> = TABLES.iter().map(|(table, ..)| *table).chain(APART).collect();
-        let kept: Vec<_> = tables.iter().filter(|table| !emptied.contains(table.as_str())).collect();
-        assert!(kept.is_empty(), "a deleted workspace leaves rows in {kept:?}");
+        let left = tables_left(&bench.context.db, &emptied).await.unwrap();
+        assert!(left.is_empty(), "a deleted workspace leaves rows in {left:?}");
     }
 }

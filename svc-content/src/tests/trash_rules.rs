@@ -230,7 +230,7 @@ async fn the_trash_is_for_its_own_workspace_and_the_whole_of_it() {
 async fn what_is_too_old_is_removed_by_who_holds_the_lease() {
     for mut bench in benches().await {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
-        bench.context.clock = Arc::<ManualClock>::clone(&clock);
+        bench.context = bench.by_clock(Arc::<ManualClock>::clone(&clock));
         bench.files = Files::new(bench.context.clone());
         let old = bench.file("old", None).await;
         bench.trash_file(&old).await;

@@ -132,15 +132,20 @@ impl Sql {
     }
 
     /// The cells `s` of the first order that have a key, of selected records.
-    pub(super) fn valued(&mut self, selection: &Selection, first: Order, ask: Strategy<'_>) -> &mut Self {
+    pub(super) fn valued(
+        &mut self,
+        selection: &Selection,
+        first: Order,
+        strategy: Strategy<'_>,
+    ) -> &mut Self {
         // A list leaves the database out, so that SQLite takes the cells' primary key and not the order's index.
         self.push(" WHERE s.workspace_id = $1 AND ");
-        if !matches!(ask, Strategy::Listed(_)) {
+        if !matches!(strategy, Strategy::Listed(_)) {
             self.push("s.database_id = $2 AND ");
         }
         self.push("s.property_id = ").bind_text(first.property);
         self.push(&format!(" AND s.{} IS NOT NULL AND s.place = 0", first.key()));
-        if !matches!(ask, Strategy::Listed(_)) {
+        if !matches!(strategy, Strategy::Listed(_)) {
             for filter in selection.conjuncts() {
                 if let Filter::Is(condition) = filter
                     && first.is_bounded_by(filter)
@@ -149,23 +154,33 @@ impl Sql {
                 }
             }
         }
-        self.rest(selection, "s.record_id", ask, |filter| first.is_bounded_by(filter))
+        self.rest(selection, "s.record_id", strategy, |filter| first.is_bounded_by(filter))
     }
 
     /// The selected records `r` without a cell of the first order that has a key.
-    pub(super) fn unvalued(&mut self, selection: &Selection, first: Order, ask: Strategy<'_>) -> &mut Self {
-        match ask {
+    pub(super) fn unvalued(
+        &mut self,
+        selection: &Selection,
+        first: Order,
+        strategy: Strategy<'_>,
+    ) -> &mut Self {
+        match strategy {
             Strategy::Listed(_) => self.push(" WHERE r.workspace_id = $1 AND r.deleted_at IS NULL"),
             Strategy::Set | Strategy::Probe => self.push(" ").push(LIVE),
         };
         self.push(" AND NOT EXISTS (SELECT 1 FROM record_cells s WHERE s.workspace_id = $1 ");
         self.push("AND s.record_id = r.id AND s.place = 0 AND s.property_id = ").bind_text(first.property);
-        self.push(&format!(" AND s.{} IS NOT NULL)", first.key())).conditions(selection, "r.id", ask)
+        self.push(&format!(" AND s.{} IS NOT NULL)", first.key())).conditions(selection, "r.id", strategy)
     }
 
     /// What of `id` the selection asks, beginning with AND.
-    pub(super) fn conditions(&mut self, selection: &Selection, id: &str, ask: Strategy<'_>) -> &mut Self {
-        self.rest(selection, id, ask, |_| false)
+    pub(super) fn conditions(
+        &mut self,
+        selection: &Selection,
+        id: &str,
+        strategy: Strategy<'_>,
+    ) -> &mut Self {
+        self.rest(selection, id, strategy, |_| false)
     }
 
     /// The same without the filters that are said otherwise.
@@ -173,10 +188,10 @@ impl Sql {
         &mut self,
         selection: &Selection,
         id: &str,
-        ask: Strategy<'_>,
+        strategy: Strategy<'_>,
         is_said: impl Fn(&Filter) -> bool,
     ) -> &mut Self {
-        let is_probe = match ask {
+        let is_probe = match strategy {
             Strategy::Listed(ids) => return self.listed(id, ids),
             Strategy::Set => false,
             Strategy::Probe => true,

@@ -1,8 +1,8 @@
 //! What an item went to trash along with.
 
 use cairn_chassis::feed::Kind;
-use cairn_chassis::on_db;
-use cairn_chassis::sql::{Error, Statement, Text, Tx};
+use cairn_chassis::sql::{Error, Text, Tx};
+use cairn_chassis::{on_db, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use super::Row;
@@ -27,14 +27,17 @@ macro_rules! along {
     };
 }
 
-const FILE_ALONG: &str = along!("files");
-const FOLDER_ALONG: &str = along!("folders");
-const DATABASE_ALONG: &str = along!("databases");
-const RECORD_ALONG: &str =
-    along!("records", "JOIN databases d ON d.workspace_id = $1 AND d.id = i.database_id", "d");
+statements! {
+    pub(crate) fn statements;
 
-pub(super) fn statements() -> Vec<Statement> {
-    [FILE_ALONG, FOLDER_ALONG, DATABASE_ALONG, RECORD_ALONG].map(Statement::from).to_vec()
+    const FILE_ALONG: &str = along!("files");
+
+    const FOLDER_ALONG: &str = along!("folders");
+
+    const DATABASE_ALONG: &str = along!("databases");
+
+    const RECORD_ALONG: &str =
+        along!("records", "JOIN databases d ON d.workspace_id = $1 AND d.id = i.database_id", "d");
 }
 
 /// The deletion that took an item along with something else: a file with its folder, a record with its database.

@@ -1,35 +1,36 @@
 //! What a removal for good makes room of.
 
-use cairn_chassis::sql::{Dialect, Engine, Error, Statement, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db};
+use cairn_chassis::sql::{Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
+use cairn_chassis::{list_statement, on_db, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use crate::model::Deletion;
 
-/// The bytes of the values that go with records, their versions too: of records that were deleted, and of databases.
-const RECORD_BYTES: &str = "WITH gone (id) AS (SELECT id FROM records WHERE workspace_id = $1 AND deletion_id = $2 UNION \
-     SELECT r.id FROM databases d JOIN records r ON r.workspace_id = $1 AND r.database_id = d.id \
-     WHERE d.workspace_id = $1 AND d.deletion_id = $2) \
-     SELECT CAST(COALESCE(SUM(kept.bytes), 0) AS BIGINT) FROM (\
-     SELECT OCTET_LENGTH(r.field_values) AS bytes FROM gone JOIN records r ON r.workspace_id = $1 AND r.id = gone.id UNION ALL \
-     SELECT OCTET_LENGTH(v.field_values) FROM gone \
-     JOIN record_versions v ON v.workspace_id = $1 AND v.record_id = gone.id) AS kept";
+statements! {
+    pub(crate) fn statements;
 
-/// PostgreSQL only. Who stores a file with one of these bodies holds it: once it is locked, the next statement sees that
-/// file. In one order, so that nobody waits in a circle.
-const LOCK_BODIES: &str = "SELECT 1 FROM bodies WHERE workspace_id = $1 \
-     AND hash IN (SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))) ORDER BY hash FOR UPDATE";
+    /// The bytes of the values that go with records, their versions too: of records that were deleted, and of databases.
+    const RECORD_BYTES: &str = "WITH gone (id) AS (SELECT id FROM records WHERE workspace_id = $1 AND deletion_id = $2 UNION \
+         SELECT r.id FROM databases d JOIN records r ON r.workspace_id = $1 AND r.database_id = d.id \
+         WHERE d.workspace_id = $1 AND d.deletion_id = $2) \
+         SELECT CAST(COALESCE(SUM(kept.bytes), 0) AS BIGINT) FROM (\
+         SELECT OCTET_LENGTH(r.field_values) AS bytes FROM gone JOIN records r ON r.workspace_id = $1 AND r.id = gone.id UNION ALL \
+         SELECT OCTET_LENGTH(v.field_values) FROM gone \
+         JOIN record_versions v ON v.workspace_id = $1 AND v.record_id = gone.id) AS kept";
 
-const SWEEP_BODIES: Dialect = list_statement!(
-    "DELETE FROM bodies WHERE workspace_id = $1 AND hash IN ",
-    "$2",
-    " AND NOT EXISTS (SELECT 1 FROM files f WHERE f.workspace_id = $1 AND f.content_hash = bodies.hash) \
-      AND NOT EXISTS (SELECT 1 FROM file_versions v WHERE v.workspace_id = $1 AND v.content_hash = bodies.hash) RETURNING size_bytes"
-);
+    /// Who stores a file with one of these bodies holds it: once it is locked, the next statement sees that
+    /// file. In one order, so that nobody deadlocks.
+    const LOCK_BODIES: PostgresOnly = PostgresOnly(
+        "SELECT 1 FROM bodies WHERE workspace_id = $1 \
+         AND hash IN (SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))) ORDER BY hash FOR UPDATE",
+    );
 
-pub(super) fn statements() -> Vec<Statement> {
-    let locking = Dialect { sqlite: SWEEP_BODIES.sqlite, postgres: LOCK_BODIES };
-    vec![RECORD_BYTES.into(), SWEEP_BODIES.into(), locking.into()]
+    const SWEEP_BODIES: Dialect = list_statement!(
+        "DELETE FROM bodies WHERE workspace_id = $1 AND hash IN ",
+        "$2",
+        " AND NOT EXISTS (SELECT 1 FROM files f WHERE f.workspace_id = $1 AND f.content_hash = bodies.hash) \
+          AND NOT EXISTS (SELECT 1 FROM file_versions v WHERE v.workspace_id = $1 AND v.content_hash = bodies.hash) RETURNING size_bytes"
+    );
 }
 
 /// How many bytes the values of the records that a deletion took have, those of its databases too, with all versions.
@@ -53,7 +54,7 @@ pub(super) async fn sweep_bodies(
     let sql = SWEEP_BODIES.of(tx.engine());
     let list = json_list(hashes);
     if let Engine::Postgres(connection) = tx.engine() {
-        sqlx::query(LOCK_BODIES).bind(Text(workspace)).bind(&list).execute(connection).await?;
+        sqlx::query(LOCK_BODIES.0).bind(Text(workspace)).bind(&list).execute(connection).await?;
     }
     let sizes: Vec<i64> =
         on_db!(tx, |c| sqlx::query_scalar(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;

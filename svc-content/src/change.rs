@@ -1,0 +1,229 @@
+//! The unit of work of content. Whatever changes a workspace is one [`Change`], which owns the transaction, its time, what
+//! the workspace keeps more or less, and what the feed is told.
+//!
+//! Every change ends alike, in [`Change::commit`], and in the order in which locks are taken everywhere: the records that
+//! change along, the row of the workspace's usage, the head of its feed.
+
+use std::collections::BTreeSet;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::{Entry, Kind, Op, Positions, UnitOfWork};
+use cairn_chassis::ids::IdSource;
+use cairn_chassis::sql::Tx;
+use cairn_chassis::status::Violation;
+use cairn_proto::ids::{DatabaseId, DeletionId, RecordId, WorkspaceId};
+
+use crate::context::Context;
+use crate::limits::Allowance;
+use crate::model::{Deletion, Growth, Usage, Written};
+use crate::scope::Caller;
+use crate::store::folders::Taken;
+use crate::{Error, store};
+
+/// What the feed is told.
+#[derive(Debug)]
+enum Publication {
+    Entry(Entry),
+    /// The same of every live record of a database, which are written by one statement.
+    RecordsOf(DatabaseId, Op),
+    /// That everything is gone which the deletion of a folder took; written by a statement for each kind.
+    TakenBy(DeletionId, Taken),
+}
+
+/// A change of one workspace. Dropped without [`commit`](Self::commit), it changes nothing.
+#[derive(Debug)]
+pub(crate) struct Change {
+    work: UnitOfWork,
+    ids: IdSource,
+    /// What the workspace may keep; absent when that is not asked.
+    allowance: Option<Allowance>,
+    growth: Growth,
+    publications: Vec<Publication>,
+}
+
+impl Change {
+    /// Begins a change that is refused when the plan of the caller's workspace has no room for it.
+    pub(crate) async fn begin(context: &Context, caller: &Caller) -> Result<Self, Error> {
+        let allowance = context.limits.of(caller.plan.as_deref());
+        let change = Self::without_limits(context, caller.workspace).await?;
+        Ok(Self { allowance: Some(allowance), ..change })
+    }
+
+    /// Begins a change that needs no room: it takes away, or what it keeps of what it takes away is not asked of the plan.
+    pub(crate) async fn without_limits(context: &Context, workspace: WorkspaceId) -> Result<Self, Error> {
+        Ok(Self {
+            work: context.feed.begin(workspace).await?,
+            ids: context.ids.clone(),
+            allowance: None,
+            growth: Growth::default(),
+            publications: Vec::new(),
+        })
+    }
+
+    /// The transaction, for the store.
+    pub(crate) const fn tx(&mut self) -> &mut Tx {
+        self.work.tx()
+    }
+
+    pub(crate) const fn workspace(&self) -> WorkspaceId {
+        self.work.workspace()
+    }
+
+    /// The time of the change; to be asked for when the locks are held.
+    pub(crate) fn now(&mut self) -> Timestamp {
+        self.work.now()
+    }
+
+    /// Has the workspace keep more, or less.
+    pub(crate) fn grow(&mut self, growth: Growth) {
+        self.growth.add(growth);
+    }
+
+    /// Tells the feed that an item is new or has changed.
+    pub(crate) fn publish_upsert(&mut self, kind: Kind, id: impl ToString) {
+        self.publications.push(Publication::Entry(Entry::upsert(kind, id)));
+    }
+
+    /// Tells the feed that an item is gone.
+    pub(crate) fn publish_delete(&mut self, kind: Kind, id: impl ToString) {
+        self.publications.push(Publication::Entry(Entry::delete(kind, id)));
+    }
+
+    /// Tells the feed what becomes of all records of a database that are live when the change ends.
+    pub(crate) fn publish_records(&mut self, database: DatabaseId, op: Op) {
+        self.publications.push(Publication::RecordsOf(database, op));
+    }
+
+    /// A deletion of an item by itself, which stands in the root.
+    pub(crate) fn deletion(
+        &mut self,
+        kind: Kind,
+        item_id: impl ToString,
+        name: String,
+        path: String,
+    ) -> Deletion {
+        Deletion {
+            workspace: self.workspace(),
+            id: self.ids.next(),
+            kind,
+            item_id: item_id.to_string(),
+            parent_id: None,
+            database_id: None,
+            name,
+            path,
+            items: 1,
+            at: self.now(),
+        }
+    }
+
+    /// Moves the item of a deletion to trash, and nothing else.
+    pub(crate) async fn trash(&mut self, deletion: &Deletion) -> Result<(), Error> {
+        store::trash::take(self.tx(), deletion).await?;
+        self.publish_delete(deletion.kind, &deletion.item_id);
+        Ok(())
+    }
+
+    /// Moves the folder of a deletion to trash with all that it holds.
+    pub(crate) async fn trash_folder(&mut self, mut deletion: Deletion) -> Result<(), Error> {
+        let taken = store::folders::trash(self.tx(), &deletion).await?;
+        deletion.items = taken.items();
+        store::trash::insert(self.tx(), &deletion).await?;
+        self.publications.push(Publication::TakenBy(deletion.id, taken));
+        Ok(())
+    }
+
+    /// Ends the change; answers the positions that it has in the feed, and the feed's head when it told nothing.
+    pub(crate) async fn commit(mut self) -> Result<Positions, Error> {
+        self.publish_bodied_records().await?;
+        self.count_growth().await?;
+        for publication in std::mem::take(&mut self.publications) {
+            self.append(publication).await?;
+        }
+        Ok(self.work.commit().await?)
+    }
+
+    /// Ends the change that made an item what it is.
+    pub(crate) async fn commit_with<T>(self, item: T) -> Result<Written<T>, Error> {
+        let position = self.commit().await?.last;
+        Ok(Written { item, position })
+    }
+
+    /// Takes everything back.
+    pub(crate) async fn rollback(self) -> Result<(), Error> {
+        Ok(self.work.rollback().await?)
+    }
+
+    /// Records are found by the text of their page body too, so they change with the file that is their body.
+    async fn publish_bodied_records(&mut self) -> Result<(), Error> {
+        let workspace = self.workspace();
+        let mut files = Vec::new();
+        let mut deletions = Vec::new();
+        for publication in &self.publications {
+            match publication {
+                Publication::Entry(entry) if entry.kind == Kind::File => files.push(entry.item_id.clone()),
+                Publication::TakenBy(deletion, _) => deletions.push(*deletion),
+                Publication::Entry(_) | Publication::RecordsOf(..) => {}
+            }
+        }
+        let mut records: BTreeSet<RecordId> = BTreeSet::new();
+        if !files.is_empty() {
+            records.extend(store::records::bodied(self.tx(), workspace, &files).await?);
+        }
+        for deletion in deletions {
+            records.extend(store::records::bodied_by_trash(self.tx(), workspace, deletion).await?);
+        }
+        for record in records {
+            self.publish_upsert(Kind::Record, record);
+        }
+        Ok(())
+    }
+
+    /// Counts what is kept more or less, and refuses what the plan has no room for. What takes away, or adds nothing, is
+    /// never refused, however full the workspace is.
+    async fn count_growth(&mut self) -> Result<(), Error> {
+        let (growth, workspace) = (self.growth, self.workspace());
+        if growth == Growth::default() {
+            return Ok(());
+        }
+        let used = store::usage::add(self.tx(), workspace, growth).await?;
+        self.allowance.map_or(Ok(()), |allowance| require_room(allowance, growth, used))
+    }
+
+    async fn append(&mut self, publication: Publication) -> Result<(), Error> {
+        let (workspace, now) = (self.workspace(), self.now());
+        match publication {
+            Publication::Entry(entry) => self.work.publish(entry),
+            Publication::RecordsOf(database, op) => {
+                let count = store::databases::live_records(self.tx(), workspace, database).await?;
+                if count > 0 {
+                    let reserved = self.work.reserve(count).await?;
+                    store::databases::publish_records(self.tx(), workspace, database, op, reserved, now)
+                        .await?;
+                }
+            }
+            Publication::TakenBy(deletion, taken) => {
+                let reserved = self.work.reserve(taken.items()).await?;
+                store::folders::publish_trash(self.tx(), workspace, deletion, taken, reserved, now).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `used` is what the workspace keeps with the growth.
+fn require_room(allowance: Allowance, growth: Growth, used: Usage) -> Result<(), Error> {
+    let beyond = |more: i64, used: u64, most: Option<u64>| {
+        let most = most.filter(|most| more > 0 && used > *most)?;
+        Some((used.saturating_sub(more.unsigned_abs()), more.unsigned_abs(), most))
+    };
+    let mut refused = Vec::new();
+    if let Some((used, more, most)) = beyond(growth.files, used.files, allowance.files) {
+        let message = format!("{used} of {most} are used, and this would add {more}");
+        refused.push(Violation::new("files", "limit_exceeded", message));
+    }
+    if let Some((used, more, most)) = beyond(growth.bytes, used.bytes, allowance.stored_bytes) {
+        let message = format!("{used} of {most} bytes are used, and this would add {more}");
+        refused.push(Violation::new("storageBytes", "limit_exceeded", message));
+    }
+    if refused.is_empty() { Ok(()) } else { Err(Error::LimitExceeded(refused)) }
+}
