@@ -1,57 +1,54 @@
-//! What every handler can reach.
+//! The state of the routers. A handler takes the parts that it needs (`State<Arc<Upstreams>>`), and none takes all.
 
 use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
 
+use axum::extract::FromRef;
 use cairn_chassis::ambient::Ambient;
 
+use crate::Settings;
 use crate::answers::Links;
-use crate::auth::TokenCache;
+use crate::auth::{Authenticator, TokenCache};
+use crate::connections::Connections;
 use crate::intake::Intake;
-use crate::mcp::Connections;
 use crate::origin::Origins;
 use crate::own_writes::OwnWrites;
 use crate::rate_limit::Limits;
-use crate::{Settings, Upstreams};
+use crate::upstreams::Upstreams;
 
-/// The state of the router; cheap to clone.
+/// Every part; cheap to clone.
 #[derive(Clone)]
-pub(crate) struct App(Arc<Inner>);
+pub(crate) struct App(Arc<Parts>);
 
-pub(crate) struct Inner {
-    pub(crate) upstreams: Upstreams,
-    pub(crate) ambient: Ambient,
-    pub(crate) origins: Origins,
-    pub(crate) links: Links,
-    pub(crate) token_cache: TokenCache,
-    pub(crate) limits: Limits,
-    pub(crate) connections: Connections,
-    pub(crate) own_writes: OwnWrites,
-    pub(crate) intake: Intake,
+struct Parts {
+    ambient: Ambient,
+    upstreams: Arc<Upstreams>,
+    origins: Arc<Origins>,
+    links: Arc<Links>,
+    authenticator: Arc<Authenticator>,
+    limits: Arc<Limits>,
+    connections: Arc<Connections>,
+    own_writes: Arc<OwnWrites>,
+    intake: Arc<Intake>,
 }
 
 impl App {
     pub(crate) fn new(settings: Settings, upstreams: Upstreams, ambient: Ambient) -> Self {
-        Self(Arc::new(Inner {
-            origins: settings.origins,
-            limits: Limits::new(settings.limits, Arc::clone(&ambient.clock)),
-            connections: Connections::default(),
-            intake: Intake::new(settings.max_body_bytes),
-            own_writes: OwnWrites::new(Arc::clone(&ambient.clock)),
-            links: settings.links,
-            token_cache: TokenCache::new(upstreams.clone(), ambient.clone()),
-            upstreams,
+        let (upstreams, origins) = (Arc::new(upstreams), Arc::new(settings.origins));
+        let limits = Arc::new(Limits::new(settings.limits, Arc::clone(&ambient.clock)));
+        let tokens = TokenCache::new(Arc::clone(&upstreams), ambient.clone());
+        let authenticator = Authenticator::new(tokens, Arc::clone(&limits), Arc::clone(&origins));
+        Self(Arc::new(Parts {
+            authenticator: Arc::new(authenticator),
+            connections: Arc::new(Connections::new(Arc::clone(&upstreams))),
+            own_writes: Arc::new(OwnWrites::new(Arc::clone(&ambient.clock))),
+            intake: Arc::new(Intake::new(settings.max_body_bytes)),
+            links: Arc::new(settings.links),
             ambient,
+            upstreams,
+            origins,
+            limits,
         }))
-    }
-}
-
-impl Deref for App {
-    type Target = Inner;
-
-    fn deref(&self) -> &Inner {
-        &self.0
     }
 }
 
@@ -60,3 +57,32 @@ impl fmt::Debug for App {
         formatter.debug_struct("App").finish_non_exhaustive()
     }
 }
+
+impl FromRef<App> for Ambient {
+    fn from_ref(App(parts): &App) -> Self {
+        parts.ambient.clone()
+    }
+}
+
+macro_rules! parts {
+    ($($name:ident: $part:ident),+ $(,)?) => {
+        $(
+            impl FromRef<App> for Arc<$part> {
+                fn from_ref(App(parts): &App) -> Self {
+                    Arc::clone(&parts.$name)
+                }
+            }
+        )+
+    };
+}
+
+parts!(
+    upstreams: Upstreams,
+    origins: Origins,
+    links: Links,
+    authenticator: Authenticator,
+    limits: Limits,
+    connections: Connections,
+    own_writes: OwnWrites,
+    intake: Intake,
+);

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{FromRef, MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
+use cairn_chassis::ambient::Ambient;
 use cairn_chassis::call::Call;
+use cairn_chassis::ids::IdSource;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::telemetry;
 use futures::FutureExt as _;
@@ -21,10 +23,12 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::error::Error;
+use crate::guard::{self, Guard};
 use crate::intake::Room;
 use crate::json_body::JsonBody;
+use crate::origin::Origins;
 use crate::routes::{Classes, Routes};
-use crate::{compression, guard, security_headers, unread_body};
+use crate::{compression, security_headers, unread_body};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 128;
@@ -32,7 +36,12 @@ const LONGEST_REQUEST_ID: usize = 128;
 /// The whole public router: routes, the two fallbacks, and the edge around all of them.
 pub(crate) fn around(routes: Routes, app: App) -> Router {
     let (router, classes) = routes.into_parts();
-    let edge = Edge { app: app.clone(), classes: Arc::new(classes) };
+    let edge = Edge {
+        ids: Ambient::from_ref(&app).ids,
+        origins: FromRef::from_ref(&app),
+        guard: Guard::of(&app),
+        classes: Arc::new(classes),
+    };
     router
         .fallback(async || Error::unknown_route())
         .method_not_allowed_fallback(async || Error::method_not_allowed())
@@ -47,18 +56,20 @@ pub(crate) fn around(routes: Routes, app: App) -> Router {
 
 #[derive(Clone)]
 struct Edge {
-    app: App,
+    ids: IdSource,
+    origins: Arc<Origins>,
+    guard: Guard,
     classes: Arc<Classes>,
 }
 
-async fn serve(State(Edge { app, classes }): State<Edge>, request: Request, next: Next) -> Response {
+async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (mut request, unread) = unread_body::watch(request);
     let room = Room::default();
-    let id = request_id(request.headers(), &app);
+    let id = request_id(request.headers(), &edge.ids);
     let method = method_label(request.method());
     let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let class = classes.of(matched, request.method(), request.uri().path());
+    let class = edge.classes.of(matched, request.method(), request.uri().path());
     let route = matched.unwrap_or("unmatched").to_owned();
     let call = Call::within(class.budget).with_request_id(&id).with_channel(class.surface.channel());
     request.extensions_mut().insert(call);
@@ -68,14 +79,14 @@ async fn serve(State(Edge { app, classes }): State<Edge>, request: Request, next
     let span = tracing::info_span!("http", method, route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
     let answered =
-        answer(guard::serve(&app, class, request, next), class.budget).instrument(span.clone()).await;
+        answer(guard::serve(&edge.guard, class, request, next), class.budget).instrument(span.clone()).await;
     drop(room);
     let mut response = with_body(answered, &id);
     unread.mark(&mut response);
     if class.has_secrets {
         compression::forbid(&mut response);
     }
-    security_headers::complete(response.headers_mut(), app.origins.is_https());
+    security_headers::complete(response.headers_mut(), edge.origins.is_https());
     measure(&response, method, route, started.elapsed(), &span);
     response
 }
@@ -124,12 +135,12 @@ fn measure(response: &Response, method: &'static str, route: String, took: Durat
 }
 
 /// The caller's id when it is well formed, so that it can find its request in our log; else a new one.
-pub(crate) fn request_id(headers: &HeaderMap, app: &App) -> String {
+pub(crate) fn request_id(headers: &HeaderMap, ids: &IdSource) -> String {
     headers
         .get(REQUEST_ID)
         .and_then(|value| value.to_str().ok())
         .filter(|text| is_request_id(text))
-        .map_or_else(|| app.ambient.ids.next::<Uuid>().to_string(), ToOwned::to_owned)
+        .map_or_else(|| ids.next::<Uuid>().to_string(), ToOwned::to_owned)
 }
 
 fn is_request_id(text: &str) -> bool {

@@ -1,18 +1,19 @@
 //! From a request to typed, checked inputs, with our errors and none of the framework's.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
-use axum::extract::{self, FromRequest, FromRequestParts, Request};
+use axum::extract::{self, FromRef, FromRequest, FromRequestParts, Request};
 use cairn_chassis::json;
 use cairn_chassis::status::{Problem, Violation};
 use http::request::Parts;
 use http::{HeaderMap, header};
 use serde_json::{Map, Value};
 
-use crate::app::App;
 use crate::auth::Caller;
 use crate::class::Class;
 use crate::error::Error;
+use crate::intake::Intake;
 use crate::schema::Input;
 use crate::validate;
 
@@ -20,10 +21,13 @@ use crate::validate;
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: Input> FromRequest<App> for Json<T> {
+impl<S: Send + Sync, T: Input> FromRequest<S> for Json<T>
+where
+    Arc<Intake>: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
         if !is_json(request.headers()) {
             return Err(Error::not_json());
         }
@@ -31,8 +35,9 @@ impl<T: Input> FromRequest<App> for Json<T> {
         let limit = Class::of(&parts.extensions).most_bytes;
         let caller = parts.extensions.get::<Caller>();
         let workspace = caller.and_then(|caller| caller.identity.claims.workspace);
-        let bytes = app.intake.receive(body, limit, &parts.extensions, workspace).await?;
-        app.intake.read(bytes, read_body).await?.map(Self)
+        let intake = Arc::<Intake>::from_ref(state);
+        let bytes = intake.receive(body, limit, &parts.extensions, workspace).await?;
+        intake.read(bytes, read_body).await?.map(Self)
     }
 }
 
@@ -67,10 +72,10 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
 
-impl<T: Input> FromRequestParts<App> for Query<T> {
+impl<S: Send + Sync, T: Input> FromRequestParts<S> for Query<T> {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Error> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
         let pairs = extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map_err(|_| {
             Problem::validation(vec![Violation::new("query", "invalid", "is not a query string")])
         })?;
@@ -98,12 +103,12 @@ impl<T: Input> FromRequestParts<App> for Query<T> {
 #[derive(Debug)]
 pub(crate) struct PathId<T>(pub(crate) T);
 
-impl<T: FromStr> FromRequestParts<App> for PathId<T> {
+impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for PathId<T> {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let extract::Path(text) =
-            extract::Path::<String>::from_request_parts(parts, app).await.map_err(|_| no_such())?;
+            extract::Path::<String>::from_request_parts(parts, state).await.map_err(|_| no_such())?;
         text.parse().map(Self).map_err(|_| no_such())
     }
 }
@@ -112,12 +117,13 @@ impl<T: FromStr> FromRequestParts<App> for PathId<T> {
 #[derive(Debug)]
 pub(crate) struct PathIds<A, B>(pub(crate) A, pub(crate) B);
 
-impl<A: FromStr, B: FromStr> FromRequestParts<App> for PathIds<A, B> {
+impl<S: Send + Sync, A: FromStr, B: FromStr> FromRequestParts<S> for PathIds<A, B> {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let extract::Path((one, other)) =
-            extract::Path::<(String, String)>::from_request_parts(parts, app).await.map_err(|_| no_such())?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let extract::Path((one, other)) = extract::Path::<(String, String)>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| no_such())?;
         Ok(Self(one.parse().map_err(|_| no_such())?, other.parse().map_err(|_| no_such())?))
     }
 }

@@ -8,16 +8,19 @@ mod door;
 mod exchange;
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{FromRef, Request, State};
 use axum::response::{IntoResponse as _, Response};
+use cairn_chassis::ambient::Ambient;
 use cairn_chassis::call::{CHANNEL, REQUEST_ID};
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::deadline;
-use cairn_chassis::identity::{Identity, PrincipalKind, SERVICE_IDENTITY};
+use cairn_chassis::identity::{Identity, PrincipalKind, SERVICE_IDENTITY, Verifier};
+use cairn_chassis::ids::IdSource;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::telemetry;
 use http::request::Parts;
@@ -28,31 +31,52 @@ use tracing::Instrument as _;
 
 use self::door::Door;
 use crate::app::App;
+use crate::auth::Authenticator;
 use crate::edge;
+use crate::rate_limit::Limits;
 use crate::rate_limit::headers::ShownWindow;
+use crate::upstreams::Upstreams;
 
 /// What callers may not bring: these are for hops inside of the mesh.
 const INSIDE_ONLY: [&str; 2] = [SERVICE_IDENTITY, CHANNEL];
 const CALLS: &str = "grpc_public_requests_total";
 
-/// All that is served over public gRPC.
-pub(crate) fn router(app: App) -> Router {
-    Router::new().fallback(serve).with_state(app)
+/// What the listener needs.
+#[derive(Clone)]
+struct Listener {
+    upstreams: Arc<Upstreams>,
+    authenticator: Arc<Authenticator>,
+    limits: Arc<Limits>,
+    verifier: Verifier,
+    ids: IdSource,
 }
 
-async fn serve(State(app): State<App>, request: Request) -> Response {
+/// All that is served over public gRPC.
+pub(crate) fn router(app: &App) -> Router {
+    let Ambient { verifier, ids, .. } = FromRef::from_ref(app);
+    let listener = Listener {
+        upstreams: FromRef::from_ref(app),
+        authenticator: FromRef::from_ref(app),
+        limits: FromRef::from_ref(app),
+        verifier,
+        ids,
+    };
+    Router::new().fallback(serve).with_state(listener)
+}
+
+async fn serve(State(listener): State<Listener>, request: Request) -> Response {
     // There are no trailers before HTTP/2, so no gRPC.
     if request.version() != Version::HTTP_2 {
         return StatusCode::HTTP_VERSION_NOT_SUPPORTED.into_response();
     }
     let (mut parts, body) = request.into_parts();
     let shown = ShownWindow::listen(&mut parts.extensions);
-    let id = edge::request_id(&parts.headers, &app);
+    let id = edge::request_id(&parts.headers, &listener.ids);
     let door = Door::of(parts.uri.path());
     let method = door.map_or("unknown", Door::name);
     let span = tracing::info_span!("grpc", method, request_id = id);
     telemetry::continue_trace(&span, &parts.headers);
-    let answered = answer(&app, door, parts, body, &id).instrument(span).await;
+    let answered = answer(&listener, door, parts, body, &id).instrument(span).await;
     let outcome = if answered.is_ok() { "passed" } else { "refused" };
     metrics::counter!(CALLS, "service" => method, "outcome" => outcome).increment(1);
     let mut response = answered.unwrap_or_else(|problem| Status::from(problem).into_http());
@@ -64,7 +88,7 @@ async fn serve(State(app): State<App>, request: Request) -> Response {
 }
 
 async fn answer(
-    app: &App,
+    listener: &Listener,
     door: Option<Door>,
     mut parts: Parts,
     body: Body,
@@ -79,15 +103,15 @@ async fn answer(
     prepare(&mut parts.headers, id);
     let budget = deadline::budget(&parts.headers).unwrap_or(deadline::DEFAULT);
     let channel = match door {
-        Door::Exchange => return exchange::serve(app, parts, body, budget, id).await,
+        Door::Exchange => return exchange::serve(listener, parts, body, budget, id).await,
         Door::Public { owner, .. } if !parts.headers.contains_key(header::AUTHORIZATION) => {
-            app.limits.public_read(&parts).await?;
-            owner.channel(&app.upstreams)
+            listener.limits.public_read(&parts).await?;
+            owner.channel(&listener.upstreams)
         }
         Door::Public { owner, .. } | Door::Service { owner, .. } => {
-            let caller = authenticate(app, &parts).await?;
-            app.limits.admit(&parts, &caller, 1).await.map_err(Problem::from)?;
-            owner.channel(&app.upstreams)
+            let caller = authenticate(listener, &parts).await?;
+            listener.limits.admit(&parts, &caller, 1).await.map_err(Problem::from)?;
+            owner.channel(&listener.upstreams)
         }
     };
     pass_on(channel, parts, body, budget).await
@@ -105,21 +129,21 @@ fn prepare(headers: &mut HeaderMap, id: &str) {
 
 /// The identity that a call carries. One that never held counts for the source address; one that has ended does not:
 /// its program exchanges its token again.
-async fn authenticate(app: &App, parts: &Parts) -> Result<Identity, Problem> {
+async fn authenticate(listener: &Listener, parts: &Parts) -> Result<Identity, Problem> {
     let Some(sent) = parts.headers.get(header::AUTHORIZATION) else {
         return Err(Problem::unauthorized(
             "the call carries no identity: exchange an API token with cairn.auth.v1.TokenService/Exchange and send \
              `authorization: Bearer <identity>`",
         ));
     };
-    let caller = match app.ambient.verifier.authenticate_headers(&parts.headers).await {
+    let caller = match listener.verifier.authenticate_headers(&parts.headers).await {
         Ok(caller) => caller,
         Err(problem) if problem.reason == Reason::Unauthorized => {
             let token = sent.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
-            if app.ambient.verifier.has_ended(token.unwrap_or_default()).await {
+            if listener.verifier.has_ended(token.unwrap_or_default()).await {
                 return Err(problem);
             }
-            return Err(app.limits.invalid_token(parts, problem).await);
+            return Err(listener.limits.invalid_token(parts, problem).await);
         }
         Err(problem) => return Err(problem),
     };

@@ -1,23 +1,46 @@
 //! Lets requests in: each as the class of its route says, counted and within the caller's rate limits.
 
-use axum::extract::Request;
+use std::sync::Arc;
+
+use axum::extract::{FromRef, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::request::Parts;
 use http::{HeaderValue, header};
 
-use crate::app::App;
-use crate::auth::{self, Member};
+use crate::auth::{Authenticator, Member};
 use crate::class::{Class, Who};
 use crate::error::Error;
+use crate::origin::Origins;
+use crate::rate_limit::Limits;
 use crate::rate_limit::headers::{self, ShownWindow};
 
+/// What judges a request before its handler does.
+#[derive(Clone)]
+pub(crate) struct Guard {
+    authenticator: Arc<Authenticator>,
+    limits: Arc<Limits>,
+    origins: Arc<Origins>,
+}
+
+impl Guard {
+    pub(crate) fn of<S>(state: &S) -> Self
+    where
+        Arc<Authenticator>: FromRef<S>,
+        Arc<Limits>: FromRef<S>,
+        Arc<Origins>: FromRef<S>,
+    {
+        let (authenticator, limits) = (FromRef::from_ref(state), FromRef::from_ref(state));
+        Self { authenticator, limits, origins: FromRef::from_ref(state) }
+    }
+}
+
 /// Serves a request that the class lets in, inside of what gives errors their body.
-pub(crate) async fn serve(app: &App, class: Class, request: Request, next: Next) -> Response {
+pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let shown = class.surface.shows_limits().then(|| ShownWindow::listen(&mut parts.extensions));
-    let source = app.limits.source(&parts);
-    let mut response = match admit(&mut parts, class, app).await {
+    let source = guard.limits.source(&parts);
+    let mut response = match admit(&mut parts, class, guard).await {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(error) => error.into_response(),
     };
@@ -30,7 +53,7 @@ pub(crate) async fn serve(app: &App, class: Class, request: Request, next: Next)
     shown.write(response.headers_mut());
     if class.surface.counts_addresses() && !shown.is_reported() {
         // Nobody is known here but the address.
-        if let Some(standing) = app.limits.address_window(source).await.tightest() {
+        if let Some(standing) = guard.limits.address_window(source).await.tightest() {
             headers::write(standing, response.headers_mut());
         }
     }
@@ -39,20 +62,22 @@ pub(crate) async fn serve(app: &App, class: Class, request: Request, next: Next)
 
 /// Who calls, judged and counted before anybody looks at what the request says; the handler finds the caller in the
 /// request's extensions.
-async fn admit(parts: &mut Parts, class: Class, app: &App) -> Result<(), Error> {
-    check_origin(parts, class, app)?;
+async fn admit(parts: &mut Parts, class: Class, guard: &Guard) -> Result<(), Error> {
+    check_origin(parts, class, guard)?;
     match class.who {
         Who::Anyone | Who::Agent => {}
         Who::TokenIfSent if !parts.headers.contains_key(header::AUTHORIZATION) => {}
-        Who::TokenIfSent | Who::Token(None) => drop(auth::enter(parts, app).await?),
-        Who::Token(Some(needed)) => auth::enter(parts, app).await?.identity.claims.require(needed)?,
+        Who::TokenIfSent | Who::Token(None) => drop(guard.authenticator.enter(parts).await?),
+        Who::Token(Some(needed)) => {
+            guard.authenticator.enter(parts).await?.identity.claims.require(needed)?
+        }
         Who::Person => {
-            let person = auth::person(parts, app).await?;
+            let person = guard.authenticator.person(parts).await?;
             parts.extensions.insert(person);
         }
-        Who::Member => drop(member(parts, app).await?),
+        Who::Member => drop(member(parts, guard).await?),
         Who::Manager(what) => {
-            if let Some(member) = member(parts, app).await? {
+            if let Some(member) = member(parts, guard).await? {
                 member.identity.claims.require_manager(what)?;
             }
         }
@@ -61,10 +86,10 @@ async fn admit(parts: &mut Parts, class: Class, app: &App) -> Result<(), Error> 
 }
 
 /// A cookie comes along with requests that other sites' pages make: those may not change anything.
-fn check_origin(parts: &Parts, class: Class, app: &App) -> Result<(), Error> {
+fn check_origin(parts: &Parts, class: Class, guard: &Guard) -> Result<(), Error> {
     if !class.surface.takes_cookies()
         || parts.method.is_safe()
-        || app.origins.allow_session_write(&parts.headers)
+        || guard.origins.allow_session_write(&parts.headers)
     {
         return Ok(());
     }
@@ -73,8 +98,8 @@ fn check_origin(parts: &Parts, class: Class, app: &App) -> Result<(), Error> {
 }
 
 /// `None` where the request names no workspace that can be read: what it says is refused by the handler.
-async fn member(parts: &mut Parts, app: &App) -> Result<Option<Member>, Error> {
-    let member = auth::member(parts, app).await?;
+async fn member(parts: &mut Parts, guard: &Guard) -> Result<Option<Member>, Error> {
+    let member = guard.authenticator.member(parts).await?;
     if let Some(member) = &member {
         parts.extensions.insert(member.clone());
     }

@@ -1,5 +1,6 @@
 //! Whether the process lives (`/healthz`) and whether what it needs does too (`/readyz`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -12,10 +13,10 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::app::App;
 use crate::class::{Class, Surface, Who};
 use crate::json_body::JsonBody;
 use crate::routes::Routes;
+use crate::upstreams::Upstreams;
 
 /// A probe must answer sooner than those who probe give up.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -36,9 +37,8 @@ async fn alive() -> JsonBody<Health> {
     JsonBody(Health { status: "ok", down: Vec::new() })
 }
 
-async fn ready(State(app): State<App>) -> Response {
-    let asked = app
-        .upstreams
+async fn ready(State(upstreams): State<Arc<Upstreams>>) -> Response {
+    let asked = upstreams
         .named()
         .map(|(name, channel)| async move { (!serves(channel.clone()).await).then_some(name) });
     let down: Vec<_> = join_all(asked).await.into_iter().flatten().collect();

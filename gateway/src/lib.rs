@@ -11,6 +11,7 @@ mod auth;
 mod change;
 mod class;
 mod compression;
+mod connections;
 mod console;
 mod edge;
 mod error;
@@ -157,7 +158,7 @@ impl Gateway {
 
     /// All that is served over public gRPC; it needs HTTP/2.
     pub fn grpc_router(&self) -> Router {
-        grpc::router(self.app.clone())
+        grpc::router(&self.app)
     }
 
     /// All that is served over public HTTP.
@@ -168,20 +169,54 @@ impl Gateway {
 
 /// Every route over public HTTP.
 fn routes() -> Routes {
-    let mut rest = rest::routes();
-    let document = openapi::completed(rest.take_document());
-    rest.merge(console::routes())
+    let (mut rest, mut console) = (rest::routes(), console::routes());
+    let document = openapi::of_programs(rest.take_document());
+    let of_console = openapi::of_console(console.take_document());
+    rest.merge(console)
         .merge(mcp::routes())
         .merge(oauth::routes())
         .merge(health::routes())
         .merge(guide_pages::routes())
-        .merge(openapi::routes(document))
+        .merge(openapi::routes(document, of_console))
 }
 
 #[cfg(test)]
 mod tests {
+    use cairn_chassis::testing::Modules;
+
     use super::*;
-    use crate::class::Surface;
+    use crate::class::{Surface, Who};
+
+    #[test]
+    fn no_modules_form_a_cycle() {
+        let modules = Modules::of_crate(env!("CARGO_MANIFEST_DIR")).unwrap();
+        assert_eq!(modules.violations(&[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_route_of_an_api_is_in_its_document() {
+        let (mut rest, mut console) = (rest::routes(), console::routes());
+        let documents = [
+            (Surface::Rest, openapi::of_programs(rest.take_document())),
+            (Surface::Console, openapi::of_console(console.take_document())),
+        ];
+        let documents =
+            documents.map(|(surface, document)| (surface, serde_json::to_value(document).unwrap()));
+        let (_, classes) = routes().into_parts();
+        let mut seen = 0;
+        for (method, path, class) in classes.all() {
+            let Some((_, document)) = documents.iter().find(|(surface, _)| *surface == class.surface) else {
+                continue;
+            };
+            let method = method.unwrap().as_str().to_ascii_lowercase();
+            let operation = &document["paths"][path][&method];
+            assert!(operation["operationId"].is_string(), "{method} {path}");
+            let is_open = operation["security"] == serde_json::json!([{}]);
+            assert_eq!(is_open, class.who == Who::Anyone, "{method} {path} says who may call it");
+            seen += 1;
+        }
+        assert!(seen > 90, "{seen}");
+    }
 
     #[test]
     fn what_may_hold_secrets_is_told_so() {

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document of `/api/v1`, made from the routes themselves, and its pages.
+//! The OpenAPI 3.1 documents of `/api/v1` and of the console, made from the routes themselves, and the page of the first.
 
 use std::future::{Ready, ready};
 use std::sync::{Arc, OnceLock};
@@ -11,20 +11,25 @@ use http::header;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{
     Components, ContentBuilder, InfoBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder, ResponsesBuilder,
 };
 use utoipa::{PartialSchema as _, ToSchema as _};
 use utoipa_swagger_ui::Config;
 
+use crate::auth::PLAIN_COOKIE;
 use crate::class::{Class, Surface, Who};
 use crate::error::{Error, ErrorBody};
 use crate::routes::Routes;
 
 const VERSION: &str = "1.0.0";
 const BEARER: &str = "bearer";
+const SESSION: &str = "session";
 const JSON_PATH: &str = "/api/docs/openapi.json";
+const CONSOLE_PATH: &str = "/api/docs/console.json";
 const UI_PATH: &str = "/api/docs/swagger";
 const PAGE_HEAD: &str = "<head><base href=\"/api/docs/swagger/\">";
 /// Its own files only; it styles elements in place and has small images in its style sheet.
@@ -37,26 +42,55 @@ const DESCRIPTION: &str = "Workspace context for AI agents: files and folders, a
     search sees at least that write.";
 
 /// Completes what the routes of `/api/v1` say of themselves.
-pub(crate) fn completed(mut document: OpenApi) -> OpenApi {
-    let info = InfoBuilder::new().title("Cairn").version(VERSION).description(Some(DESCRIPTION)).build();
-    document.info = info;
-    document.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
-    describe_shared_parts(document.components.get_or_insert_with(Components::new));
-    for (path, item) in &mut document.paths.paths {
-        let operations = [&mut item.get, &mut item.post, &mut item.patch, &mut item.put, &mut item.delete];
-        operations.into_iter().flatten().for_each(|operation| describe_errors(path, operation));
-    }
+pub(crate) fn of_programs(document: OpenApi) -> OpenApi {
+    let scheme = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("An API token of a workspace, from the console's Tokens page."))
+        .build();
+    let mut document = completed(document, "Cairn", DESCRIPTION, (BEARER, SecurityScheme::Http(scheme)));
+    operations(&mut document).for_each(|(_, operation)| describe_successes(operation));
     document
+}
+
+/// Completes what the routes of the console say of themselves.
+pub(crate) fn of_console(document: OpenApi) -> OpenApi {
+    let cookie =
+        ApiKeyValue::with_description(PLAIN_COOKIE, "The session; over https `__Host-cairn_session`.");
+    let scheme = SecurityScheme::ApiKey(ApiKey::Cookie(cookie));
+    completed(document, "Cairn console", CONSOLE_DESCRIPTION, (SESSION, scheme))
+}
+
+fn completed(
+    mut document: OpenApi,
+    title: &str,
+    description: &str,
+    (name, scheme): (&str, SecurityScheme),
+) -> OpenApi {
+    document.info = InfoBuilder::new().title(title).version(VERSION).description(Some(description)).build();
+    document.security = Some(vec![SecurityRequirement::new(name, Vec::<String>::new())]);
+    let components = document.components.get_or_insert_with(Components::new);
+    components.add_security_scheme(name, scheme);
+    describe_shared_parts(components);
+    operations(&mut document).for_each(|(path, operation)| describe_errors(path, operation));
+    document
+}
+
+fn operations(document: &mut OpenApi) -> impl Iterator<Item = (&str, &mut Operation)> {
+    document.paths.paths.iter_mut().flat_map(|(path, item)| {
+        let operations = [&mut item.get, &mut item.post, &mut item.patch, &mut item.put, &mut item.delete];
+        operations.into_iter().flatten().map(|operation| (path.as_str(), operation))
+    })
 }
 
 /// Serves the document and the page that explores it. The texts are made at the first request: a cold start must not
 /// pay for them.
-pub(crate) fn routes(document: OpenApi) -> Routes {
-    let document = Arc::new(document);
+pub(crate) fn routes(document: OpenApi, console: OpenApi) -> Routes {
+    let (document, console) = (Arc::new(document), Arc::new(console));
     let open = Class::new(Surface::Open, Who::Anyone);
     Routes::default()
         .get(open, JSON_PATH, text_of(&document, "application/json", |it| it.to_json().unwrap_or_default()))
         .get(open, YAML_PATH, text_of(&document, "application/yaml", |it| it.to_yaml().unwrap_or_default()))
+        .get(open, CONSOLE_PATH, text_of(&console, "application/json", |it| it.to_json().unwrap_or_default()))
         .get(open, UI_PATH, async || swagger_file(String::new()))
         .get(open, &format!("{UI_PATH}/"), async || swagger_file(String::new()))
         .get(open, &format!("{UI_PATH}/{{*file}}"), async |Path(file): Path<String>| swagger_file(file))
@@ -96,6 +130,10 @@ fn swagger_file(name: String) -> Result<ResponseBody, Error> {
     Ok((headers, bytes).into_response())
 }
 
+const CONSOLE_DESCRIPTION: &str = "What the console's pages call for signed-in people.\n\n\
+    An operation takes the session cookie that `POST /api/session` sets, unless it says that it takes none. Requests of \
+    another site's page may change nothing. Unknown fields in a body are an error.";
+
 /// On every response: how the caller's tightest rate-limit window stands.
 const LIMIT_HEADERS: [(&str, &str); 4] = [
     ("X-RateLimit-Limit", "How many requests the tightest window allows."),
@@ -105,11 +143,6 @@ const LIMIT_HEADERS: [(&str, &str); 4] = [
 ];
 
 fn describe_shared_parts(components: &mut Components) {
-    let scheme = HttpBuilder::new()
-        .scheme(HttpAuthScheme::Bearer)
-        .description(Some("An API token of a workspace, from the console's Tokens page."))
-        .build();
-    components.add_security_scheme(BEARER, SecurityScheme::Http(scheme));
     let mut schemas = vec![(ErrorBody::name().into_owned(), ErrorBody::schema())];
     ErrorBody::schemas(&mut schemas);
     components.schemas.extend(schemas);
@@ -167,7 +200,6 @@ fn describe_errors(path: &str, operation: &mut Operation) {
     for (code, name, _) in codes.iter().filter(|(.., applies)| *applies) {
         responses = responses.response(*code, Ref::from_response_name(*name));
     }
-    describe_successes(operation);
     operation.responses.responses.extend(responses.build().responses);
 }
 

@@ -9,6 +9,8 @@ const FETCH_SITE: &str = "sec-fetch-site";
 /// The rule, made once from the configuration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origins {
+    /// The configured address without a slash at its end; empty without one.
+    base: String,
     own: Option<Origin>,
     listed: Vec<Origin>,
 }
@@ -68,7 +70,8 @@ impl Origins {
         let read = |url: &str| Origin::parse(url.strip_suffix('/').unwrap_or(url));
         let listed =
             allowed.iter().map(|url| read(url.trim()).ok_or_else(|| ConfigError::AllowedOrigin(url.clone())));
-        Ok(Self { own: own.transpose()?, listed: listed.collect::<Result<_, _>>()? })
+        let base = base_url.unwrap_or_default().trim_end_matches('/').to_owned();
+        Ok(Self { base, own: own.transpose()?, listed: listed.collect::<Result<_, _>>()? })
     }
 
     /// Whether `/mcp` takes the request: no Origin, our own, or a listed one.
@@ -113,7 +116,7 @@ impl Origins {
     }
 
     /// The address that the caller used, where that is ours for sure: on loopback, by any of its names.
-    pub(crate) fn loopback_address(&self, headers: &HeaderMap) -> Option<String> {
+    fn loopback_address(&self, headers: &HeaderMap) -> Option<String> {
         let scheme = self.scheme();
         let host = headers.get(header::HOST)?.to_str().ok().filter(|_| self.is_loopback())?;
         let address = format!("{scheme}://{}", host.to_ascii_lowercase());
@@ -121,6 +124,15 @@ impl Origins {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'[' | b']');
         let is_ours = host.bytes().all(is_plain) && Origin::parse(&address)?.is_loopback();
         is_ours.then_some(address)
+    }
+
+    /// Under which address the caller reached us: the issuer, and what every address in the metadata begins with. It has
+    /// no slash at its end; `None` when neither the configuration nor a loopback `Host` says it.
+    ///
+    /// The configured one, except on loopback: clients compare the resource with what their user typed, and a machine
+    /// has several names for its loopback.
+    pub(crate) fn base_url(&self, headers: &HeaderMap) -> Option<String> {
+        self.loopback_address(headers).or_else(|| Some(self.base.clone()).filter(|base| !base.is_empty()))
     }
 
     fn scheme(&self) -> &str {

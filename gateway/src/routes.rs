@@ -6,11 +6,12 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{self, MethodRouter};
 use http::Method;
+use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{OpenApi, PathItem};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use crate::app::App;
-use crate::class::Class;
+use crate::class::{Class, Who};
 
 /// Routes, their classes, and the documents of those that have one.
 #[derive(Default)]
@@ -21,8 +22,13 @@ pub(crate) struct Routes {
 
 impl Routes {
     /// Operations with their descriptions: `.api(class, routes!(files::get))`.
-    pub(crate) fn api(mut self, class: Class, operations: UtoipaMethodRouter<App>) -> Self {
-        for (path, item) in &operations.1.paths {
+    pub(crate) fn api(mut self, class: Class, mut operations: UtoipaMethodRouter<App>) -> Self {
+        for (path, item) in &mut operations.1.paths {
+            if class.who == Who::Anyone {
+                let described = [&mut item.get, &mut item.post, &mut item.patch, &mut item.delete];
+                let nothing = || Some(vec![SecurityRequirement::default()]);
+                described.into_iter().flatten().for_each(|operation| operation.security = nothing());
+            }
             methods_of(item).for_each(|method| self.classes.insert(path, Some(method), class));
         }
         self.router = self.router.routes(operations);
@@ -35,14 +41,6 @@ impl Routes {
 
     pub(crate) fn post<H: Handler<T, App>, T: 'static>(self, class: Class, path: &str, handler: H) -> Self {
         self.on(class, path, Some(Method::POST), routing::post(handler))
-    }
-
-    pub(crate) fn patch<H: Handler<T, App>, T: 'static>(self, class: Class, path: &str, handler: H) -> Self {
-        self.on(class, path, Some(Method::PATCH), routing::patch(handler))
-    }
-
-    pub(crate) fn delete<H: Handler<T, App>, T: 'static>(self, class: Class, path: &str, handler: H) -> Self {
-        self.on(class, path, Some(Method::DELETE), routing::delete(handler))
     }
 
     pub(crate) fn options<H: Handler<T, App>, T: 'static>(

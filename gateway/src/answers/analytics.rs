@@ -4,6 +4,7 @@ use cairn_proto::domain::DocumentKind;
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1 as proto;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::search::cited_kind;
 use super::{Links, optional_time, time};
@@ -11,7 +12,7 @@ use super::{Links, optional_time, time};
 const MICROS_PER_MILLISECOND: f64 = 1e3;
 
 /// The last days of a workspace.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RetrievalAnalytics {
     workspace_id: String,
@@ -31,7 +32,7 @@ pub(crate) struct RetrievalAnalytics {
 }
 
 /// How many retrievals, with what success, and how fast. A rate of nothing is null.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
     query_volume: u64,
@@ -45,28 +46,28 @@ struct Figures {
     latency: Option<Latency>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Latency {
     p50_ms: f64,
     p95_ms: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Day {
     date: String,
     #[serde(flatten)]
     figures: Figures,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct FirstRetrieval {
     at: String,
     operation: String,
     channel: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct McpActivation {
     /// Whether an agent has got evidence over MCP.
@@ -77,7 +78,7 @@ struct McpActivation {
 }
 
 /// A document that lives no more has no title, path and url.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct TopDocument {
     kind: DocumentKind,
@@ -92,7 +93,7 @@ struct TopDocument {
 }
 
 /// What may be billed, in all and by each dimension.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct BillingDimensions {
     total: Amounts,
@@ -103,7 +104,7 @@ struct BillingDimensions {
     principals: Vec<PrincipalShare>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Amounts {
     retrieval_count: u64,
@@ -114,7 +115,7 @@ struct Amounts {
     provider_operations: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Share {
     value: String,
     #[serde(flatten)]
@@ -123,7 +124,7 @@ struct Share {
     latency: Option<Latency>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PrincipalShare {
     kind: String,
     id: String,

@@ -4,11 +4,12 @@ use cairn_proto::auth::v1 as proto;
 use cairn_proto::domain::{FeedbackCategory, FeedbackChannel};
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::time;
 
 /// A report that was stored.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FeedbackReport {
     id: String,
@@ -22,7 +23,7 @@ pub(crate) struct FeedbackReport {
 }
 
 /// Who reported.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Reporter {
     kind: String,
     id: String,

@@ -3,12 +3,13 @@
 use cairn_proto::auth::v1 as proto;
 use cairn_proto::domain::Permission;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::time;
 use super::workspace::permissions;
 
 /// A grant.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Grant {
     id: String,

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::{optional_time, time};
 
 /// One deletion.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TrashItem {
     kind: TrashKind,

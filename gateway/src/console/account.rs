@@ -2,17 +2,16 @@
 
 use axum::extract::{FromRequest as _, FromRequestParts as _, Request, State};
 use axum::response::IntoResponse as _;
-use cairn_chassis::status::Problem;
-use cairn_proto::auth::v1 as proto;
 use http::{StatusCode, header};
 use serde::Deserialize;
+use std::sync::Arc;
 use utoipa::ToSchema;
 
-use super::{Answer, answered, session};
-use crate::app::App;
-use crate::auth::{self, SignedIn};
-use crate::error;
+use super::Answer;
+use crate::auth::SignedIn;
 use crate::extract::Json;
+use crate::intake::Intake;
+use crate::operations::sessions::Sessions;
 use crate::schema::inputs;
 
 inputs!(ChangePassword);
@@ -27,46 +26,37 @@ pub(super) struct ChangePassword {
     new_password: String,
 }
 
-/// Sets a new password; every other session of the person ends. A wrong guess at the old one counts like one at the
-/// sign-in: whoever found an open session must not try words here instead.
-pub(super) async fn change_password(State(app): State<App>, request: Request) -> Answer {
+/// Set a new password; every other session of the person ends.
+#[utoipa::path(
+    post, path = "/api/account/password", operation_id = "changePassword", tag = "Account",
+    request_body = ChangePassword,
+    responses((status = 204, description = "The password is changed.")),
+)]
+pub(super) async fn change_password(
+    State(sessions): State<Sessions>,
+    State(intake): State<Arc<Intake>>,
+    request: Request,
+) -> Answer {
     let (mut parts, body) = request.into_parts();
-    let person = SignedIn::from_request_parts(&mut parts, &app).await?;
-    let session_secret = auth::session_secret(&app, &parts.headers).map(ToOwned::to_owned);
+    let person = SignedIn::from_request_parts(&mut parts, &()).await?;
     let head = parts.clone();
-    let Json(input) = Json::<ChangePassword>::from_request(Request::from_parts(parts, body), &app).await?;
-    let source = app.limits.source(&head);
-    let attempt = app.limits.begin_sign_in(&head.extensions, source).await?;
-    let message = person.call.request(proto::ChangePasswordRequest {
-        current_password: input.current_password,
-        new_password: input.new_password,
-        session_secret,
-        source_address: Some(source.to_string()),
-    });
-    let changed = app.upstreams.sessions().change_password(message).await;
-    let problem = changed.err().map(|status| error::from_upstream(&status));
-    if !problem.as_ref().is_some_and(is_guess) {
-        app.limits.forget_sign_in(attempt).await;
-    }
-    match problem {
-        Some(problem) => Err(problem.into()),
-        None => Ok(StatusCode::NO_CONTENT.into_response()),
-    }
+    let request = Request::from_parts(parts, body);
+    let Json(input) = Json::<ChangePassword>::from_request(request, &intake).await?;
+    sessions.change_password(&head, &person.call, input.current_password, input.new_password).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-fn is_guess(problem: &Problem) -> bool {
-    problem.violations.iter().any(|broken| broken.path == "currentPassword")
-}
-
-/// Signs out everywhere.
-pub(super) async fn delete_sessions(State(app): State<App>, request: Request) -> Answer {
-    let (mut parts, _) = request.into_parts();
-    let person = SignedIn::from_request_parts(&mut parts, &app).await?;
-    let message = person.call.request(proto::DeleteSessionsRequest {});
-    answered(app.upstreams.sessions().delete_sessions(message).await)?;
-    if let Some(secret) = auth::session_secret(&app, &parts.headers) {
-        app.token_cache.forget_session(secret);
-    }
-    let cookie = session::no_cookie(&app)?;
-    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
+/// Sign out everywhere.
+#[utoipa::path(
+    delete, path = "/api/account/sessions", operation_id = "deleteSessions", tag = "Account",
+    responses((status = 204, description = "No session of the person lives any more.")),
+)]
+pub(super) async fn delete_sessions(
+    State(sessions): State<Sessions>,
+    person: SignedIn,
+    request: Request,
+) -> Answer {
+    let (parts, _) = request.into_parts();
+    sessions.close_all(&parts, &person.call).await?;
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, sessions.no_cookie()?)]).into_response())
 }

@@ -1,42 +1,42 @@
-//! How a workspace's knowledge is retrieved (spec 4.11): for its owners and admins, which svc-retrieval checks.
+//! How a workspace's knowledge is retrieved (spec 4.11): for its owners and admins.
 
-use axum::extract::State;
 use axum::response::IntoResponse as _;
-use cairn_proto::retrieval::v1 as proto;
 use serde::Deserialize;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-use super::{Answer, answered};
+use super::Answer;
 use crate::answers::RetrievalAnalytics;
-use crate::app::App;
-use crate::auth::Member;
+use crate::auth::no_workspace;
 use crate::extract::Query;
 use crate::json_body::JsonBody;
+use crate::operations::analytics;
+use crate::operations::person::Person;
 use crate::schema::inputs;
 
 inputs!(ReadAnalytics);
 
 /// Of which workspace, and how far back.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema, IntoParams)]
 #[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
 pub(super) struct ReadAnalytics {
     /// One of the person's workspaces.
     #[schema(format = "uuid")]
-    #[expect(dead_code, reason = "the guard reads it before the role is judged")]
+    #[param(format = "uuid")]
     workspace_id: String,
     /// UTC days up to and with today: 1 to 90, 30 when left out.
     #[schema(minimum = 1, maximum = 90)]
+    #[param(minimum = 1, maximum = 90)]
     days: Option<u32>,
 }
 
-pub(super) async fn retrieval(
-    State(app): State<App>,
-    Query(query): Query<ReadAnalytics>,
-    member: Member,
-) -> Answer {
-    let request = proto::GetRetrievalAnalyticsRequest { days: query.days.unwrap_or_default() };
-    let told =
-        answered(app.upstreams.analytics().get_retrieval_analytics(member.call.request(request)).await)?;
-    let workspace = member.identity.claims.workspace_id()?;
-    Ok(JsonBody(RetrievalAnalytics::read(workspace, told, &app.links)).into_response())
+/// Read how the knowledge of a workspace is retrieved; for owners and admins.
+#[utoipa::path(
+    get, path = "/api/analytics/retrieval", operation_id = "getRetrievalAnalytics", tag = "Analytics",
+    params(ReadAnalytics),
+    responses((status = 200, description = "The figures.", body = RetrievalAnalytics)),
+)]
+pub(super) async fn retrieval(Query(query): Query<ReadAnalytics>, person: Person) -> Answer {
+    let workspace = query.workspace_id.parse().map_err(|_| no_workspace())?;
+    Ok(JsonBody(analytics::retrieval(&person, workspace, query.days).await?).into_response())
 }

@@ -1,27 +1,22 @@
 //! The bytes of an asset, for a person's browser. Anybody may have put anything into it, so nothing in it may run here.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, State};
-use axum::response::{IntoResponse as _, Response};
-use cairn_chassis::call::Call;
-use cairn_chassis::status::{Problem, Reason};
-use cairn_proto::auth::v1::{GetSessionRequest, Membership};
+use axum::extract::State;
+use axum::response::Response;
 use cairn_proto::content::v1 as proto;
-use cairn_proto::content::v1::download_asset_response::Part;
-use cairn_proto::ids::{AssetId, WorkspaceId};
-use futures::TryStreamExt as _;
-use http::request::Parts;
+use cairn_proto::ids::AssetId;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-use super::{Answer, answered, present};
-use crate::app::App;
-use crate::auth::{self, SignedIn};
-use crate::error::{self, Error};
+use super::Answer;
+use crate::auth::Authenticator;
 use crate::extract::{PathId, Query};
+use crate::operations::assets;
+use crate::operations::person::Person;
 use crate::rest::conditional;
 use crate::schema::inputs;
 
@@ -37,78 +32,39 @@ const PDF_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-a
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// Where the asset is.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema, IntoParams)]
 #[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
 pub(super) struct ReadAsset {
     /// One of the person's workspaces; without it, all of them are asked.
     workspace_id: Option<String>,
 }
 
-/// An asset of one of the signed-in person's workspaces, and a call with their role there.
-#[derive(Debug)]
-pub(super) struct Found {
-    call: Call,
-    asset: proto::Asset,
-}
-
-impl FromRequestParts<App> for Found {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let person = SignedIn::from_request_parts(parts, app).await?;
-        let PathId(id) = PathId::<AssetId>::from_request_parts(parts, app).await?;
-        let Query(query) = Query::<ReadAsset>::from_request_parts(parts, app).await?;
-        let workspaces = match query.workspace_id {
-            Some(text) => text.parse().into_iter().collect(),
-            None => workspaces_of(&person, app).await?,
-        };
-        let secret = auth::session_secret(app, &parts.headers).unwrap_or_default();
-        for workspace in workspaces {
-            if let Some(found) = find(app, secret, workspace, id, &auth::call_of(parts)).await? {
-                return Ok(found);
-            }
-        }
-        Err(Problem::not_found(format!("no asset {id}")).into())
-    }
-}
-
-async fn workspaces_of(person: &SignedIn, app: &App) -> Result<Vec<WorkspaceId>, Error> {
-    let request = person.call.request(GetSessionRequest {});
-    let session = answered(app.upstreams.sessions().get_session(request).await)?;
-    let id = |membership: Membership| membership.workspace.and_then(|workspace| workspace.id.parse().ok());
-    Ok(session.memberships.into_iter().filter_map(id).collect())
-}
-
-/// `None` when the person is no member there, or there is no such asset: nobody learns which.
-async fn find(
-    app: &App,
-    secret: &str,
-    workspace: WorkspaceId,
-    id: AssetId,
-    call: &Call,
-) -> Result<Option<Found>, Error> {
-    let is_unknown = |problem: &Problem| problem.reason == Reason::NotFound;
-    let identity = match app.token_cache.session_in(secret, workspace, call).await {
-        Err(problem) if is_unknown(&problem) => return Ok(None),
-        identity => identity?,
-    };
-    let call = call.clone().with_identity(&identity.signed);
-    let request = call.request(proto::GetAssetRequest { asset_id: id.to_string() });
-    match app.upstreams.assets().get_asset(request).await.map_err(|status| error::from_upstream(&status)) {
-        Err(problem) if is_unknown(&problem) => Ok(None),
-        answer => Ok(Some(Found { call, asset: present(answer?.into_inner().asset)? })),
-    }
-}
-
+/// Read the bytes of an asset, or a range of them.
+#[utoipa::path(
+    get, path = "/api/assets/{id}/content", operation_id = "getAssetContent", tag = "Assets",
+    params(("id" = String, Path, format = "uuid", description = "The asset."), ReadAsset),
+    responses(
+        (status = 200, description = "The bytes.", body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 206, description = "The range.", body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 304, description = "What the caller has is current."),
+        (status = 416, description = "There are no such bytes."),
+    ),
+)]
 pub(super) async fn content(
-    State(app): State<App>,
+    State(authenticator): State<Arc<Authenticator>>,
     method: Method,
     headers: HeaderMap,
-    found: Found,
+    person: Person,
+    PathId(id): PathId<AssetId>,
+    Query(query): Query<ReadAsset>,
 ) -> Answer {
-    let Found { call, asset } = found;
+    let session = authenticator.session_secret(&headers).unwrap_or_default();
+    let named = query.workspace_id.map(|text| text.parse().into_iter().collect());
+    let found = assets::find(&person, authenticator.tokens(), session, named, id).await?;
+    let asset = &found.asset;
     let mut response = Response::new(Body::empty());
-    describe(response.headers_mut(), &asset);
+    describe(response.headers_mut(), asset);
     if conditional::is_current(&headers, &asset.content_hash) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         return Ok(response);
@@ -130,26 +86,12 @@ pub(super) async fn content(
     };
     let length = range.end.saturating_sub(range.start);
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    if method == Method::HEAD {
-        return Ok(response);
+    if method != Method::HEAD {
+        // A failure on the way cuts the answer short of its length, so that nobody takes it for whole.
+        let bytes = assets::download(&person, &found, range.start, length).await?;
+        *response.body_mut() = Body::from_stream(bytes);
     }
-    *response.body_mut() = download(&app, &call, asset.id, range.start, length).await?;
-    Ok(response.into_response())
-}
-
-/// The bytes as they come; a failure on the way cuts the answer short of its length, so that nobody takes it for whole.
-async fn download(app: &App, call: &Call, id: String, offset: u64, length: u64) -> Result<Body, Error> {
-    let message = proto::DownloadAssetRequest { asset_id: id, offset, length: Some(length) };
-    let mut coming = answered(app.upstreams.assets().download_asset(call.request(message)).await)?;
-    // The asset itself, which is known.
-    coming.message().await.map_err(|status| error::from_upstream(&status))?;
-    let chunks = coming.try_filter_map(async |message| {
-        Ok(match message.part {
-            Some(Part::Bytes(bytes)) => Some(bytes),
-            Some(Part::Asset(_)) | None => None,
-        })
-    });
-    Ok(Body::from_stream(chunks))
+    Ok(response)
 }
 
 fn describe(headers: &mut HeaderMap, asset: &proto::Asset) {

@@ -1,25 +1,30 @@
 //! Invitations: those of a workspace, and what the holder of a link may do with it. The secret of a link travels in
 //! bodies only.
 
-use axum::extract::{FromRequest as _, Request, State};
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequest as _, Request, State};
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::auth::v1 as proto;
 use cairn_proto::ids::{InvitationId, WorkspaceId};
-use http::request::Parts;
-use http::{HeaderValue, StatusCode, header};
+use http::{StatusCode, header};
 use serde::Deserialize;
-use tonic::Code;
 use utoipa::ToSchema;
 
-use super::{Answer, answered, session};
+use super::Answer;
 use crate::answers::{Invitation, InvitationOffer, Session};
 use crate::app::App;
-use crate::auth::{self, SignedIn};
-use crate::error::{self, Error};
+use crate::auth::{self, Authenticator};
 use crate::extract::{Json, PathId, PathIds};
+use crate::intake::Intake;
 use crate::json_body::JsonBody;
+use crate::operations::invitations;
+use crate::operations::person::Person;
+use crate::operations::sessions::Sessions;
+use crate::rate_limit::Limits;
 use crate::schema::inputs;
+use crate::upstreams::Upstreams;
 
 inputs!(LookUp, Accept);
 
@@ -44,111 +49,125 @@ pub(super) struct Accept {
     password: Option<String>,
 }
 
-pub(super) async fn list(
-    State(app): State<App>,
-    person: SignedIn,
-    PathId(workspace): PathId<WorkspaceId>,
-) -> Answer {
-    let message = person.call.request(proto::ListInvitationsRequest { workspace_id: workspace.to_string() });
-    let listed = answered(app.upstreams.invitations().list_invitations(message).await)?;
-    let invitations: Vec<Invitation> = listed.invitations.into_iter().map(Into::into).collect();
-    Ok(JsonBody(invitations).into_response())
+/// List the open invitations of a workspace; for owners and admins.
+#[utoipa::path(
+    get, path = "/api/workspaces/{id}/invitations", operation_id = "listInvitations", tag = "Invitations",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    responses((status = 200, description = "The invitations.", body = Vec<Invitation>)),
+)]
+pub(super) async fn list(person: Person, PathId(workspace): PathId<WorkspaceId>) -> Answer {
+    Ok(JsonBody(invitations::list(&person, workspace).await?).into_response())
 }
 
+/// Take an invitation back; for owners and admins.
+#[utoipa::path(
+    delete, path = "/api/workspaces/{id}/invitations/{invitationId}", operation_id = "deleteInvitation", tag = "Invitations",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("invitationId" = String, Path, format = "uuid", description = "The invitation.")),
+    responses((status = 204, description = "Its link opens nothing any more.")),
+)]
 pub(super) async fn delete(
-    State(app): State<App>,
-    person: SignedIn,
+    person: Person,
     PathIds(workspace, invitation): PathIds<WorkspaceId, InvitationId>,
 ) -> Answer {
-    let message = person.call.request(proto::DeleteInvitationRequest {
-        workspace_id: workspace.to_string(),
-        invitation_id: invitation.to_string(),
-    });
-    answered(app.upstreams.invitations().delete_invitation(message).await)?;
+    invitations::delete(&person, workspace, invitation).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// What a link is for.
-pub(super) async fn look_up(State(app): State<App>, request: Request) -> Answer {
+/// Read what the link of an invitation is for.
+#[utoipa::path(
+    post, path = "/api/invitations/look-up", operation_id = "lookUpInvitation", tag = "Invitations",
+    request_body = LookUp,
+    responses((status = 200, description = "The workspace, and who invites whom.", body = InvitationOffer)),
+)]
+pub(super) async fn look_up(
+    State(upstreams): State<Arc<Upstreams>>,
+    State(limits): State<Arc<Limits>>,
+    State(intake): State<Arc<Intake>>,
+    request: Request,
+) -> Answer {
     let (parts, body) = request.into_parts();
-    app.limits.open_body(&parts).await?;
+    limits.open_body(&parts).await?;
     let call = auth::call_of(&parts);
-    let Json(input) = Json::<LookUp>::from_request(Request::from_parts(parts, body), &app).await?;
-    let message = call.request(proto::LookUpInvitationRequest { secret: input.secret });
-    let found = answered(app.upstreams.invitations().look_up_invitation(message).await)?;
+    let Json(input) = Json::<LookUp>::from_request(Request::from_parts(parts, body), &intake).await?;
+    let found = invitations::look_up(&upstreams, &call, input.secret).await?;
     Ok(JsonBody(InvitationOffer::from(found)).into_response())
 }
 
-/// Makes a member of whoever has the account, or makes it, and signs in; or makes the signed-in person a member.
-pub(super) async fn accept(State(app): State<App>, request: Request) -> Answer {
+/// What accepting with a link needs: who accepts is known when the body is read.
+#[derive(Clone)]
+pub(super) struct Accepting {
+    upstreams: Arc<Upstreams>,
+    authenticator: Arc<Authenticator>,
+    sessions: Sessions,
+    limits: Arc<Limits>,
+    intake: Arc<Intake>,
+}
+
+impl FromRef<App> for Accepting {
+    fn from_ref(app: &App) -> Self {
+        Self {
+            upstreams: FromRef::from_ref(app),
+            authenticator: FromRef::from_ref(app),
+            sessions: FromRef::from_ref(app),
+            limits: FromRef::from_ref(app),
+            intake: FromRef::from_ref(app),
+        }
+    }
+}
+
+/// Accept an invitation by its link: with the account of the invited email, a new one, or as the signed-in person.
+#[utoipa::path(
+    post, path = "/api/invitations/accept", operation_id = "acceptInvitation", tag = "Invitations",
+    request_body = Accept,
+    responses(
+        (status = 200, description = "The signed-in person is a member.", body = Session),
+        (status = 201, description = "The account is a member and signed in; the answer sets the cookie.", body = Session),
+    ),
+)]
+pub(super) async fn accept(State(accepting): State<Accepting>, request: Request) -> Answer {
+    let Accepting { upstreams, authenticator, sessions, limits, intake } = accepting;
     let (parts, body) = request.into_parts();
-    app.limits.open_body(&parts).await?;
+    limits.open_body(&parts).await?;
     let head = parts.clone();
-    let person = auth::person(&parts, &app).await;
-    let Json(input) = Json::<Accept>::from_request(Request::from_parts(parts, body), &app).await?;
+    let person = authenticator.person(&parts).await;
+    let Json(input) = Json::<Accept>::from_request(Request::from_parts(parts, body), &intake).await?;
     let Some((name, password)) = new_account(input.name, input.password)? else {
-        return join(&app, person?, input.secret).await;
+        let person = person?;
+        invitations::join(&upstreams, &person.call, input.secret).await?;
+        return Ok(JsonBody(sessions.read(&person.call).await?).into_response());
     };
     let message =
         proto::AcceptInvitationRequest { secret: input.secret, name, password, source_address: None };
-    let accepted = open(&app, &head, message).await?;
-    let cookie = cookie_of(&app, &accepted)?;
+    let accepted = sessions.accept_invitation(&head, message).await?;
+    let cookie = sessions.cookie(&accepted.session_secret, accepted.expires_at.as_ref())?;
     let session = Session::read(accepted.user, accepted.memberships, accepted.pending_invitations);
     Ok((StatusCode::CREATED, [(header::SET_COOKIE, cookie)], JsonBody(session)).into_response())
 }
 
-/// Accepts with the account that the password opens, or a new one. A wrong password counts as at the sign-in: an
-/// invitation must be no way to guess faster.
-pub(super) async fn open(
-    app: &App,
-    parts: &Parts,
-    message: proto::AcceptInvitationRequest,
-) -> Result<proto::AcceptInvitationResponse, Problem> {
-    let source = app.limits.source(parts);
-    let attempt = app.limits.begin_sign_in(&parts.extensions, source).await?;
-    let message = proto::AcceptInvitationRequest { source_address: Some(source.to_string()), ..message };
-    let message = auth::call_of(parts).request(message);
-    let accepted = app.upstreams.invitations().accept_invitation(message).await;
-    if !accepted.as_ref().is_err_and(|status| status.code() == Code::Unauthenticated) {
-        app.limits.forget_sign_in(attempt).await;
-    }
-    accepted.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status))
-}
-
-/// The cookie of the session that an acceptance has opened.
-pub(super) fn cookie_of(app: &App, accepted: &proto::AcceptInvitationResponse) -> Result<HeaderValue, Error> {
-    let lifetime = session::lifetime(app, accepted.expires_at.as_ref());
-    session::cookie(app, &accepted.session_secret, lifetime)
-}
-
-/// Accepts what waits for the signed-in person's verified email.
+/// Accept an invitation that waits for the signed-in person's verified email.
+#[utoipa::path(
+    post, path = "/api/invitations/{id}/accept", operation_id = "acceptPendingInvitation", tag = "Invitations",
+    params(("id" = String, Path, format = "uuid", description = "The invitation.")),
+    responses((status = 200, description = "Who is signed in, with workspaces and roles.", body = Session)),
+)]
 pub(super) async fn accept_pending(
-    State(app): State<App>,
-    person: SignedIn,
+    State(sessions): State<Sessions>,
+    person: Person,
     PathId(id): PathId<InvitationId>,
 ) -> Answer {
-    let message =
-        person.call.request(proto::AcceptPendingInvitationRequest { invitation_id: id.to_string() });
-    answered(app.upstreams.invitations().accept_pending_invitation(message).await)?;
-    session::read(State(app.clone()), person).await
+    invitations::accept_pending(&person, id).await?;
+    Ok(JsonBody(sessions.read(&person.call).await?).into_response())
 }
 
-/// Ends what waits for the signed-in person's verified email.
-pub(super) async fn decline_pending(
-    State(app): State<App>,
-    person: SignedIn,
-    PathId(id): PathId<InvitationId>,
-) -> Answer {
-    let message =
-        person.call.request(proto::DeclinePendingInvitationRequest { invitation_id: id.to_string() });
-    answered(app.upstreams.invitations().decline_pending_invitation(message).await)?;
+/// Decline an invitation that waits for the signed-in person's verified email.
+#[utoipa::path(
+    post, path = "/api/invitations/{id}/decline", operation_id = "declinePendingInvitation", tag = "Invitations",
+    params(("id" = String, Path, format = "uuid", description = "The invitation.")),
+    responses((status = 204, description = "The invitation has ended.")),
+)]
+pub(super) async fn decline_pending(person: Person, PathId(id): PathId<InvitationId>) -> Answer {
+    invitations::decline_pending(&person, id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
-}
-
-async fn join(app: &App, person: SignedIn, secret: String) -> Answer {
-    let message = person.call.request(proto::JoinWorkspaceRequest { secret });
-    answered(app.upstreams.invitations().join_workspace(message).await)?;
-    session::read(State(app.clone()), person).await
 }
 
 /// Half an account is a mistake, and none means that somebody who is signed in accepts.

@@ -1,7 +1,9 @@
 //! `/invite`: where the link of an invitation leads. Plain HTML; the one script moves the secret from the address into
 //! the form, and whoever runs no script pastes it there.
 
-use axum::extract::{Request, State};
+use std::sync::Arc;
+
+use axum::extract::{FromRef, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Reason};
@@ -10,12 +12,16 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use maud::{Markup, html};
 
-use super::invitations;
 use crate::app::App;
-use crate::auth;
+use crate::auth::{self, Authenticator};
 use crate::class::Class;
-use crate::error::{self, Error};
+use crate::error::Error;
+use crate::intake::Intake;
 use crate::oauth::pages::document;
+use crate::operations::invitations;
+use crate::operations::sessions::Sessions;
+use crate::rate_limit::Limits;
+use crate::upstreams::Upstreams;
 
 const SCRIPT: &str = include_str!("invite.js");
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -60,37 +66,54 @@ impl Form {
     }
 }
 
+/// What the page needs.
+#[derive(Clone)]
+pub(super) struct Page {
+    upstreams: Arc<Upstreams>,
+    authenticator: Arc<Authenticator>,
+    sessions: Sessions,
+    limits: Arc<Limits>,
+    intake: Arc<Intake>,
+}
+
+impl FromRef<App> for Page {
+    fn from_ref(app: &App) -> Self {
+        Self {
+            upstreams: FromRef::from_ref(app),
+            authenticator: FromRef::from_ref(app),
+            sessions: FromRef::from_ref(app),
+            limits: FromRef::from_ref(app),
+            intake: FromRef::from_ref(app),
+        }
+    }
+}
+
 /// `POST /invite`: shows what the invitation is for, then accepts it.
-pub(super) async fn answer(State(app): State<App>, request: Request) -> Response {
+pub(super) async fn answer(State(needed): State<Page>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    if let Err(problem) = app.limits.open_body(&parts).await {
+    if let Err(problem) = needed.limits.open_body(&parts).await {
         return code_page(Error::from(problem.clone()).status, Some(&sentence(&problem)));
     }
-    let bytes = match app
-        .intake
-        .receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None)
-        .await
-    {
+    let limit = Class::of(&parts.extensions).most_bytes;
+    let bytes = match needed.intake.receive(body, limit, &parts.extensions, None).await {
         Ok(bytes) => bytes,
         Err(error) => return error.into_response(),
     };
     let form = Form::read(&bytes);
     let call = auth::call_of(&parts);
-    let asked = call.request(proto::LookUpInvitationRequest { secret: form.secret.clone() });
-    let offer = match app.upstreams.invitations().look_up_invitation(asked).await {
-        Ok(found) => found.into_inner(),
-        Err(status) => {
-            let problem = error::from_upstream(&status);
-            return code_page(Error::from(problem.clone()).status, Some(&sentence(&problem)));
-        }
+    let offer = match invitations::look_up(&needed.upstreams, &call, form.secret.clone()).await {
+        Ok(found) => found,
+        Err(problem) => return code_page(Error::from(problem.clone()).status, Some(&sentence(&problem))),
     };
-    let person = person(&app, &parts, &call).await;
+    let person = person(&needed, &parts).await;
     if !form.is_decided {
         return offer_page(StatusCode::OK, &form, &offer, person.as_ref(), None);
     }
     let accepted = match person.as_ref().filter(|person| person.email == invited_email(&offer)) {
-        Some(person) => join(&app, &person.call, &form).await.map(|()| None),
-        None => open(&app, &parts, &form).await.map(Some),
+        Some(person) => {
+            invitations::join(&needed.upstreams, &person.call, form.secret.clone()).await.map(|()| None)
+        }
+        None => open(&needed.sessions, &parts, &form).await.map(Some),
     };
     match accepted {
         Ok(cookie) => done_page(&offer, cookie),
@@ -107,15 +130,14 @@ struct Person {
     call: Call,
 }
 
-async fn person(app: &App, parts: &Parts, call: &Call) -> Option<Person> {
-    let identity = auth::session(parts, app).await.ok()??;
-    let call = call.clone().with_identity(&identity.signed);
-    let asked = app.upstreams.sessions().get_session(call.request(proto::GetSessionRequest {})).await;
+async fn person(page: &Page, parts: &Parts) -> Option<Person> {
+    let call = page.authenticator.person(parts).await.ok()?.call;
+    let asked = page.upstreams.sessions().get_session(call.request(proto::GetSessionRequest {})).await;
     Some(Person { email: asked.ok()?.into_inner().user?.email, call })
 }
 
 /// Accepts with the account that the form's password opens, or a new one; answers the cookie of its session.
-async fn open(app: &App, parts: &Parts, form: &Form) -> Result<HeaderValue, Problem> {
+async fn open(sessions: &Sessions, parts: &Parts, form: &Form) -> Result<HeaderValue, Problem> {
     let Form { secret, name, password, .. } = form;
     let message = proto::AcceptInvitationRequest {
         secret: secret.clone(),
@@ -123,18 +145,8 @@ async fn open(app: &App, parts: &Parts, form: &Form) -> Result<HeaderValue, Prob
         password: password.clone(),
         source_address: None,
     };
-    let accepted = invitations::open(app, parts, message).await?;
-    invitations::cookie_of(app, &accepted).map_err(unwritable)
-}
-
-async fn join(app: &App, call: &Call, form: &Form) -> Result<(), Problem> {
-    let message = proto::JoinWorkspaceRequest { secret: form.secret.clone() };
-    let joined = app.upstreams.invitations().join_workspace(call.request(message)).await;
-    joined.map(drop).map_err(|status| error::from_upstream(&status))
-}
-
-fn unwritable(_: Error) -> Problem {
-    Problem::internal("the session cookie cannot be written")
+    let accepted = sessions.accept_invitation(parts, message).await?;
+    sessions.cookie(&accepted.session_secret, accepted.expires_at.as_ref())
 }
 
 fn invited_email(offer: &proto::LookUpInvitationResponse) -> String {

@@ -1,94 +1,67 @@
 //! The members of a workspace.
 
-use axum::extract::State;
 use axum::response::IntoResponse as _;
-use cairn_proto::auth::v1 as proto;
-use cairn_proto::domain::Role;
 use cairn_proto::ids::{UserId, WorkspaceId};
 use http::StatusCode;
-use serde::Deserialize;
-use utoipa::ToSchema;
 
-use super::{Answer, answered, present};
-use crate::answers::{AddedMember, Invitation, WorkspaceMember};
-use crate::app::App;
-use crate::auth::{Member, SignedIn};
+use super::Answer;
+use crate::answers::{AddedMember, WorkspaceMember};
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
-use crate::schema::inputs;
+use crate::operations::members::{self, AddMember, UpdateMember};
+use crate::operations::person::Person;
 
-inputs!(AddMember, UpdateMember);
-
-/// Somebody who is to belong to the workspace.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AddMember {
-    #[schema(min_length = 3, max_length = 320)]
-    email: String,
-    role: Role,
+/// List the members of a workspace.
+#[utoipa::path(
+    get, path = "/api/workspaces/{id}/members", operation_id = "listMembers", tag = "Members",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    responses((status = 200, description = "The members, the longest-standing first.", body = Vec<WorkspaceMember>)),
+)]
+pub(super) async fn list(person: Person, PathId(workspace): PathId<WorkspaceId>) -> Answer {
+    Ok(JsonBody(members::list(&person, workspace).await?).into_response())
 }
 
-/// A member's new role.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct UpdateMember {
-    role: Role,
-}
-
-pub(super) async fn list(
-    State(app): State<App>,
-    person: SignedIn,
-    PathId(workspace): PathId<WorkspaceId>,
-) -> Answer {
-    let message = person.call.request(proto::ListMembersRequest { workspace_id: workspace.to_string() });
-    let listed = answered(app.upstreams.members().list_members(message).await)?;
-    let members: Vec<WorkspaceMember> = listed.members.into_iter().map(Into::into).collect();
-    Ok(JsonBody(members).into_response())
-}
-
-/// Invites an email, whoever has it: the answer is the same.
+/// Invite an email, whoever has it; for owners and admins.
+#[utoipa::path(
+    post, path = "/api/workspaces/{id}/members", operation_id = "addMember", tag = "Members",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    request_body = AddMember,
+    responses((status = 201, description = "The invitation, with its link where it was not mailed.", body = AddedMember)),
+)]
 pub(super) async fn add(
-    State(app): State<App>,
-    caller: Member,
+    person: Person,
     PathId(workspace): PathId<WorkspaceId>,
     Json(input): Json<AddMember>,
 ) -> Answer {
-    let message = caller.call.request(proto::AddMemberRequest {
-        workspace_id: workspace.to_string(),
-        email: input.email,
-        role: input.role.into(),
-    });
-    let added = answered(app.upstreams.members().add_member(message).await)?;
-    let invited = present(added.invited)?;
-    let invitation = Invitation::from(present(invited.invitation)?);
-    let invitation = invitation.with_link(&invited.secret, invited.mailed, &app.links);
-    Ok((StatusCode::CREATED, JsonBody(AddedMember { invitation })).into_response())
+    let added = members::add(&person, workspace, input).await?;
+    Ok((StatusCode::CREATED, JsonBody(added)).into_response())
 }
 
+/// Change a member's role; for owners and admins.
+#[utoipa::path(
+    patch, path = "/api/workspaces/{id}/members/{userId}", operation_id = "updateWorkspaceMember", tag = "Members",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("userId" = String, Path, format = "uuid", description = "The member.")),
+    request_body = UpdateMember,
+    responses((status = 200, description = "The member.", body = WorkspaceMember)),
+)]
 pub(super) async fn update(
-    State(app): State<App>,
-    caller: Member,
+    person: Person,
     PathIds(workspace, member): PathIds<WorkspaceId, UserId>,
     Json(input): Json<UpdateMember>,
 ) -> Answer {
-    let message = caller.call.request(proto::UpdateMemberRequest {
-        workspace_id: workspace.to_string(),
-        user_id: member.to_string(),
-        role: input.role.into(),
-    });
-    let updated = answered(app.upstreams.members().update_member(message).await)?;
-    Ok(JsonBody(WorkspaceMember::from(present(updated.member)?)).into_response())
+    Ok(JsonBody(members::update(&person, workspace, member, input).await?).into_response())
 }
 
+/// End a membership: for owners and admins, and for the member.
+#[utoipa::path(
+    delete, path = "/api/workspaces/{id}/members/{userId}", operation_id = "removeMember", tag = "Members",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("userId" = String, Path, format = "uuid", description = "The member.")),
+    responses((status = 204, description = "The membership has ended, and its tokens with it.")),
+)]
 pub(super) async fn remove(
-    State(app): State<App>,
-    person: SignedIn,
+    person: Person,
     PathIds(workspace, member): PathIds<WorkspaceId, UserId>,
 ) -> Answer {
-    let message = person.call.request(proto::RemoveMemberRequest {
-        workspace_id: workspace.to_string(),
-        user_id: member.to_string(),
-    });
-    answered(app.upstreams.members().remove_member(message).await)?;
+    members::remove(&person, workspace, member).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -8,17 +8,17 @@ mod grants;
 mod invitations;
 mod invite_page;
 mod members;
-pub(crate) mod session;
+mod session;
 mod tokens;
 mod trash;
 mod usage;
 mod workspaces;
 
 use axum::response::Response;
-use cairn_chassis::status::Problem;
+use utoipa_axum::routes;
 
 use crate::class::{Class, FORM_BYTES, Surface, Who};
-use crate::error::{self, Error};
+use crate::error::Error;
 use crate::routes::Routes;
 
 const ANYONE: Class = Class::new(Surface::Console, Who::Anyone);
@@ -36,53 +36,43 @@ pub(crate) fn routes() -> Routes {
     let account = PERSON.up_to(FORM_BYTES).with_secrets();
     let roles = |what| manager(what).up_to(FORM_BYTES).with_secrets();
     Routes::default()
-        .get(account, "/api/session", session::read)
-        .post(signing_in, "/api/session", session::create)
-        .delete(signing_in, "/api/session", session::delete)
-        .post(account, "/api/account/password", account::change_password)
-        .delete(account, "/api/account/sessions", account::delete_sessions)
+        .api(account, routes!(session::read))
+        .api(signing_in, routes!(session::create))
+        .api(signing_in, routes!(session::delete))
+        .api(account, routes!(account::change_password))
+        .api(account, routes!(account::delete_sessions))
         .get(PAGE, "/invite", invite_page::ask)
         .post(PAGE, "/invite", invite_page::answer)
         .get(PAGE, "/invite/invite.js", invite_page::script)
-        .post(signing_in, "/api/invitations/look-up", invitations::look_up)
-        .post(signing_in, "/api/invitations/accept", invitations::accept)
-        .post(account, "/api/invitations/{id}/accept", invitations::accept_pending)
-        .post(account, "/api/invitations/{id}/decline", invitations::decline_pending)
-        .get(PERSON, "/api/workspaces", workspaces::list)
-        .post(PERSON, "/api/workspaces", workspaces::create)
-        .get(PERSON, "/api/workspaces/{id}", workspaces::get)
-        .patch(manager("changing a workspace"), "/api/workspaces/{id}", workspaces::update)
-        .delete(PERSON, "/api/workspaces/{id}", workspaces::delete)
-        .post(PERSON, "/api/workspaces/{id}/restore", workspaces::restore)
-        .get(PERSON, "/api/workspaces/{id}/grants", grants::list)
-        .delete(PERSON, "/api/workspaces/{id}/grants/{grantId}", grants::revoke)
-        .get(PERSON.with_secrets(), "/api/workspaces/{id}/tokens", tokens::list)
-        .post(MEMBER.with_secrets(), "/api/workspaces/{id}/tokens", tokens::create)
-        .patch(MEMBER, "/api/workspaces/{id}/tokens/{tokenId}", tokens::update)
-        .delete(PERSON, "/api/workspaces/{id}/tokens/{tokenId}", tokens::delete)
-        .get(PERSON.with_secrets(), "/api/workspaces/{id}/members", members::list)
-        .post(roles("adding members"), "/api/workspaces/{id}/members", members::add)
-        .patch(roles("changing roles"), "/api/workspaces/{id}/members/{userId}", members::update)
-        .delete(PERSON, "/api/workspaces/{id}/members/{userId}", members::remove)
-        .get(PERSON.with_secrets(), "/api/workspaces/{id}/invitations", invitations::list)
-        .delete(PERSON, "/api/workspaces/{id}/invitations/{invitationId}", invitations::delete)
-        .get(MEMBER, "/api/workspaces/{id}/usage", usage::get)
-        .get(PERSON, "/api/workspaces/{id}/feedback", feedback::list)
-        .get(MEMBER, "/api/workspaces/{id}/trash", trash::list)
-        .delete(MEMBER, "/api/workspaces/{id}/trash/{kind}/{itemId}", trash::remove)
-        .post(MEMBER, "/api/workspaces/{id}/trash/{kind}/{itemId}/restore", trash::restore)
-        .get(PERSON, "/api/assets/{id}/content", assets::content)
-        .get(manager("reading the analytics of retrieval"), "/api/analytics/retrieval", analytics::retrieval)
-}
-
-/// The message of an answer, or the error.
-fn answered<T>(answer: Result<tonic::Response<T>, tonic::Status>) -> Result<T, Error> {
-    answer.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status).into())
-}
-
-/// The record that a response must hold.
-fn present<T>(record: Option<T>) -> Result<T, Error> {
-    record.ok_or_else(|| Problem::internal("a response lacks its record").into())
+        .api(signing_in, routes!(invitations::look_up))
+        .api(signing_in, routes!(invitations::accept))
+        .api(account, routes!(invitations::accept_pending))
+        .api(account, routes!(invitations::decline_pending))
+        .api(PERSON, routes!(workspaces::list))
+        .api(PERSON, routes!(workspaces::create))
+        .api(PERSON, routes!(workspaces::get))
+        .api(manager("changing a workspace"), routes!(workspaces::update))
+        .api(PERSON, routes!(workspaces::delete))
+        .api(PERSON, routes!(workspaces::restore))
+        .api(PERSON, routes!(grants::list))
+        .api(PERSON, routes!(grants::revoke))
+        .api(PERSON.with_secrets(), routes!(tokens::list))
+        .api(MEMBER.with_secrets(), routes!(tokens::create))
+        .api(MEMBER, routes!(tokens::update))
+        .api(PERSON, routes!(tokens::delete))
+        .api(PERSON.with_secrets(), routes!(members::list))
+        .api(roles("adding members"), routes!(members::add))
+        .api(roles("changing roles"), routes!(members::update))
+        .api(PERSON, routes!(members::remove))
+        .api(PERSON.with_secrets(), routes!(invitations::list))
+        .api(PERSON, routes!(invitations::delete))
+        .api(MEMBER, routes!(usage::get))
+        .api(PERSON, routes!(feedback::list))
+        .api(MEMBER, routes!(trash::list))
+        .api(MEMBER, routes!(trash::remove))
+        .api(MEMBER, routes!(trash::restore))
+        .api(PERSON, routes!(assets::content))
+        .api(manager("reading the analytics of retrieval"), routes!(analytics::retrieval))
 }
 
 type Answer = Result<Response, Error>;

@@ -1,25 +1,21 @@
 //! Signing in and out.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use axum::extract::{FromRequest as _, Request, State};
 use axum::response::IntoResponse as _;
-use cairn_chassis::clock::Timestamp;
-use cairn_chassis::status::Problem;
-use cairn_proto::auth::v1 as proto;
-use http::request::Parts;
-use http::{HeaderValue, StatusCode, header};
+use http::{StatusCode, header};
 use serde::Deserialize;
-use tonic::Code;
 use utoipa::ToSchema;
 
-use super::{Answer, answered};
+use super::Answer;
 use crate::answers::Session;
-use crate::app::App;
-use crate::auth::{self, SignedIn};
-use crate::error::{self, Error};
+use crate::auth::SignedIn;
 use crate::extract::Json;
+use crate::intake::Intake;
 use crate::json_body::JsonBody;
+use crate::operations::sessions::Sessions;
+use crate::rate_limit::Limits;
 use crate::schema::inputs;
 
 inputs!(SignIn);
@@ -34,97 +30,46 @@ pub(super) struct SignIn {
     password: String,
 }
 
-/// Signs in: the answer sets the session cookie.
-pub(super) async fn create(State(app): State<App>, request: Request) -> Answer {
+/// Sign in: the answer sets the session cookie.
+#[utoipa::path(
+    post, path = "/api/session", operation_id = "signIn", tag = "Session",
+    request_body = SignIn,
+    responses((status = 200, description = "Who is signed in, with workspaces and roles.", body = Session)),
+)]
+pub(super) async fn create(
+    State(sessions): State<Sessions>,
+    State(limits): State<Arc<Limits>>,
+    State(intake): State<Arc<Intake>>,
+    request: Request,
+) -> Answer {
     let (parts, body) = request.into_parts();
-    app.limits.open_body(&parts).await?;
+    limits.open_body(&parts).await?;
     let head = parts.clone();
-    let Json(form) = Json::<SignIn>::from_request(Request::from_parts(parts, body), &app).await?;
-    let created = open(&app, &head, form.email, form.password).await?;
-    let cookie = cookie_of(&app, &created)?;
-    let session = Session::read(created.user, created.memberships, created.pending_invitations);
+    let Json(form) = Json::<SignIn>::from_request(Request::from_parts(parts, body), &intake).await?;
+    let opened = sessions.open(&head, form.email, form.password).await?;
+    let cookie = sessions.cookie(&opened.session_secret, opened.expires_at.as_ref())?;
+    let session = Session::read(opened.user, opened.memberships, opened.pending_invitations);
     Ok(([(header::SET_COOKIE, cookie)], JsonBody(session)).into_response())
 }
 
-/// Who is signed in, and their workspaces and roles.
-pub(super) async fn read(State(app): State<App>, person: SignedIn) -> Answer {
-    let message = person.call.request(proto::GetSessionRequest {});
-    let session = answered(app.upstreams.sessions().get_session(message).await)?;
-    let session = Session::read(session.user, session.memberships, session.pending_invitations);
-    Ok(JsonBody(session).into_response())
+/// Read who is signed in, and their workspaces and roles.
+#[utoipa::path(
+    get, path = "/api/session", operation_id = "getSession", tag = "Session",
+    responses((status = 200, description = "Who is signed in, with workspaces and roles.", body = Session)),
+)]
+pub(super) async fn read(State(sessions): State<Sessions>, person: SignedIn) -> Answer {
+    Ok(JsonBody(sessions.read(&person.call).await?).into_response())
 }
 
-/// Signs out. Without a session there is nothing to do, and that is fine.
-pub(super) async fn delete(State(app): State<App>, request: Request) -> Answer {
+/// Sign out. Without a session there is nothing to do, and that is fine.
+#[utoipa::path(
+    delete, path = "/api/session", operation_id = "signOut", tag = "Session",
+    responses((status = 204, description = "There is no session any more; the answer takes the cookie away.")),
+)]
+pub(super) async fn delete(State(sessions): State<Sessions>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
-    close(&app, &parts).await?;
-    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, no_cookie(&app)?)]).into_response())
-}
-
-/// Ends the session that came along, if it lives.
-pub(crate) async fn close(app: &App, parts: &Parts) -> Result<(), Problem> {
-    let live = auth::live_session(parts, app).await?;
-    let Some(secret) = auth::session_secret(app, &parts.headers).filter(|_| live.is_some()) else {
-        return Ok(());
-    };
-    let message = proto::DeleteSessionRequest { session_secret: secret.to_owned() };
-    let ended = app.upstreams.sessions().delete_session(auth::call_of(parts).request(message)).await;
-    ended.map_err(|status| error::from_upstream(&status))?;
-    app.token_cache.forget_session(secret);
-    Ok(())
-}
-
-/// Opens a session for whoever knows the password; a failure counts, here and in svc-auth.
-pub(crate) async fn open(
-    app: &App,
-    parts: &Parts,
-    email: String,
-    password: String,
-) -> Result<proto::CreateSessionResponse, Problem> {
-    let source = app.limits.source(parts);
-    let attempt = app.limits.begin_sign_in(&parts.extensions, source).await?;
-    let source_address = Some(source.to_string());
-    let message =
-        auth::call_of(parts).request(proto::CreateSessionRequest { email, password, source_address });
-    let opened = app.upstreams.sessions().create_session(message).await;
-    if !opened.as_ref().is_err_and(|status| status.code() == Code::Unauthenticated) {
-        app.limits.forget_sign_in(attempt).await;
-    }
-    opened.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status))
-}
-
-/// The cookie of a session that was just opened.
-pub(crate) fn cookie_of(app: &App, opened: &proto::CreateSessionResponse) -> Result<HeaderValue, Error> {
-    cookie(app, &opened.session_secret, lifetime(app, opened.expires_at.as_ref()))
-}
-
-/// The cookie that takes the session's away.
-pub(crate) fn no_cookie(app: &App) -> Result<HeaderValue, Error> {
-    cookie(app, "", Duration::ZERO)
-}
-
-/// How long a session that was just opened lives.
-pub(crate) fn lifetime(app: &App, end: Option<&prost_types::Timestamp>) -> Duration {
-    end.map_or(Duration::ZERO, |at| Timestamp::from_proto(at).since(app.ambient.clock.now()))
-}
-
-pub(crate) fn cookie(app: &App, secret: &str, lifetime: Duration) -> Result<HeaderValue, Error> {
-    if !secret.is_empty() {
-        app.token_cache.note_session(secret);
-    }
-    let needs_tls = app.origins.is_https() || !app.origins.is_loopback();
-    let text = cookie_text(auth::session_cookie(app), secret, lifetime, needs_tls);
-    let mut value =
-        HeaderValue::from_str(&text).map_err(|_| Problem::internal("a session secret is no cookie value"))?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-/// Only on loopback may the cookie travel without TLS.
-fn cookie_text(name: &str, secret: &str, lifetime: Duration, needs_tls: bool) -> String {
-    let secure = if needs_tls { "; Secure" } else { "" };
-    let seconds = lifetime.as_secs();
-    format!("{name}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
+    sessions.close(&parts).await?;
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, sessions.no_cookie()?)]).into_response())
 }
 
 #[cfg(test)]
@@ -133,7 +78,6 @@ mod tests {
     use http::{Method, Request};
     use serde_json::{Value, json};
 
-    use super::*;
     use crate::testing::{Answer, Bench, PASSWORD, bench};
 
     async fn send(bench: &Bench, method: Method, path: &str, cookie: &str, body: &Value) -> Answer {
@@ -166,11 +110,5 @@ mod tests {
         let refused = send(&bench, Method::POST, "/api/session", "", &form).await;
         assert_eq!(refused.status, 401);
         assert!(refused.headers.get("set-cookie").is_none() && !refused.text.contains("wrong-one"));
-    }
-
-    #[test]
-    fn outside_loopback_the_cookie_needs_tls() {
-        let text = cookie_text("name", "s", Duration::from_secs(9), true);
-        assert_eq!(text, "name=s; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure");
     }
 }

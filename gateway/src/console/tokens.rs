@@ -1,178 +1,67 @@
 //! The API tokens of a workspace.
 
-use axum::extract::State;
 use axum::response::IntoResponse as _;
-use cairn_chassis::clock::Timestamp;
-use cairn_chassis::status::{Problem, Violation};
-use cairn_proto::auth::v1 as proto;
-use cairn_proto::domain::Permission;
 use cairn_proto::ids::{TokenId, WorkspaceId};
 use http::StatusCode;
-use serde::Deserialize;
-use utoipa::ToSchema;
 
-use super::{Answer, answered, present};
-use crate::answers::{ScopeType, Token};
-use crate::app::App;
-use crate::auth::{Member, SignedIn};
+use super::Answer;
+use crate::answers::Token;
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
-use crate::schema::inputs;
+use crate::operations::person::Person;
+use crate::operations::tokens::{self, CreateToken, UpdateToken};
 
-inputs!(CreateToken, UpdateToken);
-
-/// A token to make.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct CreateToken {
-    #[schema(min_length = 1, max_length = 255)]
-    name: String,
-    #[schema(min_items = 1)]
-    permissions: Vec<Permission>,
-    /// The whole workspace when left out.
-    scope: Option<ScopeInput>,
-    /// Never when left out.
-    #[schema(format = DateTime)]
-    expires_at: Option<String>,
+/// List the API tokens that the person may manage: their own, as owner or admin all.
+#[utoipa::path(
+    get, path = "/api/workspaces/{id}/tokens", operation_id = "listTokens", tag = "Tokens",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    responses((status = 200, description = "The tokens, the newest first, without their secrets.", body = Vec<Token>)),
+)]
+pub(super) async fn list(person: Person, PathId(workspace): PathId<WorkspaceId>) -> Answer {
+    Ok(JsonBody(tokens::list(&person, workspace).await?).into_response())
 }
 
-/// Which part of the workspace the token may touch.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ScopeInput {
-    r#type: ScopeType,
-    /// Needed for the type `folders`.
-    #[schema(min_items = 1, max_items = 1000)]
-    folder_ids: Option<Vec<String>>,
-}
-
-/// Whether the token works.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct UpdateToken {
-    active: bool,
-}
-
-pub(super) async fn list(
-    State(app): State<App>,
-    person: SignedIn,
-    PathId(workspace): PathId<WorkspaceId>,
-) -> Answer {
-    let message = person.call.request(proto::ListTokensRequest { workspace_id: workspace.to_string() });
-    let listed = answered(app.upstreams.tokens().list_tokens(message).await)?;
-    let tokens: Vec<Token> = listed.tokens.into_iter().map(Into::into).collect();
-    Ok(JsonBody(tokens).into_response())
-}
-
+/// Make an API token, which may at most what its owner's role allows.
+#[utoipa::path(
+    post, path = "/api/workspaces/{id}/tokens", operation_id = "createToken", tag = "Tokens",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    request_body = CreateToken,
+    responses((status = 201, description = "The token; this answer alone has its secret.", body = Token)),
+)]
 pub(super) async fn create(
-    State(app): State<App>,
-    caller: Member,
+    person: Person,
     PathId(workspace): PathId<WorkspaceId>,
     Json(input): Json<CreateToken>,
 ) -> Answer {
-    let permissions = input.permissions.into_iter().map(Permission::number);
-    let expires_at = input.expires_at.as_deref().map(read_end).transpose()?;
-    let message = caller.call.request(proto::CreateTokenRequest {
-        workspace_id: workspace.to_string(),
-        name: input.name,
-        permissions: permissions.collect(),
-        scope: scope_of(input.scope)?,
-        expires_at: expires_at.map(Timestamp::to_proto),
-    });
-    let created = answered(app.upstreams.tokens().create_token(message).await)?;
-    let token = Token::from(present(created.token)?).with_secret(created.secret);
-    Ok((StatusCode::CREATED, JsonBody(token)).into_response())
+    let made = tokens::create(&person, workspace, input).await?;
+    Ok((StatusCode::CREATED, JsonBody(made)).into_response())
 }
 
+/// Switch an API token off or on.
+#[utoipa::path(
+    patch, path = "/api/workspaces/{id}/tokens/{tokenId}", operation_id = "updateToken", tag = "Tokens",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("tokenId" = String, Path, format = "uuid", description = "The token.")),
+    request_body = UpdateToken,
+    responses((status = 200, description = "The token.", body = Token)),
+)]
 pub(super) async fn update(
-    State(app): State<App>,
-    caller: Member,
+    person: Person,
     PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
     Json(input): Json<UpdateToken>,
 ) -> Answer {
-    let message = caller.call.request(proto::UpdateTokenRequest {
-        workspace_id: workspace.to_string(),
-        token_id: token.to_string(),
-        active: input.active,
-    });
-    let updated = answered(app.upstreams.tokens().update_token(message).await)?;
-    Ok(JsonBody(Token::from(present(updated.token)?)).into_response())
+    Ok(JsonBody(tokens::update(&person, workspace, token, input).await?).into_response())
 }
 
+/// Delete an API token.
+#[utoipa::path(
+    delete, path = "/api/workspaces/{id}/tokens/{tokenId}", operation_id = "deleteToken", tag = "Tokens",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("tokenId" = String, Path, format = "uuid", description = "The token.")),
+    responses((status = 204, description = "The token opens nothing any more.")),
+)]
 pub(super) async fn delete(
-    State(app): State<App>,
-    person: SignedIn,
+    person: Person,
     PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
 ) -> Answer {
-    let message = person.call.request(proto::DeleteTokenRequest {
-        workspace_id: workspace.to_string(),
-        token_id: token.to_string(),
-    });
-    answered(app.upstreams.tokens().delete_token(message).await)?;
+    tokens::delete(&person, workspace, token).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
-}
-
-/// A time that cannot be read must not make a token that never ends.
-fn read_end(text: &str) -> Result<Timestamp, Problem> {
-    Timestamp::parse_rfc3339(text).ok_or_else(|| {
-        let message = "must be an RFC 3339 time such as 2026-11-20T12:00:00Z";
-        Problem::validation(vec![Violation::new("expiresAt", "invalid_time", message)])
-    })
-}
-
-/// A list of no folders means everything to svc-auth, so a scope that is unclear must not get that far.
-fn scope_of(scope: Option<ScopeInput>) -> Result<Option<proto::TokenScope>, Problem> {
-    let Some(scope) = scope else {
-        return Ok(None);
-    };
-    let folder_ids = scope.folder_ids.unwrap_or_default();
-    let refused = |code: &str, message: &str| {
-        Err(Problem::validation(vec![Violation::new("scope.folderIds", code, message)]))
-    };
-    match (scope.r#type, folder_ids.is_empty()) {
-        (ScopeType::All, true) => Ok(None),
-        (ScopeType::All, false) => refused("not_allowed", "is only for the type `folders`"),
-        (ScopeType::Folders, true) => refused("required", "is required for the type `folders`"),
-        (ScopeType::Folders, false) => Ok(Some(proto::TokenScope { folder_ids })),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::Ordering;
-    use std::time::Duration;
-
-    use cairn_chassis::clock::{Clock, ManualClock, SystemClock};
-
-    use super::*;
-    use crate::testing::{FILE, bench_on};
-
-    /// What was revoked so works for less than a second more, whatever the request.
-    #[tokio::test]
-    async fn what_a_token_opens_is_asked_anew_in_each_second() {
-        let second = Timestamp::from_seconds(SystemClock.now().as_seconds());
-        let clock = Arc::new(ManualClock::new(second));
-        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
-        let bench = bench_on(shared).await;
-        for (advance, asked) in [(0, 1), (400, 1), (599, 1), (1, 2), (999, 2), (1, 3), (5_000, 4)] {
-            clock.advance(Duration::from_millis(advance));
-            assert_eq!(bench.get(&format!("/api/v1/files/{FILE}")).await.status, 200);
-            assert_eq!(bench.exchanges.load(Ordering::SeqCst), asked, "{advance} ms later");
-        }
-    }
-
-    #[test]
-    fn a_scope_of_no_folders_is_never_everything() {
-        let scope = |r#type, folder_ids: Option<&[&str]>| {
-            let folder_ids = folder_ids.map(|ids| ids.iter().map(ToString::to_string).collect());
-            scope_of(Some(ScopeInput { r#type, folder_ids }))
-        };
-        assert_eq!(scope_of(None), Ok(None));
-        assert_eq!(scope(ScopeType::All, None), Ok(None));
-        assert!(scope(ScopeType::All, Some(&["a"])).is_err());
-        assert!(scope(ScopeType::Folders, None).is_err());
-        assert!(scope(ScopeType::Folders, Some(&[])).is_err());
-        assert_eq!(scope(ScopeType::Folders, Some(&["a"])).unwrap().unwrap().folder_ids, ["a"]);
-    }
 }

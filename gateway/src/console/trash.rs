@@ -1,35 +1,34 @@
 //! The trash of a workspace: what it holds, bringing it back, removing it for good. The person's role there decides.
 
+use std::sync::Arc;
+
 use axum::extract::{self, FromRequestParts, OriginalUri, State};
-use axum::response::IntoResponse as _;
 use cairn_chassis::status::Problem;
-use cairn_proto::content::v1 as proto;
 use cairn_proto::domain::TrashKind;
 use http::StatusCode;
 use http::request::Parts;
 use serde::Deserialize;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-use super::{Answer, answered};
-use crate::answers::{RestoredItem, TrashItem};
-use crate::app::App;
-use crate::auth::Member;
-use crate::change;
+use super::Answer;
+use crate::answers::{Links, RestoredItem, TrashItem};
 use crate::error::Error;
 use crate::extract::Query;
-use crate::json_body::JsonBody;
-use crate::operations::Page;
-use crate::rest::{change_header, paging};
+use crate::operations::person::Person;
+use crate::operations::{Paging, trash};
+use crate::rest::{done, paging, written};
 use crate::schema::inputs;
 
 inputs!(ListTrash);
 
 /// Which part of the list.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema, IntoParams)]
 #[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
 pub(super) struct ListTrash {
     /// How many at once: 1 to 1000, 1000 when left out.
     #[schema(minimum = 1, maximum = 1000)]
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
     /// Where to go on: from the `Link` header of the page before.
     cursor: Option<String>,
@@ -42,46 +41,49 @@ pub(super) struct Item {
     id: String,
 }
 
-impl FromRequestParts<App> for Item {
+impl<S: Send + Sync> FromRequestParts<S> for Item {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let no_item = || Problem::not_found("there is no such item in trash");
-        let path = extract::Path::<(String, TrashKind, String)>::from_request_parts(parts, app).await;
+        let path = extract::Path::<(String, TrashKind, String)>::from_request_parts(parts, state).await;
         let extract::Path((_, kind, id)) = path.map_err(|_| no_item())?;
         Ok(Self { kind, id })
     }
 }
 
-/// The latest deletion first.
+/// List what is in trash.
+#[utoipa::path(
+    get, path = "/api/workspaces/{id}/trash", operation_id = "listTrash", tag = "Trash",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ListTrash),
+    responses((status = 200, description = "The items, the latest deletion first.", body = Vec<TrashItem>)),
+)]
 pub(super) async fn list(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
-    member: Member,
+    person: Person,
     Query(query): Query<ListTrash>,
 ) -> Answer {
-    let message = member.call.request(proto::ListTrashRequest {
-        page_size: query.limit.unwrap_or_default(),
-        page_token: query.cursor.unwrap_or_default(),
-    });
-    let listed = answered(app.upstreams.trash().list_trash(message).await)?;
-    let page: Page<TrashItem> = Page::read(listed.items, listed.next_page_token, listed.total_size);
-    Ok(paging::respond(page, &uri, &app.links))
+    let page = Paging { limit: query.limit, cursor: query.cursor };
+    Ok(paging::respond(trash::list(&person, page).await?, &uri, &links))
 }
 
-/// Brings an item back, with all that went along with it.
-pub(super) async fn restore(State(app): State<App>, member: Member, item: Item) -> Answer {
-    let message = member.call.request(proto::RestoreItemRequest { kind: item.kind.into(), item_id: item.id });
-    let restored = answered(app.upstreams.trash().restore_item(message).await)?;
-    let change = change_header(&change::of_content(restored.change_position));
-    Ok((change, JsonBody(RestoredItem::from(restored))).into_response())
+/// Bring an item back, with all that went along with it.
+#[utoipa::path(
+    post, path = "/api/workspaces/{id}/trash/{kind}/{itemId}/restore", operation_id = "restoreItem", tag = "Trash",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("kind" = TrashKind, Path, description = "What kind of item."), ("itemId" = String, Path, format = "uuid", description = "The item.")),
+    responses((status = 200, description = "What came back, and where to.", body = RestoredItem)),
+)]
+pub(super) async fn restore(person: Person, item: Item) -> Answer {
+    Ok(written(StatusCode::OK, trash::restore(&person.upstreams, &person.call, item.kind, item.id).await?))
 }
 
-/// Removes an item for good, with all that went along with it.
-pub(super) async fn remove(State(app): State<App>, member: Member, item: Item) -> Answer {
-    let request = proto::DeleteItemPermanentlyRequest { kind: item.kind.into(), item_id: item.id };
-    let message = member.call.request(request);
-    let removed = answered(app.upstreams.trash().delete_item_permanently(message).await)?;
-    let change = change_header(&change::of_content(removed.change_position));
-    Ok((StatusCode::NO_CONTENT, change).into_response())
+/// Remove an item for good, with all that went along with it.
+#[utoipa::path(
+    delete, path = "/api/workspaces/{id}/trash/{kind}/{itemId}", operation_id = "deleteItemPermanently", tag = "Trash",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("kind" = TrashKind, Path, description = "What kind of item."), ("itemId" = String, Path, format = "uuid", description = "The item.")),
+    responses((status = 204, description = "The item is gone for good.")),
+)]
+pub(super) async fn remove(person: Person, item: Item) -> Answer {
+    Ok(done(&trash::remove(&person.upstreams, &person.call, item.kind, item.id).await?))
 }

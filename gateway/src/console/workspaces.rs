@@ -1,128 +1,94 @@
 //! Workspaces of the signed-in person.
 
-use axum::extract::State;
 use axum::response::IntoResponse as _;
-use cairn_proto::auth::v1 as proto;
-use cairn_proto::domain::Publishers;
 use cairn_proto::ids::WorkspaceId;
 use http::StatusCode;
 use serde::Deserialize;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-use super::{Answer, answered, present};
+use super::Answer;
 use crate::answers::Workspace;
-use crate::app::App;
-use crate::auth::{Member, SignedIn};
 use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
+use crate::operations::person::Person;
+use crate::operations::workspaces::{self, CreateWorkspace, UpdateWorkspace};
 use crate::schema::inputs;
 
-inputs!(ListWorkspaces, CreateWorkspace, UpdateWorkspace);
+inputs!(ListWorkspaces);
 
 /// Which workspaces.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema, IntoParams)]
 #[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
 pub(super) struct ListWorkspaces {
     /// Instead of those that live, the deleted ones that the person owns and can restore.
     deleted: Option<bool>,
 }
 
-/// A workspace to make.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CreateWorkspace {
-    #[schema(min_length = 1, max_length = 255)]
-    name: String,
+/// List the workspaces of the signed-in person.
+#[utoipa::path(
+    get, path = "/api/workspaces", operation_id = "listWorkspaces", tag = "Workspaces",
+    params(ListWorkspaces),
+    responses((status = 200, description = "The workspaces, by name, with the role in each.", body = Vec<Workspace>)),
+)]
+pub(super) async fn list(person: Person, Query(query): Query<ListWorkspaces>) -> Answer {
+    let deleted = query.deleted.unwrap_or_default();
+    Ok(JsonBody(workspaces::list(&person, deleted).await?).into_response())
 }
 
-/// Changes of a workspace: fields that are left out stay as they are.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(min_properties = 1)]
-pub(super) struct UpdateWorkspace {
-    #[serde(default)]
-    #[schema(value_type = String, required = false, min_length = 1, max_length = 255)]
-    name: Option<String>,
-    /// Only the owner may change it.
-    #[serde(default)]
-    #[schema(value_type = String, required = false, min_length = 1, max_length = 64)]
-    plan: Option<String>,
-    /// Who may make memories public: `admins` (owners and admins, as long as nothing else is said), `editors` (these and
-    /// editors) or `writers` (everybody who may write). What is public already stays so.
-    #[serde(default)]
-    #[schema(value_type = Publishers, required = false)]
-    publishers: Option<Publishers>,
+/// Make a workspace, which the person then owns.
+#[utoipa::path(
+    post, path = "/api/workspaces", operation_id = "createWorkspace", tag = "Workspaces",
+    request_body = CreateWorkspace,
+    responses((status = 201, description = "The workspace.", body = Workspace)),
+)]
+pub(super) async fn create(person: Person, Json(input): Json<CreateWorkspace>) -> Answer {
+    let made = workspaces::create(&person, input).await?;
+    Ok((StatusCode::CREATED, JsonBody(made)).into_response())
 }
 
-pub(super) async fn list(
-    State(app): State<App>,
-    person: SignedIn,
-    Query(query): Query<ListWorkspaces>,
-) -> Answer {
-    let message =
-        person.call.request(proto::ListWorkspacesRequest { deleted: query.deleted.unwrap_or_default() });
-    let listed = answered(app.upstreams.workspaces().list_workspaces(message).await)?;
-    let workspaces: Vec<Workspace> = listed.memberships.into_iter().map(Into::into).collect();
-    Ok(JsonBody(workspaces).into_response())
+/// Read a workspace.
+#[utoipa::path(
+    get, path = "/api/workspaces/{id}", operation_id = "getWorkspace", tag = "Workspaces",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    responses((status = 200, description = "The workspace, with the role.", body = Workspace)),
+)]
+pub(super) async fn get(person: Person, PathId(id): PathId<WorkspaceId>) -> Answer {
+    Ok(JsonBody(workspaces::get(&person, id).await?).into_response())
 }
 
-pub(super) async fn create(
-    State(app): State<App>,
-    person: SignedIn,
-    Json(input): Json<CreateWorkspace>,
-) -> Answer {
-    let message = person.call.request(proto::CreateWorkspaceRequest { name: input.name });
-    let created = answered(app.upstreams.workspaces().create_workspace(message).await)?;
-    Ok((StatusCode::CREATED, JsonBody(Workspace::from(present(created.membership)?))).into_response())
-}
-
-pub(super) async fn get(State(app): State<App>, person: SignedIn, PathId(id): PathId<WorkspaceId>) -> Answer {
-    let message = person.call.request(proto::GetWorkspaceRequest { workspace_id: id.to_string() });
-    let found = answered(app.upstreams.workspaces().get_workspace(message).await)?;
-    Ok(JsonBody(Workspace::from(present(found.membership)?)).into_response())
-}
-
+/// Change a workspace; for its owners and admins, the plan for its owners.
+#[utoipa::path(
+    patch, path = "/api/workspaces/{id}", operation_id = "updateWorkspace", tag = "Workspaces",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    request_body = UpdateWorkspace,
+    responses((status = 200, description = "The workspace.", body = Workspace)),
+)]
 pub(super) async fn update(
-    State(app): State<App>,
-    caller: Member,
+    person: Person,
     PathId(id): PathId<WorkspaceId>,
     Json(input): Json<UpdateWorkspace>,
 ) -> Answer {
-    let given = [
-        ("name", input.name.is_some()),
-        ("plan", input.plan.is_some()),
-        ("publishers", input.publishers.is_some()),
-    ];
-    let paths =
-        given.into_iter().filter(|(_, is_given)| *is_given).map(|(field, _)| field.to_owned()).collect();
-    let message = caller.call.request(proto::UpdateWorkspaceRequest {
-        workspace_id: id.to_string(),
-        name: input.name.unwrap_or_default(),
-        plan: input.plan.unwrap_or_default(),
-        publishers: input.publishers.map(Publishers::number).unwrap_or_default(),
-        update_mask: Some(prost_types::FieldMask { paths }),
-    });
-    let updated = answered(app.upstreams.workspaces().update_workspace(message).await)?;
-    Ok(JsonBody(Workspace::from(present(updated.membership)?)).into_response())
+    Ok(JsonBody(workspaces::update(&person, id, input).await?).into_response())
 }
 
-pub(super) async fn delete(
-    State(app): State<App>,
-    person: SignedIn,
-    PathId(id): PathId<WorkspaceId>,
-) -> Answer {
-    let message = person.call.request(proto::DeleteWorkspaceRequest { workspace_id: id.to_string() });
-    answered(app.upstreams.workspaces().delete_workspace(message).await)?;
+/// Delete a workspace; for its owners.
+#[utoipa::path(
+    delete, path = "/api/workspaces/{id}", operation_id = "deleteWorkspace", tag = "Workspaces",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    responses((status = 204, description = "It is deleted, and can be restored for a while.")),
+)]
+pub(super) async fn delete(person: Person, PathId(id): PathId<WorkspaceId>) -> Answer {
+    workspaces::delete(&person, id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Takes a deleted workspace back, until `purgeAt`.
-pub(super) async fn restore(
-    State(app): State<App>,
-    person: SignedIn,
-    PathId(id): PathId<WorkspaceId>,
-) -> Answer {
-    let message = person.call.request(proto::RestoreWorkspaceRequest { workspace_id: id.to_string() });
-    let restored = answered(app.upstreams.workspaces().restore_workspace(message).await)?;
-    Ok(JsonBody(Workspace::from(present(restored.membership)?)).into_response())
+/// Take a deleted workspace back, until `purgeAt`; for its owners.
+#[utoipa::path(
+    post, path = "/api/workspaces/{id}/restore", operation_id = "restoreWorkspace", tag = "Workspaces",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    responses((status = 200, description = "The workspace.", body = Workspace)),
+)]
+pub(super) async fn restore(person: Person, PathId(id): PathId<WorkspaceId>) -> Answer {
+    Ok(JsonBody(workspaces::restore(&person, id).await?).into_response())
 }

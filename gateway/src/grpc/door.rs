@@ -3,7 +3,7 @@
 
 use cairn_chassis::channel::ServiceChannel;
 
-use crate::Upstreams;
+use crate::upstreams::Upstreams;
 
 /// The one way to an identity.
 const EXCHANGE: &str = "/cairn.auth.v1.TokenService/Exchange";

@@ -15,8 +15,7 @@ use tonic::Status;
 use tonic::server::{Grpc, UnaryService};
 use tonic_prost::ProstCodec;
 
-use crate::app::App;
-use crate::auth;
+use super::Listener;
 
 /// A token is 52 characters.
 const MOST_BYTES: usize = 4 * 1024;
@@ -24,14 +23,14 @@ const MOST_BYTES: usize = 4 * 1024;
 /// Answers the exchange. An address that sent too many wrong tokens is told so when its token is read: one that
 /// opened something of late goes on.
 pub(super) async fn serve(
-    app: &App,
+    listener: &Listener,
     parts: Parts,
     body: Body,
     budget: Duration,
     id: &str,
 ) -> Result<Response, Problem> {
     let call = Call::within(budget).with_request_id(id);
-    let service = Exchange { app: app.clone(), head: parts.clone(), call };
+    let service = Exchange { listener: listener.clone(), head: parts.clone(), call };
     let mut grpc = Grpc::new(ProstCodec::<ExchangeResponse, ExchangeRequest>::default())
         .max_decoding_message_size(MOST_BYTES);
     let request = http::Request::from_parts(parts, tonic::body::Body::new(body));
@@ -39,7 +38,7 @@ pub(super) async fn serve(
 }
 
 struct Exchange {
-    app: App,
+    listener: Listener,
     head: Parts,
     call: Call,
 }
@@ -49,12 +48,12 @@ impl UnaryService<ExchangeRequest> for Exchange {
     type Future = Pin<Box<dyn Future<Output = Result<tonic::Response<ExchangeResponse>, Status>> + Send>>;
 
     fn call(&mut self, request: tonic::Request<ExchangeRequest>) -> Self::Future {
-        let Self { app, head, call } = self;
-        let (app, head, call) = (app.clone(), head.clone(), call.clone());
+        let Self { listener, head, call } = self;
+        let (listener, head, call) = (listener.clone(), head.clone(), call.clone());
         let token = request.into_inner().api_token;
         Box::pin(async move {
-            let identity = auth::open_token(&token, &head, &app, &call).await?;
-            app.limits.admit(&head, &identity.claims, 1).await.map_err(Problem::from)?;
+            let identity = listener.authenticator.open_token(&token, &head, &call).await?;
+            listener.limits.admit(&head, &identity.claims, 1).await.map_err(Problem::from)?;
             let expires_at = Some(identity.claims.expires_at.to_proto());
             Ok(tonic::Response::new(ExchangeResponse { identity: identity.signed.clone(), expires_at }))
         })

@@ -67,7 +67,7 @@ async fn call_tool(context: &Context, request: &Request) -> Result<Map<String, V
     let result = tools::call(context, request).await?;
     let written = result.get("_meta").and_then(|meta| meta.get(change::META)).and_then(Value::as_str);
     if let (Some(token), Some(writer)) = (written, &context.writer) {
-        context.app.own_writes.remember(writer, token);
+        context.own_writes.remember(writer, token);
     }
     Ok(result)
 }

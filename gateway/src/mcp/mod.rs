@@ -6,7 +6,6 @@
 //! answer.
 
 mod batch;
-mod connections;
 mod envelope;
 mod era;
 mod failure;
@@ -17,8 +16,10 @@ mod resources;
 mod skills;
 mod tools;
 
+use std::sync::Arc;
+
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{FromRef, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::json::{self, Unreadable};
 use cairn_proto::ids::WorkspaceId;
@@ -26,20 +27,25 @@ use http::HeaderMap;
 use http::request::Parts;
 use serde_json::Value;
 
-pub(crate) use self::connections::Connections;
 use self::envelope::Message;
 use self::era::Era;
 use self::failure::Failure;
 use self::reply::Reply;
+use crate::answers::Links;
 use crate::app::App;
-use crate::auth;
+use crate::auth::{self, Authenticator};
 use crate::class::{Class, Surface, Who};
+use crate::connections::Connections;
 use crate::error::Error;
 use crate::extract::is_json;
+use crate::intake::Intake;
 use crate::oauth;
 use crate::operations::Context;
-use crate::own_writes::Writer;
+use crate::origin::Origins;
+use crate::own_writes::{OwnWrites, Writer};
+use crate::rate_limit::Limits;
 use crate::routes::Routes;
+use crate::upstreams::Upstreams;
 
 const AGENT: Class = Class::new(Surface::Mcp, Who::Agent).patient().up_to(usize::MAX);
 const NOBODY: Class = Class::new(Surface::Mcp, Who::Anyone);
@@ -56,35 +62,64 @@ async fn gone() -> Error {
     Error::gone("the SSE transport is gone: send JSON-RPC with POST /mcp (Streamable HTTP)")
 }
 
-async fn receive(State(app): State<App>, request: Request) -> Result<Response, Error> {
+/// What the endpoint needs.
+#[derive(Clone)]
+struct Endpoint {
+    upstreams: Arc<Upstreams>,
+    links: Arc<Links>,
+    own_writes: Arc<OwnWrites>,
+    authenticator: Arc<Authenticator>,
+    limits: Arc<Limits>,
+    origins: Arc<Origins>,
+    connections: Arc<Connections>,
+    intake: Arc<Intake>,
+}
+
+impl FromRef<App> for Endpoint {
+    fn from_ref(app: &App) -> Self {
+        Self {
+            upstreams: FromRef::from_ref(app),
+            links: FromRef::from_ref(app),
+            own_writes: FromRef::from_ref(app),
+            authenticator: FromRef::from_ref(app),
+            limits: FromRef::from_ref(app),
+            origins: FromRef::from_ref(app),
+            connections: FromRef::from_ref(app),
+            intake: FromRef::from_ref(app),
+        }
+    }
+}
+
+async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<Response, Error> {
     let (parts, body) = request.into_parts();
-    if !app.origins.allow(&parts.headers) {
+    if !endpoint.origins.allow(&parts.headers) {
         let message = "this Origin may not call /mcp; the operator can list it in MCP_ALLOWED_ORIGINS";
         return Err(Error::origin_not_allowed(message));
     }
-    let identity = match auth::authenticate_agent(&parts, &app).await {
+    let identity = match endpoint.authenticator.authenticate_agent(&parts).await {
         Ok(identity) => identity,
-        Err(error) => return Ok(oauth::challenged(error, &app, &parts.headers)),
+        Err(error) => return Ok(oauth::challenged(error, &endpoint.origins, &parts.headers)),
     };
-    let read = read(&app, &parts, body, identity.claims.workspace).await;
+    let read = read(&endpoint.intake, &parts, body, identity.claims.workspace).await;
     // What cannot be read counts nothing, and still tells how the windows stand.
     let asked = read.as_ref().ok().and_then(|parsed| parsed.as_ref().ok()).unwrap_or(&Value::Null);
     if let Err(refusal) =
-        app.limits.admit(&parts, &identity.claims, limits::units(&parts.headers, asked)).await
+        endpoint.limits.admit(&parts, &identity.claims, limits::units(&parts.headers, asked)).await
     {
         return Ok(limits::refuse(refusal, asked));
     }
     let call = auth::call_of(&parts).with_identity(&identity.signed);
-    connections::note(&app, identity.claims.workspace, &call);
-    let step_up = oauth::step_up(&identity.claims, &app, &parts.headers);
+    endpoint.connections.report(identity.claims.workspace, &call);
+    let step_up = oauth::step_up(&identity.claims, &endpoint.origins, &parts.headers);
     let writer = Some(Writer::of(&identity.claims));
-    let context = Context { app, call, identity, step_up, writer };
+    let Endpoint { upstreams, links, own_writes, .. } = endpoint;
+    let context = Context { upstreams, links, own_writes, call, identity, step_up, writer };
     Ok(serve(&context, &parts.headers, read?).await.into_response())
 }
 
 /// The body as JSON, if it is some.
 async fn read(
-    app: &App,
+    intake: &Intake,
     parts: &Parts,
     body: Body,
     workspace: Option<WorkspaceId>,
@@ -92,11 +127,9 @@ async fn read(
     if !is_json(&parts.headers) {
         return Err(Error::not_json());
     }
-    let bytes = app
-        .intake
-        .receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, workspace)
-        .await?;
-    match app.intake.read(bytes, json::read).await? {
+    let bytes =
+        intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, workspace).await?;
+    match intake.read(bytes, json::read).await? {
         Ok(value) => Ok(Ok(value)),
         Err(Unreadable::Invalid(error)) => Ok(Err(error)),
         Err(too_many @ Unreadable::TooMany) => Err(Error::unreadable(too_many)),

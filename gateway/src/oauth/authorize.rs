@@ -8,14 +8,13 @@ use cairn_proto::auth::v1 as proto;
 use http::StatusCode;
 use http::request::Parts;
 
-use super::base_url;
 use super::fields::{Fields, without_nul};
 use super::oidc;
 use super::pages::{self, Choice, ConsentPage, SignInPage};
 use super::redirect::{Redirect, see_other};
 use super::refusal::Refusal;
-use crate::app::App;
-use crate::auth::{call_of, live_session, session_secret};
+use super::server::Server;
+use crate::auth::call_of;
 use crate::class::Class;
 use crate::error::{self, Error};
 
@@ -52,7 +51,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    fn read(query: &str, parts: &Parts, app: &App) -> Result<Self, Refusal> {
+    fn read(query: &str, parts: &Parts, server: &Server) -> Result<Self, Refusal> {
         let fields = Fields::read(query.as_bytes());
         without_nul(&fields)?;
         // Nothing may be sent to a client whose name or address is unclear.
@@ -60,7 +59,7 @@ impl Asked {
         if fields.first("client_id").is_none() {
             return Err(Refusal::invalid_request("client_id is required"));
         }
-        Ok(Self { fields, base: base_url(app, &parts.headers).ok_or_else(Refusal::no_address)? })
+        Ok(Self { fields, base: server.origins.base_url(&parts.headers).ok_or_else(Refusal::no_address)? })
     }
 
     /// The same request as a query, for the next step.
@@ -94,22 +93,22 @@ struct Person {
 }
 
 /// Shows the person what the client asks for, after they signed in.
-pub(super) async fn ask(State(app): State<App>, request: Request) -> Response {
+pub(super) async fn ask(State(server): State<Server>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let page = async {
-        let asked = Asked::read(parts.uri.query().unwrap_or_default(), &parts, &app)?;
-        ask_for(&app, &parts, &asked, None).await
+        let asked = Asked::read(parts.uri.query().unwrap_or_default(), &parts, &server)?;
+        ask_for(&server, &parts, &asked, None).await
     };
     page.await.unwrap_or_else(|refusal| pages::failure(&refusal))
 }
 
 /// Takes the person's answer to the client.
-pub(super) async fn answer(State(app): State<App>, request: Request) -> Response {
+pub(super) async fn answer(State(server): State<Server>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let answered = async {
-        let form = read_form(&app, &parts, body).await?;
-        let asked = Asked::read(&form.text("request"), &parts, &app)?;
-        let Some(person) = person(&app, &parts).await? else {
+        let form = read_form(&server, &parts, body).await?;
+        let asked = Asked::read(&form.text("request"), &parts, &server)?;
+        let Some(person) = person(&server, &parts).await? else {
             return Ok(see_other(&format!("/oauth/authorize?{}", asked.query())));
         };
         if !is_own_form(&form, &person, &asked) {
@@ -117,23 +116,27 @@ pub(super) async fn answer(State(app): State<App>, request: Request) -> Response
             return Err(Refusal::new(StatusCode::FORBIDDEN, "invalid_request", description));
         }
         match form.text("decision").as_str() {
-            "allow" => allow(&app, &parts, &asked, &person, &form).await,
-            _ => deny(&app, &person, &asked).await,
+            "allow" => allow(&server, &parts, &asked, &person, &form).await,
+            _ => deny(&server, &person, &asked).await,
         }
     };
     answered.await.unwrap_or_else(|refusal| pages::failure(&refusal))
 }
 
 /// The form of a page of ours. Another site's page cannot send it in the person's name.
-pub(super) async fn read_form(app: &App, parts: &Parts, body: axum::body::Body) -> Result<Fields, Refusal> {
-    if !app.origins.allow_session_write(&parts.headers) {
+pub(super) async fn read_form(
+    server: &Server,
+    parts: &Parts,
+    body: axum::body::Body,
+) -> Result<Fields, Refusal> {
+    if !server.origins.allow_session_write(&parts.headers) {
         let description =
             "this form was not sent from a page of this server: go back to the app and start again";
         return Err(Refusal::new(StatusCode::FORBIDDEN, "invalid_request", description));
     }
-    app.limits.open_body(parts).await?;
+    server.limits.open_body(parts).await?;
     let bytes =
-        app.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
+        server.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
     let bytes = bytes.map_err(|error: Error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;
@@ -142,16 +145,16 @@ pub(super) async fn read_form(app: &App, parts: &Parts, body: axum::body::Body) 
 
 /// The page for where the request stands: signing in, or consenting.
 async fn ask_for(
-    app: &App,
+    server: &Server,
     parts: &Parts,
     asked: &Asked,
     chosen: Option<Chosen>,
 ) -> Result<Response, Refusal> {
-    let person = person(app, parts).await?;
+    let person = person(server, parts).await?;
     let call = person.as_ref().map_or_else(|| call_of(parts), |person| person.call.clone());
-    let checked = check(app, &call, asked).await?;
+    let checked = check(server, &call, asked).await?;
     if checked.sign_in_first {
-        let provider = oidc::provider(app, &call).await;
+        let provider = oidc::provider(server, &call).await;
         return Ok(SignInPage { request: asked.query(), provider, ..SignInPage::default() }.render());
     }
     let redirect = asked.redirect(checked.redirect_uri.clone());
@@ -163,10 +166,10 @@ async fn ask_for(
     }
     let Some(person) = person else {
         let client = Some((checked.client_name, checked.redirect_host, checked.redirect_uri));
-        let provider = oidc::provider(app, &call).await;
+        let provider = oidc::provider(server, &call).await;
         return Ok(SignInPage { request: asked.query(), client, provider, ..SignInPage::default() }.render());
     };
-    consent_page(app, asked, &person, checked, chosen).await
+    consent_page(server, asked, &person, checked, chosen).await
 }
 
 /// What the person chose before something was wrong with it.
@@ -177,14 +180,14 @@ struct Chosen {
 }
 
 async fn consent_page(
-    app: &App,
+    server: &Server,
     asked: &Asked,
     person: &Person,
     checked: proto::CheckAuthorizationResponse,
     chosen: Option<Chosen>,
 ) -> Result<Response, Refusal> {
     let profile =
-        app.upstreams.sessions().get_session(person.call.request(proto::GetSessionRequest {})).await;
+        server.upstreams.sessions().get_session(person.call.request(proto::GetSessionRequest {})).await;
     let profile = profile.map_err(|status| error::from_upstream(&status))?.into_inner();
     let wanted: Vec<_> = checked.permissions().collect();
     let (workspace, granted, problem) = match chosen {
@@ -212,7 +215,7 @@ async fn consent_page(
 }
 
 async fn allow(
-    app: &App,
+    server: &Server,
     parts: &Parts,
     asked: &Asked,
     person: &Person,
@@ -224,7 +227,7 @@ async fn allow(
         workspace_id: form.text("workspace"),
         permissions: permissions.iter().map(|permission| (*permission).into()).collect(),
     };
-    let problem = match app.upstreams.oauth().authorize(person.call.request(message)).await {
+    let problem = match server.upstreams.oauth().authorize(person.call.request(message)).await {
         Ok(given) => {
             let given = given.into_inner();
             return Ok(asked.redirect(given.redirect_uri).with_code(&given.code));
@@ -232,9 +235,10 @@ async fn allow(
         Err(status) => error::from_upstream(&status),
     };
     let Some(problem) = to_choose_again(&problem, permissions.is_empty()) else {
-        return refused(app, person, asked, problem).await;
+        return refused(server, person, asked, problem).await;
     };
-    ask_for(app, parts, asked, Some(Chosen { workspace: form.text("workspace"), permissions, problem })).await
+    ask_for(server, parts, asked, Some(Chosen { workspace: form.text("workspace"), permissions, problem }))
+        .await
 }
 
 /// What the person can put right on the page.
@@ -250,27 +254,36 @@ fn to_choose_again(problem: &Problem, is_empty: bool) -> Option<(&'static str, S
 }
 
 /// A request that was in order when it was shown and is no longer, or a part that is down.
-async fn refused(app: &App, person: &Person, asked: &Asked, problem: Problem) -> Result<Response, Refusal> {
-    let checked = check(app, &person.call, asked).await?;
+async fn refused(
+    server: &Server,
+    person: &Person,
+    asked: &Asked,
+    problem: Problem,
+) -> Result<Response, Refusal> {
+    let checked = check(server, &person.call, asked).await?;
     let refusal = Refusal::from(problem);
     Ok(asked.redirect(checked.redirect_uri).with_error(&refusal.error, &refusal.description))
 }
 
-async fn deny(app: &App, person: &Person, asked: &Asked) -> Result<Response, Refusal> {
-    let checked = check(app, &person.call, asked).await?;
+async fn deny(server: &Server, person: &Person, asked: &Asked) -> Result<Response, Refusal> {
+    let checked = check(server, &person.call, asked).await?;
     Ok(asked.redirect(checked.redirect_uri).with_error("access_denied", "the person said no"))
 }
 
-async fn check(app: &App, call: &Call, asked: &Asked) -> Result<proto::CheckAuthorizationResponse, Refusal> {
+async fn check(
+    server: &Server,
+    call: &Call,
+    asked: &Asked,
+) -> Result<proto::CheckAuthorizationResponse, Refusal> {
     let message = proto::CheckAuthorizationRequest { authorization: Some(asked.message()) };
-    let checked = app.upstreams.oauth().check_authorization(call.request(message)).await;
+    let checked = server.upstreams.oauth().check_authorization(call.request(message)).await;
     Ok(checked.map_err(|status| error::from_upstream(&status))?.into_inner())
 }
 
 /// Who is signed in; a session that has ended is none.
-async fn person(app: &App, parts: &Parts) -> Result<Option<Person>, Refusal> {
-    let Some(identity) = live_session(parts, app).await? else { return Ok(None) };
-    let secret = session_secret(app, &parts.headers).unwrap_or_default().to_owned();
+async fn person(server: &Server, parts: &Parts) -> Result<Option<Person>, Refusal> {
+    let Some(identity) = server.authenticator.live_session(parts).await? else { return Ok(None) };
+    let secret = server.authenticator.session_secret(&parts.headers).unwrap_or_default().to_owned();
     Ok(Some(Person { call: call_of(parts).with_identity(&identity.signed), secret }))
 }
 

@@ -4,15 +4,15 @@ use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::identity::{Identity, Permission, PrincipalKind};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::{ENDPOINT, RESOURCE_METADATA, base_url};
-use crate::app::App;
+use super::{ENDPOINT, RESOURCE_METADATA};
 use crate::error::Error;
+use crate::origin::Origins;
 
 /// The refusal of a request to the endpoint, with the way to a token when that is what is missing.
-pub(crate) fn challenged(error: Error, app: &App, headers: &HeaderMap) -> Response {
+pub(crate) fn challenged(error: Error, origins: &Origins, headers: &HeaderMap) -> Response {
     let is_unauthorized = error.status == StatusCode::UNAUTHORIZED;
     let mut response = error.into_response();
-    if let Some(base) = base_url(app, headers).filter(|_| is_unauthorized) {
+    if let Some(base) = origins.base_url(headers).filter(|_| is_unauthorized) {
         let mut text = challenge(&base, &all());
         // Without a token nothing was wrong with one.
         if headers.contains_key(header::AUTHORIZATION) {
@@ -26,11 +26,11 @@ pub(crate) fn challenged(error: Error, app: &App, headers: &HeaderMap) -> Respon
 }
 
 /// What a tool's refusal carries so that a client can ask its user for more; an API token cannot be given more.
-pub(crate) fn step_up(identity: &Identity, app: &App, headers: &HeaderMap) -> Option<String> {
+pub(crate) fn step_up(identity: &Identity, origins: &Origins, headers: &HeaderMap) -> Option<String> {
     if identity.principal.kind != PrincipalKind::Grant {
         return None;
     }
-    let challenge = challenge(&base_url(app, headers)?, &all());
+    let challenge = challenge(&origins.base_url(headers)?, &all());
     let description = "the tool needs a permission that was not granted";
     Some(format!(r#"{challenge}, error="insufficient_scope", error_description="{description}""#))
 }

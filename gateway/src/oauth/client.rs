@@ -9,7 +9,7 @@ use http::{HeaderMap, StatusCode, header};
 
 use super::fields::{Fields, without_nul};
 use super::refusal::Refusal;
-use crate::app::App;
+use super::server::Server;
 use crate::class::Class;
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -18,8 +18,12 @@ const SECRET: [&str; 7] =
     ["client_id", "client_secret", "code", "code_verifier", "refresh_token", "token", "grant_type"];
 
 /// The form of a client's request, and who the client says it is.
-pub(super) async fn read(app: &App, parts: &Parts, body: Body) -> Result<(Fields, ClientProof), Refusal> {
-    app.limits.open_body(parts).await?;
+pub(super) async fn read(
+    server: &Server,
+    parts: &Parts,
+    body: Body,
+) -> Result<(Fields, ClientProof), Refusal> {
+    server.limits.open_body(parts).await?;
     if !is_form(&parts.headers) {
         return Err(Refusal::invalid_request(format!(
             "send the parameters as a form, with Content-Type: {FORM}"
@@ -30,7 +34,7 @@ pub(super) async fn read(app: &App, parts: &Parts, body: Body) -> Result<(Fields
         return Err(Refusal::invalid_request(format!("{name} must be sent in the body, not in the address")));
     }
     let bytes =
-        app.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
+        server.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
     let bytes = bytes.map_err(|error| Refusal::new(error.status, "invalid_request", error.message))?;
     let fields = Fields::read(&bytes);
     without_nul(&fields)?;

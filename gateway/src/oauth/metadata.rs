@@ -6,17 +6,17 @@ use cairn_chassis::identity::Permission;
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::{Value, json};
 
+use super::ENDPOINT;
 use super::refusal::Refusal;
-use super::{ENDPOINT, base_url};
-use crate::app::App;
+use super::server::Server;
 use crate::json_body::JsonBody;
 
 /// Short, so that a moved deployment is found again.
 const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 /// The endpoint, and who gives tokens for it.
-pub(super) async fn resource(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
-    let base = base_url(&app, &headers).ok_or_else(Refusal::no_address)?;
+pub(super) async fn resource(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Refusal> {
+    let base = server.origins.base_url(&headers).ok_or_else(Refusal::no_address)?;
     Ok(document(json!({
         "resource": format!("{base}{ENDPOINT}"),
         "authorization_servers": [base],
@@ -28,8 +28,8 @@ pub(super) async fn resource(State(app): State<App>, headers: HeaderMap) -> Resu
 }
 
 /// The authorization server. The issuer is spelled as in [`resource`]: clients compare the texts.
-pub(super) async fn server(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
-    let base = base_url(&app, &headers).ok_or_else(Refusal::no_address)?;
+pub(super) async fn server(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Refusal> {
+    let base = server.origins.base_url(&headers).ok_or_else(Refusal::no_address)?;
     let methods = ["none", "client_secret_post", "client_secret_basic"];
     Ok(document(json!({
         "issuer": base,

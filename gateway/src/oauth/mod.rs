@@ -7,13 +7,13 @@ mod authorize;
 mod challenge;
 mod client;
 mod fields;
-mod issuer;
 mod metadata;
 mod oidc;
 pub(crate) mod pages;
 mod redirect;
 mod refusal;
 mod register;
+mod server;
 mod sign_in;
 mod token;
 
@@ -23,7 +23,6 @@ use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 pub(crate) use self::challenge::{challenged, step_up};
-pub(crate) use self::issuer::base_url;
 use crate::class::{Class, FORM_BYTES, Surface, Who};
 use crate::routes::Routes;
 

@@ -11,15 +11,13 @@ use cairn_proto::auth::v1 as proto;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::base_url;
 use super::fields::{Fields, without_nul};
 use super::pages;
 use super::redirect::see_other;
 use super::refusal::Refusal;
+use super::server::Server;
 use super::sign_in::sentence;
-use crate::app::App;
 use crate::auth::{call_of, cookie_value};
-use crate::console::session;
 use crate::error::{self, Error};
 
 /// Where a sign-in by the provider begins.
@@ -38,61 +36,54 @@ const SINGLE: [&str; 3] = ["code", "state", "error"];
 
 /// What people read of the provider; `None` when there is none. Without an answer the page does without the button:
 /// the password may still open.
-pub(super) async fn provider(app: &App, call: &Call) -> Option<String> {
-    let answer = app.upstreams.oidc().get_provider(call.request(proto::GetProviderRequest {})).await;
+pub(super) async fn provider(server: &Server, call: &Call) -> Option<String> {
+    let answer = server.upstreams.oidc().get_provider(call.request(proto::GetProviderRequest {})).await;
     answer.map_or(None, |answer| answer.into_inner().name)
 }
 
 /// `GET /oauth/oidc/start?return_to=<path>`: sends the person to the provider.
-pub(super) async fn start(State(app): State<App>, request: Request) -> Response {
+pub(super) async fn start(State(server): State<Server>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    begin(&app, &parts).await.unwrap_or_else(|problem| failed(&app, problem))
+    begin(&server, &parts).await.unwrap_or_else(|problem| failed(&server, problem))
 }
 
 /// `GET /oauth/oidc/callback`: the provider's answer.
-pub(super) async fn callback(State(app): State<App>, request: Request) -> Response {
+pub(super) async fn callback(State(server): State<Server>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    finish(&app, &parts).await.unwrap_or_else(|problem| failed(&app, problem))
+    finish(&server, &parts).await.unwrap_or_else(|problem| failed(&server, problem))
 }
 
-async fn begin(app: &App, parts: &Parts) -> Result<Response, Failure> {
+async fn begin(server: &Server, parts: &Parts) -> Result<Response, Failure> {
     let fields = read(parts, &["return_to"])?;
     let return_to = fields.first("return_to").unwrap_or_else(|| "/".to_owned());
-    let message = proto::BeginSignInRequest { redirect_uri: redirect_uri(app, &parts.headers)?, return_to };
-    let begun = app.upstreams.oidc().begin_sign_in(call_of(parts).request(message)).await;
+    let message =
+        proto::BeginSignInRequest { redirect_uri: redirect_uri(server, &parts.headers)?, return_to };
+    let begun = server.upstreams.oidc().begin_sign_in(call_of(parts).request(message)).await;
     let begun = begun.map_err(|status| error::from_upstream(&status))?.into_inner();
-    let lifetime = session::lifetime(app, begun.expires_at.as_ref());
+    let lifetime = server.sessions.lifetime(begun.expires_at.as_ref());
     let mut response = see_other(&begun.authorization_url);
-    response.headers_mut().append(header::SET_COOKIE, cookie(app, &begun.ticket, lifetime)?);
+    response.headers_mut().append(header::SET_COOKIE, cookie(server, &begun.ticket, lifetime)?);
     Ok(response)
 }
 
-async fn finish(app: &App, parts: &Parts) -> Result<Response, Failure> {
+async fn finish(server: &Server, parts: &Parts) -> Result<Response, Failure> {
     let fields = read(parts, &SINGLE)?;
     if let Some(error) = fields.first("error") {
         return Err(Failure { status: StatusCode::BAD_REQUEST, message: said(&error).to_owned() });
     }
-    let source = app.limits.source(parts);
-    let attempt = app.limits.begin_sign_in(&parts.extensions, source).await?;
     let ticket = cookie_value(&parts.headers, COOKIE).filter(|ticket| ticket.len() <= LONGEST_TICKET);
     let message = proto::FinishSignInRequest {
         ticket: ticket.unwrap_or_default().to_owned(),
         state: fields.text("state"),
         code: fields.text("code"),
-        redirect_uri: redirect_uri(app, &parts.headers)?,
-        source_address: Some(source.to_string()),
+        redirect_uri: redirect_uri(server, &parts.headers)?,
+        source_address: None,
     };
-    let finished = app.upstreams.oidc().finish_sign_in(call_of(parts).request(message)).await;
-    let is_guess = finished.as_ref().is_err_and(|status| status.code() == tonic::Code::Unauthenticated);
-    if !is_guess {
-        app.limits.forget_sign_in(attempt).await;
-    }
-    let finished = finished.map_err(|status| error::from_upstream(&status))?.into_inner();
-    let lifetime = session::lifetime(app, finished.expires_at.as_ref());
-    let opened = session::cookie(app, &finished.session_secret, lifetime)?;
+    let finished = server.sessions.finish_sign_in(parts, message).await?;
+    let opened = server.sessions.cookie(&finished.session_secret, finished.expires_at.as_ref())?;
     let mut response = see_other(&finished.return_to);
     response.headers_mut().append(header::SET_COOKIE, opened);
-    response.headers_mut().append(header::SET_COOKIE, cookie(app, "", Duration::ZERO)?);
+    response.headers_mut().append(header::SET_COOKIE, cookie(server, "", Duration::ZERO)?);
     Ok(response)
 }
 
@@ -103,8 +94,8 @@ fn read(parts: &Parts, single: &[&'static str]) -> Result<Fields, Refusal> {
     Ok(fields)
 }
 
-fn redirect_uri(app: &App, headers: &HeaderMap) -> Result<String, Refusal> {
-    let base = base_url(app, headers).ok_or_else(Refusal::no_address)?;
+fn redirect_uri(server: &Server, headers: &HeaderMap) -> Result<String, Refusal> {
+    let base = server.origins.base_url(headers).ok_or_else(Refusal::no_address)?;
     Ok(format!("{base}{CALLBACK}"))
 }
 
@@ -121,8 +112,8 @@ fn said(error: &str) -> &'static str {
 
 /// Only on loopback may the cookie travel without TLS. The provider's redirect comes from another site: `Strict` would
 /// leave the cookie behind.
-fn cookie(app: &App, ticket: &str, lifetime: Duration) -> Result<HeaderValue, Problem> {
-    let secure = if app.origins.is_loopback() { "" } else { "; Secure" };
+fn cookie(server: &Server, ticket: &str, lifetime: Duration) -> Result<HeaderValue, Problem> {
+    let secure = if server.origins.is_loopback() { "" } else { "; Secure" };
     let seconds = lifetime.as_secs();
     let text =
         format!("{COOKIE}={ticket}; Path={COOKIE_PATH}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
@@ -168,10 +159,10 @@ impl From<Error> for Failure {
 }
 
 /// The sign-in that was under way is over.
-fn failed(app: &App, failure: Failure) -> Response {
+fn failed(server: &Server, failure: Failure) -> Response {
     let Failure { status, message } = failure;
     let mut response = pages::not_signed_in(status, &message);
-    if let Ok(cookie) = cookie(app, "", Duration::ZERO) {
+    if let Ok(cookie) = cookie(server, "", Duration::ZERO) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::refusal::{Refusal, not_kept};
-use crate::app::App;
+use super::server::Server;
 use crate::auth::call_of;
 use crate::class::Class;
 use crate::error;
@@ -26,16 +26,16 @@ struct Metadata {
     client_uri: Option<String>,
 }
 
-pub(super) async fn register(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn register(State(server): State<Server>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    app.limits.registration(&parts).await?;
+    server.limits.registration(&parts).await?;
     let bytes =
-        app.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
+        server.intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, None).await;
     let bytes =
         bytes.map_err(|error| Refusal::new(error.status, "invalid_client_metadata", error.message))?;
     let call = call_of(&parts);
     let message = call.request(read(&bytes)?);
-    let registered = app.upstreams.oauth().register_client(message).await;
+    let registered = server.upstreams.oauth().register_client(message).await;
     let client = registered.map_err(|status| error::from_upstream(&status))?.into_inner();
     let mut response = (StatusCode::CREATED, JsonBody(record(client))).into_response();
     not_kept(response.headers_mut());

@@ -2,7 +2,7 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cairn_chassis::status::Reason;
+use cairn_chassis::status::{Problem, Reason};
 use http::header;
 use http::request::Parts;
 
@@ -12,50 +12,49 @@ use super::oidc;
 use super::pages::{self, SignInPage};
 use super::redirect::see_other;
 use super::refusal::Refusal;
-use crate::app::App;
+use super::server::Server;
 use crate::auth::call_of;
-use crate::console::session;
 use crate::error::Error;
 
 /// Signs in and goes on with the request that is waiting.
-pub(super) async fn sign_in(State(app): State<App>, request: Request) -> Response {
+pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let form = match read_form(&app, &parts, body).await {
+    let form = match read_form(&server, &parts, body).await {
         Ok(form) => form,
         Err(refusal) => return pages::failure(&refusal),
     };
     let (email, password) = (form.text("email"), form.text("password"));
     if email.is_empty() || password.is_empty() {
-        return again(&app, &parts, &form, "Enter your email and your password.").await;
+        return again(&server, &parts, &form, "Enter your email and your password.").await;
     }
-    match session::open(&app, &parts, email, password).await {
-        Ok(opened) => match session::cookie_of(&app, &opened) {
+    match server.sessions.open(&parts, email, password).await {
+        Ok(opened) => match server.sessions.cookie(&opened.session_secret, opened.expires_at.as_ref()) {
             Ok(cookie) => with_cookie(go_on(&form), cookie),
-            Err(error) => failed(&error),
+            Err(problem) => failed(problem),
         },
         Err(problem) if problem.reason == Reason::Unauthorized => {
-            again(&app, &parts, &form, "The email or the password is wrong.").await
+            again(&server, &parts, &form, "The email or the password is wrong.").await
         }
         Err(problem) if problem.reason == Reason::RateLimited => {
-            again(&app, &parts, &form, &sentence(&problem.message)).await
+            again(&server, &parts, &form, &sentence(&problem.message)).await
         }
         Err(problem) => pages::failure(&Refusal::from(problem)),
     }
 }
 
 /// Signs out and asks again who is there.
-pub(super) async fn sign_out(State(app): State<App>, request: Request) -> Response {
+pub(super) async fn sign_out(State(server): State<Server>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let form = match read_form(&app, &parts, body).await {
+    let form = match read_form(&server, &parts, body).await {
         Ok(form) => form,
         Err(refusal) => return pages::failure(&refusal),
     };
-    if let Err(problem) = session::close(&app, &parts).await {
+    if let Err(problem) = server.sessions.close(&parts).await {
         return pages::failure(&Refusal::from(problem));
     }
-    match session::no_cookie(&app) {
+    match server.sessions.no_cookie() {
         Ok(cookie) => with_cookie(go_on(&form), cookie),
-        Err(error) => failed(&error),
+        Err(problem) => failed(problem),
     }
 }
 
@@ -65,13 +64,13 @@ fn go_on(form: &Fields) -> Response {
     see_other(&format!("/oauth/authorize?{}", request.encoded(&super::authorize::PARAMETERS)))
 }
 
-async fn again(app: &App, parts: &Parts, form: &Fields, problem: &str) -> Response {
+async fn again(server: &Server, parts: &Parts, form: &Fields, problem: &str) -> Response {
     let request = Fields::read(form.text("request").as_bytes()).encoded(&super::authorize::PARAMETERS);
     let page = SignInPage {
         request,
         email: form.text("email"),
         problem: Some(problem.to_owned()),
-        provider: oidc::provider(app, &call_of(parts)).await,
+        provider: oidc::provider(server, &call_of(parts)).await,
         ..SignInPage::default()
     };
     page.render()
@@ -90,6 +89,7 @@ fn with_cookie(mut response: Response, cookie: http::HeaderValue) -> Response {
     response
 }
 
-fn failed(error: &Error) -> Response {
-    pages::failure(&Refusal::new(error.status, "server_error", error.message.clone()))
+fn failed(problem: Problem) -> Response {
+    let error = Error::from(problem);
+    pages::failure(&Refusal::new(error.status, "server_error", error.message))
 }

@@ -7,22 +7,21 @@ use cairn_proto::auth::v1 as proto;
 use http::StatusCode;
 use serde_json::json;
 
-use super::base_url;
 use super::client::{self, unsupported_grant_type};
 use super::fields::Fields;
 use super::refusal::{Refusal, not_kept};
-use crate::app::App;
+use super::server::Server;
 use crate::auth::call_of;
 use crate::error;
 use crate::json_body::JsonBody;
 
 /// Tokens for a code or a refresh token.
-pub(super) async fn redeem(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn redeem(State(server): State<Server>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let (fields, proof) = client::read(&app, &parts, body).await?;
-    let base = base_url(&app, &parts.headers).ok_or_else(Refusal::no_address)?;
+    let (fields, proof) = client::read(&server, &parts, body).await?;
+    let base = server.origins.base_url(&parts.headers).ok_or_else(Refusal::no_address)?;
     let call = call_of(&parts);
-    let mut auth = app.upstreams.oauth();
+    let mut auth = server.upstreams.oauth();
     let answer = match fields.text("grant_type").as_str() {
         "authorization_code" => {
             let message = redeem_code(&fields, proof, base)?;
@@ -36,16 +35,16 @@ pub(super) async fn redeem(State(app): State<App>, request: Request) -> Result<R
         _ => return Err(unsupported_grant_type()),
     };
     let tokens = answer.map_err(|status| error::from_upstream(&status))?;
-    Ok(given(&tokens.unwrap_or_default(), app.ambient.clock.now()))
+    Ok(given(&tokens.unwrap_or_default(), server.clock.now()))
 }
 
 /// Ends a token. Whether there was one is not told (RFC 7009).
-pub(super) async fn revoke(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn revoke(State(server): State<Server>, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let (fields, proof) = client::read(&app, &parts, body).await?;
+    let (fields, proof) = client::read(&server, &parts, body).await?;
     let token = required(&fields, "token")?;
     let message = call_of(&parts).request(proto::RevokeTokenRequest { client: Some(proof), token });
-    app.upstreams.oauth().revoke_token(message).await.map_err(|status| error::from_upstream(&status))?;
+    server.upstreams.oauth().revoke_token(message).await.map_err(|status| error::from_upstream(&status))?;
     let mut response = StatusCode::OK.into_response();
     not_kept(response.headers_mut());
     Ok(response)

@@ -31,8 +31,8 @@ pub(crate) async fn execute(context: &Context, input: ExecuteScript) -> Result<S
         script: input.script,
         cwd: input.cwd.unwrap_or_default(),
         max_output_bytes: input.max_output_bytes.unwrap_or_default(),
-        link_base: context.app.links.to(""),
+        link_base: context.links.to(""),
     });
-    let answer = answered(context.app.upstreams.browse().execute_script(request).await)?;
-    Ok(ScriptAnswer::read(answer, &context.app.links))
+    let answer = answered(context.upstreams.browse().execute_script(request).await)?;
+    Ok(ScriptAnswer::read(answer, &context.links))
 }

@@ -204,13 +204,13 @@ fn mask_of<'a>(fields: &[(&'a str, bool)]) -> Vec<&'a str> {
 pub(crate) async fn create(context: &Context, input: CreateDatabase) -> Result<Written<Database>, Problem> {
     let CreateDatabase { name, description, icon, folder_id } = input;
     let request = context.call.request(proto::CreateDatabaseRequest { name, description, icon, folder_id });
-    let made = answered(context.app.upstreams.databases().create_database(request).await)?;
+    let made = answered(context.upstreams.databases().create_database(request).await)?;
     written(made.database, made.change_position)
 }
 
 pub(crate) async fn get(context: &Context, id: DatabaseId) -> Result<Database, Problem> {
     let request = context.call.request(proto::GetDatabaseRequest { database_id: id.to_string() });
-    let found = answered(context.app.upstreams.databases().get_database(request).await)?;
+    let found = answered(context.upstreams.databases().get_database(request).await)?;
     present(found.database).map(Database::from)
 }
 
@@ -224,7 +224,7 @@ pub(crate) async fn list(
         page_size: paging.limit.unwrap_or_default(),
         page_token: paging.cursor.unwrap_or_default(),
     });
-    let listed = answered(context.app.upstreams.databases().list_databases(request).await)?;
+    let listed = answered(context.upstreams.databases().list_databases(request).await)?;
     Ok(Page::read(listed.databases, listed.next_page_token, listed.total_size))
 }
 
@@ -233,7 +233,7 @@ pub(crate) async fn list_trashed(context: &Context, paging: Paging) -> Result<Pa
         page_size: paging.limit.unwrap_or_default(),
         page_token: paging.cursor.unwrap_or_default(),
     });
-    let listed = answered(context.app.upstreams.databases().list_trashed_databases(request).await)?;
+    let listed = answered(context.upstreams.databases().list_trashed_databases(request).await)?;
     Ok(Page::read(listed.databases, listed.next_page_token, listed.total_size))
 }
 
@@ -257,27 +257,27 @@ pub(crate) async fn update(
         icon: input.icon.flatten(),
         folder_id: input.folder_id.flatten(),
     });
-    let updated = answered(context.app.upstreams.databases().update_database(request).await)?;
+    let updated = answered(context.upstreams.databases().update_database(request).await)?;
     written(updated.database, updated.change_position)
 }
 
 /// Moves a database to trash.
 pub(crate) async fn delete(context: &Context, id: DatabaseId) -> Result<Written<()>, Problem> {
     let request = context.call.request(proto::DeleteDatabaseRequest { database_id: id.to_string() });
-    let deleted = answered(context.app.upstreams.databases().delete_database(request).await)?;
+    let deleted = answered(context.upstreams.databases().delete_database(request).await)?;
     Ok(Written { value: (), change: change::of_content(deleted.change_position) })
 }
 
 pub(crate) async fn restore(context: &Context, id: DatabaseId) -> Result<Written<Database>, Problem> {
     let request = context.call.request(proto::RestoreDatabaseRequest { database_id: id.to_string() });
-    let restored = answered(context.app.upstreams.databases().restore_database(request).await)?;
+    let restored = answered(context.upstreams.databases().restore_database(request).await)?;
     written(restored.database, restored.change_position)
 }
 
 /// Removes a trashed database for good.
 pub(crate) async fn purge(context: &Context, id: DatabaseId) -> Result<Written<()>, Problem> {
     let request = context.call.request(proto::PurgeDatabaseRequest { database_id: id.to_string() });
-    let purged = answered(context.app.upstreams.databases().purge_database(request).await)?;
+    let purged = answered(context.upstreams.databases().purge_database(request).await)?;
     Ok(Written { value: (), change: change::of_content(purged.change_position) })
 }
 
@@ -292,7 +292,7 @@ pub(crate) async fn create_field(
         r#type: input.r#type.into(),
         config: input.config.map(Into::into),
     });
-    let made = answered(context.app.upstreams.databases().create_property(request).await)?;
+    let made = answered(context.upstreams.databases().create_property(request).await)?;
     let value = present(made.property)?.into();
     Ok(Written { value, change: change::of_content(made.change_position) })
 }
@@ -325,7 +325,7 @@ pub(crate) async fn update_field(
         config: config.map(Into::into),
         position: input.position.unwrap_or_default(),
     });
-    let updated = answered(context.app.upstreams.databases().update_property(request).await)?;
+    let updated = answered(context.upstreams.databases().update_property(request).await)?;
     let value = present(updated.property)?.into();
     Ok(Written { value, change: change::of_content(updated.change_position) })
 }
@@ -339,7 +339,7 @@ pub(crate) async fn delete_field(
         database_id: id.to_string(),
         property_id: field.to_string(),
     });
-    let deleted = answered(context.app.upstreams.databases().delete_property(request).await)?;
+    let deleted = answered(context.upstreams.databases().delete_property(request).await)?;
     Ok(Written { value: (), change: change::of_content(deleted.change_position) })
 }
 
@@ -355,7 +355,7 @@ pub(crate) async fn create_view(
         sorts: sorts(input.sorts.unwrap_or_default()),
         hidden_field_ids: input.hidden_field_ids.unwrap_or_default(),
     });
-    let made = answered(context.app.upstreams.databases().create_view(request).await)?;
+    let made = answered(context.upstreams.databases().create_view(request).await)?;
     Ok(Written { value: present(made.view)?.into(), change: change::of_content(made.change_position) })
 }
 
@@ -383,7 +383,7 @@ pub(crate) async fn update_view(
         hidden_field_ids: input.hidden_field_ids.unwrap_or_default(),
         position: input.position.unwrap_or_default(),
     });
-    let updated = answered(context.app.upstreams.databases().update_view(request).await)?;
+    let updated = answered(context.upstreams.databases().update_view(request).await)?;
     Ok(Written { value: present(updated.view)?.into(), change: change::of_content(updated.change_position) })
 }
 
@@ -395,7 +395,7 @@ pub(crate) async fn delete_view(
     let request = context
         .call
         .request(proto::DeleteViewRequest { database_id: id.to_string(), view_id: view.to_string() });
-    let deleted = answered(context.app.upstreams.databases().delete_view(request).await)?;
+    let deleted = answered(context.upstreams.databases().delete_view(request).await)?;
     Ok(Written { value: (), change: change::of_content(deleted.change_position) })
 }
 

@@ -3,11 +3,14 @@
 use cairn_chassis::status::Problem;
 use cairn_proto::auth::v1 as proto;
 use cairn_proto::domain::{FeedbackCategory, FeedbackChannel};
+use cairn_proto::ids::WorkspaceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::person::Person;
 use super::{Context, answered};
+use crate::answers::FeedbackReport;
 use crate::schema::inputs;
 
 inputs!(SubmitFeedback, ReportFeedback);
@@ -89,7 +92,7 @@ async fn send(
         context_json: details.map(|details| Value::Object(details).to_string()),
         channel: channel.into(),
     });
-    let answer = answered(context.app.upstreams.feedback().submit_feedback(request).await)?;
+    let answer = answered(context.upstreams.feedback().submit_feedback(request).await)?;
     let message = match answer.delivery() {
         proto::FeedbackDelivery::Mailed => "Feedback was sent to the owners and admins of the workspace.",
         proto::FeedbackDelivery::Stored | proto::FeedbackDelivery::Unspecified => {
@@ -98,4 +101,11 @@ async fn send(
         }
     };
     Ok(FeedbackSent { message: message.to_owned() })
+}
+
+/// Reports that were stored, since the deployment has no mail.
+pub(crate) async fn list(person: &Person, workspace: WorkspaceId) -> Result<Vec<FeedbackReport>, Problem> {
+    let message = person.call.request(proto::ListFeedbackRequest { workspace_id: workspace.to_string() });
+    let listed = answered(person.upstreams.feedback().list_feedback(message).await)?;
+    Ok(listed.reports.into_iter().map(Into::into).collect())
 }

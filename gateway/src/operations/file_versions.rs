@@ -18,13 +18,13 @@ pub(crate) async fn list(
         page_size: paging.limit.unwrap_or_default(),
         page_token: paging.cursor.unwrap_or_default(),
     });
-    let listed = answered(context.app.upstreams.file_versions().list_file_versions(request).await)?;
+    let listed = answered(context.upstreams.file_versions().list_file_versions(request).await)?;
     Ok(Page::read(listed.versions, listed.next_page_token, listed.total_size))
 }
 
 pub(crate) async fn get(context: &Context, id: FileId, version: u64) -> Result<FileVersion, Problem> {
     let request = context.call.request(proto::GetFileVersionRequest { file_id: id.to_string(), version });
-    let found = answered(context.app.upstreams.file_versions().get_file_version(request).await)?;
+    let found = answered(context.upstreams.file_versions().get_file_version(request).await)?;
     present(found.version).map(FileVersion::from)
 }
 
@@ -40,7 +40,7 @@ pub(crate) async fn restore(
         version,
         if_content_hash: if_match,
     });
-    let restored = answered(context.app.upstreams.file_versions().restore_file_version(request).await)?;
+    let restored = answered(context.upstreams.file_versions().restore_file_version(request).await)?;
     Ok(Written {
         value: present(restored.file)?.into(),
         change: change::of_content(restored.change_position),

@@ -114,13 +114,13 @@ pub(crate) async fn create(context: &Context, input: CreateFile) -> Result<Writt
         folder_id: input.folder_id,
         tags: input.tags.unwrap_or_default(),
     });
-    let created = answered(context.app.upstreams.files().create_file(request).await)?;
+    let created = answered(context.upstreams.files().create_file(request).await)?;
     written(created.file, created.change_position)
 }
 
 pub(crate) async fn get(context: &Context, id: FileId) -> Result<File, Problem> {
     let request = context.call.request(proto::GetFileRequest { file_id: id.to_string() });
-    let found = answered(context.app.upstreams.files().get_file(request).await)?;
+    let found = answered(context.upstreams.files().get_file(request).await)?;
     present(found.file).map(File::from)
 }
 
@@ -135,7 +135,7 @@ pub(crate) async fn get_many(
 ) -> Result<Vec<(String, Outcome)>, Problem> {
     let message = proto::BatchGetFilesRequest { file_ids: ids, max_content_bytes: max_bytes };
     let request = context.call.request(message);
-    let answer = answered(context.app.upstreams.files().batch_get_files(request).await)?;
+    let answer = answered(context.upstreams.files().batch_get_files(request).await)?;
     let read = |one: proto::FileOutcome| match one.outcome {
         Some(proto::file_outcome::Outcome::File(file)) => Ok((one.file_id, Ok(File::from(file)))),
         Some(proto::file_outcome::Outcome::Problem(problem)) => Ok((one.file_id, Err(problem_of(problem)))),
@@ -162,7 +162,7 @@ pub(crate) async fn list(
         page_token: paging.cursor.unwrap_or_default(),
         tags: selection.tags,
     });
-    let listed = answered(context.app.upstreams.files().list_files(request).await)?;
+    let listed = answered(context.upstreams.files().list_files(request).await)?;
     Ok(Page::read(listed.files, listed.next_page_token, listed.total_size))
 }
 
@@ -192,14 +192,14 @@ pub(crate) async fn update(
         tags: input.tags.unwrap_or_default(),
         if_content_hash: if_match,
     });
-    let updated = answered(context.app.upstreams.files().update_file(request).await)?;
+    let updated = answered(context.upstreams.files().update_file(request).await)?;
     written(updated.file, updated.change_position)
 }
 
 /// Moves a file to trash.
 pub(crate) async fn delete(context: &Context, id: FileId) -> Result<Written<()>, Problem> {
     let request = context.call.request(proto::DeleteFileRequest { file_id: id.to_string() });
-    let deleted = answered(context.app.upstreams.files().delete_file(request).await)?;
+    let deleted = answered(context.upstreams.files().delete_file(request).await)?;
     Ok(Written { value: (), change: change::of_content(deleted.change_position) })
 }
 
@@ -211,7 +211,7 @@ pub(crate) async fn search(context: &Context, input: SearchFiles) -> Result<Page
         limit: input.limit.unwrap_or_default(),
         tags: input.tag.into_iter().collect(),
     });
-    let found = answered(context.app.upstreams.files().search_files(request).await)?;
+    let found = answered(context.upstreams.files().search_files(request).await)?;
     Ok(Page::read(found.files, String::new(), found.total_size))
 }
 

@@ -63,13 +63,13 @@ impl Selection {
 pub(crate) async fn create(context: &Context, input: CreateFolder) -> Result<Written<Folder>, Problem> {
     let request =
         context.call.request(proto::CreateFolderRequest { name: input.name, parent_id: input.parent_id });
-    let created = answered(context.app.upstreams.folders().create_folder(request).await)?;
+    let created = answered(context.upstreams.folders().create_folder(request).await)?;
     written(created.folder, created.change_position)
 }
 
 pub(crate) async fn get(context: &Context, id: FolderId) -> Result<Folder, Problem> {
     let request = context.call.request(proto::GetFolderRequest { folder_id: id.to_string() });
-    let found = answered(context.app.upstreams.folders().get_folder(request).await)?;
+    let found = answered(context.upstreams.folders().get_folder(request).await)?;
     present(found.folder).map(Folder::from)
 }
 
@@ -83,7 +83,7 @@ pub(crate) async fn list(
         page_size: paging.limit.unwrap_or_default(),
         page_token: paging.cursor.unwrap_or_default(),
     });
-    let listed = answered(context.app.upstreams.folders().list_folders(request).await)?;
+    let listed = answered(context.upstreams.folders().list_folders(request).await)?;
     Ok(Page::read(listed.folders, listed.next_page_token, listed.total_size))
 }
 
@@ -103,14 +103,14 @@ pub(crate) async fn update(
         name: input.name.unwrap_or_default(),
         parent_id: input.parent_id.flatten(),
     });
-    let updated = answered(context.app.upstreams.folders().update_folder(request).await)?;
+    let updated = answered(context.upstreams.folders().update_folder(request).await)?;
     written(updated.folder, updated.change_position)
 }
 
 /// Moves a folder and all that it holds to trash.
 pub(crate) async fn delete(context: &Context, id: FolderId) -> Result<Written<()>, Problem> {
     let request = context.call.request(proto::DeleteFolderRequest { folder_id: id.to_string() });
-    let deleted = answered(context.app.upstreams.folders().delete_folder(request).await)?;
+    let deleted = answered(context.upstreams.folders().delete_folder(request).await)?;
     Ok(Written { value: (), change: change::of_content(deleted.change_position) })
 }
 

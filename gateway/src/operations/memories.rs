@@ -9,10 +9,10 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
-use crate::answers::{Member, Memory, ResolvedMemory};
-use crate::app::App;
+use crate::answers::{Links, Member, Memory, ResolvedMemory};
 use crate::change;
 use crate::schema::inputs;
+use crate::upstreams::Upstreams;
 
 inputs!(CreateMemory, UpdateMemory, AddMembers);
 
@@ -161,7 +161,7 @@ pub(crate) async fn create(context: &Context, input: CreateMemory) -> Result<Wri
         is_public: input.is_public.unwrap_or_default(),
         members: inputs_of(input.members.unwrap_or_default()),
     });
-    let created = answered(context.app.upstreams.memories().create_memory(request).await)?;
+    let created = answered(context.upstreams.memories().create_memory(request).await)?;
     written(created.memory, created.change_position)
 }
 
@@ -170,28 +170,29 @@ pub(crate) async fn list(context: &Context, paging: Paging) -> Result<Page<Memor
         page_size: paging.limit.unwrap_or_default(),
         page_token: paging.cursor.unwrap_or_default(),
     });
-    let listed = answered(context.app.upstreams.memories().list_memories(request).await)?;
+    let listed = answered(context.upstreams.memories().list_memories(request).await)?;
     Ok(Page::read(listed.memories, listed.next_page_token, listed.total_size))
 }
 
 /// A memory by its id or slug, with the current contents of its members.
 pub(crate) async fn get(context: &Context, named: String) -> Result<ResolvedMemory, Problem> {
     let request = context.call.request(proto::ResolveMemoryRequest { memory: named });
-    let found = answered(context.app.upstreams.memories().resolve_memory(request).await)?;
-    Ok(ResolvedMemory::read(present(found.memory)?, &context.app.links))
+    let found = answered(context.upstreams.memories().resolve_memory(request).await)?;
+    Ok(ResolvedMemory::read(present(found.memory)?, &context.links))
 }
 
 /// The same for whoever calls, with an identity or without one.
 pub(crate) async fn export(
-    app: &App,
+    upstreams: &Upstreams,
+    links: &Links,
     call: &Call,
     named: String,
     workspace: Option<WorkspaceId>,
 ) -> Result<ResolvedMemory, Problem> {
     let workspace_id = workspace.map(|id| id.to_string());
     let request = call.request(proto::ExportMemoryRequest { memory: named, workspace_id });
-    let found = answered(app.upstreams.memories().export_memory(request).await)?;
-    Ok(ResolvedMemory::read(present(found.memory)?, &app.links))
+    let found = answered(upstreams.memories().export_memory(request).await)?;
+    Ok(ResolvedMemory::read(present(found.memory)?, links))
 }
 
 /// Changes a memory and its membership in one version.
@@ -225,14 +226,14 @@ pub(crate) async fn update(
         add_members: inputs_of(members.add),
         remove_member_ids: members.remove,
     });
-    let updated = answered(context.app.upstreams.memories().update_memory(request).await)?;
+    let updated = answered(context.upstreams.memories().update_memory(request).await)?;
     written(updated.memory, updated.change_position)
 }
 
 /// Moves a memory to trash.
 pub(crate) async fn delete(context: &Context, id: MemoryId) -> Result<Written<()>, Problem> {
     let request = context.call.request(proto::DeleteMemoryRequest { memory: id.to_string() });
-    let deleted = answered(context.app.upstreams.memories().delete_memory(request).await)?;
+    let deleted = answered(context.upstreams.memories().delete_memory(request).await)?;
     Ok(Written { value: (), change: change::of_content(deleted.change_position) })
 }
 
@@ -244,7 +245,7 @@ pub(crate) async fn add_members(
     let request = context
         .call
         .request(proto::AddMembersRequest { memory: id.to_string(), members: inputs_of(input.members) });
-    let added = answered(context.app.upstreams.memories().add_members(request).await)?;
+    let added = answered(context.upstreams.memories().add_members(request).await)?;
     let members = added.members.into_iter().map(Member::from).collect();
     Ok(Written { value: members, change: change::of_content(added.change_position) })
 }
@@ -256,7 +257,7 @@ pub(crate) async fn remove_member(
 ) -> Result<Written<()>, Problem> {
     let message = proto::RemoveMemberRequest { memory: id.to_string(), member_id: member.to_string() };
     let request = context.call.request(message);
-    let removed = answered(context.app.upstreams.memories().remove_member(request).await)?;
+    let removed = answered(context.upstreams.memories().remove_member(request).await)?;
     Ok(Written { value: (), change: change::of_content(removed.change_position) })
 }
 

@@ -1,23 +1,32 @@
-//! What can be done, once for REST and MCP: each function takes a checked input, calls the owner, and gives a record.
+//! What can be done, once for REST, MCP and the console: each function takes a checked input, calls the owner, and gives a record.
 
+pub(crate) mod analytics;
+pub(crate) mod assets;
 pub(crate) mod browse;
 pub(crate) mod databases;
 pub(crate) mod feedback;
 pub(crate) mod file_versions;
 pub(crate) mod files;
 pub(crate) mod folders;
+pub(crate) mod grants;
+pub(crate) mod invitations;
+pub(crate) mod members;
 pub(crate) mod memories;
 pub(crate) mod overview;
+pub(crate) mod person;
 pub(crate) mod records;
 pub(crate) mod related;
 pub(crate) mod search;
+pub(crate) mod sessions;
 pub(crate) mod sources;
+pub(crate) mod tokens;
 pub(crate) mod trash;
 pub(crate) mod workspace;
+pub(crate) mod workspaces;
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::ids::FolderId;
@@ -26,10 +35,12 @@ use http::request::Parts;
 use serde::{Deserialize, Deserializer};
 use tonic::{Response, Status};
 
+use crate::answers::Links;
 use crate::app::App;
 use crate::auth::{Caller, CallerIdentity};
 use crate::error::{self, Error};
-use crate::own_writes::Writer;
+use crate::own_writes::{OwnWrites, Writer};
+use crate::upstreams::Upstreams;
 
 /// Names the root where an id of a folder could stand, in queries.
 pub(crate) const ROOT: &str = "root";
@@ -39,7 +50,9 @@ pub(crate) const MOST_ITEMS: u32 = 1_000;
 /// Who asks, and through what.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    pub(crate) app: App,
+    pub(crate) upstreams: Arc<Upstreams>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) own_writes: Arc<OwnWrites>,
     pub(crate) call: Call,
     pub(crate) identity: Arc<CallerIdentity>,
     /// What tells a client how to ask its user for more, when the user could give it.
@@ -51,7 +64,7 @@ pub(crate) struct Context {
 impl Context {
     /// The write that the caller's searches must see, whatever the request says of it.
     pub(crate) fn own_write(&self) -> Option<FeedPosition> {
-        self.writer.as_ref().and_then(|writer| self.app.own_writes.of(writer))
+        self.writer.as_ref().and_then(|writer| self.own_writes.of(writer))
     }
 }
 
@@ -61,7 +74,9 @@ impl FromRequestParts<App> for Context {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let caller = Caller::from_request_parts(parts, app).await?;
         Ok(Self {
-            app: app.clone(),
+            upstreams: FromRef::from_ref(app),
+            links: FromRef::from_ref(app),
+            own_writes: FromRef::from_ref(app),
             call: caller.call,
             identity: caller.identity,
             step_up: None,

@@ -9,7 +9,7 @@ use crate::answers::WorkspaceOverview;
 
 /// What the workspace holds, and how its index stands. Without the search service the rest is told all the same.
 pub(crate) async fn get(context: &Context) -> Result<WorkspaceOverview, Problem> {
-    let (mut overviews, mut index) = (context.app.upstreams.overviews(), context.app.upstreams.index());
+    let (mut overviews, mut index) = (context.upstreams.overviews(), context.upstreams.index());
     let (held, status) = tokio::join!(
         overviews.get_overview(context.call.request(GetOverviewRequest {})),
         index.get_index_status(context.call.request(GetIndexStatusRequest {})),
@@ -19,5 +19,5 @@ pub(crate) async fn get(context: &Context) -> Result<WorkspaceOverview, Problem>
         Err(problem) if matches!(problem.reason, Reason::Unavailable | Reason::DeadlineExceeded) => None,
         Err(problem) => return Err(problem),
     };
-    Ok(WorkspaceOverview::read(answered(held)?, status, &context.app.links))
+    Ok(WorkspaceOverview::read(answered(held)?, status, &context.links))
 }

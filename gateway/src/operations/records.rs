@@ -145,7 +145,7 @@ pub(crate) async fn list(
         offset: selection.offset.unwrap_or_default(),
         allow_names: selection.allow_names,
     });
-    let listed = answered(context.app.upstreams.records().list_records(request).await);
+    let listed = answered(context.upstreams.records().list_records(request).await);
     listed.map_err(|problem| selection.name_sorts(problem))?.try_into()
 }
 
@@ -158,7 +158,7 @@ pub(crate) async fn get(
         database_id: database.to_string(),
         record_id: record.to_string(),
     });
-    let found = answered(context.app.upstreams.records().get_record(request).await)?;
+    let found = answered(context.upstreams.records().get_record(request).await)?;
     present(found.record)?.try_into()
 }
 
@@ -174,7 +174,7 @@ pub(crate) async fn create(
         content_file_id: input.content_file_id,
         allow_names,
     });
-    let made = answered(context.app.upstreams.records().create_record(request).await)?;
+    let made = answered(context.upstreams.records().create_record(request).await)?;
     Ok(named(written(made.record, made.change_position)?, made.property_names))
 }
 
@@ -199,7 +199,7 @@ pub(crate) async fn update(
         if_version,
         allow_names,
     });
-    let updated = answered(context.app.upstreams.records().update_record(request).await)?;
+    let updated = answered(context.upstreams.records().update_record(request).await)?;
     Ok(named(written(updated.record, updated.change_position)?, updated.property_names))
 }
 
@@ -213,7 +213,7 @@ pub(crate) async fn delete(
         database_id: database.to_string(),
         record_id: record.to_string(),
     });
-    let deleted = answered(context.app.upstreams.records().delete_record(request).await)?;
+    let deleted = answered(context.upstreams.records().delete_record(request).await)?;
     Ok(Written { value: (), change: change::of_content(deleted.change_position) })
 }
 
@@ -226,7 +226,7 @@ pub(crate) async fn restore(
         database_id: database.to_string(),
         record_id: record.to_string(),
     });
-    let restored = answered(context.app.upstreams.records().restore_record(request).await)?;
+    let restored = answered(context.upstreams.records().restore_record(request).await)?;
     written(restored.record, restored.change_position)
 }
 
@@ -240,7 +240,7 @@ pub(crate) async fn purge(
         database_id: database.to_string(),
         record_id: record.to_string(),
     });
-    let purged = answered(context.app.upstreams.records().purge_record(request).await)?;
+    let purged = answered(context.upstreams.records().purge_record(request).await)?;
     Ok(Written { value: (), change: change::of_content(purged.change_position) })
 }
 
@@ -256,7 +256,7 @@ pub(crate) async fn versions(
         page_size: paging.limit.unwrap_or_default(),
         page_token: paging.cursor.unwrap_or_default(),
     });
-    let listed = answered(context.app.upstreams.records().list_record_versions(request).await)?;
+    let listed = answered(context.upstreams.records().list_record_versions(request).await)?;
     Page::try_read(listed.versions, listed.next_page_token, listed.total_size)
 }
 
@@ -271,7 +271,7 @@ pub(crate) async fn restore_version(
         record_id: record.to_string(),
         version,
     });
-    let restored = answered(context.app.upstreams.records().restore_record_version(request).await)?;
+    let restored = answered(context.upstreams.records().restore_record_version(request).await)?;
     written(restored.record, restored.change_position)
 }
 
@@ -285,7 +285,7 @@ pub(crate) async fn backlinks(
         page_size: paging.limit.unwrap_or_default(),
         page_token: paging.cursor.unwrap_or_default(),
     });
-    let listed = answered(context.app.upstreams.records().list_backlinks(request).await)?;
+    let listed = answered(context.upstreams.records().list_backlinks(request).await)?;
     Ok(Page::read(listed.backlinks, listed.next_page_token, listed.total_size))
 }
 

@@ -19,6 +19,6 @@ pub(crate) async fn files(
         after: freshness.after.into_iter().chain(context.own_write()).collect(),
         max_wait: freshness.wait.and_then(|wait| prost_types::Duration::try_from(wait).ok()),
     });
-    let answer = answered(context.app.upstreams.related().get_related_files(request).await)?;
-    Ok(RelatedFiles::read(answer, &context.app.links))
+    let answer = answered(context.upstreams.related().get_related_files(request).await)?;
+    Ok(RelatedFiles::read(answer, &context.links))
 }

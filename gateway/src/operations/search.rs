@@ -138,8 +138,8 @@ pub(crate) async fn search(
         after: freshness.after.into_iter().chain(context.own_write()).collect(),
         max_wait: freshness.wait.and_then(|wait| prost_types::Duration::try_from(wait).ok()),
     });
-    let answer = answered(context.app.upstreams.search().search_context(request).await)?;
-    Ok(SearchAnswer::read(answer, &context.app.links))
+    let answer = answered(context.upstreams.search().search_context(request).await)?;
+    Ok(SearchAnswer::read(answer, &context.links))
 }
 
 /// A time of the input.

@@ -26,7 +26,7 @@ pub(crate) struct SourceQuery {
 /// All of them on one page: nobody connects as many as a page holds.
 pub(crate) async fn list(context: &Context) -> Result<Page<Source>, Problem> {
     let request = context.call.request(proto::ListSourcesRequest {});
-    let listed = answered(context.app.upstreams.sources().list_sources(request).await)?;
+    let listed = answered(context.upstreams.sources().list_sources(request).await)?;
     let total = u64::try_from(listed.sources.len()).unwrap_or(u64::MAX);
     Ok(Page::read(listed.sources, String::new(), total))
 }
@@ -43,7 +43,7 @@ pub(crate) async fn documents(
         page_size: limit.unwrap_or_default(),
         page_token: cursor.unwrap_or_default(),
     });
-    let listed = answered(context.app.upstreams.sources().list_source_documents(request).await)?;
+    let listed = answered(context.upstreams.sources().list_source_documents(request).await)?;
     Ok(Page::read(listed.documents, listed.next_page_token, listed.total_size))
 }
 
@@ -57,7 +57,7 @@ pub(crate) async fn query(
         query: input.query,
         limit: input.limit.unwrap_or_default(),
     });
-    let answer = answered(context.app.upstreams.sources().query_source(request).await)?;
+    let answer = answered(context.upstreams.sources().query_source(request).await)?;
     Ok(SourceAnswer::read(answer, &source_id))
 }
 
@@ -68,6 +68,6 @@ pub(crate) async fn fetch(
 ) -> Result<SourceContent, Problem> {
     let message = proto::FetchSourceDocumentRequest { source_id: source_id.clone(), external_id };
     let request = context.call.request(message);
-    let document = answered(context.app.upstreams.sources().fetch_source_document(request).await)?;
+    let document = answered(context.upstreams.sources().fetch_source_document(request).await)?;
     Ok(SourceContent::read(document, &source_id))
 }

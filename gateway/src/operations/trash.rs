@@ -1,32 +1,47 @@
 //! The trash: bring back, remove for good.
 
+use cairn_chassis::call::Call;
 use cairn_chassis::status::Problem;
 use cairn_proto::content::v1 as proto;
 use cairn_proto::domain::TrashKind;
 
-use super::{Context, Written, answered};
-use crate::answers::RestoredItem;
+use super::person::Person;
+use super::{Page, Paging, Written, answered};
+use crate::answers::{RestoredItem, TrashItem};
 use crate::change;
+use crate::upstreams::Upstreams;
+
+/// What is in trash, the latest deletion first.
+pub(crate) async fn list(person: &Person, page: Paging) -> Result<Page<TrashItem>, Problem> {
+    let request = person.call.request(proto::ListTrashRequest {
+        page_size: page.limit.unwrap_or_default(),
+        page_token: page.cursor.unwrap_or_default(),
+    });
+    let listed = answered(person.upstreams.trash().list_trash(request).await)?;
+    Ok(Page::read(listed.items, listed.next_page_token, listed.total_size))
+}
 
 /// Brings an item back, with all that its deletion took.
 pub(crate) async fn restore(
-    context: &Context,
+    upstreams: &Upstreams,
+    call: &Call,
     kind: TrashKind,
     item_id: String,
 ) -> Result<Written<RestoredItem>, Problem> {
-    let request = context.call.request(proto::RestoreItemRequest { kind: kind.into(), item_id });
-    let restored = answered(context.app.upstreams.trash().restore_item(request).await)?;
+    let request = call.request(proto::RestoreItemRequest { kind: kind.into(), item_id });
+    let restored = answered(upstreams.trash().restore_item(request).await)?;
     let change = change::of_content(restored.change_position);
     Ok(Written { value: restored.into(), change })
 }
 
 /// Removes an item for good, with all that its deletion took.
 pub(crate) async fn remove(
-    context: &Context,
+    upstreams: &Upstreams,
+    call: &Call,
     kind: TrashKind,
     item_id: String,
 ) -> Result<Written<()>, Problem> {
-    let request = context.call.request(proto::DeleteItemPermanentlyRequest { kind: kind.into(), item_id });
-    let removed = answered(context.app.upstreams.trash().delete_item_permanently(request).await)?;
+    let request = call.request(proto::DeleteItemPermanentlyRequest { kind: kind.into(), item_id });
+    let removed = answered(upstreams.trash().delete_item_permanently(request).await)?;
     Ok(Written { value: (), change: change::of_content(removed.change_position) })
 }

@@ -6,32 +6,37 @@ use cairn_proto::auth::v1 as proto;
 use cairn_proto::content::v1::GetUsageRequest;
 use cairn_proto::ids::WorkspaceId;
 
+use super::person::Person;
 use super::{Context, answered, present};
 use crate::answers::{TokenWorkspace, Usage};
-use crate::app::App;
-use crate::auth;
+use crate::upstreams::Upstreams;
 
 pub(crate) async fn of_token(context: &Context) -> Result<TokenWorkspace, Problem> {
-    let identity = auth::identity_of(&context.call, &context.app).await?;
+    let identity = &context.identity.claims;
     let request = context
         .call
         .request(proto::GetWorkspaceRequest { workspace_id: identity.workspace_id()?.to_string() });
-    let found = answered(context.app.upstreams.workspaces().get_workspace(request).await)?;
+    let found = answered(context.upstreams.workspaces().get_workspace(request).await)?;
     let workspace = present(found.membership.and_then(|membership| membership.workspace))?;
-    let usage = usage(&context.app, &context.call, found.tokens).await?;
-    Ok(TokenWorkspace::read(workspace, &identity, usage))
+    let usage = usage(&context.upstreams, &context.call, found.tokens).await?;
+    Ok(TokenWorkspace::read(workspace, identity, usage))
 }
 
 /// What a workspace of the signed-in person uses of what its plan limits.
-pub(crate) async fn of_member(app: &App, call: &Call, workspace: WorkspaceId) -> Result<Usage, Problem> {
+pub(crate) async fn of_member(person: &Person, workspace: WorkspaceId) -> Result<Usage, Problem> {
+    let Person { upstreams, call, .. } = person;
     let request = call.request(proto::GetWorkspaceRequest { workspace_id: workspace.to_string() });
-    let found = answered(app.upstreams.workspaces().get_workspace(request).await)?;
-    usage(app, call, found.tokens).await
+    let found = answered(upstreams.workspaces().get_workspace(request).await)?;
+    usage(upstreams, call, found.tokens).await
 }
 
 /// What the caller's workspace uses beside tokens. What a service that is away would say is left out.
-async fn usage(app: &App, call: &Call, tokens: Option<proto::TokenUsage>) -> Result<Usage, Problem> {
-    let content = match answered(app.upstreams.usage().get_usage(call.request(GetUsageRequest {})).await) {
+async fn usage(
+    upstreams: &Upstreams,
+    call: &Call,
+    tokens: Option<proto::TokenUsage>,
+) -> Result<Usage, Problem> {
+    let content = match answered(upstreams.usage().get_usage(call.request(GetUsageRequest {})).await) {
         Ok(content) => Some(content),
         Err(problem) if is_away(problem.reason) => None,
         Err(problem) => return Err(problem),

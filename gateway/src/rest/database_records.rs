@@ -1,5 +1,7 @@
 //! Records of structured databases (spec 4.9), and the records that name a file (spec 4.1).
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, OriginalUri, Path, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::status::Problem;
@@ -11,8 +13,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, conditional, done, paging, written};
-use crate::answers::{Backlink, Record, RecordPage, RecordVersion};
-use crate::app::App;
+use crate::answers::{Backlink, Links, Record, RecordPage, RecordVersion};
 use crate::error::Error;
 use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
@@ -95,12 +96,12 @@ pub(super) struct VersionPath {
     version: u64,
 }
 
-impl FromRequestParts<App> for VersionPath {
+impl<S: Send + Sync> FromRequestParts<S> for VersionPath {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let no_such = || Error::from(Problem::not_found("there is nothing with that id in this workspace"));
-        let read = Path::<(String, String, String)>::from_request_parts(parts, app).await;
+        let read = Path::<(String, String, String)>::from_request_parts(parts, state).await;
         let Path((database, record, version)) = read.map_err(|_| no_such())?;
         Ok(Self {
             database: database.parse().map_err(|_| no_such())?,
@@ -263,14 +264,14 @@ pub(super) async fn purge(context: Context, PathIds(id, record): PathIds<Databas
     responses((status = 200, description = "The versions.", body = Vec<RecordVersion>)),
 )]
 pub(super) async fn versions(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
     context: Context,
     PathIds(id, record): PathIds<DatabaseId, RecordId>,
     Query(query): Query<ListVersions>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    Ok(paging::respond(records::versions(&context, id, record, page).await?, &uri, &app.links))
+    Ok(paging::respond(records::versions(&context, id, record, page).await?, &uri, &links))
 }
 
 /// Make a record what it was at a version, as a new version.
@@ -296,14 +297,14 @@ pub(super) async fn restore_version(context: Context, path: VersionPath) -> Answ
     responses((status = 200, description = "The records, the oldest first.", body = Vec<Backlink>)),
 )]
 pub(super) async fn backlinks(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
     context: Context,
     PathId(id): PathId<FileId>,
     Query(query): Query<ListBacklinks>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    Ok(paging::respond(records::backlinks(&context, id, page).await?, &uri, &app.links))
+    Ok(paging::respond(records::backlinks(&context, id, page).await?, &uri, &links))
 }
 
 fn tagged(status: StatusCode, record: Written<Record>) -> Response {

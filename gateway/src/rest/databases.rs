@@ -1,5 +1,7 @@
 //! Structured databases, their properties and views (spec 4.9).
 
+use std::sync::Arc;
+
 use axum::extract::{OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::{DatabaseId, PropertyId, ViewId};
@@ -8,8 +10,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, done, paging, written};
-use crate::answers::{Database, Property, View};
-use crate::app::App;
+use crate::answers::{Database, Links, Property, View};
 use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
 use crate::operations::databases::{
@@ -38,13 +39,13 @@ pub(super) struct ListDatabases {
     responses((status = 200, description = "The databases, by name.", body = Vec<Database>)),
 )]
 pub(super) async fn list(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
     context: Context,
     Query(query): Query<ListDatabases>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    Ok(paging::respond(databases::list(&context, None, page).await?, &uri, &app.links))
+    Ok(paging::respond(databases::list(&context, None, page).await?, &uri, &links))
 }
 
 /// Create a database.
@@ -63,13 +64,13 @@ pub(super) async fn create(context: Context, Json(input): Json<CreateDatabase>) 
     responses((status = 200, description = "The databases, by name.", body = Vec<Database>)),
 )]
 pub(super) async fn list_trashed(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
     context: Context,
     Query(query): Query<ListDatabases>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    Ok(paging::respond(databases::list_trashed(&context, page).await?, &uri, &app.links))
+    Ok(paging::respond(databases::list_trashed(&context, page).await?, &uri, &links))
 }
 
 /// Read a database: its properties, views and record count.

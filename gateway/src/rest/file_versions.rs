@@ -1,5 +1,7 @@
 //! Versions of files (beyond the spec).
 
+use std::sync::Arc;
+
 use axum::extract::{OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::FileId;
@@ -8,8 +10,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, conditional, paging, written};
-use crate::answers::{File, FileVersion};
-use crate::app::App;
+use crate::answers::{File, FileVersion, Links};
 use crate::extract::{PathId, PathIds, Query};
 use crate::json_body::JsonBody;
 use crate::operations::{Context, Paging, file_versions};
@@ -37,14 +38,14 @@ pub(super) struct ListFileVersions {
     responses((status = 200, description = "The versions, without their content.", body = Vec<FileVersion>)),
 )]
 pub(super) async fn list(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
     context: Context,
     PathId(id): PathId<FileId>,
     Query(query): Query<ListFileVersions>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    Ok(paging::respond(file_versions::list(&context, id, page).await?, &uri, &app.links))
+    Ok(paging::respond(file_versions::list(&context, id, page).await?, &uri, &links))
 }
 
 /// Read a version with its content.

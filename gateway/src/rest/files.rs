@@ -1,5 +1,7 @@
 //! Files (spec 4.1).
 
+use std::sync::Arc;
+
 use axum::extract::{OriginalUri, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_proto::ids::FileId;
@@ -8,8 +10,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, conditional, done, paging, written};
-use crate::answers::{File, content_type};
-use crate::app::App;
+use crate::answers::{File, Links, content_type};
 use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
 use crate::operations::files::{self, CreateFile, Selection, UpdateFile};
@@ -47,7 +48,7 @@ pub(super) struct ListFiles {
     responses((status = 200, description = "The files, by name.", body = Vec<File>)),
 )]
 pub(super) async fn list(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
     context: Context,
     Query(query): Query<ListFiles>,
@@ -55,7 +56,7 @@ pub(super) async fn list(
     let page = Paging { limit: query.limit, cursor: query.cursor };
     let selection = Selection::of_filter(query.folder_id)?.with_tags(query.tag);
     let listed = files::list(&context, selection, page).await?;
-    Ok(paging::respond(listed, &uri, &app.links))
+    Ok(paging::respond(listed, &uri, &links))
 }
 
 /// Create a file.

@@ -1,5 +1,7 @@
 //! Folders (spec 4.2).
 
+use std::sync::Arc;
+
 use axum::extract::{OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::FolderId;
@@ -8,8 +10,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, done, paging, written};
-use crate::answers::{File, Folder};
-use crate::app::App;
+use crate::answers::{File, Folder, Links};
 use crate::extract::{Json, PathId, Query};
 use crate::json_body::JsonBody;
 use crate::operations::folders::{self, CreateFolder, Selection, UpdateFolder};
@@ -65,14 +66,14 @@ pub(super) struct ListSubfolders {
     responses((status = 200, description = "The folders, by name.", body = Vec<Folder>)),
 )]
 pub(super) async fn list(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
     context: Context,
     Query(query): Query<ListFolders>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
     let listed = folders::list(&context, Selection::of_filter(query.parent_id)?, page).await?;
-    Ok(paging::respond(listed, &uri, &app.links))
+    Ok(paging::respond(listed, &uri, &links))
 }
 
 /// Create a folder.
@@ -127,7 +128,7 @@ pub(super) async fn delete(context: Context, PathId(id): PathId<FolderId>) -> An
     responses((status = 200, description = "The files, by name.", body = Vec<File>)),
 )]
 pub(super) async fn files(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
     context: Context,
     PathId(id): PathId<FolderId>,
@@ -135,7 +136,7 @@ pub(super) async fn files(
 ) -> Answer {
     let selection = file_operations::Selection::of_folder(id.to_string(), query.recursive.unwrap_or(true));
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    Ok(paging::respond(file_operations::list(&context, selection, page).await?, &uri, &app.links))
+    Ok(paging::respond(file_operations::list(&context, selection, page).await?, &uri, &links))
 }
 
 /// List the folders directly in a folder.
@@ -145,7 +146,7 @@ pub(super) async fn files(
     responses((status = 200, description = "The folders, by name.", body = Vec<Folder>)),
 )]
 pub(super) async fn subfolders(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
     context: Context,
     PathId(id): PathId<FolderId>,
@@ -153,5 +154,5 @@ pub(super) async fn subfolders(
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
     let listed = folders::list(&context, Selection::of_parent(id.to_string()), page).await?;
-    Ok(paging::respond(listed, &uri, &app.links))
+    Ok(paging::respond(listed, &uri, &links))
 }

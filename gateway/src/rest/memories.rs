@@ -1,6 +1,8 @@
 //! Memories (spec 4.3).
 
-use axum::extract::{FromRequestParts, OriginalUri, State};
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequestParts, OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_chassis::call::Call;
 use cairn_chassis::status::Problem;
@@ -11,15 +13,16 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, done, paging, written};
-use crate::answers::{Member, Memory, ResolvedMemory};
-use crate::app::App;
+use crate::answers::{Links, Member, Memory, ResolvedMemory};
 use crate::auth::{self, Caller};
 use crate::error::Error;
 use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
 use crate::operations::memories::{self, AddMembers, CreateMemory, Membership, UpdateMemory};
 use crate::operations::{Context, Paging};
+use crate::rate_limit::Limits;
 use crate::schema::inputs;
+use crate::upstreams::Upstreams;
 
 inputs!(ListMemories, ExportMemory);
 
@@ -53,14 +56,17 @@ pub(super) struct Anybody {
     has_token: bool,
 }
 
-impl FromRequestParts<App> for Anybody {
+impl<S: Send + Sync> FromRequestParts<S> for Anybody
+where
+    Arc<Limits>: FromRef<S>,
+{
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         if let Some(caller) = parts.extensions.get::<Caller>() {
             return Ok(Self { call: caller.call.clone(), has_token: true });
         }
-        app.limits.public_read(parts).await?;
+        Arc::<Limits>::from_ref(state).public_read(parts).await?;
         Ok(Self { call: auth::call_of(parts), has_token: false })
     }
 }
@@ -71,13 +77,13 @@ impl FromRequestParts<App> for Anybody {
     responses((status = 200, description = "The memories, by name.", body = Vec<Memory>)),
 )]
 pub(super) async fn list(
-    State(app): State<App>,
+    State(links): State<Arc<Links>>,
     OriginalUri(uri): OriginalUri,
     context: Context,
     Query(query): Query<ListMemories>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    Ok(paging::respond(memories::list(&context, page).await?, &uri, &app.links))
+    Ok(paging::respond(memories::list(&context, page).await?, &uri, &links))
 }
 
 /// Create a memory.
@@ -174,7 +180,8 @@ pub(super) async fn remove_member(
     security((), ("bearer" = [])),
 )]
 pub(super) async fn export(
-    State(app): State<App>,
+    State(upstreams): State<Arc<Upstreams>>,
+    State(links): State<Arc<Links>>,
     Anybody { call, has_token }: Anybody,
     PathId(slug): PathId<String>,
     Query(query): Query<ExportMemory>,
@@ -185,7 +192,7 @@ pub(super) async fn export(
                        `Authorization: Bearer <API_TOKEN>`, or give a public memory's id in the slug's place";
         return Err(Problem::unauthorized(message).into());
     }
-    Ok(JsonBody(memories::export(&app, &call, slug, workspace).await?).into_response())
+    Ok(JsonBody(memories::export(&upstreams, &links, &call, slug, workspace).await?).into_response())
 }
 
 #[cfg(test)]

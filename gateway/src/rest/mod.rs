@@ -107,16 +107,16 @@ pub(crate) fn routes() -> Routes {
 }
 
 /// The answer of a write: its record, and where it stands in the change feed.
-fn written<T: Serialize>(status: StatusCode, written: Written<T>) -> Response {
+pub(crate) fn written<T: Serialize>(status: StatusCode, written: Written<T>) -> Response {
     (status, change_header(&written.change), JsonBody(written.value)).into_response()
 }
 
 /// The answer of a write that leaves nothing to show.
-fn done(written: &Written<()>) -> Response {
+pub(crate) fn done(written: &Written<()>) -> Response {
     (StatusCode::NO_CONTENT, change_header(&written.change)).into_response()
 }
 
-pub(crate) fn change_header(token: &str) -> HeaderMap {
+fn change_header(token: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Ok(value) = HeaderValue::from_str(token) {
         headers.insert(change::HEADER, value);

@@ -1,13 +1,14 @@
 //! Connected sources (spec 4.4; the list is the contract's).
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::SourceId;
 use http::Uri;
 
 use super::{Answer, paging};
-use crate::answers::{Source, SourceAnswer, SourceContent};
-use crate::app::App;
+use crate::answers::{Links, Source, SourceAnswer, SourceContent};
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
 use crate::operations::Context;
@@ -18,8 +19,8 @@ use crate::operations::sources::{self, SourceQuery};
     get, path = "/api/v1/sources", operation_id = "listSources", tag = "Sources",
     responses((status = 200, description = "The sources, by name.", body = Vec<Source>)),
 )]
-pub(super) async fn list(context: Context, State(app): State<App>, uri: Uri) -> Answer {
-    Ok(paging::respond(sources::list(&context).await?, &uri, &app.links))
+pub(super) async fn list(context: Context, State(links): State<Arc<Links>>, uri: Uri) -> Answer {
+    Ok(paging::respond(sources::list(&context).await?, &uri, &links))
 }
 
 /// Query one source: retained content first, then the provider within its daily budget. Takes a workspace-wide token.

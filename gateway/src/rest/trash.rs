@@ -77,9 +77,9 @@ pub(super) async fn purge_memory(context: Context, PathId(id): PathId<MemoryId>)
 }
 
 async fn restore(context: &Context, kind: TrashKind, id: String) -> Answer {
-    Ok(written(StatusCode::OK, trash::restore(context, kind, id).await?))
+    Ok(written(StatusCode::OK, trash::restore(&context.upstreams, &context.call, kind, id).await?))
 }
 
 async fn purge(context: &Context, kind: TrashKind, id: String) -> Answer {
-    Ok(done(&trash::remove(context, kind, id).await?))
+    Ok(done(&trash::remove(&context.upstreams, &context.call, kind, id).await?))
 }

@@ -1,0 +1,354 @@
+//! Who calls: from an API token or a session cookie to a signed identity of svc-auth.
+//!
+//! An answer of svc-auth is used for at most a second, so that a revocation holds everywhere within a second. On the
+//! way a request counts: for its source address when its token opens nothing, else for the token ([`Authenticator::enter`]; `/mcp`
+//! counts what its body asks for).
+
+mod token_cache;
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use cairn_chassis::call::Call;
+use cairn_chassis::deadline;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::token_format::{self, Format};
+use cairn_proto::ids::WorkspaceId;
+use http::request::Parts;
+use http::{HeaderMap, header};
+
+pub(crate) use self::token_cache::{CallerIdentity, TokenCache};
+use crate::error::Error;
+use crate::origin::Origins;
+use crate::rate_limit::Limits;
+
+/// The name of the session cookie over TLS: a browser takes it from this host alone, so that no neighbour in the domain
+/// can put one of its own in its place.
+const HOST_COOKIE: &str = "__Host-cairn_session";
+/// Its name where there is no TLS; browsers would not keep the other.
+pub(crate) const PLAIN_COOKIE: &str = "cairn_session";
+
+/// A caller with an API token.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) call: Call,
+    pub(crate) identity: Arc<CallerIdentity>,
+}
+
+/// A person with a web session.
+#[derive(Debug, Clone)]
+pub(crate) struct SignedIn {
+    pub(crate) call: Call,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        let_in(parts)
+    }
+}
+
+/// The caller that the request was let in with: the class of its route asks for one.
+fn let_in<T: Clone + Send + Sync + 'static>(parts: &Parts) -> Result<T, Error> {
+    let caller = parts.extensions.get().cloned();
+    caller.ok_or_else(|| Problem::internal("the class of this route lets in who is not known").into())
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for SignedIn {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        let_in(parts)
+    }
+}
+
+/// A person with a web session in a workspace, with what the role there allows.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) call: Call,
+    pub(crate) identity: Arc<CallerIdentity>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Member {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        let_in(parts)
+    }
+}
+
+async fn named_workspace(parts: &mut Parts) -> Result<Option<WorkspaceId>, Problem> {
+    if let Ok(path) = RawPathParams::from_request_parts(parts, &()).await
+        && let Some((_, text)) = path.iter().find(|(name, _)| *name == "id")
+    {
+        return text.parse().map(Some).map_err(|_| no_workspace());
+    }
+    let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    let named = query.filter(|(name, _)| name == "workspaceId").last();
+    Ok(named.and_then(|(_, text)| text.parse().ok()))
+}
+
+pub(crate) fn no_workspace() -> Problem {
+    Problem::not_found("there is no workspace with that id")
+}
+
+fn not_signed_in() -> Problem {
+    Problem::unauthorized("you are not signed in: POST /api/session with email and password")
+}
+
+/// Tells who calls.
+pub(crate) struct Authenticator {
+    tokens: TokenCache,
+    limits: Arc<Limits>,
+    origins: Arc<Origins>,
+}
+
+impl fmt::Debug for Authenticator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Authenticator").finish_non_exhaustive()
+    }
+}
+
+impl Authenticator {
+    pub(crate) const fn new(tokens: TokenCache, limits: Arc<Limits>, origins: Arc<Origins>) -> Self {
+        Self { tokens, limits, origins }
+    }
+
+    /// What svc-auth said of late.
+    pub(crate) const fn tokens(&self) -> &TokenCache {
+        &self.tokens
+    }
+
+    /// Lets a request with an API token in: it counts, whatever becomes of it.
+    pub(crate) async fn enter(&self, parts: &mut Parts) -> Result<Caller, Error> {
+        let identity = self.authenticate(parts).await?;
+        self.limits.admit(parts, &identity.claims, 1).await?;
+        let caller = Caller { call: call_of(parts).with_identity(&identity.signed), identity };
+        parts.extensions.insert(caller.clone());
+        Ok(caller)
+    }
+
+    /// Who a request with an API token comes from. What opens nothing counts for its source address; an address that sent
+    /// too much of that is refused before svc-auth is asked, except with a token that opened something of late.
+    pub(crate) async fn authenticate(&self, parts: &Parts) -> Result<Arc<CallerIdentity>, Error> {
+        let token = match api_token(&parts.headers) {
+            Ok(token) => token,
+            Err(problem) if parts.headers.contains_key(header::AUTHORIZATION) => {
+                return Err(self.limits.invalid_token(parts, problem).await.into());
+            }
+            Err(problem) => return Err(problem.into()),
+        };
+        Ok(self.open(token, parts, &call_of(parts)).await?)
+    }
+
+    /// The same for an API token that came another way than in the header.
+    pub(crate) async fn open_token(
+        &self,
+        token: &str,
+        parts: &Parts,
+        call: &Call,
+    ) -> Result<Arc<CallerIdentity>, Problem> {
+        if let Err(problem) = check_form(token) {
+            return Err(self.limits.invalid_token(parts, problem).await);
+        }
+        self.open(token, parts, call).await
+    }
+
+    async fn open(&self, token: &str, parts: &Parts, call: &Call) -> Result<Arc<CallerIdentity>, Problem> {
+        if !self.tokens.knows(token) {
+            self.limits.check_address(parts)?;
+        }
+        match self.tokens.token(token, call).await {
+            Err(problem) if problem.reason == Reason::Unauthorized => {
+                Err(self.limits.invalid_token(parts, problem).await)
+            }
+            exchanged => exchanged,
+        }
+    }
+
+    /// As [`Self::authenticate`], for agents: to them an access token of OAuth opens what an API token does.
+    pub(crate) async fn authenticate_agent(&self, parts: &Parts) -> Result<Arc<CallerIdentity>, Error> {
+        let Ok(token) = bearer(&parts.headers) else { return self.authenticate(parts).await };
+        if !Format::ACCESS_TOKEN.is_well_formed(token) {
+            return self.authenticate(parts).await;
+        }
+        if !self.tokens.knows(token) {
+            self.limits.check_address(parts)?;
+        }
+        let base = self.origins.base_url(&parts.headers).unwrap_or_default();
+        match self.tokens.access_token(token, base, &call_of(parts)).await {
+            Err(problem) if problem.reason == Reason::Unauthorized => {
+                Err(self.limits.invalid_token(parts, problem).await.into())
+            }
+            exchanged => Ok(exchanged?),
+        }
+    }
+
+    /// The person whose session came along.
+    pub(crate) async fn person(&self, parts: &Parts) -> Result<SignedIn, Problem> {
+        let identity = self.session(parts).await?.ok_or_else(not_signed_in)?;
+        Ok(SignedIn { call: call_of(parts).with_identity(&identity.signed) })
+    }
+
+    /// The person whose session came along, in the workspace that the path names as `{id}` or else the query as
+    /// `workspaceId`; `None` when a query names none that can be read.
+    pub(crate) async fn member(&self, parts: &mut Parts) -> Result<Option<Member>, Problem> {
+        let secret = self.presented(parts).await?.ok_or_else(not_signed_in)?.to_owned();
+        let Some(workspace) = named_workspace(parts).await? else {
+            return self.session(parts).await.map(|_| None);
+        };
+        let call = call_of(parts);
+        let identity = self.tokens.session_in(&secret, workspace, &call).await;
+        let identity = self.judged(parts, &secret, identity).await?;
+        Ok(Some(Member { call: call.with_identity(&identity.signed), identity: Arc::new(identity) }))
+    }
+
+    /// Whose session came along; `None` without one. A cookie that opens nothing counts for its source address as a token
+    /// does, unless it opened something of late: people leave pages open, and those go on asking.
+    pub(crate) async fn session(&self, parts: &Parts) -> Result<Option<Arc<CallerIdentity>>, Problem> {
+        let Some(secret) = self.presented(parts).await? else { return Ok(None) };
+        let exchanged = self.tokens.session(secret, &call_of(parts)).await;
+        self.judged(parts, secret, exchanged).await.map(Some)
+    }
+
+    /// The same, where a session that has ended is as good as none.
+    pub(crate) async fn live_session(&self, parts: &Parts) -> Result<Option<Arc<CallerIdentity>>, Problem> {
+        match self.session(parts).await {
+            Err(problem) if problem.reason == Reason::Unauthorized => Ok(None),
+            found => found,
+        }
+    }
+
+    /// The secret of a session that is worth a question.
+    async fn presented<'a>(&self, parts: &'a Parts) -> Result<Option<&'a str>, Problem> {
+        let Some(secret) = self.session_secret(&parts.headers) else { return Ok(None) };
+        if !token_format::is_session_secret(secret) {
+            return Err(self.limits.invalid_token(parts, not_signed_in()).await);
+        }
+        if !self.tokens.knows_session(secret) {
+            self.limits.check_address(parts)?;
+        }
+        Ok(Some(secret))
+    }
+
+    /// What svc-auth says of a session's secret, counted when it opens nothing.
+    async fn judged<T>(&self, parts: &Parts, secret: &str, answer: Result<T, Problem>) -> Result<T, Problem> {
+        match answer {
+            Err(problem) if problem.reason == Reason::Unauthorized && !self.tokens.knows_session(secret) => {
+                Err(self.limits.invalid_token(parts, problem).await)
+            }
+            answer => {
+                if answer.is_ok() {
+                    self.tokens.note_session(secret);
+                }
+                answer
+            }
+        }
+    }
+
+    /// What the session cookie is called in this deployment.
+    pub(crate) fn session_cookie(&self) -> &'static str {
+        if self.origins.is_https() { HOST_COOKIE } else { PLAIN_COOKIE }
+    }
+
+    /// The value of the session cookie.
+    pub(crate) fn session_secret<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        cookie_value(headers, self.session_cookie()).filter(|secret| !secret.is_empty())
+    }
+}
+
+/// The call that the edge made for this request.
+pub(crate) fn call_of(parts: &Parts) -> Call {
+    parts.extensions.get::<Call>().cloned().unwrap_or_else(|| Call::within(deadline::DEFAULT))
+}
+
+/// The API token of the one Authorization header.
+pub(crate) fn api_token(headers: &HeaderMap) -> Result<&str, Problem> {
+    let token = bearer(headers)?;
+    check_form(token).map(|()| token)
+}
+
+/// Tells what is wrong with a token by its looks.
+fn check_form(token: &str) -> Result<(), Problem> {
+    if token_format::is_well_formed(token) {
+        return Ok(());
+    }
+    if Format::ACCESS_TOKEN.is_well_formed(token) {
+        return Err(Problem::unauthorized(
+            "an OAuth access token opens /mcp only; here send an API token from the console's Tokens page",
+        ));
+    }
+    Err(Problem::unauthorized(
+        "this is not a Cairn API token, or it was not copied whole: a token is `cairn_` and 46 letters and digits",
+    ))
+}
+
+/// The token of the one Authorization header. One in the query or in a cookie does not count: addresses end up in
+/// logs and in other sites' Referer.
+fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+    let mut sent = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(only) = sent.next() else {
+        return Err(Problem::unauthorized(
+            "no token: send `Authorization: Bearer <API_TOKEN>` with a token from the console's Tokens page",
+        ));
+    };
+    if sent.next().is_some() {
+        return Err(Problem::unauthorized("more than one Authorization header: send exactly one"));
+    }
+    let bearer = only.to_str().ok().and_then(|value| value.split_once(' '));
+    let Some((_, token)) = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
+        return Err(Problem::unauthorized("the Authorization header must be `Bearer <API_TOKEN>`"));
+    };
+    Ok(token.trim())
+}
+
+/// The value of the first cookie of that name.
+pub(crate) fn cookie_value<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: header::HeaderName, values: &[&str]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for value in values {
+            map.append(name.clone(), value.parse().unwrap());
+        }
+        map
+    }
+
+    #[test]
+    fn one_bearer_token_is_taken() {
+        let token = token_format::assemble(&"a".repeat(token_format::RANDOM_LENGTH));
+        for spelled in [format!("Bearer {token}"), format!("bearer  {token} "), format!("BEARER {token}")] {
+            assert_eq!(api_token(&headers(header::AUTHORIZATION, &[&spelled])), Ok(token.as_str()));
+        }
+    }
+
+    #[test]
+    fn everything_else_is_unauthorized_without_the_token_in_the_text() {
+        let token = token_format::assemble(&"a".repeat(token_format::RANDOM_LENGTH));
+        let good = format!("Bearer {token}");
+        let typo = good.replace("aaaa", "aaab");
+        let basic = format!("Basic {token}");
+        let sent: [&[&str]; 6] = [&[], &[&good, &good], &[&typo], &[&basic], &["Bearer"], &[&token]];
+        for values in sent {
+            let problem = api_token(&headers(header::AUTHORIZATION, values)).unwrap_err();
+            assert_eq!(problem.reason, Reason::Unauthorized);
+            assert!(!problem.message.contains("aaa"), "{}", problem.message);
+        }
+    }
+
+    #[test]
+    fn the_session_cookie_is_found_among_others() {
+        let sent = headers(header::COOKIE, &["a=b; cairn_session=s3; c", "cairn_session=other"]);
+        assert_eq!(cookie_value(&sent, PLAIN_COOKIE), Some("s3"));
+        assert_eq!(cookie_value(&headers(header::COOKIE, &["__Host-cairn_session=s3"]), PLAIN_COOKIE), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! Tells svc-retrieval that agents have reached a workspace over MCP, from which it knows when they first did.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cairn_chassis::call::Call;
+use cairn_proto::ids::WorkspaceId;
+use cairn_proto::retrieval::v1::RecordConnectionRequest;
+use quick_cache::sync::Cache;
+
+use crate::upstreams::Upstreams;
+
+/// Workspaces that were reported; when one falls out, it is reported again, which changes nothing.
+const REMEMBERED: usize = 16_384;
+
+/// The workspaces that this process has reported.
+pub(crate) struct Connections {
+    upstreams: Arc<Upstreams>,
+    reported: Cache<WorkspaceId, ()>,
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Connections").finish_non_exhaustive()
+    }
+}
+
+impl Connections {
+    pub(crate) fn new(upstreams: Arc<Upstreams>) -> Self {
+        Self { upstreams, reported: Cache::new(REMEMBERED) }
+    }
+
+    /// Reports a workspace, once a process; no request waits for it. What fails is tried again with the next request.
+    pub(crate) fn report(self: &Arc<Self>, workspace: Option<WorkspaceId>, call: &Call) {
+        let Some(workspace) = workspace else { return };
+        if self.reported.get(&workspace).is_some() {
+            return;
+        }
+        self.reported.insert(workspace, ());
+        let (connections, request) = (Arc::clone(self), call.request(RecordConnectionRequest {}));
+        tokio::spawn(async move {
+            if let Err(status) = connections.upstreams.analytics().record_connection(request).await {
+                tracing::debug!(%workspace, %status, "that agents have connected is not noted yet");
+                connections.reported.remove(&workspace);
+            }
+        });
+    }
+}

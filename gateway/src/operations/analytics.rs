@@ -1,0 +1,21 @@
+//! How a workspace's knowledge is retrieved (spec 4.11).
+
+use cairn_chassis::status::Problem;
+use cairn_proto::ids::WorkspaceId;
+use cairn_proto::retrieval::v1 as proto;
+
+use super::answered;
+use super::person::Person;
+use crate::answers::RetrievalAnalytics;
+
+/// Of the person's workspace; no number of days: as many as svc-retrieval takes then.
+pub(crate) async fn retrieval(
+    person: &Person,
+    workspace: WorkspaceId,
+    days: Option<u32>,
+) -> Result<RetrievalAnalytics, Problem> {
+    let request = proto::GetRetrievalAnalyticsRequest { days: days.unwrap_or_default() };
+    let request = person.call.request(request);
+    let answer = answered(person.upstreams.analytics().get_retrieval_analytics(request).await)?;
+    Ok(RetrievalAnalytics::read(workspace, answer, &person.links))
+}

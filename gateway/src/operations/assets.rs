@@ -1,0 +1,92 @@
+//! The bytes of assets, for people: an id says nothing of the workspace, so those of the person are asked.
+
+use axum::body::Bytes;
+use cairn_chassis::call::Call;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::auth::v1::{GetSessionRequest, Membership};
+use cairn_proto::content::v1 as proto;
+use cairn_proto::content::v1::download_asset_response::Part;
+use cairn_proto::ids::{AssetId, WorkspaceId};
+use futures::{Stream, TryStreamExt as _};
+use tonic::Status;
+
+use super::person::Person;
+use super::{answered, present};
+use crate::auth::TokenCache;
+use crate::error;
+
+/// An asset of one of the person's workspaces, and a call with their role there.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) call: Call,
+    pub(crate) asset: proto::Asset,
+}
+
+/// Finds an asset in the workspaces of the person, or in those that are named. `session` is the person's secret.
+pub(crate) async fn find(
+    person: &Person,
+    tokens: &TokenCache,
+    session: &str,
+    named: Option<Vec<WorkspaceId>>,
+    id: AssetId,
+) -> Result<Found, Problem> {
+    let workspaces = match named {
+        Some(named) => named,
+        None => workspaces_of(person).await?,
+    };
+    for workspace in workspaces {
+        if let Some(found) = find_in(person, tokens, session, workspace, id).await? {
+            return Ok(found);
+        }
+    }
+    Err(Problem::not_found(format!("no asset {id}")))
+}
+
+async fn workspaces_of(person: &Person) -> Result<Vec<WorkspaceId>, Problem> {
+    let request = person.call.request(GetSessionRequest {});
+    let session = answered(person.upstreams.sessions().get_session(request).await)?;
+    let id = |membership: Membership| membership.workspace.and_then(|workspace| workspace.id.parse().ok());
+    Ok(session.memberships.into_iter().filter_map(id).collect())
+}
+
+/// `None` when the person is no member there, or there is no such asset: nobody learns which.
+async fn find_in(
+    person: &Person,
+    tokens: &TokenCache,
+    session: &str,
+    workspace: WorkspaceId,
+    id: AssetId,
+) -> Result<Option<Found>, Problem> {
+    let is_unknown = |problem: &Problem| problem.reason == Reason::NotFound;
+    let identity = match tokens.session_in(session, workspace, &person.call).await {
+        Err(problem) if is_unknown(&problem) => return Ok(None),
+        identity => identity?,
+    };
+    let call = person.call.clone().with_identity(&identity.signed);
+    let request = call.request(proto::GetAssetRequest { asset_id: id.to_string() });
+    match answered(person.upstreams.assets().get_asset(request).await) {
+        Err(problem) if is_unknown(&problem) => Ok(None),
+        answer => Ok(Some(Found { call, asset: present(answer?.asset)? })),
+    }
+}
+
+/// The bytes as they come; a failure on the way ends them short of their length.
+pub(crate) async fn download(
+    person: &Person,
+    found: &Found,
+    offset: u64,
+    length: u64,
+) -> Result<impl Stream<Item = Result<Bytes, Status>> + Send + 'static, Problem> {
+    let id = found.asset.id.clone();
+    let message = proto::DownloadAssetRequest { asset_id: id, offset, length: Some(length) };
+    let request = found.call.request(message);
+    let mut coming = answered(person.upstreams.assets().download_asset(request).await)?;
+    // The asset itself, which is known.
+    coming.message().await.map_err(|status| error::from_upstream(&status))?;
+    Ok(coming.try_filter_map(async |message| {
+        Ok(match message.part {
+            Some(Part::Bytes(bytes)) => Some(bytes),
+            Some(Part::Asset(_)) | None => None,
+        })
+    }))
+}

@@ -1,0 +1,212 @@
+//! Sessions of people: opened by a password, an invitation or the operator's provider, and carried in a cookie.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::FromRef;
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::call::Call;
+use cairn_chassis::clock::{Clock, Timestamp};
+use cairn_chassis::status::Problem;
+use cairn_proto::auth::v1 as proto;
+use http::HeaderValue;
+use http::request::Parts;
+use tonic::{Code, Response, Status};
+
+use super::answered;
+use crate::answers::Session;
+use crate::app::App;
+use crate::auth::{self, Authenticator};
+use crate::origin::Origins;
+use crate::rate_limit::Limits;
+use crate::upstreams::Upstreams;
+
+/// What opens and ends sessions.
+#[derive(Clone)]
+pub(crate) struct Sessions {
+    upstreams: Arc<Upstreams>,
+    authenticator: Arc<Authenticator>,
+    limits: Arc<Limits>,
+    origins: Arc<Origins>,
+    clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Sessions").finish_non_exhaustive()
+    }
+}
+
+impl FromRef<App> for Sessions {
+    fn from_ref(app: &App) -> Self {
+        Self {
+            upstreams: FromRef::from_ref(app),
+            authenticator: FromRef::from_ref(app),
+            limits: FromRef::from_ref(app),
+            origins: FromRef::from_ref(app),
+            clock: Ambient::from_ref(app).clock,
+        }
+    }
+}
+
+impl Sessions {
+    /// Opens a session for whoever knows the password.
+    pub(crate) async fn open(
+        &self,
+        parts: &Parts,
+        email: String,
+        password: String,
+    ) -> Result<proto::CreateSessionResponse, Problem> {
+        let opened = self.attempt(parts, |source_address| {
+            let message = proto::CreateSessionRequest { email, password, source_address };
+            let request = auth::call_of(parts).request(message);
+            async move { self.upstreams.sessions().create_session(request).await }
+        });
+        opened.await
+    }
+
+    /// Accepts an invitation with the account that the password opens, or a new one. A wrong password counts as at the
+    /// sign-in: an invitation must be no way to guess faster.
+    pub(crate) async fn accept_invitation(
+        &self,
+        parts: &Parts,
+        message: proto::AcceptInvitationRequest,
+    ) -> Result<proto::AcceptInvitationResponse, Problem> {
+        let accepted = self.attempt(parts, |source_address| {
+            let message = proto::AcceptInvitationRequest { source_address, ..message };
+            let request = auth::call_of(parts).request(message);
+            async move { self.upstreams.invitations().accept_invitation(request).await }
+        });
+        accepted.await
+    }
+
+    /// Opens a session for whoever comes back from the operator's provider.
+    pub(crate) async fn finish_sign_in(
+        &self,
+        parts: &Parts,
+        message: proto::FinishSignInRequest,
+    ) -> Result<proto::FinishSignInResponse, Problem> {
+        let finished = self.attempt(parts, |source_address| {
+            let message = proto::FinishSignInRequest { source_address, ..message };
+            let request = auth::call_of(parts).request(message);
+            async move { self.upstreams.oidc().finish_sign_in(request).await }
+        });
+        finished.await
+    }
+
+    /// A try to sign in from the source address of the request; one that fails counts, here and in svc-auth.
+    async fn attempt<T, A>(&self, parts: &Parts, ask: impl FnOnce(Option<String>) -> A) -> Result<T, Problem>
+    where
+        A: Future<Output = Result<Response<T>, Status>>,
+    {
+        let source = self.limits.source(parts);
+        let attempt = self.limits.begin_sign_in(&parts.extensions, source).await?;
+        let answer = ask(Some(source.to_string())).await;
+        if !answer.as_ref().is_err_and(|status| status.code() == Code::Unauthenticated) {
+            self.limits.forget_sign_in(attempt).await;
+        }
+        answered(answer)
+    }
+
+    /// Sets a new password; every other session of the person ends. A wrong guess at the old one counts like one at the
+    /// sign-in: whoever found an open session must not try words here instead.
+    pub(crate) async fn change_password(
+        &self,
+        parts: &Parts,
+        person: &Call,
+        current_password: String,
+        new_password: String,
+    ) -> Result<(), Problem> {
+        let source = self.limits.source(parts);
+        let attempt = self.limits.begin_sign_in(&parts.extensions, source).await?;
+        let message = person.request(proto::ChangePasswordRequest {
+            current_password,
+            new_password,
+            session_secret: self.authenticator.session_secret(&parts.headers).map(ToOwned::to_owned),
+            source_address: Some(source.to_string()),
+        });
+        let changed = answered(self.upstreams.sessions().change_password(message).await);
+        let is_guess =
+            |problem: &Problem| problem.violations.iter().any(|broken| broken.path == "currentPassword");
+        if !changed.as_ref().is_err_and(is_guess) {
+            self.limits.forget_sign_in(attempt).await;
+        }
+        changed.map(drop)
+    }
+
+    /// Ends the session that came along, if it lives.
+    pub(crate) async fn close(&self, parts: &Parts) -> Result<(), Problem> {
+        let live = self.authenticator.live_session(parts).await?;
+        let secret = self.authenticator.session_secret(&parts.headers).filter(|_| live.is_some());
+        let Some(secret) = secret else { return Ok(()) };
+        let message = proto::DeleteSessionRequest { session_secret: secret.to_owned() };
+        answered(self.upstreams.sessions().delete_session(auth::call_of(parts).request(message)).await)?;
+        self.authenticator.tokens().forget_session(secret);
+        Ok(())
+    }
+
+    /// Ends every session of the person.
+    pub(crate) async fn close_all(&self, parts: &Parts, person: &Call) -> Result<(), Problem> {
+        let message = person.request(proto::DeleteSessionsRequest {});
+        answered(self.upstreams.sessions().delete_sessions(message).await)?;
+        if let Some(secret) = self.authenticator.session_secret(&parts.headers) {
+            self.authenticator.tokens().forget_session(secret);
+        }
+        Ok(())
+    }
+
+    /// Who is signed in, and their workspaces and roles.
+    pub(crate) async fn read(&self, person: &Call) -> Result<Session, Problem> {
+        let message = person.request(proto::GetSessionRequest {});
+        let session = answered(self.upstreams.sessions().get_session(message).await)?;
+        Ok(Session::read(session.user, session.memberships, session.pending_invitations))
+    }
+
+    /// The cookie of a session that was just opened and ends then.
+    pub(crate) fn cookie(
+        &self,
+        secret: &str,
+        end: Option<&prost_types::Timestamp>,
+    ) -> Result<HeaderValue, Problem> {
+        self.authenticator.tokens().note_session(secret);
+        self.written(secret, self.lifetime(end))
+    }
+
+    /// The cookie that takes the session's away.
+    pub(crate) fn no_cookie(&self) -> Result<HeaderValue, Problem> {
+        self.written("", Duration::ZERO)
+    }
+
+    /// How long something lives that ends then.
+    pub(crate) fn lifetime(&self, end: Option<&prost_types::Timestamp>) -> Duration {
+        end.map_or(Duration::ZERO, |at| Timestamp::from_proto(at).since(self.clock.now()))
+    }
+
+    fn written(&self, secret: &str, lifetime: Duration) -> Result<HeaderValue, Problem> {
+        let needs_tls = self.origins.is_https() || !self.origins.is_loopback();
+        let text = cookie_text(self.authenticator.session_cookie(), secret, lifetime, needs_tls);
+        let mut value = HeaderValue::from_str(&text)
+            .map_err(|_| Problem::internal("a session secret is no cookie value"))?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+}
+
+/// Only on loopback may the cookie travel without TLS.
+fn cookie_text(name: &str, secret: &str, lifetime: Duration, needs_tls: bool) -> String {
+    let secure = if needs_tls { "; Secure" } else { "" };
+    let seconds = lifetime.as_secs();
+    format!("{name}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outside_loopback_the_cookie_needs_tls() {
+        let text = cookie_text("name", "s", Duration::from_secs(9), true);
+        assert_eq!(text, "name=s; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure");
+    }
+}
