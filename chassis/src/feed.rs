@@ -25,8 +25,8 @@ pub use self::rpc::Rpc;
 pub use self::token::{ChangeToken, InvalidToken, Source};
 pub use self::unit_of_work::{Positions, UnitOfWork};
 use crate::clock::{Clock, Timestamp};
-use crate::on_db;
 use crate::sql::{self, Db, Dialect, Migration, Statement, Text, Tx};
+use crate::{execute, fetch, statements};
 
 /// The tables, to stand first in a service's list of migrations.
 pub const MIGRATION: Migration = Migration {
@@ -41,31 +41,35 @@ pub const MAX_READ: u32 = 1_000;
 /// A watcher that falls further behind than this is told every head anew.
 const NOTICES_KEPT: usize = 1_024;
 
-const RESERVE: &str = "INSERT INTO feed_heads (workspace_id, position, updated_at) VALUES ($1, $2, $3) \
-     ON CONFLICT (workspace_id) DO UPDATE \
-     SET position = feed_heads.position + excluded.position, updated_at = excluded.updated_at \
-     RETURNING position";
+statements! {
+    fn own_statements;
 
-const INSERT_ONE: &str = "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
-     VALUES ($1, $2, $3, $4, $5, $6)";
+    const RESERVE: &str = "INSERT INTO feed_heads (workspace_id, position, updated_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (workspace_id) DO UPDATE \
+         SET position = feed_heads.position + excluded.position, updated_at = excluded.updated_at \
+         RETURNING position";
 
-/// $2 is the position before the first, $3 a JSON array of `[kind, id, op]`.
-const INSERT_MANY: Dialect = Dialect {
-    sqlite: "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
-         SELECT $1, $2 + 1 + key, value ->> 0, value ->> 1, value ->> 2, $4 FROM json_each($3)",
-    postgres: "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
-         SELECT $1, $2 + place, CAST(entry ->> 0 AS BIGINT), entry ->> 1, CAST(entry ->> 2 AS BIGINT), $4 \
-         FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) WITH ORDINALITY AS list (entry, place)",
-};
+    const INSERT_ONE: &str = "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+         VALUES ($1, $2, $3, $4, $5, $6)";
 
-const READ: &str = "SELECT position, kind, item_id, op FROM feed_changes \
-     WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
+    /// $2 is the position before the first, $3 a JSON array of `[kind, id, op]`.
+    const INSERT_MANY: Dialect = Dialect {
+        sqlite: "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+             SELECT $1, $2 + 1 + key, value ->> 0, value ->> 1, value ->> 2, $4 FROM json_each($3)",
+        postgres: "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
+             SELECT $1, $2 + place, CAST(entry ->> 0 AS BIGINT), entry ->> 1, CAST(entry ->> 2 AS BIGINT), $4 \
+             FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) WITH ORDINALITY AS list (entry, place)",
+    };
 
-const HEAD: &str = "SELECT position FROM feed_heads WHERE workspace_id = $1";
+    const READ: &str = "SELECT position, kind, item_id, op FROM feed_changes \
+         WHERE workspace_id = $1 AND position > $2 ORDER BY position LIMIT $3";
+
+    const HEAD: &str = "SELECT position FROM feed_heads WHERE workspace_id = $1";
+}
 
 /// Every statement of the feed, for [`sql::prepare_all`].
 pub fn statements() -> Vec<Statement> {
-    let mut all = vec![RESERVE.into(), INSERT_ONE.into(), INSERT_MANY.into(), READ.into(), HEAD.into()];
+    let mut all = own_statements();
     all.extend(watch::statements());
     all
 }
@@ -145,12 +149,7 @@ async fn reserve(
     count: u64,
     at: Timestamp,
 ) -> Result<Reserved, sql::Error> {
-    let last: i64 = on_db!(tx, |c| sqlx::query_scalar(RESERVE)
-        .bind(Text(workspace))
-        .bind(to_column(count))
-        .bind(at)
-        .fetch_one(c)
-        .await)?;
+    let last: i64 = fetch!(scalar, tx, RESERVE, Text(workspace), to_column(count), at)?;
     let last = from_column(last);
     Ok(Reserved { before: last.saturating_sub(count), last })
 }
@@ -164,30 +163,22 @@ async fn append(
 ) -> Result<u64, sql::Error> {
     let reserved = reserve(tx, workspace, entries.len() as u64, at).await?;
     if let [only] = entries {
-        on_db!(tx, |c| sqlx::query(INSERT_ONE)
-            .bind(Text(workspace))
-            .bind(to_column(reserved.last))
-            .bind(i64::from(i32::from(only.kind)))
-            .bind(&only.item_id)
-            .bind(i64::from(i32::from(only.op)))
-            .bind(at)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(
+            tx,
+            INSERT_ONE,
+            Text(workspace),
+            to_column(reserved.last),
+            i64::from(i32::from(only.kind)),
+            &only.item_id,
+            i64::from(i32::from(only.op)),
+            at
+        )?;
         return Ok(reserved.last);
     }
     let list: Vec<_> =
         entries.iter().map(|entry| (i32::from(entry.kind), &entry.item_id, i32::from(entry.op))).collect();
     let json = serde_json::json!(list).to_string();
-    let insert = INSERT_MANY.of(tx.engine());
-    on_db!(tx, |c| sqlx::query(insert)
-        .bind(Text(workspace))
-        .bind(to_column(reserved.before))
-        .bind(&json)
-        .bind(at)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(tx, INSERT_MANY, Text(workspace), to_column(reserved.before), &json, at)?;
     Ok(reserved.last)
 }
 
@@ -196,8 +187,7 @@ async fn append(
 /// # Errors
 /// When the database fails.
 pub async fn head(tx: &mut Tx, workspace: WorkspaceId) -> Result<u64, sql::Error> {
-    let position: Option<i64> =
-        on_db!(tx, |c| sqlx::query_scalar(HEAD).bind(Text(workspace)).fetch_optional(c).await)?;
+    let position: Option<i64> = fetch!(optional_scalar, tx, HEAD, Text(workspace))?;
     Ok(position.map_or(0, from_column))
 }
 
@@ -225,12 +215,8 @@ impl Feed {
             0 => MAX_READ,
             some => some.min(MAX_READ),
         };
-        let rows: Vec<(i64, i64, String, i64)> = on_db!(self.db, |c| sqlx::query_as(READ)
-            .bind(Text(workspace))
-            .bind(to_column(after))
-            .bind(i64::from(limit))
-            .fetch_all(c)
-            .await)?;
+        let rows: Vec<(i64, i64, String, i64)> =
+            fetch!(all, self.db, READ, Text(workspace), to_column(after), i64::from(limit))?;
         // After the changes: what is newest then is never older than the last of them.
         let head = self.head(workspace).await?;
         let changes = rows.into_iter().map(decode).collect::<Result<_, _>>()?;
@@ -242,8 +228,7 @@ impl Feed {
     /// # Errors
     /// When the database fails.
     pub async fn head(&self, workspace: WorkspaceId) -> Result<u64, sql::Error> {
-        let position: Option<i64> =
-            on_db!(self.db, |c| sqlx::query_scalar(HEAD).bind(Text(workspace)).fetch_optional(c).await)?;
+        let position: Option<i64> = fetch!(optional_scalar, self.db, HEAD, Text(workspace))?;
         Ok(position.map_or(0, from_column))
     }
 

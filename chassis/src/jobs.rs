@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::ids::IdSource;
-use crate::on_db;
-use crate::sql::{self, Db, Migration, Statement};
+use crate::sql::{self, Db, Migration};
+use crate::{execute, statements};
 
 /// The table, to stand among a service's migrations.
 pub const MIGRATION: Migration = Migration {
@@ -21,16 +21,16 @@ pub const MIGRATION: Migration = Migration {
     postgres: include_str!("jobs/migrations/postgres/0001_leases.sql"),
 };
 
-/// $4 is now: a lease that ended before is anybody's.
-const CLAIM: &str = "INSERT INTO leases (name, holder, expires_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE \
-     SET holder = excluded.holder, expires_at = excluded.expires_at \
-     WHERE leases.holder = excluded.holder OR leases.expires_at <= $4";
+statements! {
+    /// Every statement of leases, for [`sql::prepare_all`].
+    pub fn statements;
 
-const RELEASE: &str = "DELETE FROM leases WHERE name = $1 AND holder = $2";
+    /// $4 is now: a lease that ended before is anybody's.
+    const CLAIM: &str = "INSERT INTO leases (name, holder, expires_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE \
+         SET holder = excluded.holder, expires_at = excluded.expires_at \
+         WHERE leases.holder = excluded.holder OR leases.expires_at <= $4";
 
-/// Every statement of leases, for [`sql::prepare_all`].
-pub fn statements() -> Vec<Statement> {
-    vec![CLAIM.into(), RELEASE.into()]
+    const RELEASE: &str = "DELETE FROM leases WHERE name = $1 AND holder = $2";
 }
 
 /// A lease that this process may hold.
@@ -55,14 +55,7 @@ impl Lease {
     /// When the database fails.
     pub async fn claim(&self) -> Result<bool, sql::Error> {
         let now = self.clock.now();
-        let taken = on_db!(self.db.writer(), |c| sqlx::query(CLAIM)
-            .bind(self.name)
-            .bind(&self.holder)
-            .bind(now.plus(self.term))
-            .bind(now)
-            .execute(c)
-            .await
-            .map(|done| done.rows_affected()))?;
+        let taken = execute!(self.db.writer(), CLAIM, self.name, &self.holder, now.plus(self.term), now)?;
         Ok(taken == 1)
     }
 
@@ -71,12 +64,7 @@ impl Lease {
     /// # Errors
     /// When the database fails.
     pub async fn release(&self) -> Result<(), sql::Error> {
-        on_db!(self.db.writer(), |c| sqlx::query(RELEASE)
-            .bind(self.name)
-            .bind(&self.holder)
-            .execute(c)
-            .await
-            .map(|_| ()))
+        execute!(self.db.writer(), RELEASE, self.name, &self.holder).map(drop)
     }
 }
 

@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::rpc::{Purge, Rpc};
 use crate::clock::{Clock, Timestamp};
-use crate::on_db;
-use crate::sql::{self, Db, Migration, Statement, Text};
+use crate::sql::{self, Db, Migration, Text};
 use crate::status::Problem;
+use crate::{execute, fetch, statements};
 
 /// The full name of the gRPC service.
 pub const SERVICE_NAME: &str = cairn_proto::lifecycle::v1::lifecycle_service_server::SERVICE_NAME;
@@ -36,19 +36,23 @@ const FORGET_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// What is over is remembered for this long, which is longer than any identity or message of its time can live.
 const MEMORY: Duration = Duration::from_secs(24 * 60 * 60);
 
-const SET: &str = "INSERT INTO workspace_states (workspace_id, revision, suspended, purged, changed_at) \
-     VALUES ($1, $2, $3, FALSE, $4) ON CONFLICT (workspace_id) DO UPDATE SET revision = excluded.revision, \
-     suspended = excluded.suspended, purged = FALSE, changed_at = excluded.changed_at \
-     WHERE workspace_states.revision < excluded.revision";
-const MARK_PURGED: &str =
-    "UPDATE workspace_states SET purged = TRUE, changed_at = $2 WHERE workspace_id = $1 AND suspended";
-const LIST: &str = "SELECT workspace_id, revision FROM workspace_states WHERE suspended";
-const IS_SUSPENDED: &str = "SELECT COUNT(*) FROM workspace_states WHERE workspace_id = $1 AND suspended";
-const FORGET: &str = "DELETE FROM workspace_states WHERE changed_at < $1 AND (purged OR NOT suspended)";
+statements! {
+    /// Every statement, for [`sql::prepare_all`].
+    pub fn statements;
 
-/// Every statement, for [`sql::prepare_all`].
-pub fn statements() -> Vec<Statement> {
-    vec![SET.into(), MARK_PURGED.into(), LIST.into(), IS_SUSPENDED.into(), FORGET.into()]
+    const SET: &str = "INSERT INTO workspace_states (workspace_id, revision, suspended, purged, changed_at) \
+         VALUES ($1, $2, $3, FALSE, $4) ON CONFLICT (workspace_id) DO UPDATE SET revision = excluded.revision, \
+         suspended = excluded.suspended, purged = FALSE, changed_at = excluded.changed_at \
+         WHERE workspace_states.revision < excluded.revision";
+
+    const MARK_PURGED: &str =
+        "UPDATE workspace_states SET purged = TRUE, changed_at = $2 WHERE workspace_id = $1 AND suspended";
+
+    const LIST: &str = "SELECT workspace_id, revision FROM workspace_states WHERE suspended";
+
+    const IS_SUSPENDED: &str = "SELECT COUNT(*) FROM workspace_states WHERE workspace_id = $1 AND suspended";
+
+    const FORGET: &str = "DELETE FROM workspace_states WHERE changed_at < $1 AND (purged OR NOT suspended)";
 }
 
 /// The workspaces that are suspended, as far as this service was told; cheap to clone.
@@ -105,8 +109,7 @@ impl Suspensions {
     /// When the database fails.
     pub async fn is_suspended_now(&self, workspace: WorkspaceId) -> Result<bool, sql::Error> {
         let Some(db) = &self.0.db else { return Ok(self.is_suspended(workspace)) };
-        let count: i64 =
-            on_db!(db, |c| sqlx::query_scalar(IS_SUSPENDED).bind(Text(workspace)).fetch_one(c).await)?;
+        let count: i64 = fetch!(scalar, db, IS_SUSPENDED, Text(workspace))?;
         Ok(count > 0)
     }
 
@@ -138,14 +141,14 @@ impl Suspensions {
             return Ok(());
         };
         let now = self.0.clock.now();
-        on_db!(db.writer(), |c| sqlx::query(SET)
-            .bind(Text(workspace))
-            .bind(i64::try_from(revision).unwrap_or(i64::MAX))
-            .bind(is_suspended)
-            .bind(now)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(
+            db.writer(),
+            SET,
+            Text(workspace),
+            i64::try_from(revision).unwrap_or(i64::MAX),
+            is_suspended,
+            now
+        )?;
         self.refresh().await
     }
 
@@ -164,12 +167,7 @@ impl Suspensions {
     pub async fn mark_purged(&self, workspace: WorkspaceId) -> Result<(), sql::Error> {
         let Some(db) = &self.0.db else { return Ok(()) };
         let now = self.0.clock.now();
-        on_db!(db.writer(), |c| sqlx::query(MARK_PURGED)
-            .bind(Text(workspace))
-            .bind(now)
-            .execute(c)
-            .await
-            .map(|_| ()))
+        execute!(db.writer(), MARK_PURGED, Text(workspace), now).map(drop)
     }
 
     /// Follows what other processes on the storage are told, and forgets what is over, until the shutdown.
@@ -193,14 +191,14 @@ impl Suspensions {
     async fn forget(&self, db: &Db) -> Result<(), sql::Error> {
         let memory = i64::try_from(MEMORY.as_micros()).unwrap_or(i64::MAX);
         let before = Timestamp::from_micros(self.0.clock.now().as_micros().saturating_sub(memory));
-        on_db!(db.writer(), |c| sqlx::query(FORGET).bind(before).execute(c).await.map(|_| ()))?;
+        execute!(db.writer(), FORGET, before)?;
         self.refresh().await
     }
 
     async fn refresh(&self) -> Result<(), sql::Error> {
         let Some(db) = &self.0.db else { return Ok(()) };
         let _one_at_a_time = self.0.refreshing.lock().await;
-        let rows: Vec<(Text<WorkspaceId>, i64)> = on_db!(db, |c| sqlx::query_as(LIST).fetch_all(c).await)?;
+        let rows: Vec<(Text<WorkspaceId>, i64)> = fetch!(all, db, LIST)?;
         let read = |(workspace, revision): (Text<WorkspaceId>, i64)| {
             (workspace.0, Known { revision: u64::try_from(revision).unwrap_or_default(), is_suspended: true })
         };

@@ -1,8 +1,9 @@
 //! Storage on two engines, written once.
 //!
 //! A service opens a [`Db`] and writes each statement once, as a named const in the dialect that SQLite and PostgreSQL
-//! share (`$1`, `RETURNING`, `ON CONFLICT`, common table expressions). [`on_db!`](crate::on_db) expands one expression
-//! for each engine. Where the engines truly differ, a [`Dialect`] shows both texts side by side.
+//! share (`$1`, `RETURNING`, `ON CONFLICT`, common table expressions). [`execute!`](crate::execute) and [`fetch!`](crate::fetch)
+//! send it to either engine; [`on_db!`](crate::on_db) expands any other expression for each. Where the engines truly
+//! differ, a [`Dialect`] shows both texts side by side.
 //!
 //! Rules that keep one text enough:
 //! - ids are TEXT ([`Text`]), moments BIGINT microseconds ([`crate::clock::Timestamp`]), JSON is TEXT decoded in Rust;
@@ -16,6 +17,7 @@ mod dialect;
 mod error;
 mod interrupter;
 mod migrate;
+mod queries;
 mod sqlite;
 mod statements;
 mod types;
@@ -25,6 +27,7 @@ pub use self::db::{Db, Engine, PostgresPool, SqlitePools, Tx, Writer};
 pub use self::dialect::{Dialect, json_list};
 pub use self::error::{Error, Kind};
 pub use self::migrate::Migration;
+pub use self::queries::Sql;
 pub use self::sqlite::{Pool as SqlitePool, PooledConnection, Transaction as SqliteTransaction};
 pub use self::statements::{PostgresOnly, Statement, Statements, prepare_all};
 pub use self::types::Text;

@@ -81,18 +81,18 @@ pub(crate) fn check(
     path: &str,
     allow_names: bool,
 ) -> Option<Filter> {
-    let mut reader = Reader { checks, database, allow_names, conditions: 0 };
+    let mut reader = FilterReader { checks, database, allow_names, conditions: 0 };
     reader.tree(tree, path, 0)
 }
 
-struct Reader<'a> {
+struct FilterReader<'a> {
     checks: &'a mut Checks,
     database: &'a Database,
     allow_names: bool,
     conditions: usize,
 }
 
-impl Reader<'_> {
+impl FilterReader<'_> {
     fn tree(&mut self, tree: &Value, path: &str, depth: usize) -> Option<Filter> {
         if depth >= MAX_DEPTH {
             self.checks.violation(path, "too_deep", format!("filters nest at most {MAX_DEPTH} levels deep"));

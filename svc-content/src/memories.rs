@@ -245,12 +245,12 @@ async fn take_out(
 
 /// Checks that the scope covers every one of some members: else a folder-scoped token could publish, or take from
 /// others, what it may not even see.
-fn require_all(caller: &Caller, members: &[Member], deed: &str) -> Result<(), Error> {
+fn require_all(caller: &Caller, members: &[Member], action: &str) -> Result<(), Error> {
     if caller.listed().is_none() || members.iter().all(|member| member.is_covered) {
         return Ok(());
     }
     Err(Error::OutOfScope(format!(
-        "to {deed} this memory, a token must reach what its members refer to: some of that is outside the folders \
+        "to {action} this memory, a token must reach what its members refer to: some of that is outside the folders \
          of this token"
     )))
 }

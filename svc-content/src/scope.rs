@@ -78,10 +78,10 @@ impl Caller {
         }
     }
 
-    /// Checks that something may become readable for everybody; `deed` begins the refusal, such as "making a memory
+    /// Checks that something may become readable for everybody; `action` begins the refusal, such as "making a memory
     /// public".
-    pub(crate) fn require_publisher(&self, deed: &'static str) -> Result<(), Error> {
-        if self.may_publish { Ok(()) } else { Err(Error::MayNotPublish(deed)) }
+    pub(crate) fn require_publisher(&self, action: &'static str) -> Result<(), Error> {
+        if self.may_publish { Ok(()) } else { Err(Error::MayNotPublish(action)) }
     }
 
     /// Checks that a folder may be renamed, moved or deleted: its entry belongs to the folder that holds it, so that one

@@ -194,24 +194,24 @@ async fn place(tx: &mut Tx, deletion: &Deletion) -> Result<(Option<FolderId>, St
 }
 
 /// The deletion of an item that the caller may touch. What went along with something else names that.
-async fn find(tx: &mut Tx, caller: &Caller, kind: Kind, id: &str, deed: &str) -> Result<Deletion, Error> {
+async fn find(tx: &mut Tx, caller: &Caller, kind: Kind, id: &str, action: &str) -> Result<Deletion, Error> {
     let no_item = || Error::NotFound { kind: "item in trash", id: id.to_owned() };
     if id.contains('\0') {
         return Err(no_item());
     }
     if let Some(deletion) = lock(tx, caller.workspace, kind, id).await? {
-        require(tx, caller, &deletion, deed).await?;
+        require(tx, caller, &deletion, action).await?;
         return Ok(deletion);
     }
     let with = store::trash::along(tx, caller.workspace, kind, id).await?.ok_or_else(no_item)?;
     let kind = word(kind);
-    match require(tx, caller, &with, deed).await {
+    match require(tx, caller, &with, action).await {
         Ok(()) => {}
         // Nothing is said of what lies outside.
         Err(Error::OutOfScope(_)) => {
             return Err(Error::OutOfScope(format!(
                 "the {kind} {id} went to trash along with something outside the folders of this token: a workspace-wide \
-                 token can {deed} that"
+                 token can {action} that"
             )));
         }
         Err(error) => return Err(error),
@@ -227,13 +227,13 @@ async fn find(tx: &mut Tx, caller: &Caller, kind: Kind, id: &str, deed: &str) ->
 
 /// Checks that a folder scope covers an item in trash, as it covered the item when that was deleted: by what held it, which
 /// must be there still, or else nobody could say.
-async fn require(tx: &mut Tx, caller: &Caller, deletion: &Deletion, deed: &str) -> Result<(), Error> {
+async fn require(tx: &mut Tx, caller: &Caller, deletion: &Deletion, action: &str) -> Result<(), Error> {
     if caller.listed().is_none() {
         return Ok(());
     }
     let kind = word(deletion.kind);
     let folders = match deletion.kind {
-        Kind::Memory => return memories::require_trashed(tx, caller, deletion, deed).await,
+        Kind::Memory => return memories::require_trashed(tx, caller, deletion, action).await,
         Kind::Record => records::folders_of(tx, deletion).await?,
         Kind::File
         | Kind::Folder
@@ -250,7 +250,7 @@ async fn require(tx: &mut Tx, caller: &Caller, deletion: &Deletion, deed: &str) 
     };
     let folders = folders.ok_or_else(|| {
         Error::OutOfScope(format!(
-            "what held the {kind} is not there any more: to {deed} it needs a workspace-wide token"
+            "what held the {kind} is not there any more: to {action} it needs a workspace-wide token"
         ))
     })?;
     caller.require(kind, &deletion.item_id, &folders)

@@ -85,7 +85,7 @@ impl Trees {
         let (mut stage, mut after) = read_token(token)?;
         let mut tx = self.context.db.begin_read().await?;
         let position = feed::head(&mut tx, workspace).await?;
-        let mut reader = Reader { tx: &mut tx, workspace, items: TreeItems::default() };
+        let mut reader = TreeReader { tx: &mut tx, workspace, items: TreeItems::default() };
         let mut left = PAGE_WEIGHT;
         let mut next = String::new();
         while let Some((_, kind, weight)) = STAGES.get(stage) {
@@ -118,9 +118,9 @@ impl Trees {
         }
         let mut tx = self.context.db.begin_read().await?;
         let head = feed::head(&mut tx, workspace).await?;
-        let told = store::tree::changed(&mut tx, workspace, after, MAX_CHANGES).await?;
-        let (position, changed) = fitting(told, head);
-        let mut reader = Reader { tx: &mut tx, workspace, items: TreeItems::default() };
+        let changes = store::tree::changed(&mut tx, workspace, after, MAX_CHANGES).await?;
+        let (position, changed) = fitting(changes, head);
+        let mut reader = TreeReader { tx: &mut tx, workspace, items: TreeItems::default() };
         for (_, kind, _) in STAGES {
             let ids: Vec<DocumentId> =
                 changed.iter().filter(|(found, _)| *found == kind).map(|(_, id)| *id).collect();
@@ -149,13 +149,13 @@ impl TreeItems {
 }
 
 /// Gathers items in one transaction.
-struct Reader<'a> {
+struct TreeReader<'a> {
     tx: &'a mut Tx,
     workspace: WorkspaceId,
     items: TreeItems,
 }
 
-impl Reader<'_> {
+impl TreeReader<'_> {
     /// Gathers a page of a kind: how many rows there were, and the id of the last.
     async fn page(
         &mut self,
@@ -279,13 +279,13 @@ fn tree_database(database: Database) -> TreeDatabase {
 }
 
 /// As many of the changes, from the first on, as one answer carries: the last position, and the items, each once.
-fn fitting(told: Vec<(u64, Kind, DocumentId)>, head: u64) -> (u64, Vec<(Kind, DocumentId)>) {
+fn fitting(changes: Vec<(u64, Kind, DocumentId)>, head: u64) -> (u64, Vec<(Kind, DocumentId)>) {
     let mut seen = HashSet::new();
     let mut changed = Vec::new();
     let mut left = PAGE_WEIGHT;
     let mut position = head;
-    for (told_at, kind, id) in told {
-        position = told_at;
+    for (at, kind, id) in changes {
+        position = at;
         if seen.insert((kind, id)) {
             changed.push((kind, id));
             left -= STAGES.iter().find(|(_, found, _)| *found == kind).map_or(1, |(.., weight)| *weight);

@@ -76,16 +76,16 @@ async fn a_unit_of_work_keeps_the_order_in_which_it_publishes() {
         work.publish(Entry::upsert(ITEM_KIND, "a"));
         let reserved = work.reserve(1).await.unwrap();
         work.publish(Entry::delete(ITEM_KIND, "c"));
-        on_db!(work.tx(), |c| sqlx::query(INSERT_ONE)
-            .bind(Text(workspace(1)))
-            .bind(to_column(reserved.last))
-            .bind(1_i64)
-            .bind("b")
-            .bind(1_i64)
-            .bind(now())
-            .execute(c)
-            .await
-            .map(|_| ()))
+        execute!(
+            work.tx(),
+            INSERT_ONE,
+            Text(workspace(1)),
+            to_column(reserved.last),
+            1_i64,
+            "b",
+            1_i64,
+            now()
+        )
         .unwrap();
         assert_eq!(work.commit().await.unwrap(), Positions { first: 2, last: 4 }, "{}", test.engine);
         let page = feed.read(workspace(1), 1, 0).await.unwrap();

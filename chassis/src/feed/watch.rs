@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{Feed, Head, WatchEvent, from_column};
 use crate::clock::Timestamp;
-use crate::on_db;
-use crate::sql::{Error, Statement, Text};
+use crate::sql::{Error, Text};
+use crate::{fetch, statements};
 
 /// How often heads that other processes moved are looked for.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -22,12 +22,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 const LOOK_BACK: Duration = Duration::from_secs(60);
 const HEADS_PER_READ: i64 = 1_000;
 
-const LIST_HEADS: &str = "SELECT workspace_id, position FROM feed_heads \
-     WHERE workspace_id > $1 ORDER BY workspace_id LIMIT $2";
-const LIST_MOVED: &str = "SELECT workspace_id, position FROM feed_heads WHERE updated_at >= $1";
+statements! {
+    pub(super) fn statements;
 
-pub(super) fn statements() -> Vec<Statement> {
-    vec![LIST_HEADS.into(), LIST_MOVED.into()]
+    const LIST_HEADS: &str = "SELECT workspace_id, position FROM feed_heads \
+         WHERE workspace_id > $1 ORDER BY workspace_id LIMIT $2";
+
+    const LIST_MOVED: &str = "SELECT workspace_id, position FROM feed_heads WHERE updated_at >= $1";
 }
 
 /// One watcher's place.
@@ -96,11 +97,8 @@ impl Watch {
     }
 
     async fn read_round(&mut self, after: &str) -> Result<(), Error> {
-        let rows: Vec<(Text<WorkspaceId>, i64)> = on_db!(self.feed.db, |c| sqlx::query_as(LIST_HEADS)
-            .bind(after)
-            .bind(HEADS_PER_READ)
-            .fetch_all(c)
-            .await)?;
+        let rows: Vec<(Text<WorkspaceId>, i64)> =
+            fetch!(all, self.feed.db, LIST_HEADS, after, HEADS_PER_READ)?;
         self.first_round = rows.last().map(|(workspace, _)| workspace.0.to_string());
         self.waiting.extend(rows.into_iter().map(|row| WatchEvent::Head(read_head(row))));
         if self.first_round.is_none() {
@@ -113,8 +111,7 @@ impl Watch {
         self.next_poll = Instant::now() + POLL_INTERVAL;
         let back = i64::try_from(LOOK_BACK.as_micros()).unwrap_or(i64::MAX);
         let since = Timestamp::from_micros(self.feed.clock.now().as_micros().saturating_sub(back));
-        let rows: Vec<(Text<WorkspaceId>, i64)> =
-            on_db!(self.feed.db, |c| sqlx::query_as(LIST_MOVED).bind(since).fetch_all(c).await)?;
+        let rows: Vec<(Text<WorkspaceId>, i64)> = fetch!(all, self.feed.db, LIST_MOVED, since)?;
         let moved: Vec<Head> = rows.into_iter().map(read_head).collect();
         for head in &moved {
             self.tell(*head);

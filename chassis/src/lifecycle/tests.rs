@@ -78,9 +78,7 @@ async fn a_restart_forgets_nothing_and_what_is_over_is_forgotten_later() {
         bench.clock.advance(MEMORY + Duration::from_secs(1));
         again.forget(&db).await.unwrap();
         assert!(!again.is_suspended(purged) && again.is_suspended(kept), "{}", bench.engine());
-        let rows: i64 =
-            on_db!(db, |c| sqlx::query_scalar("SELECT COUNT(*) FROM workspace_states").fetch_one(c).await)
-                .unwrap();
+        let rows: i64 = fetch!(scalar, db, "SELECT COUNT(*) FROM workspace_states").unwrap();
         assert_eq!(rows, 1, "{}", bench.engine());
     }
 }

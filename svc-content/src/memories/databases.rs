@@ -33,7 +33,7 @@ pub(crate) type FieldsOf = HashMap<MemberId, Vec<Property>>;
 
 /// What a database member stands for now.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct MemberRecords {
     pub(super) entries: Vec<RecordEntry>,
     /// How many the query finds.
     pub(super) total: u64,
@@ -80,7 +80,7 @@ impl Memories {
         id: DatabaseId,
         query: Option<&DatabaseQuery>,
         most_bytes: u64,
-    ) -> Result<Option<Answer>, Error> {
+    ) -> Result<Option<MemberRecords>, Error> {
         let database = match databases::readable(&self.context.db, caller, &id.to_string()).await {
             Ok(database) => database,
             // Gone or moved since the memory was read.
@@ -97,7 +97,7 @@ impl Memories {
         let ids: Vec<RecordId> = listed.records.iter().map(|shown| shown.record.id).collect();
         let rendered = readable(&self.context, caller, &database, &ids, most_bytes).await?;
         let entries = rendered.into_iter().map(|rendered| entry(&database, rendered)).collect();
-        Ok(Some(Answer { entries, total: listed.total, fields: database.properties }))
+        Ok(Some(MemberRecords { entries, total: listed.total, fields: database.properties }))
     }
 }
 

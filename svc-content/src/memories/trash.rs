@@ -27,10 +27,10 @@ pub(crate) async fn require_trashed(
     tx: &mut Tx,
     caller: &Caller,
     deletion: &Deletion,
-    deed: &str,
+    action: &str,
 ) -> Result<(), Error> {
     let memory = trashed(tx, caller.workspace, caller, &deletion.item_id).await?;
-    require_all(caller, &memory.members, deed)
+    require_all(caller, &memory.members, action)
 }
 
 /// Gives a memory that comes back a slug that no live one has: its own, or with a number behind. Answers its path.

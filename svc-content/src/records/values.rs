@@ -53,7 +53,7 @@ impl ValueChanges {
                 checks.violation(&path, "duplicate", "the property is named twice");
                 continue;
             }
-            let mut reader = Reader { checks: &mut *checks, property, path, references: Vec::new() };
+            let mut reader = ValueReader { checks: &mut *checks, property, path, references: Vec::new() };
             let kept = reader.value(value);
             let references = reader.references;
             changes.references.extend(references);
@@ -73,14 +73,14 @@ impl ValueChanges {
     }
 }
 
-struct Reader<'a> {
+struct ValueReader<'a> {
     checks: &'a mut Checks,
     property: &'a Property,
     path: String,
     references: Vec<Reference>,
 }
 
-impl Reader<'_> {
+impl ValueReader<'_> {
     /// The value as it is kept; `None` for none, and for one that breaks a rule.
     fn value(&mut self, value: Value) -> Option<Value> {
         if value.is_null() {

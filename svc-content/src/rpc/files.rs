@@ -114,14 +114,18 @@ impl FileService for Rpc {
 fn encode_outcome(file_id: String, found: Result<FoundFile, Error>) -> Result<FileOutcome, Error> {
     let outcome = match found {
         Ok((file, content)) => Outcome::File(proto::File { content, ..encode(file) }),
-        Err(error) if matches!(error, Error::NotFound { .. }) => told(ErrorReason::NotFound, &error),
-        Err(error) if matches!(error, Error::OutOfScope(_)) => told(ErrorReason::OutOfScope, &error),
+        Err(error) if matches!(error, Error::NotFound { .. }) => {
+            encode_problem(ErrorReason::NotFound, &error)
+        }
+        Err(error) if matches!(error, Error::OutOfScope(_)) => {
+            encode_problem(ErrorReason::OutOfScope, &error)
+        }
         Err(error) => return Err(error),
     };
     Ok(FileOutcome { file_id, outcome: Some(outcome) })
 }
 
-fn told(reason: ErrorReason, error: &Error) -> Outcome {
+fn encode_problem(reason: ErrorReason, error: &Error) -> Outcome {
     Outcome::Problem(FileProblem { reason: reason.into(), message: error.to_string() })
 }
 

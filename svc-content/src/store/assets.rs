@@ -2,7 +2,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{AssetId, DatabaseId, ObjectId, PropertyId, WorkspaceId};
 
 use super::page::{to_column, to_count};
@@ -94,8 +94,7 @@ pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Erro
 
 /// An asset.
 pub(crate) async fn get(db: &Db, workspace: WorkspaceId, id: AssetId) -> Result<Option<Asset>, Error> {
-    let row: Option<Row> =
-        on_db!(db, |c| sqlx::query_as(GET).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch!(optional, db, GET, Text(workspace), Text(id))?;
     Ok(row.map(|row| Asset {
         id: row.id.0,
         workspace_id: workspace,
@@ -109,20 +108,14 @@ pub(crate) async fn get(db: &Db, workspace: WorkspaceId, id: AssetId) -> Result<
 
 /// Those of these assets that there are.
 pub(crate) async fn among(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> Result<Vec<AssetId>, Error> {
-    let sql = AMONG.of(db.engine());
-    let rows: Vec<Text<AssetId>> = on_db!(db, |c| sqlx::query_scalar(sql)
-        .bind(Text(workspace))
-        .bind(json_list(ids))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Text<AssetId>> = fetch!(scalars, db, AMONG, Text(workspace), json_list(ids))?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
 /// Where live records name these assets.
 pub(crate) async fn named(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> Result<Vec<Naming>, Error> {
-    let sql = NAMED.of(db.engine());
     let rows: Vec<(Text<AssetId>, Text<DatabaseId>, Text<PropertyId>)> =
-        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(json_list(ids)).fetch_all(c).await)?;
+        fetch!(all, db, NAMED, Text(workspace), json_list(ids))?;
     let read = |(asset, database, property): (Text<AssetId>, Text<DatabaseId>, Text<PropertyId>)| Naming {
         asset: asset.0,
         database: database.0,
@@ -133,19 +126,20 @@ pub(crate) async fn named(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> R
 
 /// Writes an asset; its object's row is there.
 pub(crate) async fn insert(tx: &mut Tx, asset: &Asset) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(asset.workspace_id))
-        .bind(Text(asset.id))
-        .bind(&asset.name)
-        .bind(&asset.media_type)
-        .bind(&asset.kept.hash)
-        .bind(asset.created_at)
-        .bind(&asset.author.kind)
-        .bind(&asset.author.id)
-        .bind(&asset.author.name)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(asset.workspace_id),
+        Text(asset.id),
+        &asset.name,
+        &asset.media_type,
+        &asset.kept.hash,
+        asset.created_at,
+        &asset.author.kind,
+        &asset.author.id,
+        &asset.author.name
+    )
+    .map(drop)
 }
 
 /// Removes an asset; answers the hash of what it held, when it was there.
@@ -154,7 +148,7 @@ pub(crate) async fn delete(
     workspace: WorkspaceId,
     id: AssetId,
 ) -> Result<Option<String>, Error> {
-    on_db!(tx, |c| sqlx::query_scalar(DELETE).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)
+    fetch!(optional_scalar, tx, DELETE, Text(workspace), Text(id))
 }
 
 /// The object of the workspace that holds bytes with that hash.
@@ -163,8 +157,7 @@ pub(crate) async fn object_of(
     workspace: WorkspaceId,
     hash: &str,
 ) -> Result<Option<StoredObject>, Error> {
-    let row: Option<ObjectRow> =
-        on_db!(tx, |c| sqlx::query_as(OBJECT_OF).bind(Text(workspace)).bind(hash).fetch_optional(c).await)?;
+    let row: Option<ObjectRow> = fetch!(optional, tx, OBJECT_OF, Text(workspace), hash)?;
     Ok(row.map(ObjectRow::into_kept))
 }
 
@@ -174,14 +167,8 @@ pub(crate) async fn insert_object(
     workspace: WorkspaceId,
     kept: &StoredObject,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT_OBJECT)
-        .bind(Text(workspace))
-        .bind(&kept.hash)
-        .bind(Text(kept.object))
-        .bind(to_column(kept.size_bytes))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, INSERT_OBJECT, Text(workspace), &kept.hash, Text(kept.object), to_column(kept.size_bytes))
+        .map(drop)
 }
 
 /// Removes the row of the object with that hash, unless an asset uses it; answers the object and its size
@@ -191,11 +178,8 @@ pub(crate) async fn delete_unused_object(
     workspace: WorkspaceId,
     hash: &str,
 ) -> Result<Option<(ObjectId, u64)>, Error> {
-    let row: Option<(Text<ObjectId>, i64)> = on_db!(tx, |c| sqlx::query_as(DELETE_UNUSED_OBJECT)
-        .bind(Text(workspace))
-        .bind(hash)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(Text<ObjectId>, i64)> =
+        fetch!(optional, tx, DELETE_UNUSED_OBJECT, Text(workspace), hash)?;
     Ok(row.map(|(object, size)| (object.0, to_count(size))))
 }
 
@@ -205,12 +189,7 @@ pub(crate) async fn known_objects(
     workspace: WorkspaceId,
     objects: &[ObjectId],
 ) -> Result<Vec<ObjectId>, Error> {
-    let sql = KNOWN_OBJECTS.of(db.engine());
-    let rows: Vec<Text<ObjectId>> = on_db!(db, |c| sqlx::query_scalar(sql)
-        .bind(Text(workspace))
-        .bind(json_list(objects))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Text<ObjectId>> = fetch!(scalars, db, KNOWN_OBJECTS, Text(workspace), json_list(objects))?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
@@ -228,7 +207,6 @@ pub(crate) async fn list_all(
     hash: &str,
     limit: i64,
 ) -> Result<Vec<(WorkspaceId, StoredObject)>, Error> {
-    let rows: Vec<RowOfWorkspace> =
-        on_db!(db, |c| sqlx::query_as(LIST_ALL).bind(workspace).bind(hash).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<RowOfWorkspace> = fetch!(all, db, LIST_ALL, workspace, hash, limit)?;
     Ok(rows.into_iter().map(|row| (row.workspace_id.0, row.object.into_kept())).collect())
 }

@@ -2,7 +2,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, json_list};
-use cairn_chassis::{on_db, statements};
+use cairn_chassis::{fetch, statements};
 use cairn_proto::ids::{DatabaseId, FileId, FolderId, PropertyId, RecordId, WorkspaceId};
 
 use super::page::{below, below_folders, to_count};
@@ -95,32 +95,26 @@ pub(crate) async fn list(
     after: (Timestamp, &str, &str),
     limit: i64,
 ) -> Result<Vec<BacklinkRow>, Error> {
-    let sql = LIST.of(db.engine());
     let (folders, whole) = (json_list(of.scope.unwrap_or_default()), i64::from(of.scope.is_none()));
-    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(sql)
-        .bind(Text(of.workspace))
-        .bind(&folders)
-        .bind(whole)
-        .bind(Text(of.file))
-        .bind(after.0)
-        .bind(after.1)
-        .bind(after.2)
-        .bind(limit)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch!(
+        all,
+        db,
+        LIST,
+        Text(of.workspace),
+        &folders,
+        whole,
+        Text(of.file),
+        after.0,
+        after.1,
+        after.2,
+        limit
+    )?;
     rows.into_iter().map(Row::into_backlink).collect()
 }
 
 /// In how many places records name a file.
 pub(crate) async fn count(db: &Db, of: Of<'_>) -> Result<u64, Error> {
-    let sql = COUNT.of(db.engine());
     let (folders, whole) = (json_list(of.scope.unwrap_or_default()), i64::from(of.scope.is_none()));
-    let count: i64 = on_db!(db, |c| sqlx::query_scalar(sql)
-        .bind(Text(of.workspace))
-        .bind(&folders)
-        .bind(whole)
-        .bind(Text(of.file))
-        .fetch_one(c)
-        .await)?;
+    let count: i64 = fetch!(scalar, db, COUNT, Text(of.workspace), &folders, whole, Text(of.file))?;
     Ok(to_count(count))
 }

@@ -1,7 +1,7 @@
 //! Bodies by hash.
 
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use super::page::{to_column, to_count};
@@ -53,11 +53,7 @@ impl Row {
 /// Stores a body, unless the workspace has it; answers how many bytes that are new it has.
 pub(crate) async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result<u64, Error> {
     let exists = EXISTS.of(tx.engine());
-    let known: Option<i32> = on_db!(tx, |c| sqlx::query_scalar(exists)
-        .bind(Text(workspace))
-        .bind(&body.hash)
-        .fetch_optional(c)
-        .await)?;
+    let known: Option<i32> = fetch!(optional_scalar, tx, exists, Text(workspace), &body.hash)?;
     if known.is_some() {
         return Ok(0);
     }
@@ -65,15 +61,8 @@ pub(crate) async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Res
         Encoding::Plain => 0_i64,
         Encoding::Zstd => 1,
     };
-    let inserted: u64 = on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(workspace))
-        .bind(&body.hash)
-        .bind(encoding)
-        .bind(to_column(body.size_bytes))
-        .bind(&body.data)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let inserted: u64 =
+        execute!(tx, INSERT, Text(workspace), &body.hash, encoding, to_column(body.size_bytes), &body.data)?;
     // Another transaction may have stored it meanwhile.
     Ok(if inserted == 0 { 0 } else { body.size_bytes })
 }
@@ -92,16 +81,12 @@ pub(crate) async fn list_all(
     hash: &str,
     limit: i64,
 ) -> Result<Vec<(String, Body)>, Error> {
-    let rows: Vec<RowOfWorkspace> =
-        on_db!(tx, |c| sqlx::query_as(LIST_ALL).bind(workspace).bind(hash).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<RowOfWorkspace> = fetch!(all, tx, LIST_ALL, workspace, hash, limit)?;
     rows.into_iter().map(|row| Ok((row.workspace_id, row.body.into_body()?))).collect()
 }
 
 /// The bodies with these hashes, in no order; those that are missing are left out.
 pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, hashes: &[&str]) -> Result<Vec<Body>, Error> {
-    let sql = GET_MANY.of(db.engine());
-    let list = json_list(hashes);
-    let rows: Vec<Row> =
-        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, db, GET_MANY, Text(workspace), json_list(hashes))?;
     rows.into_iter().map(Row::into_body).collect()
 }

@@ -1,7 +1,7 @@
 //! The values of live records in the form in which the engines compare, sort and count them.
 
-use cairn_chassis::sql::{Dialect, Error, Text, Tx};
-use cairn_chassis::{on_db, statements};
+use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{execute, list_statement, statements};
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 use serde_json::json;
 
@@ -35,7 +35,7 @@ statements! {
          WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key = $4";
 
     /// $4 is a JSON array of the ids of the options that there are.
-    const FORGET_OPTIONS: Dialect = cairn_chassis::list_statement!(
+    const FORGET_OPTIONS: Dialect = list_statement!(
         "DELETE FROM record_cells WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 \
          AND text_key IS NOT NULL AND text_key NOT IN ",
         "$4",
@@ -66,15 +66,8 @@ pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) ->
         .iter()
         .map(|cell| json!([cell.property, cell.place, cell.number, cell.text, cell.rest, cell.target]));
     let list = serde_json::Value::from_iter(rows).to_string();
-    let sql = INSERT.of(tx.engine());
-    on_db!(tx, |c| sqlx::query(sql)
-        .bind(Text(database.workspace_id))
-        .bind(Text(record.id))
-        .bind(Text(record.database_id))
-        .bind(&list)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, INSERT, Text(database.workspace_id), Text(record.id), Text(record.database_id), &list)
+        .map(drop)
 }
 
 /// Removes the cells of a record.
@@ -83,12 +76,7 @@ pub(crate) async fn forget_record(
     workspace: WorkspaceId,
     record: RecordId,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(FORGET_RECORD)
-        .bind(Text(workspace))
-        .bind(Text(record))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, FORGET_RECORD, Text(workspace), Text(record)).map(drop)
 }
 
 /// Removes the cells of a property.
@@ -98,13 +86,7 @@ pub(crate) async fn forget_property(
     property: PropertyId,
 ) -> Result<(), Error> {
     for sql in FORGET_PROPERTY {
-        on_db!(tx, |c| sqlx::query(sql)
-            .bind(Text(database.workspace_id))
-            .bind(Text(database.id))
-            .bind(Text(property))
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(tx, sql, Text(database.workspace_id), Text(database.id), Text(property))?;
     }
     Ok(())
 }
@@ -115,35 +97,21 @@ pub(crate) async fn follow_options(
     database: &Database,
     property: &Property,
 ) -> Result<(), Error> {
-    let ids = cairn_chassis::sql::json_list(property.config.options.iter().map(|option| &option.id));
-    let sql = FORGET_OPTIONS.of(tx.engine());
-    on_db!(tx, |c| sqlx::query(sql)
-        .bind(Text(database.workspace_id))
-        .bind(Text(database.id))
-        .bind(Text(property.id))
-        .bind(&ids)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    let ids = json_list(property.config.options.iter().map(|option| &option.id));
+    execute!(tx, FORGET_OPTIONS, Text(database.workspace_id), Text(database.id), Text(property.id), &ids)?;
     for sql in CLOSE_GAPS {
-        on_db!(tx, |c| sqlx::query(sql)
-            .bind(Text(database.workspace_id))
-            .bind(Text(database.id))
-            .bind(Text(property.id))
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(tx, sql, Text(database.workspace_id), Text(database.id), Text(property.id))?;
     }
     for (place, option) in property.config.options.iter().enumerate() {
-        on_db!(tx, |c| sqlx::query(FOLLOW_OPTION)
-            .bind(Text(database.workspace_id))
-            .bind(Text(database.id))
-            .bind(Text(property.id))
-            .bind(&option.id)
-            .bind(place_key(place))
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(
+            tx,
+            FOLLOW_OPTION,
+            Text(database.workspace_id),
+            Text(database.id),
+            Text(property.id),
+            &option.id,
+            place_key(place)
+        )?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Kind, Op, Reserved};
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, FolderId, RecordId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
@@ -181,8 +181,7 @@ where
     S: Executor<'e, Database = Sqlite>,
     P: Executor<'e, Database = Postgres>,
 {
-    let row: Option<Row> =
-        on_db!(on, |c| sqlx::query_as(GET).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch!(optional, on, GET, Text(workspace), Text(id))?;
     row.map(|row| row.into_database(workspace)).transpose()
 }
 
@@ -192,11 +191,7 @@ pub(crate) async fn get_trashed(
     workspace: WorkspaceId,
     id: DatabaseId,
 ) -> Result<Option<Database>, Error> {
-    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(GET_TRASHED)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch!(optional, tx, GET_TRASHED, Text(workspace), Text(id))?;
     row.map(|row| row.into_database(workspace)).transpose()
 }
 
@@ -210,18 +205,13 @@ where
     S: Executor<'e, Database = Sqlite>,
     P: Executor<'e, Database = Postgres>,
 {
-    let sql = match &on {
-        Engine::Sqlite(_) => GET_MANY.sqlite,
-        Engine::Postgres(_) => GET_MANY.postgres,
-    };
-    let list = json_list(ids);
-    let rows = on_db!(on, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let rows = fetch!(all, on, GET_MANY, Text(workspace), json_list(ids))?;
     into_databases(rows, workspace)
 }
 
 /// Every database in trash, in the order of name, then id.
 pub(crate) async fn list_trashed(db: &Db, workspace: WorkspaceId) -> Result<Vec<Database>, Error> {
-    let rows = on_db!(db, |c| sqlx::query_as(LIST_TRASHED).bind(Text(workspace)).fetch_all(c).await)?;
+    let rows = fetch!(all, db, LIST_TRASHED, Text(workspace))?;
     into_databases(rows, workspace)
 }
 
@@ -237,11 +227,7 @@ pub(crate) async fn written_at(
     workspace: WorkspaceId,
     id: DatabaseId,
 ) -> Result<Option<Timestamp>, Error> {
-    on_db!(tx, |c| sqlx::query_scalar(WRITTEN_AT)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .fetch_optional(c)
-        .await)
+    fetch!(optional_scalar, tx, WRITTEN_AT, Text(workspace), Text(id))
 }
 
 /// Waits until nobody else holds the database, and has it alone until this transaction ends.
@@ -268,77 +254,72 @@ pub(crate) async fn count(db: &Db, workspace: WorkspaceId, scope: &ListScope) ->
 /// Stores a new database.
 pub(crate) async fn insert(tx: &mut Tx, database: &Database) -> Result<(), Error> {
     let (properties, views) = (json(&database.properties)?, json(&database.views)?);
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(database.workspace_id))
-        .bind(Text(database.id))
-        .bind(database.folder_id.map(Text))
-        .bind(&database.name)
-        .bind(&database.description)
-        .bind(&database.icon)
-        .bind(&properties)
-        .bind(&views)
-        .bind(database.created_at)
-        .bind(database.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(database.workspace_id),
+        Text(database.id),
+        database.folder_id.map(Text),
+        &database.name,
+        &database.description,
+        &database.icon,
+        &properties,
+        &views,
+        database.created_at,
+        database.updated_at
+    )
+    .map(drop)
 }
 
 /// Stores what may change of a database.
 pub(crate) async fn update(tx: &mut Tx, database: &Database) -> Result<(), Error> {
     let (properties, views) = (json(&database.properties)?, json(&database.views)?);
-    on_db!(tx, |c| sqlx::query(UPDATE)
-        .bind(Text(database.workspace_id))
-        .bind(Text(database.id))
-        .bind(database.folder_id.map(Text))
-        .bind(&database.name)
-        .bind(&database.description)
-        .bind(&database.icon)
-        .bind(&properties)
-        .bind(&views)
-        .bind(database.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        UPDATE,
+        Text(database.workspace_id),
+        Text(database.id),
+        database.folder_id.map(Text),
+        &database.name,
+        &database.description,
+        &database.icon,
+        &properties,
+        &views,
+        database.updated_at
+    )
+    .map(drop)
 }
 
 /// Brings a database back from trash, into its folder.
 pub(crate) async fn restore(tx: &mut Tx, database: &Database) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(RESTORE)
-        .bind(Text(database.workspace_id))
-        .bind(Text(database.id))
-        .bind(database.folder_id.map(Text))
-        .bind(database.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        RESTORE,
+        Text(database.workspace_id),
+        Text(database.id),
+        database.folder_id.map(Text),
+        database.updated_at
+    )
+    .map(drop)
 }
 
 /// Removes a database for good, and all that is in it.
 pub(crate) async fn purge(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
     for sql in PURGE {
-        on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))?;
+        execute!(tx, sql, Text(workspace), Text(id))?;
     }
     Ok(())
 }
 
 /// How many bytes the values of a database's records and their versions have.
 pub(crate) async fn record_bytes(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<u64, Error> {
-    let bytes: i64 = on_db!(tx, |c| sqlx::query_scalar(RECORD_BYTES)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .fetch_one(c)
-        .await)?;
+    let bytes: i64 = fetch!(scalar, tx, RECORD_BYTES, Text(workspace), Text(id))?;
     Ok(to_count(bytes))
 }
 
 /// How many live records a database has, counted.
 pub(crate) async fn live_records(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<u64, Error> {
-    let count: i64 = on_db!(tx, |c| sqlx::query_scalar(LIVE_RECORDS)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .fetch_one(c)
-        .await)?;
+    let count: i64 = fetch!(scalar, tx, LIVE_RECORDS, Text(workspace), Text(id))?;
     Ok(to_count(count))
 }
 
@@ -348,11 +329,7 @@ pub(crate) async fn live_record_ids(
     workspace: WorkspaceId,
     id: DatabaseId,
 ) -> Result<Vec<RecordId>, Error> {
-    let rows: Vec<Text<RecordId>> = on_db!(tx, |c| sqlx::query_scalar(LIVE_RECORD_IDS)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Text<RecordId>> = fetch!(scalars, tx, LIVE_RECORD_IDS, Text(workspace), Text(id))?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
@@ -365,14 +342,15 @@ pub(crate) async fn publish_records(
     reserved: Reserved,
     at: Timestamp,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(PUBLISH_RECORDS)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .bind(to_column(reserved.before))
-        .bind(i64::from(i32::from(Kind::Record)))
-        .bind(i64::from(i32::from(op)))
-        .bind(at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        PUBLISH_RECORDS,
+        Text(workspace),
+        Text(id),
+        to_column(reserved.before),
+        i64::from(i32::from(Kind::Record)),
+        i64::from(i32::from(op)),
+        at
+    )
+    .map(drop)
 }

@@ -2,7 +2,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, PropertyId, RecordId, WorkspaceId};
 
 use crate::model::{Cell, Database, Record};
@@ -99,8 +99,7 @@ struct CellRow {
 /// Databases of every workspace, in trash too, from after that one on.
 pub(crate) async fn databases(tx: &mut Tx, after: (&str, &str), limit: i64) -> Result<Vec<Schema>, Error> {
     type Columns = (Text<WorkspaceId>, String, String, String);
-    let rows: Vec<Columns> =
-        on_db!(tx, |c| sqlx::query_as(DATABASES).bind(after.0).bind(after.1).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<Columns> = fetch!(all, tx, DATABASES, after.0, after.1, limit)?;
     let read = |(workspace, id, properties, views): Columns| Schema {
         workspace: workspace.0,
         id,
@@ -118,13 +117,7 @@ pub(crate) async fn records(
     after: &str,
     limit: i64,
 ) -> Result<Vec<Examined>, Error> {
-    on_db!(tx, |c| sqlx::query_as(RECORDS)
-        .bind(Text(workspace))
-        .bind(Text(database))
-        .bind(after)
-        .bind(limit)
-        .fetch_all(c)
-        .await)
+    fetch!(all, tx, RECORDS, Text(workspace), Text(database), after, limit)
 }
 
 /// The cells of these records.
@@ -133,10 +126,7 @@ pub(crate) async fn cells(
     workspace: WorkspaceId,
     records: &[&str],
 ) -> Result<Vec<(RecordId, Cell)>, Error> {
-    let sql = CELLS.of(tx.engine());
-    let list = json_list(records);
-    let rows: Vec<CellRow> =
-        on_db!(tx, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let rows: Vec<CellRow> = fetch!(all, tx, CELLS, Text(workspace), json_list(records))?;
     let read = |row: CellRow| {
         let cell = Cell {
             property: row.property_id.0,
@@ -154,5 +144,5 @@ pub(crate) async fn cells(
 
 /// The queries of members, each with what it is of.
 pub(crate) async fn queries(tx: &mut Tx) -> Result<Vec<(String, String)>, Error> {
-    on_db!(tx, |c| sqlx::query_as(QUERIES).fetch_all(c).await)
+    fetch!(all, tx, QUERIES)
 }

@@ -2,7 +2,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{execute, fetch, list_statement, on_db, statements};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 
 use super::page::{
@@ -206,27 +206,20 @@ pub(crate) async fn get_with_body(
     workspace: WorkspaceId,
     id: FileId,
 ) -> Result<Option<(File, Body)>, Error> {
-    let row: Option<RowWithBody> = on_db!(db, |c| sqlx::query_as(GET_WITH_BODY)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<RowWithBody> = fetch!(optional, db, GET_WITH_BODY, Text(workspace), Text(id))?;
     row.map(|row| Ok((row.file.into_file(workspace)?, row.body.into_body()?))).transpose()
 }
 
 /// A live file, which no other transaction can change until this one ends.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<Option<File>, Error> {
     super::page::lock(tx, LOCK, workspace, id).await?;
-    let row: Option<Row> =
-        on_db!(tx, |c| sqlx::query_as(GET).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch!(optional, tx, GET, Text(workspace), Text(id))?;
     row.map(|row| row.into_file(workspace)).transpose()
 }
 
 /// The live ones of these files, in no order, in one statement.
 pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<File>, Error> {
-    let sql = GET_MANY.of(db.engine());
-    let list = json_list(ids);
-    let rows = on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let rows = fetch!(all, db, GET_MANY, Text(workspace), json_list(ids))?;
     into_files(rows, workspace)
 }
 
@@ -293,38 +286,40 @@ pub(crate) async fn search(
 
 /// Stores a new file.
 pub(crate) async fn insert(tx: &mut Tx, file: &File, folded_name: &str) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(file.workspace_id))
-        .bind(Text(file.id))
-        .bind(file.folder_id().map(Text))
-        .bind(&file.name)
-        .bind(folded_name)
-        .bind(column_of(file.file_type))
-        .bind(tags_column(file))
-        .bind(to_column(file.size_bytes))
-        .bind(&file.content_hash)
-        .bind(to_column(file.version))
-        .bind(file.created_at)
-        .bind(file.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(file.workspace_id),
+        Text(file.id),
+        file.folder_id().map(Text),
+        &file.name,
+        folded_name,
+        column_of(file.file_type),
+        tags_column(file),
+        to_column(file.size_bytes),
+        &file.content_hash,
+        to_column(file.version),
+        file.created_at,
+        file.updated_at
+    )
+    .map(drop)
 }
 
 /// Stores what may change of a file.
 pub(crate) async fn update(tx: &mut Tx, file: &File, folded_name: &str) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(UPDATE)
-        .bind(Text(file.workspace_id))
-        .bind(Text(file.id))
-        .bind(file.folder_id().map(Text))
-        .bind(&file.name)
-        .bind(folded_name)
-        .bind(tags_column(file))
-        .bind(to_column(file.size_bytes))
-        .bind(&file.content_hash)
-        .bind(to_column(file.version))
-        .bind(file.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        UPDATE,
+        Text(file.workspace_id),
+        Text(file.id),
+        file.folder_id().map(Text),
+        &file.name,
+        folded_name,
+        tags_column(file),
+        to_column(file.size_bytes),
+        &file.content_hash,
+        to_column(file.version),
+        file.updated_at
+    )
+    .map(drop)
 }

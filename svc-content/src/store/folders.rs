@@ -3,7 +3,7 @@
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Kind, Op, Reserved};
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DeletionId, FolderId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
@@ -149,8 +149,7 @@ where
     S: Executor<'e, Database = Sqlite>,
     P: Executor<'e, Database = Postgres>,
 {
-    let row: Option<Row> =
-        on_db!(on, |c| sqlx::query_as(GET).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch!(optional, on, GET, Text(workspace), Text(id))?;
     row.map(|row| row.into_folder(workspace)).transpose()
 }
 
@@ -160,10 +159,7 @@ pub(crate) async fn get_many(
     workspace: WorkspaceId,
     ids: &[FolderId],
 ) -> Result<Vec<Folder>, Error> {
-    let sql = GET_MANY.of(db.engine());
-    let list = json_list(ids);
-    let rows: Vec<Row> =
-        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, db, GET_MANY, Text(workspace), json_list(ids))?;
     rows.into_iter().map(|row| row.into_folder(workspace)).collect()
 }
 
@@ -202,45 +198,43 @@ pub(crate) async fn ids_below(
     workspace: WorkspaceId,
     folders: &[FolderId],
 ) -> Result<Vec<FolderId>, Error> {
-    let sql = IDS_BELOW.of(db.engine());
-    let list = json_list(folders);
-    let rows: Vec<(Text<FolderId>,)> =
-        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
-    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+    let rows: Vec<Text<FolderId>> = fetch!(scalars, db, IDS_BELOW, Text(workspace), json_list(folders))?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
 /// How many levels a folder and what is below it have: 1 for a folder without subfolders.
 pub(crate) async fn height(tx: &mut Tx, workspace: WorkspaceId, id: FolderId) -> Result<u64, Error> {
-    let height: i64 =
-        on_db!(tx, |c| sqlx::query_scalar(HEIGHT).bind(Text(workspace)).bind(Text(id)).fetch_one(c).await)?;
+    let height: i64 = fetch!(scalar, tx, HEIGHT, Text(workspace), Text(id))?;
     Ok(to_count(height))
 }
 
 /// Stores a new folder.
 pub(crate) async fn insert(tx: &mut Tx, folder: &Folder) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(folder.workspace_id))
-        .bind(Text(folder.id))
-        .bind(folder.parent_id().map(Text))
-        .bind(&folder.name)
-        .bind(folder.created_at)
-        .bind(folder.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(folder.workspace_id),
+        Text(folder.id),
+        folder.parent_id().map(Text),
+        &folder.name,
+        folder.created_at,
+        folder.updated_at
+    )
+    .map(drop)
 }
 
 /// Stores what may change of a folder.
 pub(crate) async fn update(tx: &mut Tx, folder: &Folder) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(UPDATE)
-        .bind(Text(folder.workspace_id))
-        .bind(Text(folder.id))
-        .bind(folder.parent_id().map(Text))
-        .bind(&folder.name)
-        .bind(folder.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        UPDATE,
+        Text(folder.workspace_id),
+        Text(folder.id),
+        folder.parent_id().map(Text),
+        &folder.name,
+        folder.updated_at
+    )
+    .map(drop)
 }
 
 /// What a deletion took.
@@ -260,28 +254,16 @@ impl Taken {
 
 /// Moves a folder and all that it holds to trash. Folders first: who puts a file into one of them holds it.
 pub(crate) async fn trash(tx: &mut Tx, deletion: &Deletion) -> Result<Taken, Error> {
-    let folders = on_db!(tx, |c| sqlx::query(TRASH_FOLDERS)
-        .bind(Text(deletion.workspace))
-        .bind(&deletion.item_id)
-        .bind(deletion.at)
-        .bind(Text(deletion.id))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
-    let files = on_db!(tx, |c| sqlx::query(TRASH_FILES)
-        .bind(Text(deletion.workspace))
-        .bind(deletion.at)
-        .bind(Text(deletion.id))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
-    let databases = on_db!(tx, |c| sqlx::query(TRASH_DATABASES)
-        .bind(Text(deletion.workspace))
-        .bind(deletion.at)
-        .bind(Text(deletion.id))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let folders = execute!(
+        tx,
+        TRASH_FOLDERS,
+        Text(deletion.workspace),
+        &deletion.item_id,
+        deletion.at,
+        Text(deletion.id)
+    )?;
+    let files = execute!(tx, TRASH_FILES, Text(deletion.workspace), deletion.at, Text(deletion.id))?;
+    let databases = execute!(tx, TRASH_DATABASES, Text(deletion.workspace), deletion.at, Text(deletion.id))?;
     Ok(Taken { folders, files, databases })
 }
 
@@ -301,16 +283,16 @@ pub(crate) async fn publish_trash(
         (PUBLISH_DATABASES, Kind::Database, reserved.before + taken.folders + taken.files),
     ];
     for (sql, kind, before) in parts {
-        on_db!(tx, |c| sqlx::query(sql)
-            .bind(Text(workspace))
-            .bind(Text(deletion))
-            .bind(to_column(before))
-            .bind(i64::from(i32::from(kind)))
-            .bind(i64::from(i32::from(Op::Delete)))
-            .bind(at)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(
+            tx,
+            sql,
+            Text(workspace),
+            Text(deletion),
+            to_column(before),
+            i64::from(i32::from(kind)),
+            i64::from(i32::from(Op::Delete)),
+            at
+        )?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 use serde_json::json;
 
@@ -88,16 +88,16 @@ pub(crate) async fn insert_property(
     property: &Property,
     at: Timestamp,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT_PROPERTY)
-        .bind(Text(database.workspace_id))
-        .bind(Text(database.id))
-        .bind(Text(property.id))
-        .bind(&property.name)
-        .bind(property.kind.as_str())
-        .bind(at)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        tx,
+        INSERT_PROPERTY,
+        Text(database.workspace_id),
+        Text(database.id),
+        Text(property.id),
+        &property.name,
+        property.kind.as_str(),
+        at
+    )?;
     insert_options(tx, database, property.id, &property.config.options, at).await
 }
 
@@ -113,16 +113,8 @@ pub(crate) async fn insert_options(
         return Ok(());
     }
     let list = json!(options.iter().map(|option| [&option.id, &option.name]).collect::<Vec<_>>()).to_string();
-    let sql = INSERT_OPTIONS.of(tx.engine());
-    on_db!(tx, |c| sqlx::query(sql)
-        .bind(Text(database.workspace_id))
-        .bind(Text(database.id))
-        .bind(Text(property))
-        .bind(&list)
-        .bind(at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, INSERT_OPTIONS, Text(database.workspace_id), Text(database.id), Text(property), &list, at)
+        .map(drop)
 }
 
 /// Those of these properties that are no more, with the type that their values have and without options, in the order
@@ -158,13 +150,7 @@ async fn former(
     database: &Database,
     ids: String,
 ) -> Result<Vec<(Text<PropertyId>, String, String)>, Error> {
-    let sql = statement.of(db.engine());
-    on_db!(db, |c| sqlx::query_as(sql)
-        .bind(Text(database.workspace_id))
-        .bind(Text(database.id))
-        .bind(&ids)
-        .fetch_all(c)
-        .await)
+    fetch!(all, db, statement, Text(database.workspace_id), Text(database.id), &ids)
 }
 
 /// The next records of a database, live or in trash, whose values may hold a property, in the order of their ids; none
@@ -176,14 +162,16 @@ pub(crate) async fn holders(
     after: Option<RecordId>,
 ) -> Result<Vec<(RecordId, Values)>, Error> {
     let (after, pattern) = (after.map(|id| id.to_string()).unwrap_or_default(), format!("%\"{property}\"%"));
-    let rows: Vec<(Text<RecordId>, i64)> = on_db!(tx, |c| sqlx::query_as(HOLDERS)
-        .bind(Text(database.workspace_id))
-        .bind(Text(database.id))
-        .bind(&after)
-        .bind(&pattern)
-        .bind(MAX_BATCH)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(Text<RecordId>, i64)> = fetch!(
+        all,
+        tx,
+        HOLDERS,
+        Text(database.workspace_id),
+        Text(database.id),
+        &after,
+        &pattern,
+        MAX_BATCH
+    )?;
     let mut chars = 0_u64;
     // The first one always, so that the walk gets on.
     let fitting = rows.iter().take_while(|(_, length)| {
@@ -191,10 +179,8 @@ pub(crate) async fn holders(
         chars = chars.saturating_add(to_count(*length));
         fits
     });
-    let list = json_list(fitting.map(|(id, _)| id.0));
-    let sql = VALUES.of(tx.engine());
     let rows: Vec<(Text<RecordId>, String)> =
-        on_db!(tx, |c| sqlx::query_as(sql).bind(Text(database.workspace_id)).bind(&list).fetch_all(c).await)?;
+        fetch!(all, tx, VALUES, Text(database.workspace_id), json_list(fitting.map(|(id, _)| id.0)))?;
     let mut held: Vec<(RecordId, Values)> =
         rows.into_iter().map(|(id, values)| Ok((id.0, values_of(&values)?))).collect::<Result<_, Error>>()?;
     held.sort_by_key(|(id, _)| *id);
@@ -212,9 +198,8 @@ pub(crate) async fn rewrite(
     if records.is_empty() {
         return Ok(Growth::default());
     }
-    let (sql, ids) = (SIZE.of(tx.engine()), json_list(records.iter().map(|(id, _)| id)));
-    let before: i64 =
-        on_db!(tx, |c| sqlx::query_scalar(sql).bind(Text(workspace)).bind(&ids).fetch_one(c).await)?;
+    let ids = json_list(records.iter().map(|(id, _)| id));
+    let before: i64 = fetch!(scalar, tx, SIZE, Text(workspace), &ids)?;
     let pair = |(id, values): &(RecordId, Values)| {
         let text = serde_json::to_string(values)
             .map_err(|_| Error::corrupt("a record's values cannot be written as JSON"))?;
@@ -223,18 +208,7 @@ pub(crate) async fn rewrite(
     let pairs = records.iter().map(pair).collect::<Result<Vec<_>, Error>>()?;
     let after: usize = pairs.iter().map(|[_, text]| text.len()).sum();
     let list = json!(pairs).to_string();
-    let sql = KEEP.of(tx.engine());
-    on_db!(tx, |c| sqlx::query(sql)
-        .bind(Text(workspace))
-        .bind(&list)
-        .bind(at)
-        .bind(&author.kind)
-        .bind(&author.id)
-        .bind(&author.name)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    let sql = REWRITE.of(tx.engine());
-    on_db!(tx, |c| sqlx::query(sql).bind(Text(workspace)).bind(&ids).bind(at).execute(c).await.map(|_| ()))?;
+    execute!(tx, KEEP, Text(workspace), &list, at, &author.kind, &author.id, &author.name)?;
+    execute!(tx, REWRITE, Text(workspace), &ids, at)?;
     Ok(Growth::of_change(to_count(before), after as u64))
 }

@@ -2,7 +2,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DocumentId, FolderId, MemberId, MemoryId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
@@ -224,16 +224,7 @@ where
     P: Executor<'e, Database = Postgres>,
 {
     let (folders, whole) = scope_columns(scope);
-    let rows: Vec<RowWithMember> = match on {
-        Engine::Sqlite(c) => {
-            let query = sqlx::query_as(GET.sqlite).bind(Text(workspace)).bind(&folders).bind(whole);
-            query.bind(named).fetch_all(c).await?
-        }
-        Engine::Postgres(c) => {
-            let query = sqlx::query_as(GET.postgres).bind(Text(workspace)).bind(&folders).bind(whole);
-            query.bind(named).fetch_all(c).await?
-        }
-    };
+    let rows: Vec<RowWithMember> = fetch!(all, on, GET, Text(workspace), &folders, whole, named)?;
     Ok(into_memories(rows, workspace)?.pop())
 }
 
@@ -247,22 +238,13 @@ pub(crate) async fn list(
 ) -> Result<Vec<Memory>, Error> {
     let (folders, whole) = scope_columns(scope);
     let (name, id) = after.map_or(("", ""), |cursor| (cursor.name.as_str(), cursor.id.as_str()));
-    let sql = LIST.of(db.engine());
-    let rows: Vec<RowWithMember> = on_db!(db, |c| sqlx::query_as(sql)
-        .bind(Text(workspace))
-        .bind(&folders)
-        .bind(whole)
-        .bind(name)
-        .bind(id)
-        .bind(limit)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<RowWithMember> = fetch!(all, db, LIST, Text(workspace), &folders, whole, name, id, limit)?;
     into_memories(rows, workspace)
 }
 
 /// How many memories.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId) -> Result<u64, Error> {
-    let count: i64 = on_db!(db, |c| sqlx::query_scalar(COUNT).bind(Text(workspace)).fetch_one(c).await)?;
+    let count: i64 = fetch!(scalar, db, COUNT, Text(workspace))?;
     Ok(to_count(count))
 }
 
@@ -272,18 +254,14 @@ pub(crate) async fn guidance(
     workspace: WorkspaceId,
     ids: &[MemoryId],
 ) -> Result<Vec<Memory>, Error> {
-    let sql = GUIDANCE.of(db.engine());
-    let list = json_list(ids);
-    let rows: Vec<Row> =
-        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, db, GUIDANCE, Text(workspace), json_list(ids))?;
     Ok(rows.into_iter().map(|row| row.into_memory(workspace)).collect())
 }
 
 /// The workspace of a public memory: the one question that is asked without knowing the workspace.
 pub(crate) async fn public_home(db: &Db, id: MemoryId) -> Result<Option<WorkspaceId>, Error> {
-    let home: Option<(Text<WorkspaceId>,)> =
-        on_db!(db, |c| sqlx::query_as(PUBLIC_HOME).bind(Text(id)).fetch_optional(c).await)?;
-    Ok(home.map(|(workspace,)| workspace.0))
+    let home: Option<Text<WorkspaceId>> = fetch!(optional_scalar, db, PUBLIC_HOME, Text(id))?;
+    Ok(home.map(|workspace| workspace.0))
 }
 
 /// A memory, which no other transaction can change until this one ends.
@@ -311,47 +289,44 @@ pub(crate) async fn lock_slugs(tx: &mut Tx, workspace: WorkspaceId) -> Result<()
 /// The slugs that are this one, or this one with more behind a hyphen.
 pub(crate) async fn slugs(tx: &mut Tx, workspace: WorkspaceId, slug: &str) -> Result<Vec<String>, Error> {
     let pattern = format!("{slug}-%");
-    on_db!(tx, |c| sqlx::query_scalar(SLUGS)
-        .bind(Text(workspace))
-        .bind(slug)
-        .bind(&pattern)
-        .fetch_all(c)
-        .await)
+    fetch!(scalars, tx, SLUGS, Text(workspace), slug, &pattern)
 }
 
 /// Stores a new memory without its members.
 pub(crate) async fn insert(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(memory.workspace_id))
-        .bind(Text(memory.id))
-        .bind(&memory.slug)
-        .bind(&memory.name)
-        .bind(&memory.description)
-        .bind(&memory.use_when)
-        .bind(memory.is_public)
-        .bind(to_column(memory.version))
-        .bind(memory.created_at)
-        .bind(memory.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(memory.workspace_id),
+        Text(memory.id),
+        &memory.slug,
+        &memory.name,
+        &memory.description,
+        &memory.use_when,
+        memory.is_public,
+        to_column(memory.version),
+        memory.created_at,
+        memory.updated_at
+    )
+    .map(drop)
 }
 
 /// Stores what may change of a memory besides its members.
 pub(crate) async fn update(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(UPDATE)
-        .bind(Text(memory.workspace_id))
-        .bind(Text(memory.id))
-        .bind(&memory.slug)
-        .bind(&memory.name)
-        .bind(&memory.description)
-        .bind(&memory.use_when)
-        .bind(memory.is_public)
-        .bind(to_column(memory.version))
-        .bind(memory.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        UPDATE,
+        Text(memory.workspace_id),
+        Text(memory.id),
+        &memory.slug,
+        &memory.name,
+        &memory.description,
+        &memory.use_when,
+        memory.is_public,
+        to_column(memory.version),
+        memory.updated_at
+    )
+    .map(drop)
 }
 
 /// A memory in trash.
@@ -362,14 +337,7 @@ pub(crate) async fn get_trashed(
     scope: Option<&[FolderId]>,
 ) -> Result<Option<Memory>, Error> {
     let (folders, whole) = scope_columns(scope);
-    let sql = GET_TRASHED.of(tx.engine());
-    let rows: Vec<RowWithMember> = on_db!(tx, |c| sqlx::query_as(sql)
-        .bind(Text(workspace))
-        .bind(&folders)
-        .bind(whole)
-        .bind(id)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<RowWithMember> = fetch!(all, tx, GET_TRASHED, Text(workspace), &folders, whole, id)?;
     Ok(into_memories(rows, workspace)?.pop())
 }
 
@@ -389,31 +357,11 @@ pub(crate) async fn insert_members(
     };
     let list: Vec<_> = members.iter().map(entry).collect();
     let json = serde_json::json!(list).to_string();
-    let sql = INSERT_MEMBERS.of(tx.engine());
-    on_db!(tx, |c| sqlx::query(sql)
-        .bind(Text(memory.workspace_id))
-        .bind(Text(memory.id))
-        .bind(&json)
-        .bind(at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, INSERT_MEMBERS, Text(memory.workspace_id), Text(memory.id), &json, at).map(drop)
 }
 
 /// Removes a member; those behind it move up.
 pub(crate) async fn remove_member(tx: &mut Tx, memory: &Memory, member: &Member) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(REMOVE_MEMBER)
-        .bind(Text(memory.workspace_id))
-        .bind(Text(memory.id))
-        .bind(Text(member.id))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    on_db!(tx, |c| sqlx::query(CLOSE_GAP)
-        .bind(Text(memory.workspace_id))
-        .bind(Text(memory.id))
-        .bind(i64::from(member.position))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, REMOVE_MEMBER, Text(memory.workspace_id), Text(memory.id), Text(member.id))?;
+    execute!(tx, CLOSE_GAP, Text(memory.workspace_id), Text(memory.id), i64::from(member.position)).map(drop)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{fetch, list_statement, statements};
 use cairn_proto::ids::{DocumentId, FolderId, WorkspaceId};
 
 use super::page::to_count;
@@ -66,8 +66,7 @@ pub(crate) async fn latest(
     workspace: WorkspaceId,
     limit: i64,
 ) -> Result<Vec<(Kind, DocumentId)>, Error> {
-    let rows: Vec<(i64, Text<DocumentId>)> =
-        on_db!(db, |c| sqlx::query_as(LATEST).bind(Text(workspace)).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<(i64, Text<DocumentId>)> = fetch!(all, db, LATEST, Text(workspace), limit)?;
     let kind = |column: i64| i32::try_from(column).ok().and_then(|kind| Kind::try_from(kind).ok());
     rows.into_iter()
         .map(|(column, id)| {
@@ -84,10 +83,8 @@ pub(crate) async fn authors(
     ids: &[DocumentId],
 ) -> Result<HashMap<DocumentId, Author>, Error> {
     let statement = if kind == Kind::Record { RECORD_AUTHORS } else { FILE_AUTHORS };
-    let sql = statement.of(db.engine());
-    let list = json_list(ids);
     let rows: Vec<(Text<DocumentId>, String, String, String)> =
-        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+        fetch!(all, db, statement, Text(workspace), json_list(ids))?;
     let known = rows.into_iter().filter(|(_, kind, ..)| !kind.is_empty());
     Ok(known.map(|(item, kind, id, name)| (item.0, Author { kind, id, name })).collect())
 }
@@ -106,10 +103,8 @@ pub(crate) async fn below(
     folders: &[FolderId],
     most: i64,
 ) -> Result<HashMap<FolderId, Below>, Error> {
-    let sql = BELOW.of(db.engine());
-    let list = json_list(folders);
     let rows: Vec<(Text<FolderId>, i64, i64)> =
-        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).bind(most).fetch_all(c).await)?;
+        fetch!(all, db, BELOW, Text(workspace), json_list(folders), most)?;
     let counted = |(id, folders, files): (Text<FolderId>, i64, i64)| {
         (id.0, Below { folders: to_count(folders), files: to_count(files) })
     };

@@ -61,7 +61,7 @@ impl Selection {
     }
 }
 
-macro_rules! fetch {
+macro_rules! run {
     ($tx:expr, $sql:expr, $query:ident, $fetch:ident) => {
         on_db!($tx, |c| {
             let mut query = sqlx::$query(AssertSqlSafe($sql.text.clone()));
@@ -188,12 +188,12 @@ async fn part(tx: &mut Tx, mut sql: Sql, limit: u32, offset: u64) -> Result<Vec<
 }
 
 async fn read_ids(tx: &mut Tx, sql: Sql) -> Result<Vec<RecordId>, Error> {
-    let rows: Vec<(Text<RecordId>,)> = fetch!(tx, sql, query_as, fetch_all)?;
+    let rows: Vec<(Text<RecordId>,)> = run!(tx, sql, query_as, fetch_all)?;
     Ok(rows.into_iter().map(|(id,)| id.0).collect())
 }
 
 async fn counted(tx: &mut Tx, sql: Sql) -> Result<u64, Error> {
-    let count: i64 = fetch!(tx, sql, query_scalar, fetch_one)?;
+    let count: i64 = run!(tx, sql, query_scalar, fetch_one)?;
     Ok(to_count(count))
 }
 
@@ -258,7 +258,7 @@ async fn target(tx: &mut Tx, selection: &Selection, id: RecordId) -> Result<Opti
         .push(" AND r.id = ")
         .bind_text(id);
     sql.conditions(selection, "r.id", Strategy::Probe);
-    let found: Option<(Timestamp, Option<f64>, Option<String>)> = fetch!(tx, sql, query_as, fetch_optional)?;
+    let found: Option<(Timestamp, Option<f64>, Option<String>)> = run!(tx, sql, query_as, fetch_optional)?;
     Ok(found.map(|(created_at, number, text)| {
         let key = match first.first() {
             Some(order) if order.by_number => number.map(Bind::Number),
@@ -311,6 +311,6 @@ async fn before_unvalued(
 
 async fn ranked(tx: &mut Tx, mut sql: Sql, target: &Target) -> Result<u64, Error> {
     sql.push(") a WHERE a.id = ").bind_text(target.id);
-    let place: Option<i64> = fetch!(tx, sql, query_scalar, fetch_optional)?;
+    let place: Option<i64> = run!(tx, sql, query_scalar, fetch_optional)?;
     Ok(to_count(place.unwrap_or(1) - 1))
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, FileId, RecordId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
@@ -142,12 +142,7 @@ where
     S: Executor<'e, Database = Sqlite>,
     P: Executor<'e, Database = Postgres>,
 {
-    let row: Option<Row> = on_db!(on, |c| sqlx::query_as(GET)
-        .bind(Text(workspace))
-        .bind(Text(database))
-        .bind(Text(id))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch!(optional, on, GET, Text(workspace), Text(database), Text(id))?;
     row.map(Row::into_record).transpose()
 }
 
@@ -158,12 +153,7 @@ pub(crate) async fn get_trashed(
     database: DatabaseId,
     id: RecordId,
 ) -> Result<Option<Record>, Error> {
-    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(GET_TRASHED)
-        .bind(Text(workspace))
-        .bind(Text(database))
-        .bind(Text(id))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch!(optional, tx, GET_TRASHED, Text(workspace), Text(database), Text(id))?;
     row.map(Row::into_record).transpose()
 }
 
@@ -173,10 +163,7 @@ pub(crate) async fn get_many(
     workspace: WorkspaceId,
     ids: &[RecordId],
 ) -> Result<Vec<Record>, Error> {
-    let sql = GET_MANY.of(db.engine());
-    let list = json_list(ids);
-    let rows: Vec<Row> =
-        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, db, GET_MANY, Text(workspace), json_list(ids))?;
     rows.into_iter().map(Row::into_record).collect()
 }
 
@@ -207,37 +194,39 @@ pub(crate) fn size_of(record: &Record) -> Result<u64, Error> {
 /// Stores a new record.
 pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
     let values = values_column(record)?;
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(database.workspace_id))
-        .bind(Text(record.id))
-        .bind(Text(record.database_id))
-        .bind(&values)
-        .bind(record.content_file_id.map(Text))
-        .bind(database.title_of(&record.values))
-        .bind(searched(&cells(database, &record.values)))
-        .bind(to_column(record.version))
-        .bind(record.created_at)
-        .bind(record.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(database.workspace_id),
+        Text(record.id),
+        Text(record.database_id),
+        &values,
+        record.content_file_id.map(Text),
+        database.title_of(&record.values),
+        searched(&cells(database, &record.values)),
+        to_column(record.version),
+        record.created_at,
+        record.updated_at
+    )
+    .map(drop)
 }
 
 /// Stores what may change of a record.
 pub(crate) async fn update(tx: &mut Tx, database: &Database, record: &Record) -> Result<(), Error> {
     let values = values_column(record)?;
-    on_db!(tx, |c| sqlx::query(UPDATE)
-        .bind(Text(database.workspace_id))
-        .bind(Text(record.id))
-        .bind(&values)
-        .bind(record.content_file_id.map(Text))
-        .bind(database.title_of(&record.values))
-        .bind(searched(&cells(database, &record.values)))
-        .bind(to_column(record.version))
-        .bind(record.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        UPDATE,
+        Text(database.workspace_id),
+        Text(record.id),
+        &values,
+        record.content_file_id.map(Text),
+        database.title_of(&record.values),
+        searched(&cells(database, &record.values)),
+        to_column(record.version),
+        record.updated_at
+    )
+    .map(drop)
 }
 
 /// Counts a live record more or less. Late in a transaction: until its end, other writers of the database wait.
@@ -247,13 +236,7 @@ pub(crate) async fn count(
     database: DatabaseId,
     more: i64,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(COUNT)
-        .bind(Text(workspace))
-        .bind(Text(database))
-        .bind(more)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, COUNT, Text(workspace), Text(database), more).map(drop)
 }
 
 /// Keeps what a record is now as a version.
@@ -265,19 +248,20 @@ pub(crate) async fn insert_version(
     at: Timestamp,
 ) -> Result<(), Error> {
     let values = values_column(record)?;
-    on_db!(tx, |c| sqlx::query(INSERT_VERSION)
-        .bind(Text(workspace))
-        .bind(Text(record.id))
-        .bind(to_column(record.version))
-        .bind(&values)
-        .bind(record.content_file_id.map(Text))
-        .bind(at)
-        .bind(&author.kind)
-        .bind(&author.id)
-        .bind(&author.name)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT_VERSION,
+        Text(workspace),
+        Text(record.id),
+        to_column(record.version),
+        &values,
+        record.content_file_id.map(Text),
+        at,
+        &author.kind,
+        &author.id,
+        &author.name
+    )
+    .map(drop)
 }
 
 /// One version of a record.
@@ -287,12 +271,8 @@ pub(crate) async fn version(
     id: RecordId,
     version: u64,
 ) -> Result<Option<RecordVersion>, Error> {
-    let row: Option<VersionRow> = on_db!(db, |c| sqlx::query_as(VERSION)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .bind(to_column(version))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<VersionRow> =
+        fetch!(optional, db, VERSION, Text(workspace), Text(id), to_column(version))?;
     row.map(VersionRow::into_version).transpose()
 }
 
@@ -304,13 +284,7 @@ pub(crate) async fn versions(
     before: i64,
     limit: i64,
 ) -> Result<Vec<RecordVersion>, Error> {
-    let rows: Vec<VersionRow> = on_db!(db, |c| sqlx::query_as(VERSIONS)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .bind(before)
-        .bind(limit)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<VersionRow> = fetch!(all, db, VERSIONS, Text(workspace), Text(id), before, limit)?;
     rows.into_iter().map(VersionRow::into_version).collect()
 }
 
@@ -320,11 +294,8 @@ pub(crate) async fn bodied(
     workspace: WorkspaceId,
     files: &[String],
 ) -> Result<Vec<RecordId>, Error> {
-    let sql = BODIED.of(tx.engine());
-    let list = json_list(files);
-    let rows: Vec<(Text<RecordId>,)> =
-        on_db!(tx, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
-    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+    let rows: Vec<Text<RecordId>> = fetch!(scalars, tx, BODIED, Text(workspace), json_list(files))?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
 /// The live records whose body the deletion of a folder has taken to trash.
@@ -333,10 +304,6 @@ pub(crate) async fn bodied_by_trash(
     workspace: WorkspaceId,
     deletion: DeletionId,
 ) -> Result<Vec<RecordId>, Error> {
-    let rows: Vec<(Text<RecordId>,)> = on_db!(tx, |c| sqlx::query_as(BODIED_BY_TRASH)
-        .bind(Text(workspace))
-        .bind(Text(deletion))
-        .fetch_all(c)
-        .await)?;
-    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+    let rows: Vec<Text<RecordId>> = fetch!(scalars, tx, BODIED_BY_TRASH, Text(workspace), Text(deletion))?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
 }

@@ -1,7 +1,7 @@
 //! Removing all that there is of a workspace, some rows at a time.
 
 use cairn_chassis::sql::{Db, Dialect, Error, Statement, Statements, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, some_rows_of, statements};
+use cairn_chassis::{execute, fetch, list_statement, some_rows_of, statements};
 use cairn_proto::ids::{ObjectId, WorkspaceId};
 
 macro_rules! table {
@@ -71,12 +71,7 @@ pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Erro
 /// Removes, or lets go of, rows of the first table that has any; how many.
 pub(crate) async fn remove_some(tx: &mut Tx, workspace: WorkspaceId) -> Result<u64, Error> {
     for table in TABLES {
-        let done = on_db!(tx, |c| sqlx::query(table.remove)
-            .bind(Text(workspace))
-            .bind(table.limit)
-            .execute(c)
-            .await
-            .map(|done| done.rows_affected()))?;
+        let done = execute!(tx, table.remove, Text(workspace), table.limit)?;
         if done > 0 {
             return Ok(done);
         }
@@ -86,8 +81,7 @@ pub(crate) async fn remove_some(tx: &mut Tx, workspace: WorkspaceId) -> Result<u
 
 /// Some of the objects that a workspace has.
 pub(crate) async fn objects(db: &Db, workspace: WorkspaceId, limit: i64) -> Result<Vec<ObjectId>, Error> {
-    let rows: Vec<Text<ObjectId>> =
-        on_db!(db, |c| sqlx::query_scalar(OBJECTS).bind(Text(workspace)).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<Text<ObjectId>> = fetch!(scalars, db, OBJECTS, Text(workspace), limit)?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
@@ -98,11 +92,5 @@ pub(crate) async fn remove_objects(
     objects: &[ObjectId],
 ) -> Result<(), Error> {
     let writer = db.writer();
-    let sql = REMOVE_OBJECTS.of(db.engine());
-    on_db!(writer, |c| sqlx::query(sql)
-        .bind(Text(workspace))
-        .bind(json_list(objects))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(writer, REMOVE_OBJECTS, Text(workspace), json_list(objects)).map(drop)
 }

@@ -6,8 +6,8 @@ pub(super) mod room;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
-use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Statement, Statements, Text, Tx};
-use cairn_chassis::{on_db, statements};
+use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Sql, Statement, Statements, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, DocumentId, FolderId, WorkspaceId};
 
 pub(crate) use self::along::along;
@@ -275,32 +275,26 @@ fn kind_column(kind: Kind) -> i64 {
 
 /// Records a deletion; part of the transaction that deletes.
 pub(crate) async fn insert(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(deletion.workspace))
-        .bind(Text(deletion.id))
-        .bind(kind_column(deletion.kind))
-        .bind(&deletion.item_id)
-        .bind(deletion.holder())
-        .bind(&deletion.name)
-        .bind(&deletion.path)
-        .bind(to_column(deletion.items))
-        .bind(deletion.at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(deletion.workspace),
+        Text(deletion.id),
+        kind_column(deletion.kind),
+        &deletion.item_id,
+        deletion.holder(),
+        &deletion.name,
+        &deletion.path,
+        to_column(deletion.items),
+        deletion.at
+    )
+    .map(drop)
 }
 
 /// Moves one item to trash, and records its deletion.
 pub(crate) async fn take(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
     if let Some(part) = PARTS.iter().find(|part| part.kind == deletion.kind) {
-        on_db!(tx, |c| sqlx::query(part.take)
-            .bind(Text(deletion.workspace))
-            .bind(&deletion.item_id)
-            .bind(deletion.at)
-            .bind(Text(deletion.id))
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(tx, part.take, Text(deletion.workspace), &deletion.item_id, deletion.at, Text(deletion.id))?;
     }
     insert(tx, deletion).await
 }
@@ -322,23 +316,17 @@ pub(crate) async fn lock(
     kind: Kind,
     item_id: &str,
 ) -> Result<Option<Deletion>, Error> {
-    let sql = LOCK.of(tx.engine());
-    find(tx, sql, workspace, kind, item_id).await
+    find(tx, LOCK, workspace, kind, item_id).await
 }
 
 async fn find(
     tx: &mut Tx,
-    sql: &'static str,
+    statement: impl Sql,
     workspace: WorkspaceId,
     kind: Kind,
     item_id: &str,
 ) -> Result<Option<Deletion>, Error> {
-    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(sql)
-        .bind(Text(workspace))
-        .bind(kind_column(kind))
-        .bind(item_id)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch!(optional, tx, statement, Text(workspace), kind_column(kind), item_id)?;
     row.map(Row::into_deletion).transpose()
 }
 
@@ -349,36 +337,26 @@ pub(crate) async fn list(
     before: (Timestamp, &str),
     limit: i64,
 ) -> Result<Vec<Deletion>, Error> {
-    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(LIST)
-        .bind(Text(workspace))
-        .bind(before.0)
-        .bind(before.1)
-        .bind(limit)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch!(all, db, LIST, Text(workspace), before.0, before.1, limit)?;
     rows.into_iter().map(Row::into_deletion).collect()
 }
 
 /// How many deletions.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId) -> Result<u64, Error> {
-    let count: i64 = on_db!(db, |c| sqlx::query_scalar(COUNT).bind(Text(workspace)).fetch_one(c).await)?;
+    let count: i64 = fetch!(scalar, db, COUNT, Text(workspace))?;
     Ok(to_count(count))
 }
 
 /// Deletions of any workspace from before that time, the oldest first.
 pub(crate) async fn older(db: &Db, than: Timestamp, limit: i64) -> Result<Vec<Deletion>, Error> {
-    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(OLDER).bind(than).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, db, OLDER, than, limit)?;
     rows.into_iter().map(Row::into_deletion).collect()
 }
 
 /// How many levels of folders a deletion took.
 pub(crate) async fn height(tx: &mut Tx, deletion: &Deletion) -> Result<u64, Error> {
-    let height: i64 = on_db!(tx, |c| sqlx::query_scalar(HEIGHT)
-        .bind(Text(deletion.workspace))
-        .bind(&deletion.item_id)
-        .bind(Text(deletion.id))
-        .fetch_one(c)
-        .await)?;
+    let height: i64 =
+        fetch!(scalar, tx, HEIGHT, Text(deletion.workspace), &deletion.item_id, Text(deletion.id))?;
     Ok(to_count(height))
 }
 
@@ -386,25 +364,15 @@ pub(crate) async fn height(tx: &mut Tx, deletion: &Deletion) -> Result<u64, Erro
 pub(crate) async fn place(tx: &mut Tx, deletion: &Deletion, parent: Option<FolderId>) -> Result<(), Error> {
     let part = PARTS.iter().find(|part| part.kind == deletion.kind);
     let Some(sql) = part.and_then(|part| part.place) else { return Ok(()) };
-    on_db!(tx, |c| sqlx::query(sql)
-        .bind(Text(deletion.workspace))
-        .bind(&deletion.item_id)
-        .bind(parent.map(Text))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, sql, Text(deletion.workspace), &deletion.item_id, parent.map(Text)).map(drop)
 }
 
 /// The databases that a deletion took; nobody else changes them or their records until this transaction ends.
 pub(crate) async fn databases(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<DatabaseId>, Error> {
     super::page::lock(tx, LOCK_FOLDERS, deletion.workspace, deletion.id).await?;
-    let sql = TAKEN_DATABASES.of(tx.engine());
-    let rows: Vec<(Text<DatabaseId>,)> = on_db!(tx, |c| sqlx::query_as(sql)
-        .bind(Text(deletion.workspace))
-        .bind(Text(deletion.id))
-        .fetch_all(c)
-        .await)?;
-    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+    let rows: Vec<Text<DatabaseId>> =
+        fetch!(scalars, tx, TAKEN_DATABASES, Text(deletion.workspace), Text(deletion.id))?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
 /// The records of the databases that a deletion took.
@@ -437,12 +405,7 @@ pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Removed, 
     let mut all = Vec::new();
     for part in PARTS.iter().rev() {
         for sql in part.release {
-            on_db!(tx, |c| sqlx::query(*sql)
-                .bind(Text(deletion.workspace))
-                .bind(Text(deletion.id))
-                .execute(c)
-                .await
-                .map(|_| ()))?;
+            execute!(tx, *sql, Text(deletion.workspace), Text(deletion.id))?;
         }
         all.extend(run(tx, part.remove, deletion).await?.into_iter().map(|id| (part.kind, id)));
     }
@@ -454,20 +417,10 @@ pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Removed, 
 }
 
 async fn run(tx: &mut Tx, sql: &'static str, deletion: &Deletion) -> Result<Vec<String>, Error> {
-    let rows: Vec<(String,)> = on_db!(tx, |c| sqlx::query_as(sql)
-        .bind(Text(deletion.workspace))
-        .bind(Text(deletion.id))
-        .fetch_all(c)
-        .await)?;
-    Ok(rows.into_iter().map(|(id,)| id).collect())
+    fetch!(scalars, tx, sql, Text(deletion.workspace), Text(deletion.id))
 }
 
 /// Forgets a deletion whose item is live again, or gone.
 pub(crate) async fn forget(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(FORGET)
-        .bind(Text(deletion.workspace))
-        .bind(Text(deletion.id))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, FORGET, Text(deletion.workspace), Text(deletion.id)).map(drop)
 }

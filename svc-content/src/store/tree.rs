@@ -3,7 +3,7 @@
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemoryId, WorkspaceId};
 
 use super::files::type_of;
@@ -119,15 +119,10 @@ macro_rules! rows {
     ($tx:expr, $workspace:expr, $statements:expr, $which:expr) => {{
         let (page, some) = $statements;
         match $which {
-            Which::After(after, limit) => on_db!($tx, |c| sqlx::query_as(page)
-                .bind(Text($workspace))
-                .bind(Text(after))
-                .bind(limit)
-                .fetch_all(c)
-                .await)?,
+            Which::After(after, limit) => fetch!(all, $tx, page, Text($workspace), Text(after), limit)?,
             Which::Some(ids) => {
                 let (sql, list) = (some.of($tx.engine()), json_list(ids));
-                on_db!($tx, |c| sqlx::query_as(sql).bind(Text($workspace)).bind(&list).fetch_all(c).await)?
+                fetch!(all, $tx, sql, Text($workspace), &list)?
             }
         }
     }};
@@ -208,13 +203,8 @@ async fn ids_after(
     after: DocumentId,
     limit: i64,
 ) -> Result<Vec<DocumentId>, Error> {
-    let rows: Vec<(Text<DocumentId>,)> = on_db!(tx, |c| sqlx::query_as(sql)
-        .bind(Text(workspace))
-        .bind(Text(after))
-        .bind(limit)
-        .fetch_all(c)
-        .await)?;
-    Ok(rows.into_iter().map(|(id,)| id.0).collect())
+    let rows: Vec<Text<DocumentId>> = fetch!(scalars, tx, sql, Text(workspace), Text(after), limit)?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
 /// These memories with their members.
@@ -224,11 +214,9 @@ pub(crate) async fn memories(
     ids: &[DocumentId],
 ) -> Result<Vec<TreeMemory>, Error> {
     let list = json_list(ids);
-    let (sql, of_members) = (MEMORIES.of(tx.engine()), MEMBERS.of(tx.engine()));
-    let rows: Vec<MemoryRow> =
-        on_db!(tx, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
-    let members: Vec<MemberRow> =
-        on_db!(tx, |c| sqlx::query_as(of_members).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let of_members = MEMBERS.of(tx.engine());
+    let rows: Vec<MemoryRow> = fetch!(all, tx, MEMORIES, Text(workspace), &list)?;
+    let members: Vec<MemberRow> = fetch!(all, tx, of_members, Text(workspace), &list)?;
     let mut members = members.into_iter().peekable();
     let mut memories = Vec::with_capacity(rows.len());
     for row in rows {
@@ -257,12 +245,8 @@ pub(crate) async fn changed(
     after: u64,
     limit: i64,
 ) -> Result<Vec<(u64, Kind, DocumentId)>, Error> {
-    let rows: Vec<(i64, i64, Text<DocumentId>)> = on_db!(tx, |c| sqlx::query_as(CHANGED)
-        .bind(Text(workspace))
-        .bind(to_column(after))
-        .bind(limit)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(i64, i64, Text<DocumentId>)> =
+        fetch!(all, tx, CHANGED, Text(workspace), to_column(after), limit)?;
     let item = |(position, kind, id): (i64, i64, Text<DocumentId>)| {
         let kind = i32::try_from(kind).ok().and_then(|kind| Kind::try_from(kind).ok());
         Ok((to_count(position), kind.ok_or_else(|| Error::corrupt("a change of an unknown kind"))?, id.0))
@@ -276,8 +260,6 @@ pub(crate) async fn sizes(
     workspace: WorkspaceId,
     hashes: &[&str],
 ) -> Result<Vec<(String, u64)>, Error> {
-    let (sql, list) = (SIZES.of(db.engine()), json_list(hashes));
-    let rows: Vec<(String, i64)> =
-        on_db!(db, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let rows: Vec<(String, i64)> = fetch!(all, db, SIZES, Text(workspace), json_list(hashes))?;
     Ok(rows.into_iter().map(|(hash, size)| (hash, to_count(size))).collect())
 }

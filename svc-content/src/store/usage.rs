@@ -1,7 +1,7 @@
 //! What each workspace keeps, in one row.
 
 use cairn_chassis::sql::{Db, Error, Text, Tx};
-use cairn_chassis::{on_db, statements};
+use cairn_chassis::{fetch, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use super::page::to_count;
@@ -23,18 +23,12 @@ fn read((files, bytes): (i64, i64)) -> Usage {
 
 /// What a workspace keeps.
 pub(crate) async fn get(db: &Db, workspace: WorkspaceId) -> Result<Usage, Error> {
-    let row: Option<(i64, i64)> =
-        on_db!(db, |c| sqlx::query_as(GET).bind(Text(workspace)).fetch_optional(c).await)?;
+    let row: Option<(i64, i64)> = fetch!(optional, db, GET, Text(workspace))?;
     Ok(row.map(read).unwrap_or_default())
 }
 
 /// Counts more, or less; answers what the workspace keeps then. Other writers of the row wait until the transaction ends.
 pub(crate) async fn add(tx: &mut Tx, workspace: WorkspaceId, growth: Growth) -> Result<Usage, Error> {
-    let row: (i64, i64) = on_db!(tx, |c| sqlx::query_as(ADD)
-        .bind(Text(workspace))
-        .bind(growth.files)
-        .bind(growth.bytes)
-        .fetch_one(c)
-        .await)?;
+    let row: (i64, i64) = fetch!(one, tx, ADD, Text(workspace), growth.files, growth.bytes)?;
     Ok(read(row))
 }

@@ -2,7 +2,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
-use cairn_chassis::{on_db, statements};
+use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{FileId, WorkspaceId};
 
 use super::page::{to_column, to_count};
@@ -75,19 +75,20 @@ impl Row {
 /// Records the content that a file gets; its body is there.
 pub(crate) async fn insert(tx: &mut Tx, workspace: WorkspaceId, version: &FileVersion) -> Result<(), Error> {
     let author = version.author.clone().unwrap_or_default();
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(workspace))
-        .bind(Text(version.file_id))
-        .bind(to_column(version.version))
-        .bind(&version.content_hash)
-        .bind(to_column(version.size_bytes))
-        .bind(version.created_at)
-        .bind(&author.kind)
-        .bind(&author.id)
-        .bind(&author.name)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(workspace),
+        Text(version.file_id),
+        to_column(version.version),
+        &version.content_hash,
+        to_column(version.size_bytes),
+        version.created_at,
+        &author.kind,
+        &author.id,
+        &author.name
+    )
+    .map(drop)
 }
 
 /// The versions of a file from before that one, the newest first.
@@ -98,20 +99,13 @@ pub(crate) async fn list(
     before: u64,
     limit: i64,
 ) -> Result<Vec<FileVersion>, Error> {
-    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(LIST)
-        .bind(Text(workspace))
-        .bind(Text(file))
-        .bind(to_column(before))
-        .bind(limit)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch!(all, db, LIST, Text(workspace), Text(file), to_column(before), limit)?;
     Ok(rows.into_iter().map(Row::into_version).collect())
 }
 
 /// How many versions a file has.
 pub(crate) async fn count(db: &Db, workspace: WorkspaceId, file: FileId) -> Result<u64, Error> {
-    let count: i64 =
-        on_db!(db, |c| sqlx::query_scalar(COUNT).bind(Text(workspace)).bind(Text(file)).fetch_one(c).await)?;
+    let count: i64 = fetch!(scalar, db, COUNT, Text(workspace), Text(file))?;
     Ok(to_count(count))
 }
 
@@ -122,11 +116,7 @@ pub(crate) async fn get(
     file: FileId,
     version: u64,
 ) -> Result<Option<(FileVersion, Body)>, Error> {
-    let row: Option<RowWithBody> = on_db!(db, |c| sqlx::query_as(GET)
-        .bind(Text(workspace))
-        .bind(Text(file))
-        .bind(to_column(version))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<RowWithBody> =
+        fetch!(optional, db, GET, Text(workspace), Text(file), to_column(version))?;
     row.map(|row| Ok((row.version.into_version(), row.body.into_body()?))).transpose()
 }

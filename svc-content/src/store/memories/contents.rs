@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Statement, Statements, Text};
-use cairn_chassis::{on_db, statements};
+use cairn_chassis::{fetch, on_db, statements};
 use cairn_proto::ids::{FolderId, MemberId, MemoryId, WorkspaceId};
 use sqlx::FromRow;
 
@@ -243,15 +243,17 @@ pub(crate) async fn read_folders(
 ) -> Result<HashMap<MemberId, Contents>, Error> {
     let (folders, whole) = scope_columns(scope);
     let sql = READ_FOLDERS.of(scope).of(db.engine());
-    let rows: Vec<ContentRow> = on_db!(db, |c| sqlx::query_as(sql)
-        .bind(Text(workspace))
-        .bind(&folders)
-        .bind(whole)
-        .bind(Text(id))
-        .bind(to_column(max_bytes))
-        .bind(to_column(max_files))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<ContentRow> = fetch!(
+        all,
+        db,
+        sql,
+        Text(workspace),
+        &folders,
+        whole,
+        Text(id),
+        to_column(max_bytes),
+        to_column(max_files)
+    )?;
     let mut contents: HashMap<MemberId, Contents> = HashMap::new();
     for row in rows {
         let member = contents.entry(row.member_id.0).or_default();

@@ -2,7 +2,7 @@
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::{Error, Text, Tx};
-use cairn_chassis::{on_db, statements};
+use cairn_chassis::{fetch, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use super::Row;
@@ -54,7 +54,6 @@ pub(crate) async fn along(
         Kind::Record => RECORD_ALONG,
         Kind::Unspecified | Kind::Memory | Kind::SourceDocument | Kind::Ingested => return Ok(None),
     };
-    let row: Option<Row> =
-        on_db!(tx, |c| sqlx::query_as(sql).bind(Text(workspace)).bind(item_id).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch!(optional, tx, sql, Text(workspace), item_id)?;
     row.map(Row::into_deletion).transpose()
 }

@@ -1,7 +1,7 @@
 //! What a removal for good makes room of.
 
 use cairn_chassis::sql::{Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
-use cairn_chassis::{list_statement, on_db, statements};
+use cairn_chassis::{fetch, list_statement, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use crate::model::Deletion;
@@ -35,11 +35,7 @@ statements! {
 
 /// How many bytes the values of the records that a deletion took have, those of its databases too, with all versions.
 pub(super) async fn of_records(tx: &mut Tx, deletion: &Deletion) -> Result<i64, Error> {
-    on_db!(tx, |c| sqlx::query_scalar(RECORD_BYTES)
-        .bind(Text(deletion.workspace))
-        .bind(Text(deletion.id))
-        .fetch_one(c)
-        .await)
+    fetch!(scalar, tx, RECORD_BYTES, Text(deletion.workspace), Text(deletion.id))
 }
 
 /// Removes those of these bodies that nothing refers to; answers how many bytes they had.
@@ -51,12 +47,10 @@ pub(super) async fn sweep_bodies(
     if hashes.is_empty() {
         return Ok(0);
     }
-    let sql = SWEEP_BODIES.of(tx.engine());
     let list = json_list(hashes);
     if let Engine::Postgres(connection) = tx.engine() {
         sqlx::query(LOCK_BODIES.0).bind(Text(workspace)).bind(&list).execute(connection).await?;
     }
-    let sizes: Vec<i64> =
-        on_db!(tx, |c| sqlx::query_scalar(sql).bind(Text(workspace)).bind(&list).fetch_all(c).await)?;
+    let sizes: Vec<i64> = fetch!(scalars, tx, SWEEP_BODIES, Text(workspace), &list)?;
     Ok(sizes.iter().sum())
 }
