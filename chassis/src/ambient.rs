@@ -1,6 +1,5 @@
 //! What every service is handed at its opening.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::clock::Clock;
@@ -21,11 +20,7 @@ pub struct Ambient {
     pub verifier: Verifier,
 }
 
-impl fmt::Debug for Ambient {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Ambient").finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(Ambient);
 
 impl Ambient {
     /// An ambient on that clock, randomness and verifier.

@@ -2,10 +2,12 @@
 //! telemetry, shutdown.
 
 pub mod ambient;
+pub mod breaker;
 pub mod call;
 pub mod channel;
 pub mod clock;
 pub mod deadline;
+mod debug;
 pub mod doctor;
 pub mod entropy;
 pub mod fair_semaphore;

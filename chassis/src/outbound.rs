@@ -9,7 +9,6 @@ mod address;
 mod download;
 
 use std::error::Error as _;
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,11 +78,7 @@ pub struct Guard {
     allowed: Arc<[Network]>,
 }
 
-impl fmt::Debug for Guard {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Guard").field("allowed", &self.allowed).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(Guard { allowed });
 
 impl Guard {
     /// A client that reaches public addresses and these networks.

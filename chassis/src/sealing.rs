@@ -119,7 +119,7 @@ impl Keyring {
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(String::with_capacity(self.keys.len() * (KEY_BYTES * 2 + 1)));
         for key in &self.keys {
-            push_hex(&mut text, key.bytes.as_slice());
+            text.push_str(&Zeroizing::new(hex::encode(key.bytes.as_slice())));
             text.push('\n');
         }
         text
@@ -127,7 +127,7 @@ impl Keyring {
 
     /// The ids of the keys, which tell nothing about them; the first seals.
     pub fn ids(&self) -> Vec<String> {
-        self.keys.iter().map(|key| hex(&key.id)).collect()
+        self.keys.iter().map(|key| hex::encode(key.id)).collect()
     }
 
     /// Seals a secret for one place, such as `signing_keys.seed/<id>`; it opens there only.
@@ -157,7 +157,11 @@ impl Keyring {
         let (head, nonce) = header.split_at_checked(1 + ID_BYTES).ok_or(OpenError::Damaged)?;
         let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| OpenError::Damaged)?;
         let id = key_id(head).ok_or(OpenError::Damaged)?;
-        let key = self.keys.iter().find(|key| key.id == id).ok_or_else(|| OpenError::UnknownKey(hex(&id)))?;
+        let key = self
+            .keys
+            .iter()
+            .find(|key| key.id == id)
+            .ok_or_else(|| OpenError::UnknownKey(hex::encode(id)))?;
         let payload = Payload { msg: sealed, aad: &bound_to(head, place) };
         let opened = key.cipher.decrypt(&Nonce::from(nonce), payload).map_err(|_| OpenError::Damaged)?;
         Ok(Zeroizing::new(opened))
@@ -201,9 +205,7 @@ fn decode(text: &str) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
     let mut bytes = Zeroizing::new([0_u8; KEY_BYTES]);
     let is_hex = text.len() == KEY_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_hex {
-        for (place, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(text.get(place * 2..place * 2 + 2)?, 16).ok()?;
-        }
+        hex::decode_to_slice(text, bytes.as_mut_slice()).ok()?;
         return Some(bytes);
     }
     // Both alphabets, with or without padding.
@@ -211,18 +213,6 @@ fn decode(text: &str) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
     let decoded = Zeroizing::new(STANDARD_NO_PAD.decode(plain).ok()?);
     bytes.copy_from_slice(decoded.get(..KEY_BYTES).filter(|_| decoded.len() == KEY_BYTES)?);
     Some(bytes)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    push_hex(&mut text, bytes);
-    text
-}
-
-fn push_hex(text: &mut String, bytes: &[u8]) {
-    for byte in bytes {
-        text.extend([byte >> 4, byte & 15].map(|half| char::from_digit(u32::from(half), 16).unwrap_or('0')));
-    }
 }
 
 #[cfg(test)]

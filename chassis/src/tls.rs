@@ -116,11 +116,7 @@ struct Loaded {
     looked_at: Instant,
 }
 
-impl fmt::Debug for Server {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Server").field("files", &self.files).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(Server { files });
 
 impl Server {
     /// Reads the files.

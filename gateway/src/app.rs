@@ -1,6 +1,5 @@
 //! The state of the routers. A handler takes the parts that it needs (`State<Arc<Upstreams>>`), and none takes all.
 
-use std::fmt;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
@@ -52,11 +51,7 @@ impl App {
     }
 }
 
-impl fmt::Debug for App {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("App").finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(App);
 
 impl FromRef<App> for Ambient {
     fn from_ref(App(parts): &App) -> Self {

@@ -1,6 +1,5 @@
 //! Tells svc-retrieval that agents have reached a workspace over MCP, from which it knows when they first did.
 
-use std::fmt;
 use std::sync::Arc;
 
 use cairn_chassis::call::Call;
@@ -19,11 +18,7 @@ pub(crate) struct Connections {
     reported: Cache<WorkspaceId, ()>,
 }
 
-impl fmt::Debug for Connections {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Connections").finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Connections);
 
 impl Connections {
     pub(crate) fn new(upstreams: Arc<Upstreams>) -> Self {

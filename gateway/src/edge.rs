@@ -128,9 +128,9 @@ fn measure(response: &Response, method: &'static str, route: String, took: Durat
     } else {
         tracing::debug!(parent: span, status, duration_ms, "request served");
     }
-    metrics::histogram!("http_request_duration_seconds", "method" => method, "route" => route.clone())
+    metrics::histogram!("cairn_http_request_duration_seconds", "method" => method, "route" => route.clone())
         .record(took.as_secs_f64());
-    metrics::counter!("http_requests_total", "method" => method, "route" => route, "status" => status.to_string())
+    metrics::counter!("cairn_http_requests_total", "method" => method, "route" => route, "status" => status.to_string())
         .increment(1);
 }
 

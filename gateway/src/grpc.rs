@@ -39,7 +39,7 @@ use crate::upstreams::Upstreams;
 
 /// What callers may not bring: these are for hops inside of the mesh.
 const INSIDE_ONLY: [&str; 2] = [SERVICE_IDENTITY, CHANNEL];
-const CALLS: &str = "grpc_public_requests_total";
+const CALLS: &str = "cairn_grpc_public_requests_total";
 
 /// What the listener needs.
 #[derive(Clone)]

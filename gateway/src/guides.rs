@@ -64,8 +64,7 @@ mod tests {
     #[test]
     fn every_digest_is_that_of_the_bytes() {
         for file in all().iter().flat_map(|guide| guide.files) {
-            let hex: String =
-                Sha256::digest(file.text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+            let hex = hex::encode(Sha256::digest(file.text.as_bytes()));
             assert_eq!(file.digest, format!("sha256:{hex}"), "{}", file.path);
         }
     }

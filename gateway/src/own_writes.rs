@@ -4,7 +4,6 @@
 //! It is remembered in this process: an agent whose next request reaches another gateway sends the token itself, or
 //! finds the write when the index has caught up.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
@@ -44,11 +43,7 @@ struct Last {
     micros: AtomicI64,
 }
 
-impl fmt::Debug for OwnWrites {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("OwnWrites").finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(OwnWrites);
 
 impl OwnWrites {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {

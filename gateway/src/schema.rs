@@ -2,7 +2,6 @@
 //!
 //! REST bodies, the OpenAPI document and the MCP tools all come from it, so they cannot drift.
 
-use std::fmt;
 use std::sync::OnceLock;
 
 use jsonschema::Validator;
@@ -42,11 +41,7 @@ pub(crate) struct Contract {
     validator: OnceLock<Option<Validator>>,
 }
 
-impl fmt::Debug for Contract {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Contract").field("schema", &self.schema).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Contract { schema });
 
 impl Contract {
     pub(crate) fn of<T: Input>() -> Self {

@@ -1,6 +1,5 @@
 //! The first start of a deployment: an owner account, a workspace and a token, so that there is something to use.
 
-use std::fmt;
 use std::io;
 
 use cairn_chassis::ambient::Ambient;
@@ -37,15 +36,7 @@ pub struct Bootstrap {
     pub workspace_name: String,
 }
 
-impl fmt::Debug for Bootstrap {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Bootstrap")
-            .field("email", &self.email)
-            .field("workspace_name", &self.workspace_name)
-            .finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Bootstrap { email, workspace_name });
 
 /// What was made, with the secrets, this once.
 #[derive(Clone)]
@@ -60,15 +51,7 @@ pub struct Bootstrapped {
     pub token: String,
 }
 
-impl fmt::Debug for Bootstrapped {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Bootstrapped")
-            .field("email", &self.email)
-            .field("workspace_id", &self.workspace_id)
-            .finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Bootstrapped { email, workspace_id });
 
 /// The values of a bootstrap, complete and checked.
 struct Plan {

@@ -3,7 +3,6 @@
 mod rotation;
 mod seed;
 
-use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -34,11 +33,7 @@ pub(crate) struct Issued {
     pub(crate) expires_at: Timestamp,
 }
 
-impl fmt::Debug for Issued {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Issued").field("expires_at", &self.expires_at).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Issued { expires_at });
 
 /// Signs with the deployment's active key. It stands in the storage, so that replicas sign with the same one, and is
 /// taken from there again when it has been replaced.
@@ -152,11 +147,7 @@ pub(crate) struct ServiceIdentities {
     mesh_secret: String,
 }
 
-impl fmt::Debug for ServiceIdentities {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ServiceIdentities").finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(ServiceIdentities);
 
 impl ServiceIdentities {
     pub(crate) const fn new(ambient: Ambient, keys: Arc<Keys>, mesh_secret: String) -> Self {

@@ -33,7 +33,6 @@ mod tokens;
 mod users;
 mod workspaces;
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,16 +80,16 @@ use self::workspaces::{Policy, Workspaces};
 
 /// The full names of the gRPC services, for health and reflection.
 pub const SERVICE_NAMES: &[&str] = &[
-    "cairn.auth.v1.TokenService",
-    "cairn.auth.v1.SessionService",
-    "cairn.auth.v1.WorkspaceService",
-    "cairn.auth.v1.MemberService",
-    "cairn.auth.v1.InvitationService",
-    "cairn.auth.v1.OauthService",
-    "cairn.auth.v1.OidcService",
-    "cairn.auth.v1.GrantService",
-    "cairn.auth.v1.FeedbackService",
-    "cairn.auth.v1.KeyService",
+    cairn_proto::auth::v1::token_service_server::SERVICE_NAME,
+    cairn_proto::auth::v1::session_service_server::SERVICE_NAME,
+    cairn_proto::auth::v1::workspace_service_server::SERVICE_NAME,
+    cairn_proto::auth::v1::member_service_server::SERVICE_NAME,
+    cairn_proto::auth::v1::invitation_service_server::SERVICE_NAME,
+    cairn_proto::auth::v1::oauth_service_server::SERVICE_NAME,
+    cairn_proto::auth::v1::oidc_service_server::SERVICE_NAME,
+    cairn_proto::auth::v1::grant_service_server::SERVICE_NAME,
+    cairn_proto::auth::v1::feedback_service_server::SERVICE_NAME,
+    cairn_proto::auth::v1::key_service_server::SERVICE_NAME,
 ];
 
 /// Who has no identity yet calls these: each takes a secret of another kind, or tells what everybody may know.
@@ -156,19 +155,7 @@ pub struct Config {
     pub oidc: Option<OidcConfig>,
 }
 
-impl fmt::Debug for Config {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Config")
-            .field("storage", &self.storage)
-            .field("default_plan", &self.default_plan)
-            .field("mail", &self.mail)
-            .field("sealing", &self.sealing)
-            .field("key_rotation", &self.key_rotation)
-            .field("oidc", &self.oidc)
-            .finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Config { storage, default_plan, mail, sealing, key_rotation, oidc });
 
 /// The service; cheap to clone.
 #[derive(Debug, Clone)]

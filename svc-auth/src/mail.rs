@@ -1,6 +1,5 @@
 //! Mail over SMTP.
 
-use std::fmt;
 use std::time::Duration;
 
 use lettre::message::Mailbox;
@@ -23,12 +22,8 @@ pub struct Config {
     pub from: String,
 }
 
-/// Without the URL, which may hold a password.
-impl fmt::Debug for Config {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Config").field("from", &self.from).finish_non_exhaustive()
-    }
-}
+// Without the URL, which may hold a password.
+cairn_chassis::debug_fields!(Config { from });
 
 /// A mail did not go out.
 #[derive(Debug, thiserror::Error)]
@@ -51,11 +46,7 @@ pub(crate) struct Mailer {
     from: Mailbox,
 }
 
-impl fmt::Debug for Mailer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Mailer").field("from", &self.from).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Mailer { from });
 
 impl Mailer {
     /// A mailer that has not spoken to its server yet.

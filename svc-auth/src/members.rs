@@ -3,8 +3,6 @@
 //! Owners manage everybody. Admins manage everybody but owners, and make none. Everybody may leave, except that the last
 //! owner of a workspace stays its owner.
 
-use std::fmt;
-
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Role;
@@ -43,11 +41,7 @@ pub(crate) struct Invited {
     pub(crate) mailed: bool,
 }
 
-impl fmt::Debug for Invited {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Invited").field("invitation", &self.invitation).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Invited { invitation });
 
 /// The rules of members.
 #[derive(Debug)]

@@ -13,7 +13,6 @@ mod return_to;
 mod tests;
 mod ticket;
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -49,17 +48,8 @@ pub struct Config {
     pub sign_up: bool,
 }
 
-/// Without the secret.
-impl fmt::Debug for Config {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Config")
-            .field("issuer", &self.issuer)
-            .field("client_id", &self.client_id)
-            .field("sign_up", &self.sign_up)
-            .finish_non_exhaustive()
-    }
-}
+// Without the secret.
+cairn_chassis::debug_fields!(Config { issuer, client_id, sign_up });
 
 /// A sign-in that was begun.
 pub(crate) struct Begun {

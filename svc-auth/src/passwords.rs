@@ -27,11 +27,7 @@ const NOBODY: &str =
 #[derive(Clone)]
 pub(crate) struct Passwords(Arc<Semaphore>);
 
-impl fmt::Debug for Passwords {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Passwords").finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Passwords);
 
 impl Passwords {
     pub(crate) fn new() -> Self {

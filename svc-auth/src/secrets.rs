@@ -1,7 +1,5 @@
 //! Secrets: made from entropy, shown once, kept as digests.
 
-use std::fmt::Write as _;
-
 use cairn_chassis::entropy::Entropy;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -24,11 +22,7 @@ pub(crate) fn same(one: &str, other: &str) -> bool {
 pub(crate) fn random_hex<const N: usize>(entropy: &dyn Entropy) -> String {
     let mut bytes = [0_u8; N];
     entropy.fill(&mut bytes);
-    bytes.iter().fold(String::with_capacity(N * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex::encode(bytes)
 }
 
 /// The last four characters, which are kept so that people can tell secrets apart.

@@ -1,6 +1,5 @@
 //! Web sessions: people sign in with a password; the session's secret becomes their cookie.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,11 +33,7 @@ pub(crate) struct SignedIn {
     pub(crate) profile: Profile,
 }
 
-impl fmt::Debug for SignedIn {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("SignedIn").field("profile", &self.profile).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(SignedIn { profile });
 
 /// A person with roles.
 #[derive(Debug)]

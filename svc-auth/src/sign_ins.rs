@@ -97,7 +97,7 @@ impl SignIns {
             if store::sign_ins::take(&mut tx, window).await? > window.most {
                 tx.rollback().await?;
                 metrics::counter!(
-                    "rate_limit_refusals_total", "of" => window.of, "window" => name(window.seconds)
+                    "cairn_rate_limit_refusals_total", "of" => window.of, "window" => name(window.seconds)
                 )
                 .increment(1);
                 return Err(Error::TooManySignIns(window.ends_at.since(now)));

@@ -6,7 +6,6 @@
 mod draft;
 mod last_use;
 
-use std::fmt;
 use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
@@ -65,11 +64,7 @@ pub(crate) struct Created {
     pub(crate) secret: String,
 }
 
-impl fmt::Debug for Created {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Created").field("token", &self.token).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Created { token });
 
 /// What an exchange needs of a token, its workspace and its owner's membership.
 pub(crate) struct Presented {

@@ -32,20 +32,20 @@ use crate::{Error, assets, retention, rpc, store};
 
 /// The full names of the gRPC services that [`Service::routes`] serves.
 pub const SERVICE_NAMES: &[&str] = &[
-    "cairn.content.v1.AssetService",
-    "cairn.content.v1.BatchService",
-    "cairn.content.v1.DatabaseService",
-    "cairn.content.v1.FileService",
-    "cairn.content.v1.FileVersionService",
-    "cairn.content.v1.FolderService",
-    "cairn.content.v1.MemoryService",
-    "cairn.content.v1.OverviewService",
-    "cairn.content.v1.TrashService",
-    "cairn.content.v1.RecordService",
-    "cairn.content.v1.TreeService",
-    "cairn.content.v1.UsageService",
-    "cairn.document.v1.DocumentService",
-    "cairn.feed.v1.FeedService",
+    cairn_proto::content::v1::asset_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::batch_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::database_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::file_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::file_version_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::folder_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::memory_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::overview_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::trash_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::record_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::tree_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::usage_service_server::SERVICE_NAME,
+    cairn_proto::document::v1::document_service_server::SERVICE_NAME,
+    cairn_proto::feed::v1::feed_service_server::SERVICE_NAME,
 ];
 
 /// A memory may be published; files and what carries them are large.

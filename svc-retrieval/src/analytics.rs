@@ -3,7 +3,7 @@
 //! Whoever answers a retrieval calls [`Analytics::begin`] before and [`Measured::end`] after; what that costs is a queue
 //! entry. One task sums the entries up in memory and adds the sums to the tables every two seconds, so that a search
 //! costs no transaction and any number of processes may add to the same rows. When the queue is full, or the database
-//! fails for long, retrievals go uncounted (`retrieval_analytics_dropped_total`); none ever waits.
+//! fails for long, retrievals go uncounted (`cairn_retrieval_analytics_dropped_total`); none ever waits.
 //!
 //! What was asked is never stored.
 
@@ -17,7 +17,6 @@ mod sweep;
 mod tests;
 mod writer;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,11 +60,7 @@ pub struct Analytics {
     suspensions: Suspensions,
 }
 
-impl fmt::Debug for Analytics {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Analytics").field("db", &self.db).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Analytics { db });
 
 impl Analytics {
     /// Opens the tables and brings them up to date.

@@ -75,8 +75,8 @@ fn two_gateways_let_exactly_the_minute_pass() {
         })
         .await;
         assert_eq!(passed, FREE);
-        assert_eq!(metric(mesh, "rate_limit_redis_up").await, Some(1.0));
-        assert_eq!(metric(mesh, "rate_limit_fallbacks_total").await, Some(0.0));
+        assert_eq!(metric(mesh, "cairn_rate_limit_redis_up").await, Some(1.0));
+        assert_eq!(metric(mesh, "cairn_rate_limit_fallbacks_total").await, Some(0.0));
     });
 }
 
@@ -93,14 +93,14 @@ fn requests_go_on_while_redis_hangs_and_when_it_is_gone() {
 
         mesh.redis().unwrap().kill().unwrap();
         goes_on_alone(mesh, &token).await;
-        assert!(metric(mesh, "rate_limit_fallbacks_total").await.is_some_and(|count| count > 0.0));
+        assert!(metric(mesh, "cairn_rate_limit_fallbacks_total").await.is_some_and(|count| count > 0.0));
     });
 }
 
 async fn counts_in_redis(mesh: &Mesh, token: &ApiToken) {
     eventually("the metrics say that Redis answers", async || {
         token.get(WORKSPACE).await.expect(200);
-        is(mesh, "rate_limit_redis_up", 1.0).await
+        is(mesh, "cairn_rate_limit_redis_up", 1.0).await
     })
     .await;
 }
@@ -109,7 +109,7 @@ async fn counts_in_redis(mesh: &Mesh, token: &ApiToken) {
 async fn goes_on_alone(mesh: &Mesh, token: &ApiToken) {
     eventually("the metrics say that Redis is away", async || {
         assert_eq!(window(&token.get(WORKSPACE).await.expect(200)).limit, 1_000_000);
-        is(mesh, "rate_limit_redis_up", 0.0).await
+        is(mesh, "cairn_rate_limit_redis_up", 0.0).await
     })
     .await;
     token.get(WORKSPACE).await.expect(200);

@@ -64,8 +64,7 @@ async fn every_file_of_every_skill_is_what_its_digest_says(deployment: &Deployme
             ] {
                 let read = mcp::result(reply);
                 let content = text(&read["contents"][0], "text");
-                let digest: String =
-                    Sha256::digest(content.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+                let digest = hex::encode(Sha256::digest(content.as_bytes()));
                 assert_eq!(text(file, "digest"), format!("sha256:{digest}"), "{uri}");
                 assert_eq!(file["size"], json!(content.len()), "{uri}");
                 assert_eq!(read["cacheScope"], "public", "{uri}");

@@ -11,9 +11,8 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use quick_cache::sync::Cache;
 use tonic::metadata::MetadataMap;
 
-use super::Identity;
-use super::SERVICE_IDENTITY;
 use super::claims::{AUDIENCE, Claims, ISSUER};
+use super::{Identity, Permission, SERVICE_IDENTITY};
 use crate::clock::{Clock, Timestamp};
 use crate::lifecycle::Suspensions;
 use crate::status::Problem;
@@ -75,11 +74,7 @@ struct KnownKeys {
     asked_at: Option<Timestamp>,
 }
 
-impl fmt::Debug for Inner {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Inner").field("directory", &self.directory).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(Inner { directory });
 
 impl Verifier {
     /// A verifier that asks the directory for keys when it meets one that it does not know.
@@ -120,6 +115,19 @@ impl Verifier {
             suspensions.check(workspace)?;
         }
         Ok(identity)
+    }
+
+    /// The caller of a call, as its service knows callers, if the identity has the permission.
+    ///
+    /// # Errors
+    /// As [`Self::authenticate`]; FORBIDDEN without the permission, and what the service says of such a caller.
+    pub async fn authorize<C>(&self, metadata: &MetadataMap, permission: Permission) -> Result<C, Problem>
+    where
+        C: TryFrom<Identity, Error = Problem>,
+    {
+        let identity = self.authenticate(metadata).await?;
+        identity.require(permission)?;
+        C::try_from(identity)
     }
 
     /// Checks that a service of the mesh calls, whomever it calls for: its own identity stands in

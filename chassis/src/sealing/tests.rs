@@ -14,7 +14,7 @@ fn ring(text: &str) -> Keyring {
 #[test]
 fn a_key_is_read_in_each_spelling() {
     let bytes: Vec<u8> = (0..32).map(|number| number * 8 + 3).collect();
-    let as_hex = hex(&bytes);
+    let as_hex = hex::encode(&bytes);
     let standard = base64::engine::general_purpose::STANDARD.encode(&bytes);
     let url_safe = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&bytes);
     let id = ring(&as_hex).ids();

@@ -65,9 +65,10 @@ where
             let answered = answer.await;
             let code = answered.as_ref().map_or("error", grpc_code);
             recorded.record("code", code);
-            metrics::counter!("grpc_server_requests_total", "method" => method, "code" => code.to_owned())
+            metrics::counter!("cairn_grpc_server_requests_total", "method" => method, "code" => code.to_owned())
                 .increment(1);
-            metrics::histogram!("grpc_server_duration_seconds", "method" => method).record(started.elapsed());
+            metrics::histogram!("cairn_grpc_server_duration_seconds", "method" => method)
+                .record(started.elapsed());
             answered
         };
         Box::pin(observed.instrument(span))

@@ -159,11 +159,7 @@ struct Borrowed {
     _permit: OwnedSemaphorePermit,
 }
 
-impl fmt::Debug for PooledConnection {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("PooledConnection").finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(PooledConnection);
 
 impl PooledConnection {
     /// Gives the connection back, on which nothing is open any more.

@@ -16,11 +16,7 @@ pub struct Authority {
     folder: TempDir,
 }
 
-impl std::fmt::Debug for Authority {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Authority").field("folder", &self.folder).finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(Authority { folder });
 
 impl Authority {
     /// A new authority, with its own certificate in `ca.pem`.

@@ -60,7 +60,7 @@ impl Connections {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.all >= self.0.bounds.all {
             state.warn("there are as many connections as there may be; see CAIRN_MAX_CONNECTIONS");
-            metrics::counter!("connections_refused_total", "bound" => "all").increment(1);
+            metrics::counter!("cairn_connections_refused_total", "bound" => "all").increment(1);
             return None;
         }
         if let Some(address) = address {
@@ -69,7 +69,7 @@ impl Connections {
                 state.warn(
                     "an address has as many connections as it may; see CAIRN_MAX_CONNECTIONS_PER_ADDRESS",
                 );
-                metrics::counter!("connections_refused_total", "bound" => "address").increment(1);
+                metrics::counter!("cairn_connections_refused_total", "bound" => "address").increment(1);
                 return None;
             }
             *count += 1;

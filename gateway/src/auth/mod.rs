@@ -6,7 +6,6 @@
 
 mod token_cache;
 
-use std::fmt;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
@@ -105,11 +104,7 @@ pub(crate) struct Authenticator {
     origins: Arc<Origins>,
 }
 
-impl fmt::Debug for Authenticator {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Authenticator").finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Authenticator);
 
 impl Authenticator {
     pub(crate) const fn new(tokens: TokenCache, limits: Arc<Limits>, origins: Arc<Origins>) -> Self {

@@ -1,6 +1,5 @@
 //! What svc-auth says of tokens and sessions, each asked about once a second.
 
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,12 +31,8 @@ pub(crate) struct CallerIdentity {
     pub(crate) claims: Identity,
 }
 
-/// Without the signature, with which it could be used.
-impl fmt::Debug for CallerIdentity {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("CallerIdentity").field("claims", &self.claims).finish_non_exhaustive()
-    }
-}
+// Without the signature, with which it could be used.
+cairn_chassis::debug_fields!(CallerIdentity { claims });
 
 /// What svc-auth said within this second, each secret asked about once.
 pub(crate) struct TokenCache {
@@ -48,11 +43,7 @@ pub(crate) struct TokenCache {
     known: Cache<blake3::Hash, ()>,
 }
 
-impl fmt::Debug for TokenCache {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("TokenCache").finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(TokenCache);
 
 impl TokenCache {
     pub(crate) fn new(upstreams: Arc<Upstreams>, ambient: Ambient) -> Self {

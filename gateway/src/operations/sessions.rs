@@ -1,6 +1,5 @@
 //! Sessions of people: opened by a password, an invitation or the operator's provider, and carried in a cookie.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,11 +31,7 @@ pub(crate) struct Sessions {
     clock: Arc<dyn Clock>,
 }
 
-impl fmt::Debug for Sessions {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Sessions").finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Sessions);
 
 impl FromRef<App> for Sessions {
     fn from_ref(app: &App) -> Self {

@@ -31,9 +31,9 @@ const REGISTRATIONS: Quota = Quota::new(Some(120), Some(1_000), Some(5_000));
 const BLOCKED_ADDRESSES: usize = 65_536;
 
 /// Units that tokens asked for.
-const UNITS: &str = "rate_limit_units_total";
+const UNITS: &str = "cairn_rate_limit_units_total";
 /// What was refused, by what was full.
-const REFUSALS: &str = "rate_limit_refusals_total";
+const REFUSALS: &str = "cairn_rate_limit_refusals_total";
 
 /// The limits of this deployment.
 pub(crate) struct Limits {
@@ -45,11 +45,7 @@ pub(crate) struct Limits {
     blocked: Cache<IpAddr, Timestamp>,
 }
 
-impl fmt::Debug for Limits {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Limits").field("limiter", &self.limiter).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Limits { limiter });
 
 /// Why a request of a token is not let in.
 #[derive(Debug, Clone, Copy)]

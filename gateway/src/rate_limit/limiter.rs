@@ -1,9 +1,9 @@
 //! The engine that is asked: Redis when there is one, and this process's own windows while it is away.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use cairn_chassis::breaker::{Breaker, Threshold};
 use cairn_chassis::clock::Clock;
 
 use super::memory::Memory;
@@ -11,12 +11,11 @@ use super::{Counted, Key, Quota, RateLimiter, Unreachable};
 
 /// After a failure nobody asks Redis for that long, and then one request at a time does.
 const PAUSE: Duration = Duration::from_secs(1);
-const IN_ORDER: i64 = 0;
 
 /// Requests without an answer of Redis, which were counted in this process instead.
-const FALLBACKS: &str = "rate_limit_fallbacks_total";
+const FALLBACKS: &str = "cairn_rate_limit_fallbacks_total";
 /// 1 while Redis answers.
-const REDIS_UP: &str = "rate_limit_redis_up";
+const REDIS_UP: &str = "cairn_rate_limit_redis_up";
 
 /// Counts, whatever happens to Redis.
 #[derive(Debug)]
@@ -28,15 +27,16 @@ pub(super) struct Limiter {
 #[derive(Debug)]
 struct Shared {
     engine: Arc<dyn RateLimiter>,
-    clock: Arc<dyn Clock>,
-    /// When Redis may be asked again, in microseconds; [`IN_ORDER`] while it answers.
-    resumes_at: AtomicI64,
+    breaker: Breaker,
 }
 
 impl Limiter {
     pub(super) fn new(shared: Option<Arc<dyn RateLimiter>>, clock: Arc<dyn Clock>) -> Self {
         let own = Memory::new(Arc::clone(&clock));
-        let shared = shared.map(|engine| Shared { engine, clock, resumes_at: AtomicI64::new(IN_ORDER) });
+        let shared = shared.map(|engine| {
+            let breaker = Breaker::new(Threshold { failures: 1, pause: PAUSE }, clock);
+            Shared { engine, breaker }
+        });
         if shared.is_some() {
             metrics::counter!(FALLBACKS).absolute(0);
         }
@@ -67,7 +67,7 @@ impl Shared {
     where
         F: Future<Output = Result<T, Unreachable>> + 'a,
     {
-        if !self.may_ask() {
+        if !self.breaker.lets_through() {
             metrics::counter!(FALLBACKS).increment(1);
             return None;
         }
@@ -84,34 +84,16 @@ impl Shared {
         }
     }
 
-    fn may_ask(&self) -> bool {
-        let resumes_at = self.resumes_at.load(Ordering::Relaxed);
-        if resumes_at == IN_ORDER {
-            return true;
-        }
-        let now = self.clock.now();
-        let next = now.plus(PAUSE).as_micros();
-        // The one that moves the time on is the one that asks.
-        now.as_micros() >= resumes_at
-            && self
-                .resumes_at
-                .compare_exchange(resumes_at, next, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
-    }
-
     fn answered(&self) {
         metrics::gauge!(REDIS_UP).set(1);
-        if self.resumes_at.load(Ordering::Relaxed) != IN_ORDER
-            && self.resumes_at.swap(IN_ORDER, Ordering::Relaxed) != IN_ORDER
-        {
+        if self.breaker.succeeded() {
             tracing::info!("Redis answers again: rate limits hold across processes");
         }
     }
 
     fn failed(&self, why: &Unreachable) {
         metrics::gauge!(REDIS_UP).set(0);
-        let resumes_at = self.clock.now().plus(PAUSE).as_micros();
-        if self.resumes_at.swap(resumes_at, Ordering::Relaxed) == IN_ORDER {
+        if self.breaker.failed(None) {
             tracing::warn!(%why, "Redis is away: each process counts for itself until it is back");
         }
     }
@@ -119,7 +101,7 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use cairn_chassis::clock::{ManualClock, Timestamp};
 

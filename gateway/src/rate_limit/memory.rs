@@ -1,7 +1,6 @@
 //! Counts in this process: exact, and forgotten when the last of their windows has ended.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,11 +26,7 @@ struct Inner {
     most_in_shard: usize,
 }
 
-impl fmt::Debug for Memory {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Memory").finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Memory);
 
 #[derive(Default)]
 struct Shard {

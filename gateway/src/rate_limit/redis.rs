@@ -96,11 +96,7 @@ pub(super) struct Redis {
     clock: Option<std::sync::Arc<dyn cairn_chassis::clock::Clock>>,
 }
 
-impl fmt::Debug for Redis {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Redis").finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Redis);
 
 impl Redis {
     /// Nothing is contacted before the first request. An answer that takes longer than the patience is none.

@@ -1,7 +1,5 @@
 //! The secret half of a signing key, as it is stored.
 
-use std::fmt;
-
 use cairn_chassis::entropy::Entropy;
 use cairn_chassis::identity::{PublicKey, Signer};
 use cairn_chassis::sealing::columns::SealedColumn;
@@ -57,11 +55,7 @@ pub(crate) struct NewKey {
     pub(crate) sealing: &'static str,
 }
 
-impl fmt::Debug for NewKey {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("NewKey").field("public", &self.public).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(NewKey { public });
 
 impl NewKey {
     /// A new key, sealed when there is something to seal it with.

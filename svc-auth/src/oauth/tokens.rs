@@ -1,6 +1,5 @@
 //! Tokens of OAuth: given for a code, renewed by a refresh token, exchanged for an identity, taken back.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,11 +116,7 @@ pub(crate) struct TokenSet {
     pub(crate) permissions: PermissionSet,
 }
 
-impl fmt::Debug for TokenSet {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("TokenSet").field("expires_at", &self.expires_at).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(TokenSet { expires_at });
 
 /// The rules of tokens.
 #[derive(Debug)]

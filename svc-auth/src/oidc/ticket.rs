@@ -4,7 +4,6 @@
 //! derived from its whole text: a ticket that was changed in any part has another state than the provider's answer, so
 //! nothing of it needs to be stored or signed, and any replica can read it.
 
-use std::fmt;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -31,11 +30,7 @@ pub(crate) struct Ticket {
     return_to: String,
 }
 
-impl fmt::Debug for Ticket {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Ticket").field("expires_at", &self.expires_at).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Ticket { expires_at });
 
 impl Ticket {
     /// A new one, for a path that was checked.

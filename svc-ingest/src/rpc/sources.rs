@@ -9,7 +9,7 @@ use cairn_proto::ingest::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::authorize;
+use crate::scope::Caller;
 use crate::sources;
 
 pub(crate) fn server(verifier: Verifier) -> SourceServiceServer<Rpc> {
@@ -27,7 +27,7 @@ impl SourceService for Rpc {
         &self,
         request: Request<ListSourcesRequest>,
     ) -> Result<Response<ListSourcesResponse>, Status> {
-        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let caller: Caller = self.verifier.authorize(request.metadata(), Permission::Read).await?;
         let sources = sources::list(&caller)?.into_iter().map(|source| match source {}).collect();
         Ok(Response::new(ListSourcesResponse { sources }))
     }
@@ -36,7 +36,7 @@ impl SourceService for Rpc {
         &self,
         request: Request<ListSourceDocumentsRequest>,
     ) -> Result<Response<ListSourceDocumentsResponse>, Status> {
-        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let caller: Caller = self.verifier.authorize(request.metadata(), Permission::Read).await?;
         let asked = match &request.get_ref().source_id {
             Some(source_id) => vec![sources::find(&caller, source_id)?],
             None => sources::list(&caller)?,
@@ -49,7 +49,7 @@ impl SourceService for Rpc {
         &self,
         request: Request<QuerySourceRequest>,
     ) -> Result<Response<QuerySourceResponse>, Status> {
-        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let caller: Caller = self.verifier.authorize(request.metadata(), Permission::Read).await?;
         let asked = request.get_ref();
         match sources::find_for_query(&caller, &asked.source_id, &asked.query)? {}
     }
@@ -58,7 +58,7 @@ impl SourceService for Rpc {
         &self,
         request: Request<FetchSourceDocumentRequest>,
     ) -> Result<Response<FetchSourceDocumentResponse>, Status> {
-        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let caller: Caller = self.verifier.authorize(request.metadata(), Permission::Read).await?;
         let asked = request.get_ref();
         match sources::find_for_fetch(&caller, &asked.source_id, &asked.external_id)? {}
     }

@@ -9,7 +9,6 @@ mod call;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +19,9 @@ use cairn_chassis::clock::Clock;
 pub use self::budget::Spending;
 use self::budget::{Budget, estimate};
 use self::call::{Caller, Failure};
-use super::breaker::{Breaker, Threshold};
 use super::vector::normalise;
 use super::{Embedder, EmbedderIdentity, Error};
+use cairn_chassis::breaker::{Breaker, Threshold};
 
 /// Texts of a call when nothing else is said: what the strictest of the usual model servers takes.
 pub const DEFAULT_BATCH: usize = 32;
@@ -68,16 +67,8 @@ pub struct EndpointConfig {
     pub spent_file: Option<PathBuf>,
 }
 
-/// Without the key.
-impl fmt::Debug for EndpointConfig {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("EndpointConfig")
-            .field("base_url", &self.base_url)
-            .field("model", &self.model)
-            .finish_non_exhaustive()
-    }
-}
+// Without the key.
+cairn_chassis::debug_fields!(EndpointConfig { base_url, model });
 
 impl EndpointConfig {
     /// The name of its embedder. The address is no part of it: a model that moves is the same model.

@@ -86,7 +86,7 @@ impl FetchedModel {
             })
             .await?;
         kept.sync_all()?;
-        let sha256 = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = hex::encode(hasher.finalize());
         Ok(Recorded { url, sha256, bytes })
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-mod breaker;
 #[cfg(test)]
 mod contract;
 mod embedders;

@@ -1,15 +1,14 @@
 //! Embeds the texts of searches, which cannot wait.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::clock::Clock;
 use quick_cache::sync::Cache;
 
-use super::breaker::{Breaker, Threshold};
 use super::{Embedder, Error};
+use cairn_chassis::breaker::{Breaker, Threshold};
 
 /// How long a search waits for the vectors of its texts when nothing else is said. A person notices more, and words
 /// alone are a good answer.
@@ -84,20 +83,13 @@ impl QueryEmbedder {
         }
         let embedding = tokio::time::timeout(self.limit, self.embedder.embed(texts));
         let answered = embedding.await.unwrap_or(Err(Error::TooSlow { limit: self.limit }));
-        match &answered {
-            Ok(_) => self.breaker.succeeded(),
-            Err(_) => self.breaker.failed(None),
+        if answered.is_ok() {
+            self.breaker.succeeded();
+        } else {
+            self.breaker.failed(None);
         }
         answered
     }
 }
 
-impl fmt::Debug for QueryEmbedder {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("QueryEmbedder")
-            .field("embedder", &self.embedder)
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(QueryEmbedder { embedder, limit });

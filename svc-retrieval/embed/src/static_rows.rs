@@ -2,7 +2,6 @@
 //!
 //! The rows come from `model/make_static.py`; `model/README.md` tells how they are made.
 
-use std::fmt;
 use std::sync::OnceLock;
 
 use async_trait::async_trait;
@@ -108,15 +107,7 @@ impl Embedder for StaticRows {
     }
 }
 
-impl fmt::Debug for StaticRows {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("StaticRows")
-            .field("name", &self.name)
-            .field("dimensions", &self.dimensions)
-            .finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(StaticRows { name, dimensions });
 
 fn unreadable(reason: impl ToString) -> Error {
     Error::Model { reason: reason.to_string() }

@@ -3,7 +3,6 @@
 //! The folder is one as sentence-transformers writes it: `config.json`, `tokenizer.json`, `model.safetensors`, and, if
 //! there are any, `sentence_bert_config.json` (the length of text it was trained for) and `1_Pooling/config.json`.
 
-use std::fmt;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -311,11 +310,7 @@ impl Embedder for Transformer {
     }
 }
 
-impl fmt::Debug for Transformer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Transformer").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Transformer { name });
 
 #[cfg(test)]
 mod tests;

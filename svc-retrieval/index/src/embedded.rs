@@ -26,7 +26,6 @@ mod write;
 mod tests;
 
 use std::collections::HashSet;
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -66,11 +65,7 @@ pub struct Index {
     _folder: Folder,
 }
 
-impl fmt::Debug for Index {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Index").field("folder", &self._folder).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Index { _folder });
 
 impl Index {
     /// Opens the index in `folder`, which is created if needed and belongs to this index alone. Vectors are

@@ -21,7 +21,7 @@ const MOST_KNOWN: usize = 100_000;
 
 /// Says that retrievals went uncounted.
 pub(super) fn count_dropped(events: usize) {
-    metrics::counter!("retrieval_analytics_dropped_total")
+    metrics::counter!("cairn_retrieval_analytics_dropped_total")
         .increment(u64::try_from(events).unwrap_or(u64::MAX));
 }
 

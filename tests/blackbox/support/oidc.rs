@@ -73,11 +73,7 @@ struct Key {
     point: Vec<u8>,
 }
 
-impl std::fmt::Debug for Key {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Key").field("kid", &self.kid).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(Key { kid });
 
 #[derive(Debug)]
 struct Code {

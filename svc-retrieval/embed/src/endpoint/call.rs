@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::EndpointConfig;
 use crate::Error;
-use crate::breaker::Breaker;
+use cairn_chassis::breaker::Breaker;
 
 /// Bytes of an answer: 64 texts with vectors of 4 096 numbers, twenty characters each, three times over.
 const MOST_ANSWER_BYTES: usize = 16 * 1024 * 1024;

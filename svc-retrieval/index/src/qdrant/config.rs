@@ -1,7 +1,5 @@
 //! Where Qdrant is, and what its collections are called.
 
-use std::fmt;
-
 use http::Uri;
 
 use crate::Error;
@@ -20,12 +18,8 @@ pub struct Config {
     pub prefix: String,
 }
 
-/// Without the key, and without an address that somebody may have put one into.
-impl fmt::Debug for Config {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Config").field("prefix", &self.prefix).finish_non_exhaustive()
-    }
-}
+// Without the key, and without an address that somebody may have put one into.
+cairn_chassis::debug_fields!(Config { prefix });
 
 impl Config {
     /// Whether it can be used; nothing is contacted.

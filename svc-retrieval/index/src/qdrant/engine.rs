@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// 1 while Qdrant answers.
-const UP: &str = "retrieval_qdrant_up";
+const UP: &str = "cairn_retrieval_qdrant_up";
 
 /// Why Qdrant did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,5 @@
 //! An HTTP endpoint `/rerank` as Cohere, Jina, Voyage, vLLM, llama.cpp and Infinity have it.
 
-use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -27,16 +26,8 @@ pub struct EndpointConfig {
     pub key: Option<String>,
 }
 
-/// Without the key.
-impl fmt::Debug for EndpointConfig {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("EndpointConfig")
-            .field("url", &self.url)
-            .field("model", &self.model)
-            .finish_non_exhaustive()
-    }
-}
+// Without the key.
+cairn_chassis::debug_fields!(EndpointConfig { url, model });
 
 /// Why an endpoint can never be asked.
 #[derive(Debug, thiserror::Error)]
@@ -56,12 +47,8 @@ pub struct Endpoint {
     authorization: Option<HeaderValue>,
 }
 
-/// Without the key.
-impl fmt::Debug for Endpoint {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Endpoint").field("config", &self.config).finish_non_exhaustive()
-    }
-}
+// Without the key.
+cairn_chassis::debug_fields!(Endpoint { config });
 
 impl Endpoint {
     /// An endpoint behind the guard; nothing is sent yet.

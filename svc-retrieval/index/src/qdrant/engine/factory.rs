@@ -4,7 +4,6 @@
 //! configuration builds the next one; whichever replica has it whole first moves the alias. The others go on with the
 //! old collection until they have the new one, too, which is why it is not removed at once.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,11 +32,7 @@ pub(crate) struct QdrantFactory {
     clock: Arc<dyn Clock>,
 }
 
-impl fmt::Debug for QdrantFactory {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("QdrantFactory").field("prefix", &self.prefix).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(QdrantFactory { prefix });
 
 impl QdrantFactory {
     /// The generations on that Qdrant. Nothing is contacted yet.

@@ -1,17 +1,17 @@
-//! Leaves alone what fails again and again.
+//! A circuit breaker: leaves alone what fails again and again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cairn_chassis::clock::{Clock, Timestamp};
+use crate::clock::{Clock, Timestamp};
 
 /// When a breaker opens, and for how long.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Threshold {
+pub struct Threshold {
     /// Failures in a row after which it opens.
-    pub(crate) failures: u32,
+    pub failures: u32,
     /// How long nothing is tried then. After it, one attempt is let through for each such pause until one succeeds.
-    pub(crate) pause: Duration,
+    pub pause: Duration,
 }
 
 /// A circuit breaker.
@@ -19,7 +19,7 @@ pub(crate) struct Threshold {
 /// Whoever was let through need not come back to tell how it went: a search gives up when its time is over. So the
 /// half-open state is no state, but a pause that begins anew with each attempt that is let through.
 #[derive(Debug)]
-pub(crate) struct Breaker {
+pub struct Breaker {
     threshold: Threshold,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
@@ -33,13 +33,13 @@ struct State {
 
 impl Breaker {
     /// A closed one.
-    pub(crate) fn new(threshold: Threshold, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(threshold: Threshold, clock: Arc<dyn Clock>) -> Self {
         let state = Mutex::new(State { failures: 0, open_until: Timestamp::from_micros(0) });
         Self { threshold, clock, state }
     }
 
     /// Whether an attempt may be made now.
-    pub(crate) fn lets_through(&self) -> bool {
+    pub fn lets_through(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.failures < self.threshold.failures {
             return true;
@@ -52,27 +52,31 @@ impl Breaker {
         true
     }
 
-    /// An attempt went well.
-    pub(crate) fn succeeded(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).failures = 0;
+    /// An attempt went well; whether this closed an open breaker.
+    pub fn succeeded(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.failures) >= self.threshold.failures
     }
 
-    /// An attempt failed; the other side may have said for how long it wants to be left alone.
-    pub(crate) fn failed(&self, at_least: Option<Duration>) {
+    /// An attempt failed; the other side may have said for how long it wants to be left alone. Answers whether this
+    /// opened a closed breaker.
+    pub fn failed(&self, at_least: Option<Duration>) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.failures = state.failures.saturating_add(1);
-        if state.failures >= self.threshold.failures {
-            let pause = at_least.unwrap_or_default().max(self.threshold.pause);
-            state.open_until = self.clock.now().plus(pause);
+        let before = state.failures;
+        state.failures = before.saturating_add(1);
+        if state.failures < self.threshold.failures {
+            return false;
         }
+        let pause = at_least.unwrap_or_default().max(self.threshold.pause);
+        state.open_until = self.clock.now().plus(pause);
+        before < self.threshold.failures
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use cairn_chassis::clock::ManualClock;
-
     use super::*;
+    use crate::clock::ManualClock;
 
     const PAUSE: Duration = Duration::from_secs(10);
 
@@ -81,11 +85,11 @@ mod tests {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_000)));
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let breaker = Breaker::new(Threshold { failures: 2, pause: PAUSE }, shared);
-        breaker.failed(None);
-        breaker.succeeded();
-        breaker.failed(None);
+        assert!(!breaker.failed(None));
+        assert!(!breaker.succeeded(), "it was closed all the time");
+        assert!(!breaker.failed(None));
         assert!(breaker.lets_through(), "two failures, but not in a row");
-        breaker.failed(None);
+        assert!(breaker.failed(None), "it opens");
         assert!(!breaker.lets_through());
 
         clock.advance(PAUSE);
@@ -94,11 +98,11 @@ mod tests {
         // It was never heard of again.
         clock.advance(PAUSE);
         assert!(breaker.lets_through());
-        breaker.failed(None);
+        assert!(!breaker.failed(None), "it was open already");
         assert!(!breaker.lets_through());
         clock.advance(PAUSE);
         assert!(breaker.lets_through());
-        breaker.succeeded();
+        assert!(breaker.succeeded(), "it closes");
         assert!(breaker.lets_through() && breaker.lets_through());
     }
 
