@@ -8,27 +8,23 @@ mod oidc;
 mod protection;
 mod qdrant;
 mod reranker;
+mod services;
 mod workspaces;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cairn_chassis::debug_fields;
 use cairn_content::{AssetLocation, PlanLimits};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::asset_location::AssetLocationParser;
-pub(crate) use self::browse::BrowseOptions;
-pub(crate) use self::connections::ConnectionOptions;
-pub(crate) use self::embedder::EmbedderOptions;
-pub(crate) use self::oidc::OidcOptions;
 pub(crate) use self::protection::{
-    KeysCommand, MailOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SigningKeyOptions,
-    StoredOptions, TlsClientOptions, TlsOptions,
+    KeysCommand, ResealOptions, SecretKeyOptions, SecretsCommand, StoredOptions, TlsClientOptions,
 };
-pub(crate) use self::qdrant::QdrantOptions;
-pub(crate) use self::reranker::RerankerOptions;
-pub(crate) use self::workspaces::{PlanCommand, SetPlanOptions, WorkspaceOptions};
+pub(crate) use self::services::{ASSETS_FOLDER, ServiceOptions, Site};
+pub(crate) use self::workspaces::{PlanCommand, SetPlanOptions};
 
 use crate::client::ClientCommand;
 use crate::eval::{self, EvalOptions};
@@ -213,24 +209,12 @@ pub(crate) struct BootstrapOptions {
     pub(crate) default_plan: String,
 }
 
-/// Without the secrets.
-impl std::fmt::Debug for BootstrapOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("BootstrapOptions")
-            .field("email", &self.bootstrap_email)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(BootstrapOptions { bootstrap_email });
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 pub(crate) struct DoctorOptions {
-    /// The data folder of `cairn up`, or of services that keep SQLite files.
-    #[arg(long, env = "CAIRN_DATA", value_name = "DIR", default_value = "./cairn-data")]
-    pub(crate) data: PathBuf,
-    /// The database of services that have one instead, such as postgres://user:password@host/database.
-    #[arg(long, env = "CAIRN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
-    pub(crate) database: Option<String>,
+    #[command(flatten)]
+    pub(crate) stored: StoredOptions,
     /// Where the bytes of assets are. Default: the folder `assets` beside the content service's other data.
     #[arg(long, env = "CAIRN_ASSETS", value_name = "PLACE", value_parser = AssetLocationParser)]
     pub(crate) assets: Option<AssetLocation>,
@@ -239,13 +223,6 @@ pub(crate) struct DoctorOptions {
     /// Say nothing on the way, only the result.
     #[arg(long)]
     pub(crate) quiet: bool,
-}
-
-/// Without the URL, which may hold a password.
-impl std::fmt::Debug for DoctorOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("DoctorOptions").field("data", &self.data).finish_non_exhaustive()
-    }
 }
 
 #[derive(Debug, Args)]
@@ -267,37 +244,7 @@ pub(crate) struct UpOptions {
     #[arg(long)]
     pub(crate) quiet: bool,
     #[command(flatten)]
-    pub(crate) connections: ConnectionOptions,
-    #[command(flatten)]
-    pub(crate) public: PublicOptions,
-    #[command(flatten)]
-    pub(crate) bootstrap: BootstrapOptions,
-    #[command(flatten)]
-    pub(crate) workspaces: WorkspaceOptions,
-    #[command(flatten)]
-    pub(crate) outbound: OutboundOptions,
-    #[command(flatten)]
-    pub(crate) qdrant: QdrantOptions,
-    #[command(flatten)]
-    pub(crate) reranker: RerankerOptions,
-    #[command(flatten)]
-    pub(crate) browse: BrowseOptions,
-    #[command(flatten)]
-    pub(crate) content: ContentOptions,
-    #[command(flatten)]
-    pub(crate) embedder: EmbedderOptions,
-    #[command(flatten)]
-    pub(crate) secret_key: SecretKeyOptions,
-    #[command(flatten)]
-    pub(crate) signing_key: SigningKeyOptions,
-    #[command(flatten)]
-    pub(crate) mail: MailOptions,
-    #[command(flatten)]
-    pub(crate) oidc: OidcOptions,
-    #[command(flatten)]
-    pub(crate) agents: AgentOptions,
-    #[command(flatten)]
-    pub(crate) tls: TlsOptions,
+    pub(crate) services: ServiceOptions,
 }
 
 /// A service of the mesh.
@@ -363,6 +310,19 @@ pub(crate) struct UpstreamOptions {
     pub(crate) sync_url: String,
 }
 
+impl UpstreamOptions {
+    /// The address of each service that has one.
+    pub(crate) fn urls(&self) -> [(Role, &str); 5] {
+        [
+            (Role::Auth, &self.auth_url),
+            (Role::Content, &self.content_url),
+            (Role::Ingest, &self.ingest_url),
+            (Role::Retrieval, &self.retrieval_url),
+            (Role::Sync, &self.sync_url),
+        ]
+    }
+}
+
 #[derive(Args)]
 pub(crate) struct ServeOptions {
     /// Which service.
@@ -400,46 +360,16 @@ pub(crate) struct ServeOptions {
     #[command(flatten)]
     pub(crate) upstreams: UpstreamOptions,
     #[command(flatten)]
-    pub(crate) connections: ConnectionOptions,
-    #[command(flatten)]
-    pub(crate) public: PublicOptions,
-    #[command(flatten)]
-    pub(crate) bootstrap: BootstrapOptions,
-    #[command(flatten)]
-    pub(crate) workspaces: WorkspaceOptions,
-    #[command(flatten)]
-    pub(crate) outbound: OutboundOptions,
-    #[command(flatten)]
-    pub(crate) qdrant: QdrantOptions,
-    #[command(flatten)]
-    pub(crate) reranker: RerankerOptions,
-    #[command(flatten)]
-    pub(crate) browse: BrowseOptions,
-    #[command(flatten)]
-    pub(crate) content: ContentOptions,
-    #[command(flatten)]
-    pub(crate) embedder: EmbedderOptions,
-    #[command(flatten)]
-    pub(crate) secret_key: SecretKeyOptions,
-    #[command(flatten)]
-    pub(crate) signing_key: SigningKeyOptions,
-    #[command(flatten)]
-    pub(crate) mail: MailOptions,
-    #[command(flatten)]
-    pub(crate) oidc: OidcOptions,
-    #[command(flatten)]
-    pub(crate) agents: AgentOptions,
-    #[command(flatten)]
-    pub(crate) tls: TlsOptions,
+    pub(crate) services: ServiceOptions,
     #[command(flatten)]
     pub(crate) tls_client: TlsClientOptions,
 }
 
-/// Without the secrets.
-impl std::fmt::Debug for ServeOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("ServeOptions").field("service", &self.service).finish_non_exhaustive()
-    }
+debug_fields!(ServeOptions { service });
+
+/// What was given for an option; a variable that is set to nothing, as a compose file leaves one out, is not.
+fn given(value: &Option<String>) -> Option<String> {
+    value.clone().filter(|value| !value.trim().is_empty())
 }
 
 #[cfg(test)]

@@ -9,8 +9,7 @@ use cairn_chassis::sql::Config;
 use cairn_chassis::wording::{self, Unit};
 use cairn_content::AssetLocation;
 
-use crate::cli::{DoctorOptions, Role};
-use crate::topology::ASSETS_FOLDER;
+use crate::cli::{ASSETS_FOLDER, DoctorOptions, Role};
 use crate::{secret_keys, storages};
 
 /// Looks, says what was found, and fails when something is wrong.
@@ -18,7 +17,7 @@ pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
     let mut examined = Vec::new();
     let mut findings = Vec::new();
     for role in [Role::Auth, Role::Content, Role::Retrieval] {
-        for storage in storages::of(role, &options.data, options.database.as_deref())? {
+        for storage in storages::of(role, &options.stored.data, options.stored.database.as_deref())? {
             if let Some(found) = examine(role, &storage, &options).await? {
                 examined.push(role.name());
                 findings.extend(found.into_iter().map(|finding| (role.name(), finding)));
@@ -52,7 +51,7 @@ async fn examine(
     };
     let found = match role {
         Role::Auth => {
-            let ring = secret_keys::find(&options.secret_key, &options.data)?;
+            let ring = secret_keys::find(&options.secret_key, &options.stored.data)?;
             cairn_auth::examine(storage, ring.as_ref(), &progress).await?
         }
         Role::Content => cairn_content::examine(storage, &assets(options), &SystemClock, &progress).await?,
@@ -72,7 +71,7 @@ fn assets(options: &DoctorOptions) -> AssetLocation {
     if let Some(assets) = &options.assets {
         return assets.clone();
     }
-    let of_serve = options.data.join(Role::Content.name()).join(ASSETS_FOLDER);
-    let of_up = options.data.join(ASSETS_FOLDER);
+    let of_serve = options.stored.data.join(Role::Content.name()).join(ASSETS_FOLDER);
+    let of_up = options.stored.data.join(ASSETS_FOLDER);
     AssetLocation::Folder(if of_serve.exists() && !of_up.exists() { of_serve } else { of_up })
 }

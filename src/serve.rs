@@ -10,16 +10,17 @@ use cairn_chassis::telemetry::{self, Telemetry};
 use cairn_chassis::{server, shutdown, tls, transport};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Role, ServeOptions, UpstreamOptions};
+use crate::cli::{Role, ServeOptions, Site};
 use crate::data_folder::DataFolder;
 use crate::public::Endpoint;
-use crate::topology::{ASSETS_FOLDER, Location, Locations, Mesh, Settings, sqlite_in};
+use crate::topology::{Location, Locations, Mesh, sqlite_in};
 use crate::up::bootstrap;
 use crate::{admin, public, secret_keys};
 
 const LOG_FILTER: &str = "info";
 /// What svc-auth asks for; told here too, so that every service says what is wrong at its own start.
 const LEAST_SECRET_CHARACTERS: usize = 16;
+
 /// Runs one service until a signal ends it.
 pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
     if options.mesh_secret.chars().count() < LEAST_SECRET_CHARACTERS {
@@ -46,16 +47,13 @@ fn check_mesh(options: &ServeOptions) -> anyhow::Result<()> {
     let listened = options.listen.filter(|address| !address.ip().to_canonical().is_loopback());
     if let Some(address) = listened
         && options.service != Role::Gateway
-        && options.tls.tls_cert.is_none()
+        && options.services.tls.tls_cert.is_none()
     {
         bail!("{address} can be reached from other machines and has no TLS: {ADVICE}");
     }
-    let locations = locations(options.service, &options.upstreams);
-    for location in [locations.auth, locations.content, locations.ingest, locations.retrieval, locations.sync]
-    {
-        if let Location::Remote(url) = location
-            && leaves_in_the_clear(&url)
-        {
+    let others = options.upstreams.urls().into_iter().filter(|(service, _)| *service != options.service);
+    for (_, url) in others {
+        if leaves_in_the_clear(url) {
             bail!("calls to {url} leave this machine without TLS: {ADVICE}");
         }
     }
@@ -77,13 +75,15 @@ async fn serve(
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let role = options.service;
-    let connections = options.connections.open(&options.public.trusted_proxies);
+    let connections = options.services.connections.open(&options.services.public.trusted_proxies);
     let default = SocketAddr::from((Ipv4Addr::LOCALHOST, role.default_port()));
     let listener = server::bind(options.listen.unwrap_or(default)).await?;
     let gateway = match role {
-        Role::Gateway => {
-            Some(public::build(&options.public, options.public.base_url.clone(), listener.local_addr()?)?)
-        }
+        Role::Gateway => Some(public::build(
+            &options.services.public,
+            options.services.public.base_url.clone(),
+            listener.local_addr()?,
+        )?),
         Role::Auth | Role::Content | Role::Ingest | Role::Retrieval | Role::Sync => None,
     };
     let admin_listener = server::bind(options.admin_listen).await?;
@@ -101,12 +101,12 @@ async fn serve(
         write!(announcement, "\ncairn gateway answers gRPC on {}", listener.local_addr()?)?;
     }
 
-    if role == Role::Auth && secret_keys::given(&options.secret_key)?.is_none() {
+    if role == Role::Auth && secret_keys::given(&options.services.secret_key)?.is_none() {
         tracing::warn!("signing keys stand unsealed in the database; set CAIRN_SECRET_KEY to seal them");
     }
-    // They hold the claim on the data folder, so they stay until the end.
-    let settings = settings(options)?;
-    let mut mesh = Mesh::open(&locations(role, &options.upstreams), &settings).await?;
+    // It holds the claim on the data folder, so it stays until the end.
+    let site = site(options)?;
+    let mut mesh = Mesh::open(locations(options, &site)?).await?;
     if role == Role::Auth {
         make_first_account(&mesh, options).await?;
     }
@@ -119,8 +119,8 @@ async fn serve(
         out.flush()?;
     }
     if let Some(gateway) = gateway {
-        let tls = options.tls.mutual(tls::Protocols::Http)?;
-        let grpc_tls = options.tls.mutual(tls::Protocols::Grpc)?;
+        let tls = options.services.tls.mutual(tls::Protocols::Http)?;
+        let grpc_tls = options.services.tls.mutual(tls::Protocols::Grpc)?;
         let grpc = grpc.map(|listener| Endpoint {
             listener,
             settings: transport::Settings::grpc(&connections).over(grpc_tls),
@@ -128,7 +128,7 @@ async fn serve(
         let http = Endpoint { listener, settings: transport::Settings::http(&connections).over(tls) };
         public::serve_gateway(&mesh.connect(gateway), http, grpc, shutdown).await;
     } else {
-        let tls = options.tls.mutual(tls::Protocols::Grpc)?;
+        let tls = options.services.tls.mutual(tls::Protocols::Grpc)?;
         let settings = transport::Settings::mesh(&connections).over(tls);
         let serving = mesh.served().await?.serve_over(listener, settings, shutdown.clone());
         let drained = async {
@@ -145,33 +145,39 @@ async fn serve(
     Ok(())
 }
 
-fn locations(role: Role, urls: &UpstreamOptions) -> Locations {
-    let location = |service: Role, url: &str| {
-        if service == role { Location::Local } else { Location::Remote(url.to_owned()) }
-    };
-    Locations {
-        auth: location(Role::Auth, &urls.auth_url),
-        content: location(Role::Content, &urls.content_url),
-        ingest: location(Role::Ingest, &urls.ingest_url),
-        retrieval: location(Role::Retrieval, &urls.retrieval_url),
-        sync: location(Role::Sync, &urls.sync_url),
-    }
+/// This service here, and the others where they are said to be.
+fn locations(options: &ServeOptions, site: &Site) -> anyhow::Result<Locations> {
+    let (role, urls, services) = (options.service, &options.upstreams, &options.services);
+    Ok(Locations {
+        auth: location(role == Role::Auth, &urls.auth_url, || services.auth(site))?,
+        content: location(role == Role::Content, &urls.content_url, || services.content(site))?,
+        ingest: location(role == Role::Ingest, &urls.ingest_url, || Ok(()))?,
+        retrieval: location(role == Role::Retrieval, &urls.retrieval_url, || services.retrieval(site))?,
+        sync: location(role == Role::Sync, &urls.sync_url, || Ok(()))?,
+        mesh_secret: site.mesh_secret.clone(),
+        tls_client: options.tls_client.client(&services.tls)?,
+    })
 }
 
-fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
+fn location<C>(
+    is_local: bool,
+    url: &str,
+    config: impl FnOnce() -> anyhow::Result<C>,
+) -> anyhow::Result<Location<C>> {
+    if is_local { config().map(Location::Local) } else { Ok(Location::Remote(url.to_owned())) }
+}
+
+fn site(options: &ServeOptions) -> anyhow::Result<Site> {
     let role = options.service;
     // Each service has its own corner of the data folder, so that several on one machine do not meet.
-    let corner = options.data.join(role.name());
-    let qdrant = options.qdrant.config()?;
-    let keeps_index = role == Role::Retrieval && qdrant.is_none();
+    let folder = options.data.join(role.name());
+    let keeps_index = role == Role::Retrieval && !options.services.index_is_elsewhere()?;
     let keeps_files = keeps_index
         || (options.database.is_none() && matches!(role, Role::Auth | Role::Content | Role::Retrieval));
-    let data = if keeps_files { Some(Arc::new(DataFolder::claim(&corner)?)) } else { None };
+    let data = if keeps_files { Some(Arc::new(DataFolder::claim(&folder)?)) } else { None };
     let database = options.database.clone();
-    Ok(Settings {
-        index_folder: corner.join("index"),
-        qdrant,
-        embedding: options.embedder.config(&corner, &options.outbound)?,
+    Ok(Site {
+        folder,
         database: Box::new(move |role| match (&database, &data) {
             (Some(url), _) => cairn_chassis::sql::Config::from_url(url)
                 .context("the database cannot be used; see --database in --help"),
@@ -179,33 +185,15 @@ fn settings(options: &ServeOptions) -> anyhow::Result<Settings> {
             (None, None) => bail!("the {} service has no database", role.name()),
         }),
         mesh_secret: options.mesh_secret.clone(),
-        default_plan: options.bootstrap.default_plan.clone(),
-        plan_changes: options.workspaces.plan_changes(),
-        workspaces_per_person: options.workspaces.workspaces_per_person,
-        base_url: options.public.base_url.clone(),
-        workspace_grace: options.workspaces.workspace_grace(),
-        outbound_allowed: options.outbound.outbound_allow.clone(),
-        ranking: cairn_retrieval::Preferences {
-            word_weight: options.embedder.embedder_word_weight,
-            reranker: options.reranker.open(&options.outbound.outbound_allow)?,
-        },
-        browse: options.browse.config(),
-        trash_retention: options.content.trash_retention(),
-        assets: options.content.assets_or(corner.join(ASSETS_FOLDER)),
-        plan_limits: options.content.asset_limits.clone().unwrap_or_default(),
-        mail: options.mail.config(),
-        oidc: options.oidc.config()?,
-        oauth_clients: options.agents.oauth_clients,
-        sealing: secret_keys::given(&options.secret_key)?.map(Arc::new),
-        key_rotation: options.signing_key.rotation(),
-        tls_client: options.tls_client.client(&options.tls)?,
+        base_url: options.services.public.base_url.clone(),
+        sealing: secret_keys::given(&options.services.secret_key)?.map(Arc::new),
     })
 }
 
 /// The first account of a mesh is made when the environment says how it is to be: what is made up would have to be
 /// printed into a log.
 async fn make_first_account(mesh: &Mesh, options: &ServeOptions) -> anyhow::Result<()> {
-    let given = &options.bootstrap;
+    let given = &options.services.bootstrap;
     if given.bootstrap_email.is_none() || given.bootstrap_password.is_none() {
         tracing::info!(
             "no first account is made; set CAIRN_BOOTSTRAP_EMAIL and CAIRN_BOOTSTRAP_PASSWORD (and \

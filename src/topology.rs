@@ -3,9 +3,8 @@
 //! [`Mesh::open`] opens the services that run here, in the order in which they need each other, and makes a channel to
 //! each of the others. Which service is where is all that `cairn up` and `cairn serve` differ in.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use cairn_chassis::ambient::Ambient;
@@ -14,7 +13,6 @@ use cairn_chassis::clock::{Clock, SystemClock};
 use cairn_chassis::entropy::{Entropy, OsEntropy};
 use cairn_chassis::identity::{RemoteKeys, ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle;
-use cairn_chassis::sealing::Keyring;
 use cairn_chassis::server::{self, Access, Composed};
 use cairn_chassis::sql;
 use cairn_chassis::tls;
@@ -25,82 +23,25 @@ use tonic::service::Routes;
 use crate::cli::Role;
 
 /// Where a service runs.
-#[derive(Debug, Clone)]
-pub(crate) enum Location {
-    /// In this process.
-    Local,
+pub(crate) enum Location<C> {
+    /// In this process, so configured.
+    Local(C),
     /// At an address such as `http://content:8712`.
     Remote(String),
 }
 
-/// Where each service runs.
-#[derive(Debug, Clone)]
+/// Where each service runs, and how they reach each other.
 pub(crate) struct Locations {
-    pub(crate) auth: Location,
-    pub(crate) content: Location,
-    pub(crate) ingest: Location,
-    pub(crate) retrieval: Location,
-    pub(crate) sync: Location,
-}
-
-impl Locations {
-    /// Everything in this process.
-    pub(crate) fn all_local() -> Self {
-        let local = || Location::Local;
-        Self { auth: local(), content: local(), ingest: local(), retrieval: local(), sync: local() }
-    }
-}
-
-/// What the services that run here are told.
-pub(crate) struct Settings {
-    /// The database of a service that runs here.
-    pub(crate) database: Box<dyn Fn(Role) -> anyhow::Result<sql::Config> + Send + Sync>,
-    /// The folder of the search index.
-    pub(crate) index_folder: PathBuf,
-    /// Where Qdrant is, when it keeps the search index instead.
-    pub(crate) qdrant: Option<cairn_index::qdrant::Config>,
-    /// What turns texts into vectors.
-    pub(crate) embedding: cairn_embed::Config,
-    /// How search results are ranked.
-    pub(crate) ranking: cairn_retrieval::Preferences,
-    /// What scripts over the workspace may take.
-    pub(crate) browse: cairn_browse::Config,
+    pub(crate) auth: Location<cairn_auth::Config>,
+    pub(crate) content: Location<cairn_content::Config>,
+    pub(crate) ingest: Location<()>,
+    pub(crate) retrieval: Location<cairn_retrieval::Config>,
+    pub(crate) sync: Location<()>,
     /// The secret that services of the mesh share.
     pub(crate) mesh_secret: String,
-    /// The plan of new workspaces.
-    pub(crate) default_plan: String,
-    /// Who may change the plan of a workspace.
-    pub(crate) plan_changes: cairn_auth::PlanChanges,
-    /// How many workspaces one person may own.
-    pub(crate) workspaces_per_person: u32,
-    /// The address of the deployment, for links that are mailed; absent: none is.
-    pub(crate) base_url: Option<String>,
-    /// How long the owner of a deleted workspace may take it back.
-    pub(crate) workspace_grace: Duration,
-    /// Networks that are not public and may yet be asked on somebody's behalf.
-    pub(crate) outbound_allowed: Vec<cairn_chassis::outbound::Network>,
-    /// How long what was deleted stays in trash; for ever when absent.
-    pub(crate) trash_retention: Option<Duration>,
-    /// Where the bytes of assets are.
-    pub(crate) assets: cairn_content::AssetLocation,
-    /// How much each plan may keep, and upload at once.
-    pub(crate) plan_limits: cairn_content::PlanLimits,
-    /// Where feedback and invitations are mailed; absent: nowhere.
-    pub(crate) mail: Option<cairn_auth::MailConfig>,
-    /// What stored secrets are sealed with; absent: they stand as they are.
-    pub(crate) sealing: Option<Arc<Keyring>>,
-    /// When signing keys are replaced.
-    pub(crate) key_rotation: cairn_auth::Rotation,
-    /// How many registered OAuth clients are kept that nobody has used yet.
-    pub(crate) oauth_clients: u32,
-    /// The OpenID Connect provider that people may sign in by.
-    pub(crate) oidc: Option<cairn_auth::OidcConfig>,
     /// TLS of the calls to services at https:// addresses.
     pub(crate) tls_client: Option<tls::Client>,
 }
-
-/// The folder of assets among a service's data.
-pub(crate) const ASSETS_FOLDER: &str = "assets";
 
 /// The SQLite file of a service in that folder.
 pub(crate) fn sqlite_in(folder: &Path, role: Role) -> sql::Config {
@@ -205,22 +146,25 @@ fn merged(routes: Routes, more: Routes) -> Routes {
     Routes::from(routes.into_axum_router().reset_fallback().merge(more.into_axum_router()))
 }
 
-fn remote(name: &str, address: &str, settings: &Settings) -> anyhow::Result<ServiceChannel> {
-    ServiceChannel::remote_over(address, settings.tls_client.as_ref())
+fn remote(name: &str, address: &str, tls: Option<&tls::Client>) -> anyhow::Result<ServiceChannel> {
+    ServiceChannel::remote_over(address, tls)
         .with_context(|| format!("the address of the {name} service cannot be used"))
 }
 
 impl Mesh {
     /// Opens what runs here and makes channels to the rest; nothing remote is contacted yet.
-    pub(crate) async fn open(locations: &Locations, settings: &Settings) -> anyhow::Result<Self> {
+    pub(crate) async fn open(locations: Locations) -> anyhow::Result<Self> {
+        let tls = locations.tls_client.as_ref();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
         let mut hosted = Hosted::default();
 
-        let (auth, auth_channel) = match &locations.auth {
-            Location::Remote(address) => (None, remote("auth", address, settings)?),
-            Location::Local => {
-                let service = Arc::new(open_auth(settings, &clock, &entropy).await?);
+        let (auth, auth_channel) = match locations.auth {
+            Location::Remote(address) => (None, remote("auth", &address, tls)?),
+            Location::Local(config) => {
+                let opened =
+                    cairn_auth::Service::open(config, Arc::clone(&clock), Arc::clone(&entropy)).await;
+                let service = Arc::new(opened.context("the auth service cannot open its storage")?);
                 let (names, access) = (cairn_auth::SERVICE_NAMES, cairn_auth::ACCESS);
                 let verifier = service.ambient().verifier;
                 let channel = hosted.host(service.routes(), None, names, access, &verifier).await?;
@@ -238,25 +182,25 @@ impl Mesh {
             }
         };
 
-        let content = match &locations.content {
-            Location::Remote(address) => remote("content", address, settings)?,
-            Location::Local => open_content(settings, &ambient, &mut hosted).await?,
+        let content = match locations.content {
+            Location::Remote(address) => remote("content", &address, tls)?,
+            Location::Local(config) => open_content(config, &ambient, &mut hosted).await?,
         };
         if let Some(service) = &auth {
             service.connect(content.clone());
         }
-        let ingest = match &locations.ingest {
-            Location::Remote(address) => remote("ingest", address, settings)?,
-            Location::Local => {
+        let ingest = match locations.ingest {
+            Location::Remote(address) => remote("ingest", &address, tls)?,
+            Location::Local(()) => {
                 let service = cairn_ingest::Service::open(&ambient);
                 let lifecycle = Some(service.lifecycle());
                 let (names, access) = (cairn_ingest::SERVICE_NAMES, cairn_ingest::ACCESS);
                 hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?
             }
         };
-        let sync = match &locations.sync {
-            Location::Remote(address) => remote("sync", address, settings)?,
-            Location::Local => {
+        let sync = match locations.sync {
+            Location::Remote(address) => remote("sync", &address, tls)?,
+            Location::Local(()) => {
                 let service = cairn_sync::Service::open(&ambient);
                 let lifecycle = Some(service.lifecycle());
                 let (names, access) = (cairn_sync::SERVICE_NAMES, cairn_sync::ACCESS);
@@ -264,16 +208,16 @@ impl Mesh {
             }
         };
         let identity_of = |service| {
-            let (secret, clock) = (settings.mesh_secret.clone(), Arc::clone(&clock));
+            let (secret, clock) = (locations.mesh_secret.clone(), Arc::clone(&clock));
             ServiceIdentitySource::new(service, secret, auth_channel.clone(), clock)
         };
         let gateway = identity_of("gateway");
-        let retrieval = match &locations.retrieval {
-            Location::Remote(address) => remote("retrieval", address, settings)?,
-            Location::Local => {
+        let retrieval = match locations.retrieval {
+            Location::Remote(address) => remote("retrieval", &address, tls)?,
+            Location::Local(config) => {
                 let identity = identity_of("retrieval");
                 let upstreams = cairn_retrieval::Upstreams { content: content.clone(), identity };
-                open_retrieval(settings, &ambient, upstreams, &mut hosted).await?
+                open_retrieval(config, &ambient, upstreams, &mut hosted).await?
             }
         };
         let channels = Channels { auth: auth_channel, content, ingest, retrieval, sync };
@@ -325,41 +269,11 @@ impl Mesh {
     }
 }
 
-async fn open_auth(
-    settings: &Settings,
-    clock: &Arc<dyn Clock>,
-    entropy: &Arc<dyn Entropy>,
-) -> anyhow::Result<cairn_auth::Service> {
-    let config = cairn_auth::Config {
-        storage: (settings.database)(Role::Auth)?,
-        mesh_secret: settings.mesh_secret.clone(),
-        default_plan: settings.default_plan.clone(),
-        plan_changes: settings.plan_changes,
-        workspaces_per_person: settings.workspaces_per_person,
-        base_url: settings.base_url.clone(),
-        workspace_grace: settings.workspace_grace,
-        outbound_allowed: settings.outbound_allowed.clone(),
-        mail: settings.mail.clone(),
-        oidc: settings.oidc.clone(),
-        oauth_clients: settings.oauth_clients,
-        sealing: settings.sealing.clone(),
-        key_rotation: settings.key_rotation,
-    };
-    let opened = cairn_auth::Service::open(config, Arc::clone(clock), Arc::clone(entropy)).await;
-    opened.context("the auth service cannot open its storage")
-}
-
 async fn open_content(
-    settings: &Settings,
+    config: cairn_content::Config,
     ambient: &Ambient,
     hosted: &mut Hosted,
 ) -> anyhow::Result<ServiceChannel> {
-    let config = cairn_content::Config {
-        storage: (settings.database)(Role::Content)?,
-        trash_retention: settings.trash_retention,
-        assets: settings.assets.clone(),
-        limits: settings.plan_limits.clone(),
-    };
     let opened = cairn_content::Service::open(config, ambient.clone()).await;
     let service = Arc::new(opened.context("the content service cannot open its storage")?);
     let (names, access) = (cairn_content::SERVICE_NAMES, cairn_content::ACCESS);
@@ -372,19 +286,11 @@ async fn open_content(
 }
 
 async fn open_retrieval(
-    settings: &Settings,
+    config: cairn_retrieval::Config,
     ambient: &Ambient,
     upstreams: cairn_retrieval::Upstreams,
     hosted: &mut Hosted,
 ) -> anyhow::Result<ServiceChannel> {
-    let config = cairn_retrieval::Config {
-        index_folder: settings.index_folder.clone(),
-        qdrant: settings.qdrant.clone(),
-        embedding: settings.embedding.clone(),
-        ranking: settings.ranking.clone(),
-        browse: settings.browse,
-        storage: (settings.database)(Role::Retrieval)?,
-    };
     let opened = cairn_retrieval::Service::open(config, ambient.clone(), upstreams).await;
     let service = opened.context("the retrieval service cannot open its index or its storage")?;
     let (names, access) = (cairn_retrieval::SERVICE_NAMES, cairn_retrieval::ACCESS);

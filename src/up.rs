@@ -14,10 +14,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap_file::{self, BootstrapFile};
-use crate::cli::{BootstrapOptions, UpOptions};
+use crate::cli::{BootstrapOptions, Site, UpOptions};
 use crate::data_folder::DataFolder;
 use crate::public::Endpoint;
-use crate::topology::{ASSETS_FOLDER, Locations, Mesh, Settings, sqlite_in};
+use crate::topology::{Location, Locations, Mesh, sqlite_in};
 use crate::{admin, public, secret_keys, starter_guide};
 
 /// On a terminal the banner says what matters.
@@ -40,7 +40,7 @@ async fn serve(
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let data = DataFolder::claim(&options.data)?;
-    let connections = options.connections.open(&options.public.trusted_proxies);
+    let connections = options.services.connections.open(&options.services.public.trusted_proxies);
     let listener = server::bind(options.listen).await?;
     let address = listener.local_addr()?;
     let admin = bind_admin(options).await?;
@@ -56,13 +56,16 @@ async fn serve(
         further.push(format!("gRPC {}", listener.local_addr()?));
     }
 
-    let scheme = options.tls.scheme();
-    let (tls, grpc_tls) = (options.tls.public()?, options.tls.mutual(tls::Protocols::Grpc)?);
-    let base_url = options.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
-    let gateway = public::build(&options.public, Some(base_url.clone()), address)?;
-    let mut mesh = Mesh::open(&Locations::all_local(), &settings(options, &data, &base_url)?).await?;
+    let scheme = options.services.tls.scheme();
+    let (tls, grpc_tls) =
+        (options.services.tls.public()?, options.services.tls.mutual(tls::Protocols::Grpc)?);
+    let base_url =
+        options.services.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
+    let gateway = public::build(&options.services.public, Some(base_url.clone()), address)?;
+    let mut mesh = Mesh::open(all_local(options, &data, &base_url)?).await?;
     let made =
-        bootstrap(&mesh, &options.bootstrap, |made| file_of(made, &base_url).write(data.path())).await?;
+        bootstrap(&mesh, &options.services.bootstrap, |made| file_of(made, &base_url).write(data.path()))
+            .await?;
     if let Some(made) = &made {
         starter_guide::write(&mesh.channels, &made.token).await?;
     }
@@ -110,36 +113,27 @@ async fn bind_admin(options: &UpOptions) -> anyhow::Result<Option<TcpListener>> 
     }
 }
 
-fn settings(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::Result<Settings> {
+/// All services, in this process.
+fn all_local(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::Result<Locations> {
+    let services = &options.services;
     let folder = data.path().to_owned();
     let mut secret = [0_u8; 32];
     OsEntropy.fill(&mut secret);
-    Ok(Settings {
+    let site = Site {
         database: Box::new(move |role| Ok(sqlite_in(&folder, role))),
-        index_folder: data.join("index"),
-        qdrant: options.qdrant.config()?,
-        embedding: options.embedder.config(data.path(), &options.outbound)?,
+        folder: data.path().to_owned(),
         // Nobody outside this process needs it.
-        mesh_secret: secret.iter().map(|byte| format!("{byte:02x}")).collect(),
-        default_plan: options.bootstrap.default_plan.clone(),
-        plan_changes: options.workspaces.plan_changes(),
-        workspaces_per_person: options.workspaces.workspaces_per_person,
+        mesh_secret: hex::encode(secret),
         base_url: Some(base_url.to_owned()),
-        workspace_grace: options.workspaces.workspace_grace(),
-        outbound_allowed: options.outbound.outbound_allow.clone(),
-        ranking: cairn_retrieval::Preferences {
-            word_weight: options.embedder.embedder_word_weight,
-            reranker: options.reranker.open(&options.outbound.outbound_allow)?,
-        },
-        browse: options.browse.config(),
-        trash_retention: options.content.trash_retention(),
-        assets: options.content.assets_or(data.join(ASSETS_FOLDER)),
-        plan_limits: options.content.asset_limits.clone().unwrap_or_default(),
-        mail: options.mail.config(),
-        oidc: options.oidc.config()?,
-        oauth_clients: options.agents.oauth_clients,
-        sealing: Some(Arc::new(secret_keys::establish(&options.secret_key, data.path())?)),
-        key_rotation: options.signing_key.rotation(),
+        sealing: Some(Arc::new(secret_keys::establish(&services.secret_key, data.path())?)),
+    };
+    Ok(Locations {
+        auth: Location::Local(services.auth(&site)?),
+        content: Location::Local(services.content(&site)?),
+        ingest: Location::Local(()),
+        retrieval: Location::Local(services.retrieval(&site)?),
+        sync: Location::Local(()),
+        mesh_secret: site.mesh_secret,
         tls_client: None,
     })
 }

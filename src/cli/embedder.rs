@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use cairn_chassis::debug_fields;
 use cairn_embed::{Choice, Config, DEFAULT_BATCH, DEFAULT_HUB, EndpointConfig, FetchedModel, Spending};
 use clap::Args;
 
@@ -103,12 +104,7 @@ pub(crate) struct EmbedderOptions {
     pub(crate) allow_downloads: bool,
 }
 
-/// Without the key.
-impl std::fmt::Debug for EmbedderOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("EmbedderOptions").field("embedder", &self.embedder).finish_non_exhaustive()
-    }
-}
+debug_fields!(EmbedderOptions { embedder });
 
 impl EmbedderOptions {
     /// What svc-retrieval is told. What it keeps for the embedder goes into `data`.

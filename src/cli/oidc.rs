@@ -2,7 +2,10 @@
 
 use anyhow::bail;
 use cairn_auth::OidcConfig;
+use cairn_chassis::debug_fields;
 use clap::{Args, ValueEnum};
+
+use super::given;
 
 /// What becomes of people whom nobody invited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -37,17 +40,11 @@ pub(crate) struct OidcOptions {
     pub(crate) oidc_sign_up: SignUp,
 }
 
-/// Without the secret.
-impl std::fmt::Debug for OidcOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("OidcOptions").field("issuer", &self.oidc_issuer).finish_non_exhaustive()
-    }
-}
+debug_fields!(OidcOptions { oidc_issuer });
 
 impl OidcOptions {
-    /// The provider, when one is named. A variable that is set to nothing is not set.
+    /// The provider, when one is named.
     pub(crate) fn config(&self) -> anyhow::Result<Option<OidcConfig>> {
-        let given = |value: &Option<String>| value.clone().filter(|value| !value.trim().is_empty());
         let (issuer, client_id) = (given(&self.oidc_issuer), given(&self.oidc_client_id));
         let client_secret = given(&self.oidc_client_secret);
         let (issuer, client_id) = match (issuer, client_id) {

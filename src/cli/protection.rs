@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cairn_auth::{MailConfig, Rotation};
-use cairn_chassis::tls;
+use cairn_chassis::{debug_fields, tls};
 use clap::{Args, Subcommand};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -56,12 +56,7 @@ pub(crate) struct StoredOptions {
     pub(crate) database: Option<String>,
 }
 
-/// Without the URL, which may hold a password.
-impl std::fmt::Debug for StoredOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("StoredOptions").field("data", &self.data).finish_non_exhaustive()
-    }
-}
+debug_fields!(StoredOptions { data });
 
 /// Which storage, and the keys for it.
 #[derive(Debug, Args)]
@@ -84,12 +79,7 @@ pub(crate) struct SecretKeyOptions {
     pub(crate) secret_key: Option<String>,
 }
 
-/// Without the keys.
-impl std::fmt::Debug for SecretKeyOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("SecretKeyOptions").finish_non_exhaustive()
-    }
-}
+debug_fields!(SecretKeyOptions);
 
 /// When signing keys are replaced.
 #[derive(Debug, Clone, Args)]
@@ -133,12 +123,7 @@ pub(crate) struct MailOptions {
     pub(crate) mail_from: Option<String>,
 }
 
-/// Without the URL, which may hold a password.
-impl std::fmt::Debug for MailOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("MailOptions").field("mail_from", &self.mail_from).finish_non_exhaustive()
-    }
-}
+debug_fields!(MailOptions { mail_from });
 
 impl MailOptions {
     pub(crate) fn config(&self) -> Option<MailConfig> {

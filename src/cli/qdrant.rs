@@ -1,9 +1,10 @@
 //! Options about the search engine outside of this process.
 
-use std::fmt;
-
+use cairn_chassis::debug_fields;
 use cairn_index::qdrant::Config;
 use clap::Args;
+
+use super::given;
 
 /// Where the search index is.
 #[derive(Clone, Args)]
@@ -20,18 +21,11 @@ pub(crate) struct QdrantOptions {
     qdrant_prefix: String,
 }
 
-/// Without the address and the key.
-impl fmt::Debug for QdrantOptions {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("QdrantOptions").field("prefix", &self.qdrant_prefix).finish_non_exhaustive()
-    }
-}
+debug_fields!(QdrantOptions { qdrant_prefix });
 
 impl QdrantOptions {
     /// Where Qdrant is; none when the index is kept in the data folder.
     pub(crate) fn config(&self) -> anyhow::Result<Option<Config>> {
-        // An empty variable is how a compose file leaves an option out.
-        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let Some(url) = given(&self.qdrant_url) else { return Ok(None) };
         let api_key = given(&self.qdrant_api_key);
         let config = Config { url, api_key, prefix: self.qdrant_prefix.clone() };

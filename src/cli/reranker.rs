@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use cairn_chassis::debug_fields;
 use cairn_chassis::outbound::{Guard, Network};
 use cairn_retrieval::rerank::{Endpoint, EndpointConfig, Reranker};
 use clap::Args;
+
+use super::given;
 
 /// The reranker that reads the best chunks again before they are answered.
 #[derive(Clone, Args)]
@@ -22,18 +25,11 @@ pub(crate) struct RerankerOptions {
     pub(crate) reranker_key: Option<String>,
 }
 
-/// Without the key.
-impl std::fmt::Debug for RerankerOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("RerankerOptions").field("url", &self.reranker).finish_non_exhaustive()
-    }
-}
+debug_fields!(RerankerOptions { reranker });
 
 impl RerankerOptions {
-    /// The reranker, when one is named; `allowed` are the networks inside that it may stand in. A variable that is set to
-    /// nothing is not set.
+    /// The reranker, when one is named; `allowed` are the networks inside that it may stand in.
     pub(crate) fn open(&self, allowed: &[Network]) -> anyhow::Result<Option<Arc<dyn Reranker>>> {
-        let given = |value: &Option<String>| value.clone().filter(|value| !value.trim().is_empty());
         let Some(url) = given(&self.reranker) else { return Ok(None) };
         let config =
             EndpointConfig { url, model: given(&self.reranker_model), key: given(&self.reranker_key) };

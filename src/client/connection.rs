@@ -30,12 +30,7 @@ pub(crate) struct ConnectionOptions {
     pub(crate) token: String,
 }
 
-/// Without the token.
-impl std::fmt::Debug for ConnectionOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("ConnectionOptions").field("server", &self.server).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(ConnectionOptions { server });
 
 /// A client of one Cairn.
 #[derive(Clone)]

@@ -58,12 +58,7 @@ pub(crate) struct EvalOptions {
     pub(super) quiet: bool,
 }
 
-/// Without the token.
-impl std::fmt::Debug for EvalOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("EvalOptions").field("source", &self.source).finish_non_exhaustive()
-    }
-}
+cairn_chassis::debug_fields!(EvalOptions { source });
 
 /// A strategy of `search_context`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
