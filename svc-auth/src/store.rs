@@ -42,24 +42,21 @@ fn word<T: std::str::FromStr>(column: &'static str, text: &str) -> Result<T, sql
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<sql::Statement> {
     [
-        feedback::STATEMENTS,
-        invitations::STATEMENTS,
-        keys::STATEMENTS,
-        members::STATEMENTS,
-        oauth_clients::STATEMENTS,
-        oauth_codes::STATEMENTS,
-        oauth_grants::STATEMENTS,
-        oauth_tokens::STATEMENTS,
-        oidc::STATEMENTS,
-        sessions::STATEMENTS,
-        sign_ins::STATEMENTS,
-        tokens::STATEMENTS,
-        users::STATEMENTS,
-        workspaces::STATEMENTS,
+        feedback::statements(),
+        invitations::statements(),
+        keys::statements(),
+        lifecycle::statements(),
+        members::statements(),
+        oauth_clients::statements(),
+        oauth_codes::statements(),
+        oauth_grants::statements(),
+        oauth_tokens::statements(),
+        oidc::statements(),
+        sessions::statements(),
+        sign_ins::statements(),
+        tokens::statements(),
+        users::statements(),
+        workspaces::statements(),
     ]
     .concat()
-    .into_iter()
-    .chain(lifecycle::statements())
-    .map(Into::into)
-    .collect()
 }

@@ -1,8 +1,8 @@
 //! Tables `invitations` and `invitation_mails`.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{execute, fetch, on_db, statements};
 use cairn_proto::ids::{InvitationId, UserId, WorkspaceId};
 
 use super::word;
@@ -10,66 +10,66 @@ use crate::invitations::{Found, Invitation, NewInvitation, Taken};
 use crate::secrets::Digest;
 use crate::users::User;
 
-const LIST: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
-     u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified \
-     FROM invitations i JOIN users u ON u.id = i.inviter_id \
-     WHERE i.workspace_id = $1 AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id DESC";
-const LIST_OF_EMAIL: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
-     u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified, \
-     w.name AS workspace_name, i.mail_digest \
-     FROM invitations i JOIN users u ON u.id = i.inviter_id JOIN workspaces w ON w.id = i.workspace_id \
-     WHERE i.email = $1 AND i.expires_at > $2 AND w.deleted_at IS NULL \
-     ORDER BY i.created_at DESC, i.id DESC LIMIT 100";
-const FIND: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
-     u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified, \
-     w.name AS workspace_name, i.mail_digest \
-     FROM invitations i JOIN users u ON u.id = i.inviter_id JOIN workspaces w ON w.id = i.workspace_id \
-     WHERE (i.digest = $1 OR i.mail_digest = $1) AND i.expires_at > $2 AND w.deleted_at IS NULL";
-const COUNT: &str = "SELECT COUNT(*) FROM invitations WHERE workspace_id = $1 AND expires_at > $2";
-const ANY_OF_EMAIL: &str = "SELECT COUNT(*) FROM invitations WHERE email = $1 AND expires_at > $2 \
-     AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL)";
-const INSERT: &str = "INSERT INTO invitations \
-     (workspace_id, id, email, role, inviter_id, digest, mail_digest, created_at, expires_at) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-/// Of two that accept at once, one finds nothing left.
-const TAKE: &str = "DELETE FROM invitations WHERE (digest = $1 OR mail_digest = $1) AND expires_at > $2 \
-     AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL) \
-     RETURNING workspace_id, email, role, mail_digest";
-const TAKE_PENDING: &str = "DELETE FROM invitations WHERE email = $1 AND id = $2 AND expires_at > $3 \
-     AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL) \
-     RETURNING workspace_id, email, role, mail_digest";
-const DELETE: &str = "DELETE FROM invitations WHERE workspace_id = $1 AND id = $2";
-const DELETE_OF_EMAIL: &str = "DELETE FROM invitations WHERE workspace_id = $1 AND email = $2";
-const DELETE_OF_INVITER: &str = "DELETE FROM invitations WHERE workspace_id = $1 AND inviter_id = $2";
-const DELETE_ALL_OF_INVITER: &str = "DELETE FROM invitations WHERE inviter_id = $1";
-const DELETE_ENDED: &str = "DELETE FROM invitations WHERE expires_at <= $1";
-const COUNT_MAILS_OF_INVITER: &str =
-    "SELECT COUNT(*) FROM invitation_mails WHERE inviter_id = $1 AND sent_at > $2";
-const COUNT_MAILS_TO: &str = "SELECT COUNT(*) FROM invitation_mails WHERE email = $1 AND sent_at > $2";
-const INSERT_MAIL: &str =
-    "INSERT INTO invitation_mails (id, inviter_id, email, sent_at) VALUES ($1, $2, $3, $4)";
-const DELETE_MAILS: &str = "DELETE FROM invitation_mails WHERE sent_at <= $1";
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    LIST,
-    LIST_OF_EMAIL,
-    FIND,
-    COUNT,
-    ANY_OF_EMAIL,
-    INSERT,
-    TAKE,
-    TAKE_PENDING,
-    DELETE,
-    DELETE_OF_EMAIL,
-    DELETE_OF_INVITER,
-    DELETE_ALL_OF_INVITER,
-    DELETE_ENDED,
-    COUNT_MAILS_OF_INVITER,
-    COUNT_MAILS_TO,
-    INSERT_MAIL,
-    DELETE_MAILS,
-];
+    const LIST: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
+         u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified \
+         FROM invitations i JOIN users u ON u.id = i.inviter_id \
+         WHERE i.workspace_id = $1 AND i.expires_at > $2 ORDER BY i.created_at DESC, i.id DESC";
+
+    const LIST_OF_EMAIL: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
+         u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified, \
+         w.name AS workspace_name, i.mail_digest \
+         FROM invitations i JOIN users u ON u.id = i.inviter_id JOIN workspaces w ON w.id = i.workspace_id \
+         WHERE i.email = $1 AND i.expires_at > $2 AND w.deleted_at IS NULL \
+         ORDER BY i.created_at DESC, i.id DESC LIMIT 100";
+
+    const FIND: &str = "SELECT i.workspace_id, i.id, i.email, i.role, i.created_at, i.expires_at, \
+         u.id AS inviter_id, u.email AS inviter_email, u.name AS inviter_name, u.email_verified AS inviter_verified, \
+         w.name AS workspace_name, i.mail_digest \
+         FROM invitations i JOIN users u ON u.id = i.inviter_id JOIN workspaces w ON w.id = i.workspace_id \
+         WHERE (i.digest = $1 OR i.mail_digest = $1) AND i.expires_at > $2 AND w.deleted_at IS NULL";
+
+    const COUNT: &str = "SELECT COUNT(*) FROM invitations WHERE workspace_id = $1 AND expires_at > $2";
+
+    const ANY_OF_EMAIL: &str = "SELECT COUNT(*) FROM invitations WHERE email = $1 AND expires_at > $2 \
+         AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL)";
+
+    const INSERT: &str = "INSERT INTO invitations \
+         (workspace_id, id, email, role, inviter_id, digest, mail_digest, created_at, expires_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+
+    /// Of two that accept at once, one finds nothing left.
+    const TAKE: &str = "DELETE FROM invitations WHERE (digest = $1 OR mail_digest = $1) AND expires_at > $2 \
+         AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL) \
+         RETURNING workspace_id, email, role, mail_digest";
+
+    const TAKE_PENDING: &str = "DELETE FROM invitations WHERE email = $1 AND id = $2 AND expires_at > $3 \
+         AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL) \
+         RETURNING workspace_id, email, role, mail_digest";
+
+    const DELETE: &str = "DELETE FROM invitations WHERE workspace_id = $1 AND id = $2";
+
+    const DELETE_OF_EMAIL: &str = "DELETE FROM invitations WHERE workspace_id = $1 AND email = $2";
+
+    const DELETE_OF_INVITER: &str = "DELETE FROM invitations WHERE workspace_id = $1 AND inviter_id = $2";
+
+    const DELETE_ALL_OF_INVITER: &str = "DELETE FROM invitations WHERE inviter_id = $1";
+
+    const DELETE_ENDED: &str = "DELETE FROM invitations WHERE expires_at <= $1";
+
+    const COUNT_MAILS_OF_INVITER: &str =
+        "SELECT COUNT(*) FROM invitation_mails WHERE inviter_id = $1 AND sent_at > $2";
+
+    const COUNT_MAILS_TO: &str = "SELECT COUNT(*) FROM invitation_mails WHERE email = $1 AND sent_at > $2";
+
+    const INSERT_MAIL: &str =
+        "INSERT INTO invitation_mails (id, inviter_id, email, sent_at) VALUES ($1, $2, $3, $4)";
+
+    const DELETE_MAILS: &str = "DELETE FROM invitation_mails WHERE sent_at <= $1";
+}
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -154,57 +154,53 @@ pub(crate) async fn list(
     workspace: WorkspaceId,
     now: Timestamp,
 ) -> Result<Vec<Invitation>, Error> {
-    let rows: Vec<Row> =
-        on_db!(tx, |c| sqlx::query_as(LIST).bind(Text(workspace)).bind(now).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, tx, LIST, Text(workspace), now)?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
 /// The newest of the open invitations of a folded email to live workspaces.
 pub(crate) async fn list_of_email(db: &Db, email: &str, now: Timestamp) -> Result<Vec<Found>, Error> {
-    let rows: Vec<FoundRow> =
-        on_db!(db, |c| sqlx::query_as(LIST_OF_EMAIL).bind(email).bind(now).fetch_all(c).await)?;
+    let rows: Vec<FoundRow> = fetch!(all, db, LIST_OF_EMAIL, email, now)?;
     rows.into_iter().map(|row| row.read(None)).collect()
 }
 
 /// An open invitation of a live workspace, by either of its secrets.
 pub(crate) async fn find(db: &Db, digest: &Digest, now: Timestamp) -> Result<Option<Found>, Error> {
-    let row: Option<FoundRow> =
-        on_db!(db, |c| sqlx::query_as(FIND).bind(digest.as_slice()).bind(now).fetch_optional(c).await)?;
+    let row: Option<FoundRow> = fetch!(optional, db, FIND, digest.as_slice(), now)?;
     row.map(|row| row.read(Some(digest))).transpose()
 }
 
 /// How many open invitations a workspace has.
 pub(crate) async fn count(tx: &mut Tx, workspace: WorkspaceId, now: Timestamp) -> Result<i64, Error> {
-    on_db!(tx, |c| sqlx::query_scalar(COUNT).bind(Text(workspace)).bind(now).fetch_one(c).await)
+    fetch!(scalar, tx, COUNT, Text(workspace), now)
 }
 
 /// Whether a folded email is invited to a live workspace.
 pub(crate) async fn any_of_email(tx: &mut Tx, email: &str, now: Timestamp) -> Result<bool, Error> {
-    let open: i64 =
-        on_db!(tx, |c| sqlx::query_scalar(ANY_OF_EMAIL).bind(email).bind(now).fetch_one(c).await)?;
+    let open: i64 = fetch!(scalar, tx, ANY_OF_EMAIL, email, now)?;
     Ok(open > 0)
 }
 
 pub(crate) async fn insert(tx: &mut Tx, new: &NewInvitation<'_>) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(new.workspace))
-        .bind(Text(new.id))
-        .bind(new.email)
-        .bind(new.role.as_str())
-        .bind(Text(new.inviter))
-        .bind(new.digest.as_slice())
-        .bind(new.mail_digest.as_ref().map(Digest::as_slice))
-        .bind(new.created_at)
-        .bind(new.expires_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(new.workspace),
+        Text(new.id),
+        new.email,
+        new.role.as_str(),
+        Text(new.inviter),
+        new.digest.as_slice(),
+        new.mail_digest.as_ref().map(Digest::as_slice),
+        new.created_at,
+        new.expires_at
+    )
+    .map(drop)
 }
 
 /// Uses an open invitation up, by either of its secrets.
 pub(crate) async fn take(tx: &mut Tx, digest: &Digest, now: Timestamp) -> Result<Option<Taken>, Error> {
-    let row: Option<TakenRow> =
-        on_db!(tx, |c| sqlx::query_as(TAKE).bind(digest.as_slice()).bind(now).fetch_optional(c).await)?;
+    let row: Option<TakenRow> = fetch!(optional, tx, TAKE, digest.as_slice(), now)?;
     row.map(|row| row.read(Some(digest))).transpose()
 }
 
@@ -215,12 +211,7 @@ pub(crate) async fn take_pending(
     id: InvitationId,
     now: Timestamp,
 ) -> Result<Option<Taken>, Error> {
-    let row: Option<TakenRow> = on_db!(tx, |c| sqlx::query_as(TAKE_PENDING)
-        .bind(email)
-        .bind(Text(id))
-        .bind(now)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<TakenRow> = fetch!(optional, tx, TAKE_PENDING, email, Text(id), now)?;
     row.map(|row| row.read(None)).transpose()
 }
 
@@ -235,12 +226,7 @@ pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: InvitationId
 }
 
 pub(crate) async fn delete_of_email(tx: &mut Tx, workspace: WorkspaceId, email: &str) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_OF_EMAIL)
-        .bind(Text(workspace))
-        .bind(email)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, DELETE_OF_EMAIL, Text(workspace), email).map(drop)
 }
 
 pub(crate) async fn delete_of_inviter(
@@ -248,26 +234,17 @@ pub(crate) async fn delete_of_inviter(
     workspace: WorkspaceId,
     inviter: UserId,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_OF_INVITER)
-        .bind(Text(workspace))
-        .bind(Text(inviter))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, DELETE_OF_INVITER, Text(workspace), Text(inviter)).map(drop)
 }
 
 /// Takes back what a person has made, wherever.
 pub(crate) async fn delete_all_of_inviter(tx: &mut Tx, inviter: UserId) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_ALL_OF_INVITER).bind(Text(inviter)).execute(c).await.map(|_| ()))
+    execute!(tx, DELETE_ALL_OF_INVITER, Text(inviter)).map(drop)
 }
 
 /// Deletes what ended by `now`; answers how many there were.
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<u64, Error> {
-    on_db!(db.writer(), |c| sqlx::query(DELETE_ENDED)
-        .bind(now)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))
+    execute!(db.writer(), DELETE_ENDED, now)
 }
 
 /// How many mails a person's invitations have made since then.
@@ -276,16 +253,12 @@ pub(crate) async fn count_mails_of_inviter(
     inviter: UserId,
     since: Timestamp,
 ) -> Result<i64, Error> {
-    on_db!(tx, |c| sqlx::query_scalar(COUNT_MAILS_OF_INVITER)
-        .bind(Text(inviter))
-        .bind(since)
-        .fetch_one(c)
-        .await)
+    fetch!(scalar, tx, COUNT_MAILS_OF_INVITER, Text(inviter), since)
 }
 
 /// How many mails a folded email was sent since then, whoever invited it.
 pub(crate) async fn count_mails_to(tx: &mut Tx, email: &str, since: Timestamp) -> Result<i64, Error> {
-    on_db!(tx, |c| sqlx::query_scalar(COUNT_MAILS_TO).bind(email).bind(since).fetch_one(c).await)
+    fetch!(scalar, tx, COUNT_MAILS_TO, email, since)
 }
 
 /// Notes a mail that is to go out.
@@ -296,17 +269,10 @@ pub(crate) async fn insert_mail(
     email: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT_MAIL)
-        .bind(Text(invitation))
-        .bind(Text(inviter))
-        .bind(email)
-        .bind(now)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, INSERT_MAIL, Text(invitation), Text(inviter), email, now).map(drop)
 }
 
 /// Forgets the mails that went out by then.
 pub(crate) async fn delete_mails(db: &Db, until: Timestamp) -> Result<(), Error> {
-    on_db!(db.writer(), |c| sqlx::query(DELETE_MAILS).bind(until).execute(c).await.map(|_| ()))
+    execute!(db.writer(), DELETE_MAILS, until).map(drop)
 }

@@ -2,53 +2,52 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::PublicKey;
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Tx};
+use cairn_chassis::{execute, fetch, on_db, statements};
 
 use super::word;
 use crate::keys::{Listed, NewKey, State, StoredSeed};
 
-const FIND_ACTIVE: &str = "SELECT id, seed, sealing FROM signing_keys WHERE state = 'active'";
-const LIST_PUBLIC: &str = "SELECT id, public_key FROM signing_keys ORDER BY created_at DESC, id";
-const LIST: &str =
-    "SELECT id, state, state_since, rotate_after FROM signing_keys ORDER BY created_at DESC, id";
-/// The unique indexes on these states let one of several proposals through.
-const INSERT_IF_NONE: &str = "INSERT INTO signing_keys \
-     (id, public_key, sealing, seed, state, created_at, state_since) \
-     VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING";
-const RETIRE: &str = "UPDATE signing_keys SET state = 'retired', state_since = $2, rotate_after = NULL \
-     WHERE id = $1 AND state = 'active'";
-const ACTIVATE: &str =
-    "UPDATE signing_keys SET state = 'active', state_since = $2 WHERE id = $1 AND state = 'next'";
-const DELETE_RETIRED: &str = "DELETE FROM signing_keys WHERE state = 'retired' AND state_since <= $1";
-const ASK_FOR_ROTATION: &str = "UPDATE signing_keys SET rotate_after = $1 WHERE state = 'active'";
-pub(crate) const LIST_SEEDS: &str = "SELECT id, seed, sealing FROM signing_keys ORDER BY id";
-pub(crate) const UPDATE_SEED: &str =
-    "UPDATE signing_keys SET seed = $2, sealing = $3 WHERE id = $1 AND seed = $4";
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    FIND_ACTIVE,
-    LIST_PUBLIC,
-    LIST,
-    INSERT_IF_NONE,
-    RETIRE,
-    ACTIVATE,
-    DELETE_RETIRED,
-    ASK_FOR_ROTATION,
-    LIST_SEEDS,
-    UPDATE_SEED,
-];
+    const FIND_ACTIVE: &str = "SELECT id, seed, sealing FROM signing_keys WHERE state = 'active'";
+
+    const LIST_PUBLIC: &str = "SELECT id, public_key FROM signing_keys ORDER BY created_at DESC, id";
+
+    const LIST: &str =
+        "SELECT id, state, state_since, rotate_after FROM signing_keys ORDER BY created_at DESC, id";
+
+    /// The unique indexes on these states let one of several proposals through.
+    const INSERT_IF_NONE: &str = "INSERT INTO signing_keys \
+         (id, public_key, sealing, seed, state, created_at, state_since) \
+         VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING";
+
+    const RETIRE: &str = "UPDATE signing_keys SET state = 'retired', state_since = $2, rotate_after = NULL \
+         WHERE id = $1 AND state = 'active'";
+
+    const ACTIVATE: &str =
+        "UPDATE signing_keys SET state = 'active', state_since = $2 WHERE id = $1 AND state = 'next'";
+
+    const DELETE_RETIRED: &str = "DELETE FROM signing_keys WHERE state = 'retired' AND state_since <= $1";
+
+    const ASK_FOR_ROTATION: &str = "UPDATE signing_keys SET rotate_after = $1 WHERE state = 'active'";
+
+    pub(crate) const LIST_SEEDS: &str = "SELECT id, seed, sealing FROM signing_keys ORDER BY id";
+
+    pub(crate) const UPDATE_SEED: &str =
+        "UPDATE signing_keys SET seed = $2, sealing = $3 WHERE id = $1 AND seed = $4";
+}
 
 pub(crate) async fn find_active_seed(db: &Db) -> Result<Option<StoredSeed>, Error> {
-    let row: Option<(String, Vec<u8>, String)> =
-        on_db!(db, |c| sqlx::query_as(FIND_ACTIVE).fetch_optional(c).await)?;
+    let row: Option<(String, Vec<u8>, String)> = fetch!(optional, db, FIND_ACTIVE)?;
     Ok(row.map(|(id, seed, sealing)| StoredSeed { id, seed, sealing }))
 }
 
 /// Every key's public half.
 pub(crate) async fn list_public(db: &Db) -> Result<Vec<PublicKey>, Error> {
-    let rows: Vec<(String, Vec<u8>)> = on_db!(db, |c| sqlx::query_as(LIST_PUBLIC).fetch_all(c).await)?;
+    let rows: Vec<(String, Vec<u8>)> = fetch!(all, db, LIST_PUBLIC)?;
     let read = |(id, bytes): (String, Vec<u8>)| {
         let bytes = bytes.as_slice().try_into();
         let bytes = bytes.map_err(|_| Error::corrupt("a signing key does not have 32 bytes"))?;
@@ -59,8 +58,7 @@ pub(crate) async fn list_public(db: &Db) -> Result<Vec<PublicKey>, Error> {
 
 /// Every key without its secret, newest first.
 pub(crate) async fn list(db: &Db) -> Result<Vec<Listed>, Error> {
-    let rows: Vec<(String, String, Timestamp, Option<Timestamp>)> =
-        on_db!(db, |c| sqlx::query_as(LIST).fetch_all(c).await)?;
+    let rows: Vec<(String, String, Timestamp, Option<Timestamp>)> = fetch!(all, db, LIST)?;
     let read = |(id, state, since, rotate_after): (String, String, _, _)| {
         Ok(Listed { id, state: word("signing_keys.state", &state)?, since, rotate_after })
     };
@@ -112,7 +110,7 @@ pub(crate) async fn activate(tx: &mut Tx, id: &str, now: Timestamp) -> Result<bo
 
 /// Removes the keys that were retired by then.
 pub(crate) async fn delete_retired(db: &Db, before: Timestamp) -> Result<(), Error> {
-    on_db!(db.writer(), |c| sqlx::query(DELETE_RETIRED).bind(before).execute(c).await.map(|_| ()))
+    execute!(db.writer(), DELETE_RETIRED, before).map(drop)
 }
 
 /// Wishes the active key to be replaced; whether there is one.

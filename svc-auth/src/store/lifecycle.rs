@@ -1,79 +1,98 @@
 //! The states of workspaces, the notices of them in table `lifecycle_notices`, and the removal of what is left.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Error, Text, Tx};
-use cairn_chassis::{on_db, some_rows_of};
+use cairn_chassis::sql::{Db, Error, Statement, Statements, Text, Tx};
+use cairn_chassis::{execute, fetch, some_rows_of, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use super::word;
 use crate::lifecycle::Notice;
 
-const MARK_DELETED: &str = "UPDATE workspaces SET deleted_at = $2, purge_at = $3, state_revision = state_revision + 1 \
-     WHERE id = $1 AND deleted_at IS NULL RETURNING state_revision";
-const MARK_RESTORED: &str = "UPDATE workspaces SET deleted_at = NULL, purge_at = NULL, \
-     state_revision = state_revision + 1 \
-     WHERE id = $1 AND deleted_at IS NOT NULL AND purge_began_at IS NULL RETURNING state_revision";
-const DELETED_WITHOUT_END: &str =
-    "SELECT id FROM workspaces WHERE deleted_at IS NOT NULL AND purge_at IS NULL ORDER BY id LIMIT $1";
-const SET_END: &str = "UPDATE workspaces SET purge_at = $2, state_revision = state_revision + 1 \
-     WHERE id = $1 AND deleted_at IS NOT NULL AND purge_at IS NULL RETURNING state_revision";
-const ENDED: &str = "SELECT id FROM workspaces WHERE deleted_at IS NOT NULL AND purge_at <= $1 \
-     AND purge_began_at IS NULL ORDER BY purge_at LIMIT $2";
-const BEGIN_PURGE: &str = "UPDATE workspaces SET purge_began_at = $2, state_revision = state_revision + 1 \
-     WHERE id = $1 AND deleted_at IS NOT NULL AND purge_at <= $2 AND purge_began_at IS NULL RETURNING state_revision";
-const PURGED_ELSEWHERE: &str = "SELECT w.id FROM workspaces w WHERE w.deleted_at IS NOT NULL \
-     AND w.purge_began_at IS NOT NULL \
-     AND NOT EXISTS (SELECT 1 FROM lifecycle_notices n WHERE n.workspace_id = w.id) ORDER BY w.id LIMIT $1";
-const NOTE: &str = "INSERT INTO lifecycle_notices (workspace_id, service, place, action, revision, attempts, due_at) \
-     VALUES ($1, $2, $3, $4, $5, 0, $6) ON CONFLICT (workspace_id, service) DO UPDATE SET action = excluded.action, \
-     revision = excluded.revision, attempts = 0, due_at = excluded.due_at \
-     WHERE lifecycle_notices.revision < excluded.revision";
-const STATES_OF: &str = "SELECT workspace_id, service, action, revision, attempts FROM lifecycle_notices \
-     WHERE workspace_id = $1 AND action <> 'purge' ORDER BY place";
-const STATES_DUE: &str = "SELECT workspace_id, service, action, revision, attempts FROM lifecycle_notices \
-     WHERE due_at <= $1 AND action <> 'purge' ORDER BY due_at, place LIMIT $2";
-/// Of one workspace only the first service that has not removed it.
-const PURGES_DUE: &str = "SELECT workspace_id, service, action, revision, attempts FROM lifecycle_notices n \
-     WHERE due_at <= $1 AND action = 'purge' AND NOT EXISTS (SELECT 1 FROM lifecycle_notices b \
-     WHERE b.workspace_id = n.workspace_id AND b.place < n.place) ORDER BY due_at, place LIMIT $2";
-const FORGET: &str =
-    "DELETE FROM lifecycle_notices WHERE workspace_id = $1 AND service = $2 AND revision = $3";
-const PUT_OFF: &str = "UPDATE lifecycle_notices SET attempts = attempts + 1, due_at = $4 \
-     WHERE workspace_id = $1 AND service = $2 AND revision = $3";
+/// How rows of a workspace go from a table.
+#[derive(Debug)]
+pub(crate) struct Removal {
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test compares it with the schema"))]
+    pub(crate) table: &'static str,
+    remove: &'static str,
+}
 
-/// What is kept of a workspace, in the order in which it can go. Tokens of a grant go with it.
-pub(crate) const REMOVALS: &[(&str, &str)] = &[
-    ("oauth_codes", some_rows_of!("oauth_codes", "digest")),
-    ("oauth_access_tokens", some_rows_of!("oauth_access_tokens", "digest")),
-    ("oauth_refresh_tokens", some_rows_of!("oauth_refresh_tokens", "digest")),
-    ("oauth_grants", some_rows_of!("oauth_grants", "workspace_id, id")),
-    ("tokens", some_rows_of!("tokens", "workspace_id, id")),
-    ("invitations", some_rows_of!("invitations", "workspace_id, id")),
-    ("feedback", some_rows_of!("feedback", "workspace_id, id")),
-    ("members", some_rows_of!("members", "workspace_id, user_id")),
-    ("lifecycle_notices", some_rows_of!("lifecycle_notices", "workspace_id, service")),
-    ("workspaces", "DELETE FROM workspaces WHERE id = $1 AND deleted_at IS NOT NULL AND $2 > 0"),
-];
+impl Statements for Removal {
+    fn list(&self, into: &mut Vec<Statement>) {
+        self.remove.list(into);
+    }
+}
 
-#[cfg(test)]
-pub(super) fn statements() -> Vec<&'static str> {
-    let mut all = vec![
-        MARK_DELETED,
-        MARK_RESTORED,
-        DELETED_WITHOUT_END,
-        SET_END,
-        ENDED,
-        BEGIN_PURGE,
-        PURGED_ELSEWHERE,
-        NOTE,
-        STATES_OF,
-        STATES_DUE,
-        PURGES_DUE,
-        FORGET,
-        PUT_OFF,
+macro_rules! removal {
+    ($table:literal, $key:literal) => {
+        Removal { table: $table, remove: some_rows_of!($table, $key) }
+    };
+}
+
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
+
+    const MARK_DELETED: &str = "UPDATE workspaces SET deleted_at = $2, purge_at = $3, state_revision = state_revision + 1 \
+         WHERE id = $1 AND deleted_at IS NULL RETURNING state_revision";
+
+    const MARK_RESTORED: &str = "UPDATE workspaces SET deleted_at = NULL, purge_at = NULL, \
+         state_revision = state_revision + 1 \
+         WHERE id = $1 AND deleted_at IS NOT NULL AND purge_began_at IS NULL RETURNING state_revision";
+
+    const DELETED_WITHOUT_END: &str =
+        "SELECT id FROM workspaces WHERE deleted_at IS NOT NULL AND purge_at IS NULL ORDER BY id LIMIT $1";
+
+    const SET_END: &str = "UPDATE workspaces SET purge_at = $2, state_revision = state_revision + 1 \
+         WHERE id = $1 AND deleted_at IS NOT NULL AND purge_at IS NULL RETURNING state_revision";
+
+    const ENDED: &str = "SELECT id FROM workspaces WHERE deleted_at IS NOT NULL AND purge_at <= $1 \
+         AND purge_began_at IS NULL ORDER BY purge_at LIMIT $2";
+
+    const BEGIN_PURGE: &str = "UPDATE workspaces SET purge_began_at = $2, state_revision = state_revision + 1 \
+         WHERE id = $1 AND deleted_at IS NOT NULL AND purge_at <= $2 AND purge_began_at IS NULL RETURNING state_revision";
+
+    const PURGED_ELSEWHERE: &str = "SELECT w.id FROM workspaces w WHERE w.deleted_at IS NOT NULL \
+         AND w.purge_began_at IS NOT NULL \
+         AND NOT EXISTS (SELECT 1 FROM lifecycle_notices n WHERE n.workspace_id = w.id) ORDER BY w.id LIMIT $1";
+
+    const NOTE: &str = "INSERT INTO lifecycle_notices (workspace_id, service, place, action, revision, attempts, due_at) \
+         VALUES ($1, $2, $3, $4, $5, 0, $6) ON CONFLICT (workspace_id, service) DO UPDATE SET action = excluded.action, \
+         revision = excluded.revision, attempts = 0, due_at = excluded.due_at \
+         WHERE lifecycle_notices.revision < excluded.revision";
+
+    const STATES_OF: &str = "SELECT workspace_id, service, action, revision, attempts FROM lifecycle_notices \
+         WHERE workspace_id = $1 AND action <> 'purge' ORDER BY place";
+
+    const STATES_DUE: &str = "SELECT workspace_id, service, action, revision, attempts FROM lifecycle_notices \
+         WHERE due_at <= $1 AND action <> 'purge' ORDER BY due_at, place LIMIT $2";
+
+    /// Of one workspace only the first service that has not removed it.
+    const PURGES_DUE: &str = "SELECT workspace_id, service, action, revision, attempts FROM lifecycle_notices n \
+         WHERE due_at <= $1 AND action = 'purge' AND NOT EXISTS (SELECT 1 FROM lifecycle_notices b \
+         WHERE b.workspace_id = n.workspace_id AND b.place < n.place) ORDER BY due_at, place LIMIT $2";
+
+    const FORGET: &str =
+        "DELETE FROM lifecycle_notices WHERE workspace_id = $1 AND service = $2 AND revision = $3";
+
+    const PUT_OFF: &str = "UPDATE lifecycle_notices SET attempts = attempts + 1, due_at = $4 \
+         WHERE workspace_id = $1 AND service = $2 AND revision = $3";
+
+    /// What is kept of a workspace, in the order in which it can go. Tokens of a grant go with it.
+    pub(crate) const REMOVALS: &[Removal] = &[
+        removal!("oauth_codes", "digest"),
+        removal!("oauth_access_tokens", "digest"),
+        removal!("oauth_refresh_tokens", "digest"),
+        removal!("oauth_grants", "workspace_id, id"),
+        removal!("tokens", "workspace_id, id"),
+        removal!("invitations", "workspace_id, id"),
+        removal!("feedback", "workspace_id, id"),
+        removal!("members", "workspace_id, user_id"),
+        removal!("lifecycle_notices", "workspace_id, service"),
+        Removal {
+            table: "workspaces",
+            remove: "DELETE FROM workspaces WHERE id = $1 AND deleted_at IS NOT NULL AND $2 > 0",
+        },
     ];
-    all.extend(REMOVALS.iter().map(|(_, statement)| *statement));
-    all
 }
 
 #[derive(sqlx::FromRow)]
@@ -114,26 +133,19 @@ pub(crate) async fn mark_deleted(
     now: Timestamp,
     purge_at: Timestamp,
 ) -> Result<Option<u64>, Error> {
-    let revision: Option<i64> = on_db!(tx, |c| sqlx::query_scalar(MARK_DELETED)
-        .bind(Text(workspace))
-        .bind(now)
-        .bind(purge_at)
-        .fetch_optional(c)
-        .await)?;
+    let revision: Option<i64> = fetch!(optional_scalar, tx, MARK_DELETED, Text(workspace), now, purge_at)?;
     Ok(revision.map(count))
 }
 
 /// Marks a deleted workspace live, unless its removal has begun.
 pub(crate) async fn mark_restored(tx: &mut Tx, workspace: WorkspaceId) -> Result<Option<u64>, Error> {
-    let revision: Option<i64> =
-        on_db!(tx, |c| sqlx::query_scalar(MARK_RESTORED).bind(Text(workspace)).fetch_optional(c).await)?;
+    let revision: Option<i64> = fetch!(optional_scalar, tx, MARK_RESTORED, Text(workspace))?;
     Ok(revision.map(count))
 }
 
 /// Deleted workspaces of which it is not said until when they may be taken back.
 pub(crate) async fn deleted_without_end(db: &Db, limit: i64) -> Result<Vec<WorkspaceId>, Error> {
-    let rows: Vec<Text<WorkspaceId>> =
-        on_db!(db, |c| sqlx::query_scalar(DELETED_WITHOUT_END).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<Text<WorkspaceId>> = fetch!(scalars, db, DELETED_WITHOUT_END, limit)?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
@@ -142,18 +154,13 @@ pub(crate) async fn set_end(
     workspace: WorkspaceId,
     purge_at: Timestamp,
 ) -> Result<Option<u64>, Error> {
-    let revision: Option<i64> = on_db!(tx, |c| sqlx::query_scalar(SET_END)
-        .bind(Text(workspace))
-        .bind(purge_at)
-        .fetch_optional(c)
-        .await)?;
+    let revision: Option<i64> = fetch!(optional_scalar, tx, SET_END, Text(workspace), purge_at)?;
     Ok(revision.map(count))
 }
 
 /// Deleted workspaces whose time is over, and whose removal has not begun.
 pub(crate) async fn ended(db: &Db, now: Timestamp, limit: i64) -> Result<Vec<WorkspaceId>, Error> {
-    let rows: Vec<Text<WorkspaceId>> =
-        on_db!(db, |c| sqlx::query_scalar(ENDED).bind(now).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<Text<WorkspaceId>> = fetch!(scalars, db, ENDED, now, limit)?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
@@ -162,74 +169,58 @@ pub(crate) async fn begin_purge(
     workspace: WorkspaceId,
     now: Timestamp,
 ) -> Result<Option<u64>, Error> {
-    let revision: Option<i64> = on_db!(tx, |c| sqlx::query_scalar(BEGIN_PURGE)
-        .bind(Text(workspace))
-        .bind(now)
-        .fetch_optional(c)
-        .await)?;
+    let revision: Option<i64> = fetch!(optional_scalar, tx, BEGIN_PURGE, Text(workspace), now)?;
     Ok(revision.map(count))
 }
 
 /// Workspaces that every other service has removed.
 pub(crate) async fn purged_elsewhere(db: &Db, limit: i64) -> Result<Vec<WorkspaceId>, Error> {
-    let rows: Vec<Text<WorkspaceId>> =
-        on_db!(db, |c| sqlx::query_scalar(PURGED_ELSEWHERE).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<Text<WorkspaceId>> = fetch!(scalars, db, PURGED_ELSEWHERE, limit)?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
 /// Writes what a service is to be told, in the place of what it was to be told before. `place` orders services.
 pub(crate) async fn note(tx: &mut Tx, notice: &Notice, place: i64, due_at: Timestamp) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(NOTE)
-        .bind(Text(notice.workspace))
-        .bind(&notice.service)
-        .bind(place)
-        .bind(notice.action.as_str())
-        .bind(column(notice.revision))
-        .bind(due_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        NOTE,
+        Text(notice.workspace),
+        &notice.service,
+        place,
+        notice.action.as_str(),
+        column(notice.revision),
+        due_at
+    )
+    .map(drop)
 }
 
 /// The state of a workspace, as far as services are still to be told.
 pub(crate) async fn states_of(db: &Db, workspace: WorkspaceId) -> Result<Vec<Notice>, Error> {
-    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(STATES_OF).bind(Text(workspace)).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, db, STATES_OF, Text(workspace))?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
 /// States that are to be told now, the longest due first.
 pub(crate) async fn states_due(db: &Db, now: Timestamp, limit: i64) -> Result<Vec<Notice>, Error> {
-    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(STATES_DUE).bind(now).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, db, STATES_DUE, now, limit)?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
 /// Removals that are to be asked for now, the longest due first; of each workspace one.
 pub(crate) async fn purges_due(db: &Db, now: Timestamp, limit: i64) -> Result<Vec<Notice>, Error> {
-    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(PURGES_DUE).bind(now).bind(limit).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, db, PURGES_DUE, now, limit)?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
 /// Removes a notice that was taken in; a newer one stays.
 pub(crate) async fn forget(db: &Db, notice: &Notice) -> Result<(), Error> {
-    on_db!(db.writer(), |c| sqlx::query(FORGET)
-        .bind(Text(notice.workspace))
-        .bind(&notice.service)
-        .bind(column(notice.revision))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(db.writer(), FORGET, Text(notice.workspace), &notice.service, column(notice.revision)).map(drop)
 }
 
 /// Notes that a notice was told in vain; a newer one stays as it is.
 pub(crate) async fn put_off(db: &Db, notice: &Notice, due_at: Timestamp) -> Result<(), Error> {
-    on_db!(db.writer(), |c| sqlx::query(PUT_OFF)
-        .bind(Text(notice.workspace))
-        .bind(&notice.service)
-        .bind(column(notice.revision))
-        .bind(due_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(db.writer(), PUT_OFF, Text(notice.workspace), &notice.service, column(notice.revision), due_at)
+        .map(drop)
 }
 
 /// Removals of one workspace follow each other.
@@ -239,13 +230,8 @@ pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Erro
 
 /// Removes rows of the first table that has any; how many.
 pub(crate) async fn remove_some(tx: &mut Tx, workspace: WorkspaceId, limit: i64) -> Result<u64, Error> {
-    for (_, statement) in REMOVALS {
-        let removed = on_db!(tx, |c| sqlx::query(*statement)
-            .bind(Text(workspace))
-            .bind(limit)
-            .execute(c)
-            .await
-            .map(|done| done.rows_affected()))?;
+    for removal in REMOVALS {
+        let removed = execute!(tx, removal.remove, Text(workspace), limit)?;
         if removed > 0 {
             return Ok(removed);
         }

@@ -1,30 +1,37 @@
 //! Table `oauth_clients`.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{self, Db, Error, Tx};
+use cairn_chassis::{execute, fetch, statements};
 
 use crate::oauth::Client;
 use crate::secrets::Digest;
 
-const FIND: &str =
-    "SELECT id, name, redirect_uris, secret_digest, fresh_until FROM oauth_clients WHERE id = $1";
-/// A registered client is put once; fetched metadata replaces what was fetched before.
-const PUT: &str = "INSERT INTO oauth_clients (id, name, redirect_uris, secret_digest, fresh_until, updated_at) \
-     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET name = excluded.name, \
-     redirect_uris = excluded.redirect_uris, fresh_until = excluded.fresh_until, updated_at = excluded.updated_at";
-/// As long as nobody allowed it anything.
-const COUNT_UNUSED: &str = "SELECT COUNT(*) FROM oauth_clients WHERE used_at IS NULL AND fresh_until IS NULL";
-const USE: &str = "UPDATE oauth_clients SET used_at = $2 WHERE id = $1";
-const DELETE_UNUSED: &str =
-    "DELETE FROM oauth_clients WHERE used_at IS NULL AND fresh_until IS NULL AND updated_at <= $1";
-/// Whom nobody allows anything any more.
-const DELETE_FORGOTTEN: &str = "DELETE FROM oauth_clients WHERE updated_at <= $1 \
-     AND (used_at IS NULL OR used_at <= $1) \
-     AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[FIND, PUT, COUNT_UNUSED, USE, DELETE_UNUSED, DELETE_FORGOTTEN];
+    const FIND: &str =
+        "SELECT id, name, redirect_uris, secret_digest, fresh_until FROM oauth_clients WHERE id = $1";
+
+    /// A registered client is put once; fetched metadata replaces what was fetched before.
+    const PUT: &str = "INSERT INTO oauth_clients (id, name, redirect_uris, secret_digest, fresh_until, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET name = excluded.name, \
+         redirect_uris = excluded.redirect_uris, fresh_until = excluded.fresh_until, updated_at = excluded.updated_at";
+
+    /// As long as nobody allowed it anything.
+    const COUNT_UNUSED: &str = "SELECT COUNT(*) FROM oauth_clients WHERE used_at IS NULL AND fresh_until IS NULL";
+
+    const USE: &str = "UPDATE oauth_clients SET used_at = $2 WHERE id = $1";
+
+    const DELETE_UNUSED: &str =
+        "DELETE FROM oauth_clients WHERE used_at IS NULL AND fresh_until IS NULL AND updated_at <= $1";
+
+    /// Whom nobody allows anything any more.
+    const DELETE_FORGOTTEN: &str = "DELETE FROM oauth_clients WHERE updated_at <= $1 \
+         AND (used_at IS NULL OR used_at <= $1) \
+         AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
+}
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -52,39 +59,40 @@ pub(crate) async fn find(db: &Db, id: &str) -> Result<Option<Client>, Error> {
     if id.contains('\0') {
         return Ok(None);
     }
-    let row: Option<Row> = on_db!(db, |c| sqlx::query_as(FIND).bind(id).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch!(optional, db, FIND, id)?;
     row.map(TryInto::try_into).transpose()
 }
 
 /// How many registered clients nobody has used yet.
 pub(crate) async fn count_unused(tx: &mut Tx) -> Result<i64, Error> {
-    on_db!(tx, |c| sqlx::query_scalar(COUNT_UNUSED).fetch_one(c).await)
+    fetch!(scalar, tx, COUNT_UNUSED)
 }
 
 /// Notes that a person allowed the client something.
 pub(crate) async fn set_used(tx: &mut Tx, id: &str, now: Timestamp) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(USE).bind(id).bind(now).execute(c).await.map(|_| ()))
+    execute!(tx, USE, id, now).map(drop)
 }
 
 pub(crate) async fn put(tx: &mut Tx, client: &Client, now: Timestamp) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(PUT)
-        .bind(&client.id)
-        .bind(&client.name)
-        .bind(sql::json_list(&client.redirect_uris))
-        .bind(client.secret.as_ref().map(Digest::as_slice))
-        .bind(client.fresh_until)
-        .bind(now)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        PUT,
+        &client.id,
+        &client.name,
+        sql::json_list(&client.redirect_uris),
+        client.secret.as_ref().map(Digest::as_slice),
+        client.fresh_until,
+        now
+    )
+    .map(drop)
 }
 
 /// Deletes registered clients that nobody has used since they were registered by then.
 pub(crate) async fn delete_unused(tx: &mut Tx, registered: Timestamp) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_UNUSED).bind(registered).execute(c).await.map(|_| ()))
+    execute!(tx, DELETE_UNUSED, registered).map(drop)
 }
 
 /// Deletes clients that nobody allows anything and that were not heard of since.
 pub(crate) async fn delete_forgotten(tx: &mut Tx, since: Timestamp) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_FORGOTTEN).bind(since).execute(c).await.map(|_| ()))
+    execute!(tx, DELETE_FORGOTTEN, since).map(drop)
 }

@@ -1,44 +1,44 @@
 //! Table `oauth_grants`. The tokens of a grant go with it, by their foreign keys.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
 
 use super::tokens::{read_permissions, write_permissions};
 use crate::oauth::{Grant, NewGrant, RefreshedGrant};
 use crate::secrets::Digest;
 
-const INSERT: &str = "INSERT INTO oauth_grants (workspace_id, id, user_id, client_id, client_name, redirect_host, \
-     permissions, resource, created_at, last_used_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)";
-/// The grant of a refresh token of that client, for one user at a time.
-const TOUCH: &str = "UPDATE oauth_grants SET last_used_at = $3, expires_at = $4 \
-     WHERE (workspace_id, id) = (SELECT workspace_id, grant_id FROM oauth_refresh_tokens WHERE digest = $1) \
-     AND client_id = $2 AND expires_at > $3 RETURNING workspace_id, id, user_id, permissions, resource";
-const LIST: &str = "SELECT g.workspace_id, g.id, g.user_id, u.email, g.client_id, g.client_name, g.redirect_host, \
-     g.permissions, g.created_at, g.last_used_at, g.expires_at \
-     FROM oauth_grants g JOIN users u ON u.id = g.user_id \
-     WHERE g.workspace_id = $1 AND g.expires_at > $2 ORDER BY g.created_at DESC, g.id DESC";
-const FIND_USER: &str = "SELECT user_id FROM oauth_grants WHERE workspace_id = $1 AND id = $2";
-const DELETE: &str = "DELETE FROM oauth_grants WHERE workspace_id = $1 AND id = $2";
-const DELETE_BY_REFRESH_TOKEN: &str = "DELETE FROM oauth_grants WHERE client_id = $2 AND (workspace_id, id) = \
-     (SELECT workspace_id, grant_id FROM oauth_refresh_tokens WHERE digest = $1)";
-const DELETE_OF_USER: &str = "DELETE FROM oauth_grants WHERE workspace_id = $1 AND user_id = $2";
-const DELETE_ALL_OF_USER: &str = "DELETE FROM oauth_grants WHERE user_id = $1";
-const DELETE_ENDED: &str = "DELETE FROM oauth_grants WHERE expires_at <= $1";
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    INSERT,
-    TOUCH,
-    LIST,
-    FIND_USER,
-    DELETE,
-    DELETE_BY_REFRESH_TOKEN,
-    DELETE_OF_USER,
-    DELETE_ALL_OF_USER,
-    DELETE_ENDED,
-];
+    const INSERT: &str = "INSERT INTO oauth_grants (workspace_id, id, user_id, client_id, client_name, redirect_host, \
+         permissions, resource, created_at, last_used_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)";
+
+    /// The grant of a refresh token of that client, for one user at a time.
+    const TOUCH: &str = "UPDATE oauth_grants SET last_used_at = $3, expires_at = $4 \
+         WHERE (workspace_id, id) = (SELECT workspace_id, grant_id FROM oauth_refresh_tokens WHERE digest = $1) \
+         AND client_id = $2 AND expires_at > $3 RETURNING workspace_id, id, user_id, permissions, resource";
+
+    const LIST: &str = "SELECT g.workspace_id, g.id, g.user_id, u.email, g.client_id, g.client_name, g.redirect_host, \
+         g.permissions, g.created_at, g.last_used_at, g.expires_at \
+         FROM oauth_grants g JOIN users u ON u.id = g.user_id \
+         WHERE g.workspace_id = $1 AND g.expires_at > $2 ORDER BY g.created_at DESC, g.id DESC";
+
+    const FIND_USER: &str = "SELECT user_id FROM oauth_grants WHERE workspace_id = $1 AND id = $2";
+
+    const DELETE: &str = "DELETE FROM oauth_grants WHERE workspace_id = $1 AND id = $2";
+
+    const DELETE_BY_REFRESH_TOKEN: &str = "DELETE FROM oauth_grants WHERE client_id = $2 AND (workspace_id, id) = \
+         (SELECT workspace_id, grant_id FROM oauth_refresh_tokens WHERE digest = $1)";
+
+    const DELETE_OF_USER: &str = "DELETE FROM oauth_grants WHERE workspace_id = $1 AND user_id = $2";
+
+    const DELETE_ALL_OF_USER: &str = "DELETE FROM oauth_grants WHERE user_id = $1";
+
+    const DELETE_ENDED: &str = "DELETE FROM oauth_grants WHERE expires_at <= $1";
+}
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -85,20 +85,21 @@ impl TryFrom<Row> for Grant {
 }
 
 pub(crate) async fn insert(tx: &mut Tx, grant: &NewGrant<'_>) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(grant.code.workspace))
-        .bind(Text(grant.id))
-        .bind(Text(grant.code.user))
-        .bind(&grant.code.client_id)
-        .bind(&grant.code.client_name)
-        .bind(&grant.code.redirect_host)
-        .bind(write_permissions(grant.code.permissions))
-        .bind(&grant.code.resource)
-        .bind(grant.created_at)
-        .bind(grant.expires_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(grant.code.workspace),
+        Text(grant.id),
+        Text(grant.code.user),
+        &grant.code.client_id,
+        &grant.code.client_name,
+        &grant.code.redirect_host,
+        write_permissions(grant.code.permissions),
+        &grant.code.resource,
+        grant.created_at,
+        grant.expires_at
+    )
+    .map(drop)
 }
 
 /// Notes the use of a grant by its refresh token, and holds it until the transaction ends; `None` when the token is not
@@ -110,13 +111,8 @@ pub(crate) async fn touch(
     now: Timestamp,
     expires_at: Timestamp,
 ) -> Result<Option<RefreshedGrant>, Error> {
-    let row: Option<RefreshedRow> = on_db!(tx, |c| sqlx::query_as(TOUCH)
-        .bind(refresh_token.as_slice())
-        .bind(client_id)
-        .bind(now)
-        .bind(expires_at)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<RefreshedRow> =
+        fetch!(optional, tx, TOUCH, refresh_token.as_slice(), client_id, now, expires_at)?;
     row.map(|row| {
         Ok(RefreshedGrant {
             workspace: row.workspace_id.0,
@@ -131,8 +127,7 @@ pub(crate) async fn touch(
 
 /// The grants of a workspace that have not ended, newest first.
 pub(crate) async fn list(tx: &mut Tx, workspace: WorkspaceId, now: Timestamp) -> Result<Vec<Grant>, Error> {
-    let rows: Vec<Row> =
-        on_db!(tx, |c| sqlx::query_as(LIST).bind(Text(workspace)).bind(now).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, tx, LIST, Text(workspace), now)?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
@@ -142,16 +137,12 @@ pub(crate) async fn find_user(
     workspace: WorkspaceId,
     id: GrantId,
 ) -> Result<Option<UserId>, Error> {
-    let row: Option<(Text<UserId>,)> = on_db!(tx, |c| sqlx::query_as(FIND_USER)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(Text<UserId>,)> = fetch!(optional, tx, FIND_USER, Text(workspace), Text(id))?;
     Ok(row.map(|(Text(user),)| user))
 }
 
 pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: GrantId) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))
+    execute!(tx, DELETE, Text(workspace), Text(id)).map(drop)
 }
 
 /// Deletes the grant of a refresh token, when it is that client's.
@@ -160,29 +151,19 @@ pub(crate) async fn delete_by_refresh_token(
     refresh_token: &Digest,
     client_id: &str,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_BY_REFRESH_TOKEN)
-        .bind(refresh_token.as_slice())
-        .bind(client_id)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, DELETE_BY_REFRESH_TOKEN, refresh_token.as_slice(), client_id).map(drop)
 }
 
 /// Deletes what a person allowed in a workspace.
 pub(crate) async fn delete_of_user(tx: &mut Tx, workspace: WorkspaceId, user: UserId) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_OF_USER)
-        .bind(Text(workspace))
-        .bind(Text(user))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, DELETE_OF_USER, Text(workspace), Text(user)).map(drop)
 }
 
 /// Deletes what a person allowed, wherever.
 pub(crate) async fn delete_all_of_user(tx: &mut Tx, user: UserId) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_ALL_OF_USER).bind(Text(user)).execute(c).await.map(|_| ()))
+    execute!(tx, DELETE_ALL_OF_USER, Text(user)).map(drop)
 }
 
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<(), Error> {
-    on_db!(db.writer(), |c| sqlx::query(DELETE_ENDED).bind(now).execute(c).await.map(|_| ()))
+    execute!(db.writer(), DELETE_ENDED, now).map(drop)
 }

@@ -1,8 +1,8 @@
 //! Tables `oauth_access_tokens` and `oauth_refresh_tokens`.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{GrantId, WorkspaceId};
 
 use super::tokens::{read_permissions, write_permissions};
@@ -10,35 +10,35 @@ use super::word;
 use crate::oauth::{NewAccessToken, PresentedAccess, RefreshState, Salt};
 use crate::secrets::Digest;
 
-/// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
-const FIND_ACCESS: &str = "SELECT a.workspace_id, a.grant_id, g.client_name, a.permissions, g.resource, a.expires_at, \
-     w.plan, w.publishers, m.role FROM oauth_access_tokens a \
-     JOIN oauth_grants g ON g.workspace_id = a.workspace_id AND g.id = a.grant_id \
-     JOIN workspaces w ON w.id = a.workspace_id \
-     JOIN members m ON m.workspace_id = a.workspace_id AND m.user_id = g.user_id \
-     WHERE a.digest = $1 AND w.deleted_at IS NULL";
-const INSERT_ACCESS: &str = "INSERT INTO oauth_access_tokens (digest, workspace_id, grant_id, permissions, expires_at) \
-     VALUES ($1, $2, $3, $4, $5)";
-const DELETE_ACCESS: &str = "DELETE FROM oauth_access_tokens WHERE digest = $1 AND EXISTS (SELECT 1 FROM oauth_grants g \
-     WHERE g.workspace_id = oauth_access_tokens.workspace_id AND g.id = oauth_access_tokens.grant_id AND g.client_id = $2)";
-const DELETE_ENDED_ACCESS: &str = "DELETE FROM oauth_access_tokens WHERE expires_at <= $1";
-const INSERT_REFRESH: &str =
-    "INSERT INTO oauth_refresh_tokens (digest, workspace_id, grant_id) VALUES ($1, $2, $3)";
-const REFRESH_STATE: &str = "SELECT rotated_at, salt FROM oauth_refresh_tokens WHERE digest = $1";
-const ROTATE: &str = "UPDATE oauth_refresh_tokens SET rotated_at = $2, salt = $3 WHERE digest = $1";
-const DELETE_ROTATED: &str = "DELETE FROM oauth_refresh_tokens WHERE rotated_at <= $1";
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    FIND_ACCESS,
-    INSERT_ACCESS,
-    DELETE_ACCESS,
-    DELETE_ENDED_ACCESS,
-    INSERT_REFRESH,
-    REFRESH_STATE,
-    ROTATE,
-    DELETE_ROTATED,
-];
+    /// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
+    const FIND_ACCESS: &str = "SELECT a.workspace_id, a.grant_id, g.client_name, a.permissions, g.resource, a.expires_at, \
+         w.plan, w.publishers, m.role FROM oauth_access_tokens a \
+         JOIN oauth_grants g ON g.workspace_id = a.workspace_id AND g.id = a.grant_id \
+         JOIN workspaces w ON w.id = a.workspace_id \
+         JOIN members m ON m.workspace_id = a.workspace_id AND m.user_id = g.user_id \
+         WHERE a.digest = $1 AND w.deleted_at IS NULL";
+
+    const INSERT_ACCESS: &str = "INSERT INTO oauth_access_tokens (digest, workspace_id, grant_id, permissions, expires_at) \
+         VALUES ($1, $2, $3, $4, $5)";
+
+    const DELETE_ACCESS: &str = "DELETE FROM oauth_access_tokens WHERE digest = $1 AND EXISTS (SELECT 1 FROM oauth_grants g \
+         WHERE g.workspace_id = oauth_access_tokens.workspace_id AND g.id = oauth_access_tokens.grant_id AND g.client_id = $2)";
+
+    const DELETE_ENDED_ACCESS: &str = "DELETE FROM oauth_access_tokens WHERE expires_at <= $1";
+
+    const INSERT_REFRESH: &str =
+        "INSERT INTO oauth_refresh_tokens (digest, workspace_id, grant_id) VALUES ($1, $2, $3)";
+
+    const REFRESH_STATE: &str = "SELECT rotated_at, salt FROM oauth_refresh_tokens WHERE digest = $1";
+
+    const ROTATE: &str = "UPDATE oauth_refresh_tokens SET rotated_at = $2, salt = $3 WHERE digest = $1";
+
+    const DELETE_ROTATED: &str = "DELETE FROM oauth_refresh_tokens WHERE rotated_at <= $1";
+}
 
 #[derive(sqlx::FromRow)]
 struct PresentedRow {
@@ -73,31 +73,26 @@ impl TryFrom<PresentedRow> for PresentedAccess {
 
 /// An access token with the plan of its workspace and the role of its person; none when any of them is gone.
 pub(crate) async fn find_access(db: &Db, digest: &Digest) -> Result<Option<PresentedAccess>, Error> {
-    let row: Option<PresentedRow> =
-        on_db!(db, |c| sqlx::query_as(FIND_ACCESS).bind(digest.as_slice()).fetch_optional(c).await)?;
+    let row: Option<PresentedRow> = fetch!(optional, db, FIND_ACCESS, digest.as_slice())?;
     row.map(TryInto::try_into).transpose()
 }
 
 pub(crate) async fn insert_access(tx: &mut Tx, token: &NewAccessToken) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT_ACCESS)
-        .bind(token.digest.as_slice())
-        .bind(Text(token.workspace))
-        .bind(Text(token.grant))
-        .bind(write_permissions(token.permissions))
-        .bind(token.expires_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT_ACCESS,
+        token.digest.as_slice(),
+        Text(token.workspace),
+        Text(token.grant),
+        write_permissions(token.permissions),
+        token.expires_at
+    )
+    .map(drop)
 }
 
 /// Deletes an access token, when it is that client's.
 pub(crate) async fn delete_access(tx: &mut Tx, digest: &Digest, client_id: &str) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_ACCESS)
-        .bind(digest.as_slice())
-        .bind(client_id)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, DELETE_ACCESS, digest.as_slice(), client_id).map(drop)
 }
 
 pub(crate) async fn insert_refresh(
@@ -106,19 +101,13 @@ pub(crate) async fn insert_refresh(
     workspace: WorkspaceId,
     grant: GrantId,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT_REFRESH)
-        .bind(digest.as_slice())
-        .bind(Text(workspace))
-        .bind(Text(grant))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, INSERT_REFRESH, digest.as_slice(), Text(workspace), Text(grant)).map(drop)
 }
 
 /// Whether a refresh token was rotated; `None` when there is no such token.
 pub(crate) async fn refresh_state(tx: &mut Tx, digest: &Digest) -> Result<Option<RefreshState>, Error> {
     let row: Option<(Option<Timestamp>, Option<Vec<u8>>)> =
-        on_db!(tx, |c| sqlx::query_as(REFRESH_STATE).bind(digest.as_slice()).fetch_optional(c).await)?;
+        fetch!(optional, tx, REFRESH_STATE, digest.as_slice())?;
     let Some((rotated_at, salt)) = row else {
         return Ok(None);
     };
@@ -131,17 +120,11 @@ pub(crate) async fn refresh_state(tx: &mut Tx, digest: &Digest) -> Result<Option
 }
 
 pub(crate) async fn rotate(tx: &mut Tx, digest: &Digest, now: Timestamp, salt: &Salt) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(ROTATE)
-        .bind(digest.as_slice())
-        .bind(now)
-        .bind(salt.as_slice())
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, ROTATE, digest.as_slice(), now, salt.as_slice()).map(drop)
 }
 
 /// Deletes access tokens that have ended, and refresh tokens that were rotated long ago.
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp, long_ago: Timestamp) -> Result<(), Error> {
-    on_db!(db.writer(), |c| sqlx::query(DELETE_ENDED_ACCESS).bind(now).execute(c).await.map(|_| ()))?;
-    on_db!(db.writer(), |c| sqlx::query(DELETE_ROTATED).bind(long_ago).execute(c).await.map(|_| ()))
+    execute!(db.writer(), DELETE_ENDED_ACCESS, now)?;
+    execute!(db.writer(), DELETE_ROTATED, long_ago).map(drop)
 }

@@ -1,28 +1,32 @@
 //! Tables `oidc_links` and `oidc_used`.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::UserId;
 
 use super::users;
 use crate::secrets::Digest;
 use crate::users::User;
 
-const FIND_LINKED: &str = "SELECT u.id, u.email, u.name, u.email_verified FROM oidc_links l JOIN users u ON u.id = l.user_id \
-     WHERE l.issuer = $1 AND l.subject = $2";
-const INSERT_LINK: &str =
-    "INSERT INTO oidc_links (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)";
-const INSERT_USED: &str = "INSERT INTO oidc_used (digest, expires_at) VALUES ($1, $2)";
-const DELETE_ENDED: &str = "DELETE FROM oidc_used WHERE expires_at <= $1";
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[FIND_LINKED, INSERT_LINK, INSERT_USED, DELETE_ENDED];
+    const FIND_LINKED: &str = "SELECT u.id, u.email, u.name, u.email_verified FROM oidc_links l JOIN users u ON u.id = l.user_id \
+         WHERE l.issuer = $1 AND l.subject = $2";
+
+    const INSERT_LINK: &str =
+        "INSERT INTO oidc_links (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4)";
+
+    const INSERT_USED: &str = "INSERT INTO oidc_used (digest, expires_at) VALUES ($1, $2)";
+
+    const DELETE_ENDED: &str = "DELETE FROM oidc_used WHERE expires_at <= $1";
+}
 
 /// The person whom a subject of an issuer signs in as.
 pub(crate) async fn find_linked(tx: &mut Tx, issuer: &str, subject: &str) -> Result<Option<User>, Error> {
-    let row: Option<users::Row> =
-        on_db!(tx, |c| sqlx::query_as(FIND_LINKED).bind(issuer).bind(subject).fetch_optional(c).await)?;
+    let row: Option<users::Row> = fetch!(optional, tx, FIND_LINKED, issuer, subject)?;
     Ok(row.map(Into::into))
 }
 
@@ -34,27 +38,15 @@ pub(crate) async fn insert_link(
     user: UserId,
     now: Timestamp,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT_LINK)
-        .bind(issuer)
-        .bind(subject)
-        .bind(Text(user))
-        .bind(now)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, INSERT_LINK, issuer, subject, Text(user), now).map(drop)
 }
 
 /// Uses a ticket up; of two that come with it, one meets a unique violation.
 pub(crate) async fn insert_used(tx: &mut Tx, digest: &Digest, expires_at: Timestamp) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT_USED)
-        .bind(digest.as_slice())
-        .bind(expires_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, INSERT_USED, digest.as_slice(), expires_at).map(drop)
 }
 
 /// Forgets the tickets that have ended by `now`.
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<(), Error> {
-    on_db!(db.writer(), |c| sqlx::query(DELETE_ENDED).bind(now).execute(c).await.map(|_| ()))
+    execute!(db.writer(), DELETE_ENDED, now).map(drop)
 }

@@ -1,60 +1,56 @@
 //! Tables `sign_in_windows` and `sign_in_places`.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Tx};
+use cairn_chassis::{execute, fetch, statements};
 
 use crate::secrets::Digest;
 use crate::sign_ins::Window;
 
-/// What an earlier window counted is over.
-const TAKE: &str = "INSERT INTO sign_in_windows (subject, seconds, ends_at, attempts) VALUES ($1, $2, $3, 1) \
-     ON CONFLICT (subject, seconds) DO UPDATE SET attempts = CASE WHEN sign_in_windows.ends_at = excluded.ends_at \
-     THEN sign_in_windows.attempts + 1 ELSE 1 END, ends_at = excluded.ends_at RETURNING attempts";
-const GIVE_BACK: &str = "UPDATE sign_in_windows SET attempts = attempts - 1 \
-     WHERE subject = $1 AND seconds = $2 AND ends_at = $3 AND attempts > 0";
-const DELETE_ENDED: &str = "DELETE FROM sign_in_windows WHERE ends_at <= $1";
-const IS_KNOWN: &str = "SELECT COUNT(*) FROM sign_in_places WHERE place = $1";
-const PUT_PLACE: &str = "INSERT INTO sign_in_places (place, last_at) VALUES ($1, $2) \
-     ON CONFLICT (place) DO UPDATE SET last_at = excluded.last_at";
-const DELETE_PLACES: &str = "DELETE FROM sign_in_places WHERE last_at <= $1";
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[TAKE, GIVE_BACK, DELETE_ENDED, IS_KNOWN, PUT_PLACE, DELETE_PLACES];
+    /// What an earlier window counted is over.
+    const TAKE: &str = "INSERT INTO sign_in_windows (subject, seconds, ends_at, attempts) VALUES ($1, $2, $3, 1) \
+         ON CONFLICT (subject, seconds) DO UPDATE SET attempts = CASE WHEN sign_in_windows.ends_at = excluded.ends_at \
+         THEN sign_in_windows.attempts + 1 ELSE 1 END, ends_at = excluded.ends_at RETURNING attempts";
+
+    const GIVE_BACK: &str = "UPDATE sign_in_windows SET attempts = attempts - 1 \
+         WHERE subject = $1 AND seconds = $2 AND ends_at = $3 AND attempts > 0";
+
+    const DELETE_ENDED: &str = "DELETE FROM sign_in_windows WHERE ends_at <= $1";
+
+    const IS_KNOWN: &str = "SELECT COUNT(*) FROM sign_in_places WHERE place = $1";
+
+    const PUT_PLACE: &str = "INSERT INTO sign_in_places (place, last_at) VALUES ($1, $2) \
+         ON CONFLICT (place) DO UPDATE SET last_at = excluded.last_at";
+
+    const DELETE_PLACES: &str = "DELETE FROM sign_in_places WHERE last_at <= $1";
+}
 
 /// Counts an attempt; answers how many the window has now.
 pub(crate) async fn take(tx: &mut Tx, window: &Window) -> Result<i64, Error> {
-    on_db!(tx, |c| sqlx::query_scalar(TAKE)
-        .bind(window.subject.as_slice())
-        .bind(window.seconds)
-        .bind(window.ends_at)
-        .fetch_one(c)
-        .await)
+    fetch!(scalar, tx, TAKE, window.subject.as_slice(), window.seconds, window.ends_at)
 }
 
 /// Takes an attempt back, if its window still runs.
 pub(crate) async fn give_back(tx: &mut Tx, window: &Window) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(GIVE_BACK)
-        .bind(window.subject.as_slice())
-        .bind(window.seconds)
-        .bind(window.ends_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, GIVE_BACK, window.subject.as_slice(), window.seconds, window.ends_at).map(drop)
 }
 
 /// Whether an account has signed in from there.
 pub(crate) async fn is_known(db: &Db, place: &Digest) -> Result<bool, Error> {
-    let known: i64 = on_db!(db, |c| sqlx::query_scalar(IS_KNOWN).bind(place.as_slice()).fetch_one(c).await)?;
+    let known: i64 = fetch!(scalar, db, IS_KNOWN, place.as_slice())?;
     Ok(known > 0)
 }
 
 pub(crate) async fn put_place(tx: &mut Tx, place: &Digest, now: Timestamp) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(PUT_PLACE).bind(place.as_slice()).bind(now).execute(c).await.map(|_| ()))
+    execute!(tx, PUT_PLACE, place.as_slice(), now).map(drop)
 }
 
 /// Forgets the windows that ended by `ended`, and the places where nobody signed in since `unused`.
 pub(crate) async fn delete_old(db: &Db, ended: Timestamp, unused: Timestamp) -> Result<(), Error> {
-    on_db!(db.writer(), |c| sqlx::query(DELETE_ENDED).bind(ended).execute(c).await.map(|_| ()))?;
-    on_db!(db.writer(), |c| sqlx::query(DELETE_PLACES).bind(unused).execute(c).await.map(|_| ()))
+    execute!(db.writer(), DELETE_ENDED, ended)?;
+    execute!(db.writer(), DELETE_PLACES, unused).map(drop)
 }

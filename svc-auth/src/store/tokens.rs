@@ -2,48 +2,48 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Permission, PermissionSet, Scope};
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{self, Db, Error, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{FolderId, TokenId, UserId, WorkspaceId};
 
 use super::word;
 use crate::secrets::Digest;
 use crate::tokens::{Presented, Token, Uses};
 
-/// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
-const FIND_BY_DIGEST: &str = "SELECT t.workspace_id, t.id, t.name, t.permissions, t.folders, t.active, t.expires_at, w.plan, \
-     w.publishers, m.role FROM tokens t \
-     JOIN workspaces w ON w.id = t.workspace_id \
-     JOIN members m ON m.workspace_id = t.workspace_id AND m.user_id = t.owner_id \
-     WHERE t.digest = $1 AND w.deleted_at IS NULL";
-const LIST: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
-     expires_at, last_used_at FROM tokens WHERE workspace_id = $1 ORDER BY created_at DESC, id DESC";
-const FIND: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
-     expires_at, last_used_at FROM tokens WHERE workspace_id = $1 AND id = $2";
-const INSERT: &str = "INSERT INTO tokens (workspace_id, id, owner_id, name, permissions, folders, digest, last_four, \
-     active, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-const SET_ACTIVE: &str = "UPDATE tokens SET active = $3 WHERE workspace_id = $1 AND id = $2";
-const DELETE: &str = "DELETE FROM tokens WHERE workspace_id = $1 AND id = $2";
-const DELETE_OF_OWNER: &str = "DELETE FROM tokens WHERE workspace_id = $1 AND owner_id = $2";
-const DELETE_ALL_OF_OWNER: &str = "DELETE FROM tokens WHERE owner_id = $1";
-const COUNT_LIVE: &str = "SELECT COUNT(*) FROM tokens \
-     WHERE workspace_id = $1 AND owner_id = $2 AND (expires_at IS NULL OR expires_at > $3)";
-const RECORD_USE: &str = "UPDATE tokens SET last_used_at = $3 \
-     WHERE workspace_id = $1 AND id = $2 AND (last_used_at IS NULL OR last_used_at < $3)";
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    FIND_BY_DIGEST,
-    LIST,
-    FIND,
-    INSERT,
-    SET_ACTIVE,
-    DELETE,
-    DELETE_OF_OWNER,
-    DELETE_ALL_OF_OWNER,
-    COUNT_LIVE,
-    RECORD_USE,
-];
+    /// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
+    const FIND_BY_DIGEST: &str = "SELECT t.workspace_id, t.id, t.name, t.permissions, t.folders, t.active, t.expires_at, w.plan, \
+         w.publishers, m.role FROM tokens t \
+         JOIN workspaces w ON w.id = t.workspace_id \
+         JOIN members m ON m.workspace_id = t.workspace_id AND m.user_id = t.owner_id \
+         WHERE t.digest = $1 AND w.deleted_at IS NULL";
+
+    const LIST: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
+         expires_at, last_used_at FROM tokens WHERE workspace_id = $1 ORDER BY created_at DESC, id DESC";
+
+    const FIND: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
+         expires_at, last_used_at FROM tokens WHERE workspace_id = $1 AND id = $2";
+
+    const INSERT: &str = "INSERT INTO tokens (workspace_id, id, owner_id, name, permissions, folders, digest, last_four, \
+         active, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+
+    const SET_ACTIVE: &str = "UPDATE tokens SET active = $3 WHERE workspace_id = $1 AND id = $2";
+
+    const DELETE: &str = "DELETE FROM tokens WHERE workspace_id = $1 AND id = $2";
+
+    const DELETE_OF_OWNER: &str = "DELETE FROM tokens WHERE workspace_id = $1 AND owner_id = $2";
+
+    const DELETE_ALL_OF_OWNER: &str = "DELETE FROM tokens WHERE owner_id = $1";
+
+    const COUNT_LIVE: &str = "SELECT COUNT(*) FROM tokens \
+         WHERE workspace_id = $1 AND owner_id = $2 AND (expires_at IS NULL OR expires_at > $3)";
+
+    const RECORD_USE: &str = "UPDATE tokens SET last_used_at = $3 \
+         WHERE workspace_id = $1 AND id = $2 AND (last_used_at IS NULL OR last_used_at < $3)";
+}
 
 #[derive(sqlx::FromRow)]
 struct PresentedRow {
@@ -115,39 +115,38 @@ impl TryFrom<Row> for Token {
 
 /// A token with the plan of its workspace and the role of its owner; none when either is gone.
 pub(crate) async fn find_by_digest(db: &Db, digest: &Digest) -> Result<Option<Presented>, Error> {
-    let row: Option<PresentedRow> =
-        on_db!(db, |c| sqlx::query_as(FIND_BY_DIGEST).bind(digest.as_slice()).fetch_optional(c).await)?;
+    let row: Option<PresentedRow> = fetch!(optional, db, FIND_BY_DIGEST, digest.as_slice())?;
     row.map(TryInto::try_into).transpose()
 }
 
 /// The tokens of a workspace, newest first.
 pub(crate) async fn list(tx: &mut Tx, workspace: WorkspaceId) -> Result<Vec<Token>, Error> {
-    let rows: Vec<Row> = on_db!(tx, |c| sqlx::query_as(LIST).bind(Text(workspace)).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, tx, LIST, Text(workspace))?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
 pub(crate) async fn find(tx: &mut Tx, workspace: WorkspaceId, id: TokenId) -> Result<Option<Token>, Error> {
-    let row: Option<Row> =
-        on_db!(tx, |c| sqlx::query_as(FIND).bind(Text(workspace)).bind(Text(id)).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch!(optional, tx, FIND, Text(workspace), Text(id))?;
     row.map(TryInto::try_into).transpose()
 }
 
 pub(crate) async fn insert(tx: &mut Tx, token: &Token, digest: &Digest) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(token.workspace))
-        .bind(Text(token.id))
-        .bind(Text(token.owner))
-        .bind(&token.name)
-        .bind(write_permissions(token.permissions))
-        .bind(write_scope(&token.scope))
-        .bind(digest.as_slice())
-        .bind(&token.last_four)
-        .bind(token.active)
-        .bind(token.created_at)
-        .bind(token.expires_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(token.workspace),
+        Text(token.id),
+        Text(token.owner),
+        &token.name,
+        write_permissions(token.permissions),
+        write_scope(&token.scope),
+        digest.as_slice(),
+        &token.last_four,
+        token.active,
+        token.created_at,
+        token.expires_at
+    )
+    .map(drop)
 }
 
 pub(crate) async fn set_active(
@@ -156,32 +155,21 @@ pub(crate) async fn set_active(
     id: TokenId,
     active: bool,
 ) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(SET_ACTIVE)
-        .bind(Text(workspace))
-        .bind(Text(id))
-        .bind(active)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, SET_ACTIVE, Text(workspace), Text(id), active).map(drop)
 }
 
 pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: TokenId) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE).bind(Text(workspace)).bind(Text(id)).execute(c).await.map(|_| ()))
+    execute!(tx, DELETE, Text(workspace), Text(id)).map(drop)
 }
 
 /// Deletes every token that a person made in a workspace.
 pub(crate) async fn delete_of_owner(tx: &mut Tx, workspace: WorkspaceId, owner: UserId) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_OF_OWNER)
-        .bind(Text(workspace))
-        .bind(Text(owner))
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, DELETE_OF_OWNER, Text(workspace), Text(owner)).map(drop)
 }
 
 /// Deletes every token that a person made, wherever.
 pub(crate) async fn delete_all_of_owner(tx: &mut Tx, owner: UserId) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(DELETE_ALL_OF_OWNER).bind(Text(owner)).execute(c).await.map(|_| ()))
+    execute!(tx, DELETE_ALL_OF_OWNER, Text(owner)).map(drop)
 }
 
 /// How many tokens of a person in a workspace have not ended.
@@ -191,25 +179,14 @@ pub(crate) async fn count_live(
     owner: UserId,
     now: Timestamp,
 ) -> Result<i64, Error> {
-    on_db!(tx, |c| sqlx::query_scalar(COUNT_LIVE)
-        .bind(Text(workspace))
-        .bind(Text(owner))
-        .bind(now)
-        .fetch_one(c)
-        .await)
+    fetch!(scalar, tx, COUNT_LIVE, Text(workspace), Text(owner), now)
 }
 
 /// Records uses in one transaction. An earlier one never replaces a later one, and a token that is gone is skipped.
 pub(crate) async fn record_uses(db: &Db, uses: &Uses) -> Result<(), Error> {
     let mut tx = db.begin_write().await?;
     for ((workspace, id), at) in uses {
-        on_db!(tx, |c| sqlx::query(RECORD_USE)
-            .bind(Text(workspace))
-            .bind(Text(id))
-            .bind(at)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(tx, RECORD_USE, Text(workspace), Text(id), at)?;
     }
     tx.commit().await
 }

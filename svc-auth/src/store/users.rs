@@ -1,27 +1,36 @@
 //! Table `users`.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::UserId;
 
 use crate::users::{NewUser, User};
 
-const ANY: &str = "SELECT id FROM users LIMIT 1";
-const FIND: &str = "SELECT id, email, name, email_verified FROM users WHERE id = $1";
-const FIND_ACCOUNT: &str =
-    "SELECT id, email, name, email_verified, password_hash FROM users WHERE email = $1";
-const FIND_BY_EMAIL: &str = "SELECT id, email, name, email_verified FROM users WHERE email = $1";
-const FIND_PASSWORD: &str = "SELECT password_hash FROM users WHERE id = $1";
-const SET_PASSWORD: &str = "UPDATE users SET password_hash = $2 WHERE id = $1";
-const SET_NAME: &str = "UPDATE users SET name = $2 WHERE id = $1";
-const SET_VERIFIED: &str = "UPDATE users SET email_verified = $2 WHERE id = $1";
-const INSERT: &str = "INSERT INTO users (id, email, name, password_hash, email_verified, created_at) \
-     VALUES ($1, $2, $3, $4, $5, $6)";
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[ANY, FIND, FIND_ACCOUNT, FIND_BY_EMAIL, FIND_PASSWORD, SET_PASSWORD, SET_NAME, SET_VERIFIED, INSERT];
+    const ANY: &str = "SELECT id FROM users LIMIT 1";
+
+    const FIND: &str = "SELECT id, email, name, email_verified FROM users WHERE id = $1";
+
+    const FIND_ACCOUNT: &str =
+        "SELECT id, email, name, email_verified, password_hash FROM users WHERE email = $1";
+
+    const FIND_BY_EMAIL: &str = "SELECT id, email, name, email_verified FROM users WHERE email = $1";
+
+    const FIND_PASSWORD: &str = "SELECT password_hash FROM users WHERE id = $1";
+
+    const SET_PASSWORD: &str = "UPDATE users SET password_hash = $2 WHERE id = $1";
+
+    const SET_NAME: &str = "UPDATE users SET name = $2 WHERE id = $1";
+
+    const SET_VERIFIED: &str = "UPDATE users SET email_verified = $2 WHERE id = $1";
+
+    const INSERT: &str = "INSERT INTO users (id, email, name, password_hash, email_verified, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6)";
+}
 
 /// A person as every statement of this service selects one.
 #[derive(sqlx::FromRow)]
@@ -54,71 +63,60 @@ pub(crate) async fn lock(tx: &mut Tx, id: UserId) -> Result<(), Error> {
 
 /// Whether anybody has an account.
 pub(crate) async fn any(db: &Db) -> Result<bool, Error> {
-    let found: Option<String> = on_db!(db, |c| sqlx::query_scalar(ANY).fetch_optional(c).await)?;
+    let found: Option<String> = fetch!(optional_scalar, db, ANY)?;
     Ok(found.is_some())
 }
 
 /// The same, within a transaction.
 pub(crate) async fn any_in(tx: &mut Tx) -> Result<bool, Error> {
-    let found: Option<String> = on_db!(tx, |c| sqlx::query_scalar(ANY).fetch_optional(c).await)?;
+    let found: Option<String> = fetch!(optional_scalar, tx, ANY)?;
     Ok(found.is_some())
 }
 
 pub(crate) async fn find(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error> {
-    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(FIND).bind(Text(id)).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch!(optional, tx, FIND, Text(id))?;
     Ok(row.map(Into::into))
 }
 
 /// A person by folded email.
 pub(crate) async fn find_by_email(tx: &mut Tx, email: &str) -> Result<Option<User>, Error> {
-    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(FIND_BY_EMAIL).bind(email).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch!(optional, tx, FIND_BY_EMAIL, email)?;
     Ok(row.map(Into::into))
 }
 
 /// The hash of a person's password; none for a person who has no password.
 pub(crate) async fn find_password(db: &Db, id: UserId) -> Result<Option<String>, Error> {
-    let row: Option<Option<String>> =
-        on_db!(db, |c| sqlx::query_scalar(FIND_PASSWORD).bind(Text(id)).fetch_optional(c).await)?;
+    let row: Option<Option<String>> = fetch!(optional_scalar, db, FIND_PASSWORD, Text(id))?;
     Ok(row.flatten())
 }
 
 /// The same, within a transaction.
 pub(crate) async fn find_password_in(tx: &mut Tx, id: UserId) -> Result<Option<String>, Error> {
-    let row: Option<Option<String>> =
-        on_db!(tx, |c| sqlx::query_scalar(FIND_PASSWORD).bind(Text(id)).fetch_optional(c).await)?;
+    let row: Option<Option<String>> = fetch!(optional_scalar, tx, FIND_PASSWORD, Text(id))?;
     Ok(row.flatten())
 }
 
 /// Gives a person a password, or takes it away.
 pub(crate) async fn set_password(tx: &mut Tx, id: UserId, hash: Option<&str>) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(SET_PASSWORD).bind(Text(id)).bind(hash).execute(c).await.map(|_| ()))
+    execute!(tx, SET_PASSWORD, Text(id), hash).map(drop)
 }
 
 pub(crate) async fn set_name(tx: &mut Tx, id: UserId, name: &str) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(SET_NAME).bind(Text(id)).bind(name).execute(c).await.map(|_| ()))
+    execute!(tx, SET_NAME, Text(id), name).map(drop)
 }
 
 /// Notes that the person has proved the email.
 pub(crate) async fn set_verified(tx: &mut Tx, id: UserId) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(SET_VERIFIED).bind(Text(id)).bind(true).execute(c).await.map(|_| ()))
+    execute!(tx, SET_VERIFIED, Text(id), true).map(drop)
 }
 
 /// A person by folded email, with the password's hash.
 pub(crate) async fn find_account(db: &Db, email: &str) -> Result<Option<(User, Option<String>)>, Error> {
-    let row: Option<AccountRow> =
-        on_db!(db, |c| sqlx::query_as(FIND_ACCOUNT).bind(email).fetch_optional(c).await)?;
+    let row: Option<AccountRow> = fetch!(optional, db, FIND_ACCOUNT, email)?;
     Ok(row.map(|row| (row.user.into(), row.password_hash)))
 }
 
 pub(crate) async fn insert(tx: &mut Tx, user: &NewUser<'_>, now: Timestamp) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(user.id))
-        .bind(user.email)
-        .bind(user.name)
-        .bind(user.password_hash)
-        .bind(user.email_verified)
-        .bind(now)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(tx, INSERT, Text(user.id), user.email, user.name, user.password_hash, user.email_verified, now)
+        .map(drop)
 }

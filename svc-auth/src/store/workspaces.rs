@@ -1,43 +1,51 @@
 //! Table `workspaces`, and who belongs to which.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::on_db;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use super::word;
 use crate::workspaces::{Changes, Membership, Workspace};
 
-const LIST: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, w.purge_at, \
-     m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
-     WHERE m.user_id = $1 AND w.deleted_at IS NULL ORDER BY w.name, w.id";
-/// Those that their owner can still take back.
-const LIST_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
-     w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
-     WHERE m.user_id = $1 AND m.role = 'owner' AND w.deleted_at IS NOT NULL AND w.purge_began_at IS NULL \
-     ORDER BY w.deleted_at DESC, w.id";
-const FIND_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
-     w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
-     WHERE m.user_id = $1 AND m.workspace_id = $2 AND m.role = 'owner' AND w.deleted_at IS NOT NULL \
-     AND w.purge_began_at IS NULL";
-const FIND_MEMBERSHIP: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
-     w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
-     WHERE m.user_id = $1 AND m.workspace_id = $2 AND w.deleted_at IS NULL";
-const FIND: &str = "SELECT id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at FROM workspaces \
-     WHERE id = $1 AND deleted_at IS NULL";
-const LIST_ALL: &str = "SELECT id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at FROM workspaces \
-     WHERE deleted_at IS NULL ORDER BY name, id";
-const INSERT: &str = "INSERT INTO workspaces (id, name, plan, publishers, created_at, updated_at) \
-     VALUES ($1, $2, $3, $4, $5, $6)";
-const UPDATE: &str = "UPDATE workspaces SET name = COALESCE($2, name), plan = COALESCE($3, plan), \
-     publishers = COALESCE($4, publishers), updated_at = $5 \
-     WHERE id = $1 AND deleted_at IS NULL \
-     RETURNING id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at";
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
 
-#[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[LIST, LIST_ALL, LIST_DELETED, FIND_DELETED, FIND_MEMBERSHIP, FIND, INSERT, UPDATE];
+    const LIST: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, w.purge_at, \
+         m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+         WHERE m.user_id = $1 AND w.deleted_at IS NULL ORDER BY w.name, w.id";
+
+    /// Those that their owner can still take back.
+    const LIST_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
+         w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+         WHERE m.user_id = $1 AND m.role = 'owner' AND w.deleted_at IS NOT NULL AND w.purge_began_at IS NULL \
+         ORDER BY w.deleted_at DESC, w.id";
+
+    const FIND_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
+         w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+         WHERE m.user_id = $1 AND m.workspace_id = $2 AND m.role = 'owner' AND w.deleted_at IS NOT NULL \
+         AND w.purge_began_at IS NULL";
+
+    const FIND_MEMBERSHIP: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
+         w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
+         WHERE m.user_id = $1 AND m.workspace_id = $2 AND w.deleted_at IS NULL";
+
+    const FIND: &str = "SELECT id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at FROM workspaces \
+         WHERE id = $1 AND deleted_at IS NULL";
+
+    const LIST_ALL: &str = "SELECT id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at FROM workspaces \
+         WHERE deleted_at IS NULL ORDER BY name, id";
+
+    const INSERT: &str = "INSERT INTO workspaces (id, name, plan, publishers, created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6)";
+
+    const UPDATE: &str = "UPDATE workspaces SET name = COALESCE($2, name), plan = COALESCE($3, plan), \
+         publishers = COALESCE($4, publishers), updated_at = $5 \
+         WHERE id = $1 AND deleted_at IS NULL \
+         RETURNING id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at";
+}
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -78,20 +86,19 @@ impl TryFrom<MembershipRow> for Membership {
 
 /// The workspaces of a person, by name.
 pub(crate) async fn list(db: &Db, user: UserId) -> Result<Vec<Membership>, Error> {
-    let rows: Vec<MembershipRow> = on_db!(db, |c| sqlx::query_as(LIST).bind(Text(user)).fetch_all(c).await)?;
+    let rows: Vec<MembershipRow> = fetch!(all, db, LIST, Text(user))?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
 /// Every live workspace, by name.
 pub(crate) async fn list_all(db: &Db) -> Result<Vec<Workspace>, Error> {
-    let rows: Vec<Row> = on_db!(db, |c| sqlx::query_as(LIST_ALL).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch!(all, db, LIST_ALL)?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
 /// The deleted workspaces that the person owns and can take back, the latest deletion first.
 pub(crate) async fn list_deleted(db: &Db, user: UserId) -> Result<Vec<Membership>, Error> {
-    let rows: Vec<MembershipRow> =
-        on_db!(db, |c| sqlx::query_as(LIST_DELETED).bind(Text(user)).fetch_all(c).await)?;
+    let rows: Vec<MembershipRow> = fetch!(all, db, LIST_DELETED, Text(user))?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
@@ -101,8 +108,7 @@ pub(crate) async fn find_deleted(
     user: UserId,
     id: WorkspaceId,
 ) -> Result<Option<Membership>, Error> {
-    let row: Option<MembershipRow> =
-        on_db!(tx, |c| sqlx::query_as(FIND_DELETED).bind(Text(user)).bind(Text(id)).fetch_optional(c).await)?;
+    let row: Option<MembershipRow> = fetch!(optional, tx, FIND_DELETED, Text(user), Text(id))?;
     row.map(TryInto::try_into).transpose()
 }
 
@@ -111,30 +117,27 @@ pub(crate) async fn find_membership(
     user: UserId,
     id: WorkspaceId,
 ) -> Result<Option<Membership>, Error> {
-    let row: Option<MembershipRow> = on_db!(tx, |c| sqlx::query_as(FIND_MEMBERSHIP)
-        .bind(Text(user))
-        .bind(Text(id))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<MembershipRow> = fetch!(optional, tx, FIND_MEMBERSHIP, Text(user), Text(id))?;
     row.map(TryInto::try_into).transpose()
 }
 
 pub(crate) async fn find(db: &Db, id: WorkspaceId) -> Result<Option<Workspace>, Error> {
-    let row: Option<Row> = on_db!(db, |c| sqlx::query_as(FIND).bind(Text(id)).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch!(optional, db, FIND, Text(id))?;
     row.map(TryInto::try_into).transpose()
 }
 
 pub(crate) async fn insert(tx: &mut Tx, workspace: &Workspace) -> Result<(), Error> {
-    on_db!(tx, |c| sqlx::query(INSERT)
-        .bind(Text(workspace.id))
-        .bind(&workspace.name)
-        .bind(&workspace.plan)
-        .bind(workspace.publishers.as_str())
-        .bind(workspace.created_at)
-        .bind(workspace.updated_at)
-        .execute(c)
-        .await
-        .map(|_| ()))
+    execute!(
+        tx,
+        INSERT,
+        Text(workspace.id),
+        &workspace.name,
+        &workspace.plan,
+        workspace.publishers.as_str(),
+        workspace.created_at,
+        workspace.updated_at
+    )
+    .map(drop)
 }
 
 pub(crate) async fn update(
@@ -143,13 +146,15 @@ pub(crate) async fn update(
     changes: &Changes,
     now: Timestamp,
 ) -> Result<Option<Workspace>, Error> {
-    let row: Option<Row> = on_db!(tx, |c| sqlx::query_as(UPDATE)
-        .bind(Text(id))
-        .bind(changes.name.as_deref())
-        .bind(changes.plan.as_deref())
-        .bind(changes.publishers.map(Publishers::as_str))
-        .bind(now)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch!(
+        optional,
+        tx,
+        UPDATE,
+        Text(id),
+        changes.name.as_deref(),
+        changes.plan.as_deref(),
+        changes.publishers.map(Publishers::as_str),
+        now
+    )?;
     row.map(TryInto::try_into).transpose()
 }

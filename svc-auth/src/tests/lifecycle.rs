@@ -20,7 +20,7 @@ use super::tokens::EVERYTHING;
 use super::*;
 use crate::DEFAULT_GRACE;
 use crate::lifecycle::SERVICES;
-use crate::store::lifecycle::REMOVALS;
+use crate::store::lifecycle::{REMOVALS, Removal};
 
 /// What services were told, in order, and how they are now.
 #[derive(Debug, Default)]
@@ -201,7 +201,7 @@ async fn when_the_time_is_over_everything_goes_service_by_service() {
         assert_eq!(reason(world.reopen(&owner).await), Reason::NotFound, "{}", world.engine);
         let expected: Vec<_> = SERVICES.into_iter().flat_map(|name| [(name, "purge", 2); 2]).collect();
         assert_eq!(log(&told), expected, "{}", world.engine);
-        for (table, _) in REMOVALS {
+        for Removal { table, .. } in REMOVALS {
             assert_eq!(world.rows_left(table).await, 0, "{}: {table}", world.engine);
         }
         assert!(world.deleted(&owner).await.is_empty());
@@ -254,7 +254,7 @@ async fn what_an_earlier_version_deleted_is_told_too() {
 /// Whoever adds a table of workspaces' rows says here how they go.
 #[tokio::test]
 async fn every_table_of_workspaces_is_emptied() {
-    let emptied: Vec<&str> = REMOVALS.iter().map(|(table, _)| *table).collect();
+    let emptied: Vec<&str> = REMOVALS.iter().map(|removal| removal.table).collect();
     for world in worlds().await {
         let left = tables_left(&world.service.db, &emptied).await.unwrap();
         assert!(left.is_empty(), "a deleted workspace leaves rows in {left:?}");
