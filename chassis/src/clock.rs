@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
+use cairn_proto::json;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -56,26 +57,12 @@ impl Timestamp {
 
     /// From the protobuf form; what is finer than a microsecond is dropped.
     pub fn from_proto(proto: &prost_types::Timestamp) -> Self {
-        let micros_of_second = i64::from(proto.nanos / NANOS_PER_MICRO);
-        Self(proto.seconds.saturating_mul(MICROS_PER_SECOND).saturating_add(micros_of_second))
+        Self(json::micros(proto))
     }
 
     /// RFC 3339, UTC, with milliseconds, as the contract has it: `2026-11-20T12:00:00.123Z`.
     pub fn to_rfc3339(self) -> String {
-        let nanos = i128::from(self.0) * i128::from(NANOS_PER_MICRO);
-        let Ok(at) = OffsetDateTime::from_unix_timestamp_nanos(nanos) else {
-            return "9999-12-31T23:59:59.999Z".to_owned();
-        };
-        format!(
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-            at.year(),
-            u8::from(at.month()),
-            at.day(),
-            at.hour(),
-            at.minute(),
-            at.second(),
-            at.millisecond()
-        )
+        json::rfc3339(self.0)
     }
 
     /// Reads RFC 3339 with any offset; `None` when it is not that.

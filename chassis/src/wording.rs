@@ -196,6 +196,15 @@ pub fn json_type(name: &str) -> &str {
     }
 }
 
+/// Names in a row: `name, tags and content`.
+pub fn and(names: &[&str]) -> String {
+    match names.split_last() {
+        None => String::new(),
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

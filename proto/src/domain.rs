@@ -2,7 +2,8 @@
 //! tables, its name in JSON, and what is known of it everywhere.
 //!
 //! A protobuf enum has a value "unspecified" and arrives as any number; these types hold what is left when that has been
-//! sorted out, so whoever has one need not think of the rest.
+//! sorted out, so whoever has one need not think of the rest. Where "unspecified" means one of the values, that is the
+//! default, and a number of tomorrow is read as it.
 
 mod kinds;
 mod page;
@@ -99,6 +100,14 @@ macro_rules! domain {
                 }
             }
 
+            impl TryFrom<i32> for $name {
+                type Error = $crate::domain::Unknown;
+
+                fn try_from(number: i32) -> Result<Self, $crate::domain::Unknown> {
+                    Self::from_number(number).ok_or($crate::domain::Unknown)
+                }
+            }
+
             impl TryFrom<$contract> for $name {
                 type Error = $crate::domain::Unknown;
 
@@ -118,8 +127,10 @@ use crate::retrieval::v1 as retrieval;
 
 domain! {
     /// Up or down.
+    #[derive(Default)]
     SortOrder of content::SortOrder {
         /// The least first.
+        #[default]
         Asc = "asc",
         /// The greatest first.
         Desc = "desc",
@@ -162,20 +173,24 @@ domain! {
     }
 
     /// Which lists answer the query when no sub-queries are given.
+    #[derive(Default)]
     Strategy of retrieval::Strategy {
         /// Words alone.
         Keyword = "keyword",
         /// Meaning alone.
         Semantic = "semantic",
         /// Both, fused.
+        #[default]
         Hybrid = "hybrid",
     }
 
     /// How far connected sources are consulted.
+    #[derive(Default)]
     Mode of retrieval::Mode {
         /// Retained content only.
         Fast = "fast",
         /// Also the catalogs.
+        #[default]
         Balanced = "balanced",
         /// Also live sources.
         Fresh = "fresh",
@@ -192,14 +207,17 @@ domain! {
     }
 
     /// Whether evidence came from the index or live from a provider.
+    #[derive(Default)]
     SyncMode of retrieval::SyncMode {
         /// From the index.
+        #[default]
         Indexed = "indexed",
         /// From the provider, just now.
         Live = "live",
     }
 
     /// What a report is about.
+    #[derive(Default)]
     FeedbackCategory of auth::FeedbackCategory {
         /// Something was not found that should be there.
         MissingContext = "missing_context",
@@ -210,10 +228,12 @@ domain! {
         /// A tool failed or was hard to use.
         ToolProblem = "tool_problem",
         /// Anything else.
+        #[default]
         Other = "other",
     }
 
     /// The way on which a report came in.
+    #[derive(Default)]
     FeedbackChannel of auth::FeedbackChannel {
         /// The REST API.
         Rest = "rest",
@@ -222,6 +242,7 @@ domain! {
         /// MCP.
         Mcp = "mcp",
         /// gRPC, which callers do not name.
+        #[default]
         Grpc = "grpc",
     }
 }

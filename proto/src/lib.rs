@@ -5,6 +5,7 @@
 
 pub mod domain;
 pub mod ids;
+pub mod json;
 
 /// The encoded `FileDescriptorSet` of every contract, for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

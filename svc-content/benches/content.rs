@@ -434,7 +434,7 @@ async fn create_files(
             content,
             file_type: FileType::Markdown.into(),
             folder_id: folder.cloned(),
-            tags: Vec::new(),
+            ..CreateFileRequest::default()
         })),
     };
     let writes: Vec<BatchItem> = texts.enumerate().map(write).collect();

@@ -10,6 +10,8 @@ use crate::model::MAX_CONTENT_BYTES;
 
 const MOST_VIOLATIONS: usize = 51;
 const MAX_NAME_CHARS: usize = 255;
+/// It is shown in lists.
+const MAX_DESCRIPTION_CHARS: usize = 1_000;
 const MAX_TAGS: usize = 50;
 const MAX_TAG_CHARS: usize = 100;
 
@@ -30,6 +32,13 @@ impl Checks {
     /// Ends the checks.
     pub(crate) fn finish(self) -> Result<(), Error> {
         if self.violations.is_empty() { Ok(()) } else { Err(Error::Invalid(self.violations)) }
+    }
+
+    /// What is wrong with an update mask.
+    pub(crate) fn mask(&mut self, unknown_fields: &[String]) {
+        for message in unknown_fields {
+            self.violation("updateMask", "invalid", message);
+        }
     }
 
     /// A name is one step of a path, for people and for the virtual filesystem.
@@ -65,6 +74,19 @@ impl Checks {
         if content.contains('\0') {
             self.violation("content", "invalid", "content is text and has no NUL character");
         }
+    }
+
+    /// What a file is for, in a few words; empty is none.
+    pub(crate) fn description(&mut self, text: Option<String>) -> Option<String> {
+        let text = text.filter(|text| !text.is_empty())?;
+        if text.chars().count() > MAX_DESCRIPTION_CHARS {
+            let message = wording::at_most(MAX_DESCRIPTION_CHARS, Unit::Characters);
+            self.violation("description", "too_long", message);
+        }
+        if text.contains('\0') {
+            self.violation("description", "invalid", "text has no NUL character");
+        }
+        Some(text)
     }
 
     /// Tags without repetition, in their order.

@@ -78,7 +78,7 @@ pub(crate) struct DatabasePatch {
     pub(crate) icon: Option<Option<String>>,
     /// `Some(None)` is the root.
     pub(crate) folder_id: Option<Option<String>>,
-    /// Names in the mask that are no field.
+    /// What is to be said of names in the mask that are no field.
     pub(crate) unknown_fields: Vec<String>,
 }
 
@@ -269,10 +269,7 @@ fn check_texts(checks: &mut Checks, description: Option<&str>, icon: Option<&str
 /// The new folder, if there is to be one.
 fn check(patch: &DatabasePatch) -> Result<Option<Option<FolderId>>, Error> {
     let mut checks = Checks::default();
-    for field in &patch.unknown_fields {
-        let message = format!("'{field}' cannot be updated; name, description, icon and folder_id can");
-        checks.violation("updateMask", "invalid", message);
-    }
+    checks.mask(&patch.unknown_fields);
     if let Some(name) = &patch.name {
         checks.name(name);
     }

@@ -29,6 +29,7 @@ pub(crate) struct FileDraft {
     pub(crate) file_type: Option<FileType>,
     pub(crate) folder_id: Option<String>,
     pub(crate) tags: Vec<String>,
+    pub(crate) description: Option<String>,
 }
 
 /// Changes to a file: what is absent stays.
@@ -39,7 +40,9 @@ pub(crate) struct FilePatch {
     /// `Some(None)` is the root.
     pub(crate) folder_id: Option<Option<String>>,
     pub(crate) tags: Option<Vec<String>>,
-    /// Names in the mask that are no field.
+    /// `Some(None)` is none.
+    pub(crate) description: Option<Option<String>>,
+    /// What is to be said of names in the mask that are no field.
     pub(crate) unknown_fields: Vec<String>,
     /// The content hash must be one of these; none: any.
     pub(crate) if_content_hash: Vec<String>,
@@ -82,6 +85,7 @@ impl Files {
             path: destination.path_of(&draft.name),
             folders: destination.folders,
             name: draft.name,
+            description: draft.description,
             file_type: draft.file_type,
             tags: draft.tags,
             size_bytes: body.size_bytes,
@@ -226,6 +230,7 @@ impl Files {
         let mut file = before.clone();
         file.name = checked.name.unwrap_or(file.name);
         file.tags = checked.tags.unwrap_or(file.tags);
+        file.description = checked.description.unwrap_or(file.description);
         if let Some(body) = body {
             file.size_bytes = body.size_bytes;
             file.content_hash.clone_from(&body.hash);
@@ -287,6 +292,7 @@ pub(crate) struct CheckedFileDraft {
     file_type: FileType,
     folder_id: Option<FolderId>,
     tags: Vec<String>,
+    description: Option<String>,
 }
 
 pub(crate) fn check_draft(draft: FileDraft) -> Result<CheckedFileDraft, Error> {
@@ -297,10 +303,12 @@ pub(crate) fn check_draft(draft: FileDraft) -> Result<CheckedFileDraft, Error> {
         checks.violation("fileType", "required", "give a file type: markdown, json, yaml or text");
     }
     let tags = checks.tags(draft.tags);
+    let description = checks.description(draft.description);
     let folder_id = checks.optional_id("folderId", draft.folder_id.as_deref());
     checks.finish()?;
     let file_type = draft.file_type.unwrap_or(FileType::Text);
-    Ok(CheckedFileDraft { name: draft.name, content: draft.content, file_type, folder_id, tags })
+    let (name, content) = (draft.name, draft.content);
+    Ok(CheckedFileDraft { name, content, file_type, folder_id, tags, description })
 }
 
 /// A patch whose fields obey their rules.
@@ -310,15 +318,13 @@ pub(crate) struct CheckedFilePatch {
     pub(crate) content: Option<String>,
     folder_id: Option<Option<FolderId>>,
     tags: Option<Vec<String>>,
+    description: Option<Option<String>>,
     if_content_hash: Vec<String>,
 }
 
 pub(crate) fn check(patch: FilePatch) -> Result<CheckedFilePatch, Error> {
     let mut checks = Checks::default();
-    for field in &patch.unknown_fields {
-        let message = format!("'{field}' cannot be updated; name, content, folder_id and tags can");
-        checks.violation("updateMask", "invalid", message);
-    }
+    checks.mask(&patch.unknown_fields);
     if let Some(name) = &patch.name {
         checks.name(name);
     }
@@ -326,10 +332,11 @@ pub(crate) fn check(patch: FilePatch) -> Result<CheckedFilePatch, Error> {
         checks.content(content);
     }
     let tags = patch.tags.map(|tags| checks.tags(tags));
+    let description = patch.description.map(|text| checks.description(text));
     let folder_id = patch.folder_id.map(|folder| checks.optional_id("folderId", folder.as_deref()));
     checks.finish()?;
-    let (name, content) = (patch.name, patch.content);
-    Ok(CheckedFilePatch { name, content, folder_id, tags, if_content_hash: patch.if_content_hash })
+    let (name, content, if_content_hash) = (patch.name, patch.content, patch.if_content_hash);
+    Ok(CheckedFilePatch { name, content, folder_id, tags, description, if_content_hash })
 }
 
 /// A text that is no id names no file.

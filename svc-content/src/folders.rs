@@ -29,7 +29,7 @@ pub(crate) struct FolderPatch {
     pub(crate) name: Option<String>,
     /// `Some(None)` is the root.
     pub(crate) parent_id: Option<Option<String>>,
-    /// Names in the mask that are no field.
+    /// What is to be said of names in the mask that are no field.
     pub(crate) unknown_fields: Vec<String>,
 }
 
@@ -328,10 +328,7 @@ pub(crate) type CheckedFolderPatch = (Option<String>, Option<Option<FolderId>>);
 
 pub(crate) fn check(patch: FolderPatch) -> Result<CheckedFolderPatch, Error> {
     let mut checks = Checks::default();
-    for field in &patch.unknown_fields {
-        let message = format!("'{field}' cannot be updated; name and parent_id can");
-        checks.violation("updateMask", "invalid", message);
-    }
+    checks.mask(&patch.unknown_fields);
     if let Some(name) = &patch.name {
         checks.name(name);
     }

@@ -54,7 +54,7 @@ pub(crate) struct RecordDraft {
     pub(crate) allow_names: bool,
     /// The version must be one of these; none: any.
     pub(crate) if_version: Vec<u64>,
-    /// Names in the mask that are no field.
+    /// What is to be said of names in the mask that are no field.
     pub(crate) unknown_fields: Vec<String>,
 }
 
@@ -222,10 +222,7 @@ impl Records {
     ) -> Result<Prepared, Error> {
         let database = databases::readable(&self.context.db, caller, database_id).await?;
         let mut checks = Checks::default();
-        for field in &draft.unknown_fields {
-            let message = format!("'{field}' cannot be updated; values and content_file_id can");
-            checks.violation("updateMask", "invalid", message);
-        }
+        checks.mask(&draft.unknown_fields);
         let changes = ValueChanges::read(&mut checks, &database, &draft.values, draft.allow_names);
         let content_file_id = draft
             .content_file_id

@@ -17,6 +17,7 @@ pub(crate) mod versions;
 
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_chassis::status::Problem;
+use cairn_chassis::wording;
 use tonic::metadata::MetadataMap;
 
 use crate::scope::Caller;
@@ -31,10 +32,43 @@ async fn authorize(
     Caller::try_from(identity)
 }
 
-/// Splits an update mask into the fields that are known and the names that are not.
-fn split_mask<'a>(mask: Option<&'a prost_types::FieldMask>, known: &[&str]) -> (Vec<&'a str>, Vec<String>) {
-    let paths = mask.map(|mask| mask.paths.as_slice()).unwrap_or_default();
-    let (fields, unknown): (Vec<&str>, Vec<&str>) =
-        paths.iter().map(String::as_str).partition(|path| known.contains(path));
-    (fields, unknown.into_iter().map(str::to_owned).collect())
+/// What an update mask names.
+struct Mask {
+    named: Vec<String>,
+    /// What is to be said of names that are no field.
+    unknown: Vec<String>,
 }
+
+impl Mask {
+    /// Reads a mask of those fields. Messages name the outer ones.
+    fn read(mask: Option<prost_types::FieldMask>, fields: &[&str]) -> Self {
+        let paths = mask.map(|mask| mask.paths).unwrap_or_default();
+        let (named, unknown): (Vec<String>, Vec<String>) =
+            paths.into_iter().partition(|path| fields.contains(&path.as_str()));
+        let outer: Vec<&str> = fields.iter().copied().filter(|field| !field.contains('.')).collect();
+        let outer = wording::and(&outer);
+        let unknown =
+            unknown.into_iter().map(|path| format!("'{path}' cannot be updated; {outer} can")).collect();
+        Self { named, unknown }
+    }
+
+    fn names(&self, field: &str) -> bool {
+        self.named.iter().any(|named| named == field)
+    }
+}
+
+/// The patch of a request: the fields that may be updated, which bear the same name in both; each is there when the
+/// request's mask names it. The only place that says what may be updated.
+macro_rules! patch {
+    ($request:ident => $patch:ident { $($field:ident $(: $decode:expr)?),+ $(,)? }) => {{
+        let mask = $crate::rpc::Mask::read($request.update_mask, &[$(stringify!($field)),+]);
+        let mut patch = $patch { unknown_fields: mask.unknown, ..$patch::default() };
+        $(if mask.named.iter().any(|named| named == stringify!($field)) {
+            patch.$field = Some($crate::rpc::patch!(@ $request.$field $(, $decode)?));
+        })+
+        patch
+    }};
+    (@ $value:expr) => { $value };
+    (@ $value:expr, $decode:expr) => { $value.into_iter().map($decode).collect() };
+}
+use patch;

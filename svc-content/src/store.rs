@@ -10,6 +10,7 @@ pub(crate) mod documents;
 pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod former;
+mod kinds;
 pub(crate) mod memories;
 pub(crate) mod overview;
 pub(crate) mod page;
@@ -40,6 +41,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0012_former_properties"),
     migration!("0013_workspace_usage"),
     migration!("0014_memories_to_trash"),
+    migration!("0015_description_of_files"),
     lifecycle::MIGRATION,
 ];
 

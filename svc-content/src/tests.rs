@@ -176,6 +176,7 @@ fn draft(name: &str, folder: Option<FolderId>) -> files::FileDraft {
         file_type: Some(FileType::Markdown),
         folder_id: folder.map(|id| id.to_string()),
         tags: Vec::new(),
+        description: None,
     }
 }
 

@@ -13,6 +13,7 @@ scenarios![
     a_list_has_no_content_and_may_be_narrowed_to_a_folder,
     a_long_list_comes_in_pages,
     only_the_fields_of_a_patch_change,
+    a_description_is_shown_in_lists,
     null_moves_a_file_to_the_root,
     a_stale_if_match_changes_nothing,
     a_deleted_file_is_gone_everywhere,
@@ -133,6 +134,26 @@ async fn only_the_fields_of_a_patch_change(deployment: &Deployment) {
     assert_eq!((text(&read, "name"), read["fileType"].clone()), ("b.md".into(), json!("markdown")));
 
     assert_eq!(patch(json!({"tags": []})).await.json()["tags"], json!([]));
+}
+
+async fn a_description_is_shown_in_lists(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let body =
+        json!({"name": "a.md", "content": "one", "fileType": "markdown", "description": "What it is for"});
+    let made = workspace.token.post("/api/v1/files").json(body).await.expect(201).json();
+    assert_eq!(text(&made, "description"), "What it is for");
+    let path = format!("/api/v1/files/{}", id(&made));
+    let told = json!({"description": "What it was for"});
+    let changed = workspace.token.patch(&path).json(told).await.expect(200).json();
+    assert_eq!((changed["version"].clone(), text(&changed, "contentHash")), (json!(2), hash_of("one")));
+    let listed = workspace.token.get("/api/v1/files").await.expect(200).json();
+    assert_eq!(text(&listed[0], "description"), "What it was for");
+    let versions = workspace.token.get(&format!("{path}/versions")).await.expect(200).json();
+    assert_eq!(versions.as_array().map(Vec::len), Some(1), "the content is the same: {versions}");
+    let long = json!({"description": "é".repeat(1_001)});
+    workspace.token.patch(&path).json(long).await.expect(400);
+    let cleared = workspace.token.patch(&path).json(json!({"description": null})).await.expect(200).json();
+    assert_eq!(cleared.get("description"), None, "{cleared}");
 }
 
 async fn null_moves_a_file_to_the_root(deployment: &Deployment) {

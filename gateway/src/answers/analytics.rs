@@ -6,7 +6,6 @@ use cairn_proto::retrieval::v1 as proto;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::search::cited_kind;
 use super::{Links, optional_time, time};
 
 const MICROS_PER_MILLISECOND: f64 = 1e3;
@@ -224,7 +223,7 @@ impl From<proto::McpActivation> for McpActivation {
 impl TopDocument {
     fn read(document: proto::TopDocument, links: &Links) -> Self {
         Self {
-            kind: cited_kind(document.kind),
+            kind: DocumentKind::from_number(document.kind).unwrap_or_default(),
             id: document.id,
             title: document.title,
             path: document.path,

@@ -1,77 +1,11 @@
-//! The database record, its properties and its views.
+//! The database and its views.
 
-use cairn_proto::content::v1 as proto;
-use cairn_proto::domain::PropertyType;
+use cairn_proto::content::v1::{self as proto, Property};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{optional_time, time};
-
-/// A choice of a select.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct PropertyOption {
-    id: String,
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    color: Option<String>,
-}
-
-/// What a property's type needs to know.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PropertyConfig {
-    /// Of select and multi_select, in the order in which records are sorted.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
-    options: Vec<PropertyOption>,
-    /// Of references: whether a value may be an array of ids.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
-    multiple: bool,
-    /// Of a relation: the database whose records it names.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    relation_database_id: Option<String>,
-}
-
-/// A typed column of a database.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Property {
-    #[schema(format = "uuid")]
-    id: String,
-    name: String,
-    r#type: PropertyType,
-    /// Whether its value titles the records.
-    is_primary: bool,
-    /// From 0.
-    position: u32,
-    config: PropertyConfig,
-}
-
-impl From<proto::Property> for Property {
-    fn from(property: proto::Property) -> Self {
-        let r#type = PropertyType::from_number(property.r#type).unwrap_or(PropertyType::Text);
-        let config = property.config.unwrap_or_default();
-        let option = |option: proto::PropertyOption| PropertyOption {
-            id: option.id,
-            name: option.name,
-            color: option.color.filter(|color| !color.is_empty()),
-        };
-        Self {
-            id: property.id,
-            name: property.name,
-            r#type,
-            is_primary: property.is_primary,
-            position: property.position,
-            config: PropertyConfig {
-                options: config.options.into_iter().map(option).collect(),
-                multiple: config.multiple,
-                relation_database_id: config.relation_database_id,
-            },
-        }
-    }
-}
 
 /// A condition of a view.
 #[derive(Debug, Serialize, ToSchema)]
@@ -166,7 +100,6 @@ pub(crate) struct Database {
 
 impl From<proto::Database> for Database {
     fn from(database: proto::Database) -> Self {
-        let properties: Vec<Property> = database.properties.into_iter().map(Property::from).collect();
         Self {
             id: database.id,
             workspace_id: database.workspace_id,
@@ -174,8 +107,8 @@ impl From<proto::Database> for Database {
             name: database.name,
             description: database.description,
             icon: database.icon,
-            fields: properties.clone(),
-            properties,
+            fields: database.properties.clone(),
+            properties: database.properties,
             views: database.views.into_iter().map(View::from).collect(),
             record_count: database.record_count,
             created_at: time(database.created_at.as_ref()),

@@ -33,8 +33,8 @@ struct Reporter {
 impl From<proto::FeedbackReport> for FeedbackReport {
     fn from(report: proto::FeedbackReport) -> Self {
         Self {
-            category: FeedbackCategory::from_number(report.category).unwrap_or(FeedbackCategory::Other),
-            channel: FeedbackChannel::from_number(report.channel).unwrap_or(FeedbackChannel::Grpc),
+            category: FeedbackCategory::from_number(report.category).unwrap_or_default(),
+            channel: FeedbackChannel::from_number(report.channel).unwrap_or_default(),
             created_at: time(report.created_at.as_ref()),
             context: report.context_json.as_deref().and_then(|text| serde_json::from_str(text).ok()),
             created_by: Reporter { kind: report.caller_kind, id: report.caller_id, name: report.caller_name },

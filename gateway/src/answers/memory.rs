@@ -2,14 +2,13 @@
 
 mod markdown;
 
-use cairn_proto::content::v1 as proto;
+use cairn_proto::content::v1::{self as proto, MemoryNote, Property};
 use cairn_proto::domain::{FileType, MemberKind, SortOrder};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::file::file_type;
 use super::search::Citation;
-use super::{Links, Property, time};
+use super::{Links, time};
 
 /// Which records of a database a member stands for.
 #[derive(Debug, Serialize, ToSchema)]
@@ -167,21 +166,6 @@ pub(crate) struct ResolvedMember {
     fields: Vec<Property>,
 }
 
-/// What a resolved memory leaves out.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct MemoryNote {
-    /// `target_deleted`, `folder_truncated`, `out_of_scope`, `database_excluded` or `budget_exhausted`.
-    pub(crate) code: String,
-    pub(crate) message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uuid")]
-    member_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uuid")]
-    target_id: Option<String>,
-}
-
 /// A memory with the current contents of its members.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -210,7 +194,7 @@ pub(crate) struct ResolvedMemory {
 
 impl From<proto::Member> for Member {
     fn from(member: proto::Member) -> Self {
-        let kind = MemberKind::from_number(member.kind).unwrap_or(MemberKind::File);
+        let kind = MemberKind::from_number(member.kind).unwrap_or_default();
         let target = |of| (kind == of).then(|| member.target_id.clone());
         Self {
             file_id: target(MemberKind::File),
@@ -251,7 +235,7 @@ impl ResolvedMemory {
         let members = resolved.members.into_iter().map(|member| ResolvedMember::read(member, links));
         Self {
             members: members.collect(),
-            coverage: resolved.coverage.into_iter().map(MemoryNote::from).collect(),
+            coverage: resolved.coverage,
             id: memory.id,
             workspace_id: memory.workspace_id,
             name: memory.name,
@@ -282,7 +266,7 @@ impl ResolvedMember {
             added_at: member.added_at,
             title: member.title,
             entries: entries.collect(),
-            fields: resolved.fields.into_iter().map(Property::from).collect(),
+            fields: resolved.fields,
         }
     }
 }
@@ -308,18 +292,12 @@ impl Entry {
     fn of_file(file: proto::File, links: &Links) -> Self {
         Self {
             citation: Citation::of_file(&file, links),
-            file_type: Some(file_type(&file)),
+            file_type: Some(FileType::from_number(file.file_type).unwrap_or_default()),
             content: file.content.unwrap_or_default(),
             file_id: Some(file.id),
             record_id: None,
             title: file.name,
             path: file.path,
         }
-    }
-}
-
-impl From<proto::MemoryNote> for MemoryNote {
-    fn from(note: proto::MemoryNote) -> Self {
-        Self { code: note.code, message: note.message, member_id: note.member_id, target_id: note.target_id }
     }
 }

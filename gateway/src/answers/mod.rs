@@ -1,12 +1,11 @@
-//! The answers of the API as JSON, and how each is read from its protobuf message.
+//! The answers of the API as JSON, and how each is read from its protobuf message; those that are the same are the
+//! contract's own types, which `proto/answers.rs` lists.
 
 mod analytics;
 mod database;
 mod feedback;
 mod file;
 mod file_version;
-mod folder;
-mod grant;
 mod member;
 mod memory;
 mod overview;
@@ -20,23 +19,25 @@ mod usage;
 mod workspace;
 
 use cairn_chassis::clock::Timestamp;
+pub(crate) use cairn_proto::auth::v1::Grant;
+pub(crate) use cairn_proto::content::v1::{File, Folder, Property, TrashItem};
+pub(crate) use cairn_proto::ingest::v1::Source;
+pub(crate) use cairn_proto::retrieval::v1::CoverageNote;
 
 pub(crate) use self::analytics::RetrievalAnalytics;
-pub(crate) use self::database::{Database, Property, View};
+pub(crate) use self::database::{Database, View};
 pub(crate) use self::feedback::FeedbackReport;
-pub(crate) use self::file::{File, content_type};
+pub(crate) use self::file::content_type;
 pub(crate) use self::file_version::FileVersion;
-pub(crate) use self::folder::Folder;
-pub(crate) use self::grant::Grant;
 pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, WorkspaceMember};
 pub(crate) use self::memory::{Member, Memory, ResolvedMemory};
 pub(crate) use self::overview::WorkspaceOverview;
 pub(crate) use self::record::{Backlink, Record, RecordPage, RecordVersion};
 pub(crate) use self::related::{RelatedFile, RelatedFiles};
 pub(crate) use self::script::ScriptAnswer;
-pub(crate) use self::search::{Citation, CoverageNote, SearchAnswer, SearchResult};
-pub(crate) use self::source::{Source, SourceAnswer, SourceContent, SourceDocument};
-pub(crate) use self::trash::{RestoredItem, TrashItem};
+pub(crate) use self::search::{Citation, SearchAnswer, SearchResult};
+pub(crate) use self::source::{SourceAnswer, SourceContent, SourceDocument};
+pub(crate) use self::trash::RestoredItem;
 pub(crate) use self::usage::Usage;
 pub(crate) use self::workspace::{ScopeType, Session, Token, TokenWorkspace, Workspace};
 
@@ -61,6 +62,6 @@ fn time(proto: Option<&prost_types::Timestamp>) -> String {
     optional_time(proto).unwrap_or_default()
 }
 
-fn optional_time(proto: Option<&prost_types::Timestamp>) -> Option<String> {
+pub(crate) fn optional_time(proto: Option<&prost_types::Timestamp>) -> Option<String> {
     proto.map(|at| Timestamp::from_proto(at).to_rfc3339())
 }

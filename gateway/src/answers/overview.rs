@@ -6,7 +6,6 @@ use cairn_proto::retrieval::v1 as retrieval;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::search::cited_kind;
 use super::{Links, time};
 
 /// What a workspace holds, of a folder-scoped token what its folders hold.
@@ -259,7 +258,7 @@ impl From<retrieval::GetIndexStatusResponse> for Indexing {
 impl RecentChange {
     fn read(change: content::RecentChange, links: &Links) -> Self {
         Self {
-            kind: cited_kind(change.kind),
+            kind: DocumentKind::from_number(change.kind).unwrap_or_default(),
             url: links.to(&page_of(change.kind(), &change.id, change.database_id.as_deref())),
             id: change.id,
             title: change.title,

@@ -2,11 +2,11 @@
 
 use cairn_proto::domain::plain_page_of;
 use cairn_proto::feed::v1::Kind;
-use cairn_proto::retrieval::v1 as proto;
+use cairn_proto::retrieval::v1::{self as proto, CoverageNote};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::search::{Citation, CoverageNote};
+use super::search::Citation;
 use super::{Links, optional_time};
 
 /// Files near a known one, and what the answer does not cover.
@@ -60,7 +60,7 @@ impl RelatedFiles {
     pub(crate) fn read(answer: proto::GetRelatedFilesResponse, links: &Links) -> Self {
         Self {
             files: answer.files.into_iter().map(|file| RelatedFile::read(file, links)).collect(),
-            coverage: answer.coverage.into_iter().map(CoverageNote::from).collect(),
+            coverage: answer.coverage,
         }
     }
 }

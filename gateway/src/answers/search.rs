@@ -3,7 +3,7 @@
 use cairn_proto::content::v1 as content;
 use cairn_proto::domain::{DocumentKind, Mode, SyncMode, page_of, plain_page_of};
 use cairn_proto::feed::v1::Kind;
-use cairn_proto::retrieval::v1 as proto;
+use cairn_proto::retrieval::v1::{self as proto, CoverageNote, Trace};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -102,56 +102,12 @@ pub(crate) struct Location {
     heading_path: Vec<String>,
 }
 
-/// How a score came about: the contributions, the bonuses and the reranker's part add up to `final`.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Trace {
-    subqueries: Vec<SubqueryTrace>,
-    /// The sum of contributions that come from ranks; 0 without sub-queries.
-    rrf: f64,
-    /// What the document's age takes: 0 for one of now, a little less for older ones.
-    bonuses: f64,
-    /// What the reranker adds or takes; left out where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rerank: Option<f64>,
-    r#final: f64,
-}
-
-/// What one list contributed.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct SubqueryTrace {
-    subquery: String,
-    r#type: String,
-    weight: f64,
-    /// From 1; 0 when the list does not hold the result.
-    rank: u32,
-    raw_score: f64,
-    contribution: f64,
-}
-
-/// What the answer does not cover.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct CoverageNote {
-    pub(crate) code: String,
-    pub(crate) message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    count: Option<u32>,
-}
-
-/// What a service cites; a kind of tomorrow is shown as a file.
-pub(super) fn cited_kind(number: i32) -> DocumentKind {
-    DocumentKind::from_number(number).unwrap_or(DocumentKind::File)
-}
-
 impl SearchAnswer {
     pub(crate) fn read(answer: proto::SearchContextResponse, links: &Links) -> Self {
         Self {
-            mode: Mode::from_number(answer.mode).unwrap_or(Mode::Balanced),
+            mode: Mode::from_number(answer.mode).unwrap_or_default(),
             results: answer.results.into_iter().map(|result| SearchResult::read(result, links)).collect(),
-            coverage: answer.coverage.into_iter().map(CoverageNote::from).collect(),
+            coverage: answer.coverage,
         }
     }
 }
@@ -159,7 +115,7 @@ impl SearchAnswer {
 impl SearchResult {
     fn read(result: proto::Result, links: &Links) -> Self {
         let cited = result.citation.unwrap_or_default();
-        let kind = cited_kind(cited.kind);
+        let kind = DocumentKind::from_number(cited.kind).unwrap_or_default();
         let place = cited.location.clone().unwrap_or_default();
         Self {
             content: result.content,
@@ -181,7 +137,7 @@ impl SearchResult {
             },
             also_in: result.also_in.into_iter().map(|copy| Citation::of_lines(copy, links)).collect(),
             collapsed: Some(result.collapsed).filter(|collapsed| *collapsed > 0),
-            trace: result.trace.map(Trace::from),
+            trace: result.trace,
             citation: Citation::read(cited, kind, links),
         }
     }
@@ -224,7 +180,7 @@ impl Citation {
 
     /// Of some lines of a document.
     pub(super) fn of_lines(cited: proto::Citation, links: &Links) -> Self {
-        let kind = cited_kind(cited.kind);
+        let kind = DocumentKind::from_number(cited.kind).unwrap_or_default();
         Self::read(cited, kind, links)
     }
 
@@ -239,39 +195,8 @@ impl Citation {
             end_line: cited.location.as_ref().map(|place| place.end_line),
             heading_path: cited.location.map(|place| place.heading_path).unwrap_or_default(),
             content_hash: cited.content_hash,
-            sync_mode: SyncMode::from_number(cited.sync_mode).unwrap_or(SyncMode::Indexed),
+            sync_mode: SyncMode::from_number(cited.sync_mode).unwrap_or_default(),
             updated_at: optional_time(cited.updated_at.as_ref()),
         }
-    }
-}
-
-impl From<proto::Trace> for Trace {
-    fn from(trace: proto::Trace) -> Self {
-        Self {
-            subqueries: trace.subqueries.into_iter().map(SubqueryTrace::from).collect(),
-            rrf: trace.rrf,
-            bonuses: trace.bonuses,
-            rerank: trace.rerank,
-            r#final: trace.r#final,
-        }
-    }
-}
-
-impl From<proto::SubqueryTrace> for SubqueryTrace {
-    fn from(trace: proto::SubqueryTrace) -> Self {
-        Self {
-            subquery: trace.subquery,
-            r#type: trace.r#type,
-            weight: trace.weight,
-            rank: trace.rank,
-            raw_score: trace.raw_score,
-            contribution: trace.contribution,
-        }
-    }
-}
-
-impl From<proto::CoverageNote> for CoverageNote {
-    fn from(note: proto::CoverageNote) -> Self {
-        Self { code: note.code, message: note.message, source_id: note.source_id, count: note.count }
     }
 }

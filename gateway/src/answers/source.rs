@@ -1,44 +1,11 @@
 //! Connected sources, their documents, and what is read of them (contract: "Connected source", "Source query / fetch").
 
-use cairn_proto::domain::{DocumentKind, SourceMode, SyncMode};
-use cairn_proto::ingest::v1 as proto;
+use cairn_proto::domain::{DocumentKind, SyncMode};
+use cairn_proto::ingest::v1::{self as proto, ProviderOperations, SourceNote};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::optional_time;
-
-/// A source that is connected to the workspace.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Source {
-    #[schema(format = "uuid")]
-    id: String,
-    name: String,
-    provider: String,
-    mode: SourceMode,
-    status: String,
-    document_count: u64,
-    /// Null before the first time.
-    #[schema(required = true, format = DateTime)]
-    last_synced_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
-impl From<proto::Source> for Source {
-    fn from(source: proto::Source) -> Self {
-        Self {
-            mode: SourceMode::from_number(source.mode).unwrap_or(SourceMode::Indexed),
-            last_synced_at: optional_time(source.last_synced_at.as_ref()),
-            id: source.id,
-            name: source.name,
-            provider: source.provider,
-            status: source.status,
-            document_count: source.document_count,
-            error: source.error,
-        }
-    }
-}
 
 /// A document of a source, which is read by search, source query or fetch.
 #[derive(Debug, Serialize, ToSchema)]
@@ -119,27 +86,6 @@ pub(crate) struct SourceResult {
     pub(crate) citation: SourceCitation,
 }
 
-/// What an answer does not cover: no evidence.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SourceNote {
-    pub(crate) code: String,
-    pub(crate) message: String,
-}
-
-/// What a call spent of the connection's daily budget.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ProviderOperations {
-    used: u32,
-    remaining_today: u32,
-}
-
-impl From<proto::ProviderOperations> for ProviderOperations {
-    fn from(spent: proto::ProviderOperations) -> Self {
-        Self { used: spent.used, remaining_today: spent.remaining_today }
-    }
-}
-
 /// What one source says to a query.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -157,11 +103,10 @@ impl SourceAnswer {
             score: result.score,
             citation: SourceCitation::read(result.citation.unwrap_or_default(), source_id),
         };
-        let note = |note: proto::SourceCoverageNote| SourceNote { code: note.code, message: note.message };
         Self {
             results: answer.results.into_iter().map(result).collect(),
-            coverage: answer.coverage.into_iter().map(note).collect(),
-            provider_operations: answer.provider_operations.unwrap_or_default().into(),
+            coverage: answer.coverage,
+            provider_operations: answer.provider_operations.unwrap_or_default(),
         }
     }
 }
@@ -187,7 +132,7 @@ impl SourceContent {
             content: document.content,
             origin: citation.sync_mode,
             citation,
-            provider_operations: document.provider_operations.unwrap_or_default().into(),
+            provider_operations: document.provider_operations.unwrap_or_default(),
         }
     }
 }

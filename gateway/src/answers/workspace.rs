@@ -1,18 +1,13 @@
 //! Answers about what svc-auth holds: workspaces, tokens, sessions.
 
 use cairn_chassis::identity::{self, Identity};
-use cairn_proto::auth::v1 as proto;
+use cairn_proto::auth::v1::{self as proto, User};
 use cairn_proto::domain::{Permission, Publishers, Role};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::member::PendingInvitation;
 use super::{Usage, optional_time, time};
-
-/// Permissions that a service answers, without those of tomorrow.
-pub(super) fn permissions(numbers: &[i32]) -> Vec<Permission> {
-    numbers.iter().filter_map(|number| Permission::from_number(*number)).collect()
-}
 
 /// Whether a token sees the whole workspace or some folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -149,7 +144,11 @@ impl Token {
 impl From<proto::Token> for Token {
     fn from(token: proto::Token) -> Self {
         Self {
-            permissions: permissions(&token.permissions),
+            permissions: token
+                .permissions
+                .iter()
+                .filter_map(|number| Permission::from_number(*number))
+                .collect(),
             created_at: time(token.created_at.as_ref()),
             expires_at: optional_time(token.expires_at.as_ref()),
             last_used_at: optional_time(token.last_used_at.as_ref()),
@@ -175,25 +174,14 @@ pub(crate) struct Session {
     pending_invitations: Vec<PendingInvitation>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct User {
-    id: String,
-    email: String,
-    name: String,
-    /// Whether the person has proved the email: by OpenID Connect, or by a link that came by mail.
-    email_verified: bool,
-}
-
 impl Session {
     pub(crate) fn read(
         user: Option<proto::User>,
         memberships: Vec<proto::Membership>,
         pending: Vec<proto::PendingInvitation>,
     ) -> Self {
-        let proto::User { id, email, name, email_verified } = user.unwrap_or_default();
         Self {
-            user: User { id, email, name, email_verified },
+            user: user.unwrap_or_default(),
             workspaces: memberships.into_iter().map(Workspace::from).collect(),
             pending_invitations: pending.into_iter().map(PendingInvitation::from).collect(),
         }

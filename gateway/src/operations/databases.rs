@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
+use super::{Context, Page, Paging, Written, answered, changes, null_or_value, present, update};
 use crate::answers::{Database, Property, View};
 use crate::change;
 use crate::schema::inputs;
@@ -197,10 +197,6 @@ fn sorts(inputs: Vec<SortInput>) -> Vec<proto::ViewSort> {
     inputs.into_iter().map(sort).collect()
 }
 
-fn mask_of<'a>(fields: &[(&'a str, bool)]) -> Vec<&'a str> {
-    fields.iter().filter_map(|(field, given)| given.then_some(*field)).collect()
-}
-
 pub(crate) async fn create(context: &Context, input: CreateDatabase) -> Result<Written<Database>, Problem> {
     let CreateDatabase { name, description, icon, folder_id } = input;
     let request = context.call.request(proto::CreateDatabaseRequest { name, description, icon, folder_id });
@@ -242,20 +238,9 @@ pub(crate) async fn update(
     id: DatabaseId,
     input: UpdateDatabase,
 ) -> Result<Written<Database>, Problem> {
-    let mask = mask_of(&[
-        ("name", input.name.is_some()),
-        ("description", input.description.is_some()),
-        ("icon", input.icon.is_some()),
-        ("folder_id", input.folder_id.is_some()),
-    ]);
-    at_least_one(&mask, "name, description, icon, folderId")?;
     let request = context.call.request(proto::UpdateDatabaseRequest {
         database_id: id.to_string(),
-        update_mask: Some(field_mask(&mask)),
-        name: input.name.unwrap_or_default(),
-        description: input.description.flatten(),
-        icon: input.icon.flatten(),
-        folder_id: input.folder_id.flatten(),
+        ..update!(input => UpdateDatabaseRequest { name, description, icon, folder_id })
     });
     let updated = answered(context.upstreams.databases().update_database(request).await)?;
     written(updated.database, updated.change_position)
@@ -293,7 +278,7 @@ pub(crate) async fn create_field(
         config: input.config.map(Into::into),
     });
     let made = answered(context.upstreams.databases().create_property(request).await)?;
-    let value = present(made.property)?.into();
+    let value = present(made.property)?;
     Ok(Written { value, change: change::of_content(made.change_position) })
 }
 
@@ -303,30 +288,34 @@ pub(crate) async fn update_field(
     field: PropertyId,
     input: UpdateField,
 ) -> Result<Written<Property>, Problem> {
-    let has_config = input.config.is_some();
-    let config = input.config.flatten();
-    let given = |has: fn(&ConfigInput) -> bool| config.as_ref().is_some_and(has);
-    let mask = mask_of(&[
-        ("name", input.name.is_some()),
-        ("config", has_config),
+    let config = input.config.as_ref().and_then(Option::as_ref);
+    let given = |has: fn(&ConfigInput) -> bool| config.is_some_and(has);
+    let parts = [
         ("config.options", given(|config| config.options.is_some())),
         ("config.multiple", given(|config| config.multiple.is_some())),
         ("config.relation_database_id", given(|config| config.relation_database_id.is_some())),
-        ("position", input.position.is_some()),
         // The owner of the rule refuses it.
         ("type", input.r#type.is_some()),
-    ]);
-    at_least_one(&mask, "name, config, position")?;
+    ];
+    let parts = parts.into_iter().filter(|(_, is_given)| *is_given).map(|(part, _)| part.to_owned());
+    let parts: Vec<String> = parts.collect();
+    let fields = [
+        ("name", input.name.is_some()),
+        ("config", input.config.is_some()),
+        ("position", input.position.is_some()),
+    ];
+    let mut update_mask = changes(&fields, !parts.is_empty())?;
+    update_mask.paths.extend(parts);
     let request = context.call.request(proto::UpdatePropertyRequest {
         database_id: id.to_string(),
         property_id: field.to_string(),
-        update_mask: Some(field_mask(&mask)),
+        update_mask: Some(update_mask),
         name: input.name.unwrap_or_default(),
-        config: config.map(Into::into),
+        config: input.config.flatten().map(Into::into),
         position: input.position.unwrap_or_default(),
     });
     let updated = answered(context.upstreams.databases().update_property(request).await)?;
-    let value = present(updated.property)?.into();
+    let value = present(updated.property)?;
     Ok(Written { value, change: change::of_content(updated.change_position) })
 }
 
@@ -365,18 +354,17 @@ pub(crate) async fn update_view(
     view: ViewId,
     input: UpdateView,
 ) -> Result<Written<View>, Problem> {
-    let mask = mask_of(&[
+    let fields = [
         ("name", input.name.is_some()),
         ("filters", input.filters.is_some()),
         ("sorts", input.sorts.is_some()),
         ("hidden_field_ids", input.hidden_field_ids.is_some()),
         ("position", input.position.is_some()),
-    ]);
-    at_least_one(&mask, "name, filters, sorts, hiddenFieldIds, position")?;
+    ];
     let request = context.call.request(proto::UpdateViewRequest {
         database_id: id.to_string(),
         view_id: view.to_string(),
-        update_mask: Some(field_mask(&mask)),
+        update_mask: Some(changes(&fields, false)?),
         name: input.name.unwrap_or_default(),
         filters: filters(input.filters.unwrap_or_default()),
         sorts: sorts(input.sorts.unwrap_or_default()),

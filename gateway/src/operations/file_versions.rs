@@ -41,8 +41,5 @@ pub(crate) async fn restore(
         if_content_hash: if_match,
     });
     let restored = answered(context.upstreams.file_versions().restore_file_version(request).await)?;
-    Ok(Written {
-        value: present(restored.file)?.into(),
-        change: change::of_content(restored.change_position),
-    })
+    Ok(Written { value: present(restored.file)?, change: change::of_content(restored.change_position) })
 }

@@ -8,9 +8,7 @@ use cairn_proto::ids::FileId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{
-    Context, Page, Paging, Written, answered, at_least_one, field_mask, folder_choice, null_or_value, present,
-};
+use super::{Context, Page, Paging, Written, answered, folder_choice, null_or_value, present, update};
 use crate::answers::File;
 use crate::change;
 use crate::schema::inputs;
@@ -32,6 +30,9 @@ pub(crate) struct CreateFile {
     folder_id: Option<String>,
     /// Words to group files by.
     tags: Option<Vec<String>>,
+    /// What it is for; lists show it.
+    #[schema(max_length = 1000)]
+    description: Option<String>,
 }
 
 /// Changes of a file: fields that are left out stay as they are.
@@ -54,11 +55,15 @@ pub(crate) struct UpdateFile {
     #[serde(default)]
     #[schema(value_type = Vec<String>, required = false)]
     tags: Option<Vec<String>>,
+    /// What it is for, in a few words; null for none.
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<String>, max_length = 1000)]
+    description: Option<Option<String>>,
 }
 
 impl UpdateFile {
-    pub(crate) fn of_content(content: String) -> Self {
-        Self { content: Some(content), ..Self::default() }
+    pub(crate) fn of_content(content: String, description: Option<Option<String>>) -> Self {
+        Self { content: Some(content), description, ..Self::default() }
     }
 }
 
@@ -113,6 +118,7 @@ pub(crate) async fn create(context: &Context, input: CreateFile) -> Result<Writt
         file_type: input.file_type.into(),
         folder_id: input.folder_id,
         tags: input.tags.unwrap_or_default(),
+        description: input.description,
     });
     let created = answered(context.upstreams.files().create_file(request).await)?;
     written(created.file, created.change_position)
@@ -121,7 +127,7 @@ pub(crate) async fn create(context: &Context, input: CreateFile) -> Result<Writt
 pub(crate) async fn get(context: &Context, id: FileId) -> Result<File, Problem> {
     let request = context.call.request(proto::GetFileRequest { file_id: id.to_string() });
     let found = answered(context.upstreams.files().get_file(request).await)?;
-    present(found.file).map(File::from)
+    present(found.file)
 }
 
 /// A file, or why there is none.
@@ -137,7 +143,7 @@ pub(crate) async fn get_many(
     let request = context.call.request(message);
     let answer = answered(context.upstreams.files().batch_get_files(request).await)?;
     let read = |one: proto::FileOutcome| match one.outcome {
-        Some(proto::file_outcome::Outcome::File(file)) => Ok((one.file_id, Ok(File::from(file)))),
+        Some(proto::file_outcome::Outcome::File(file)) => Ok((one.file_id, Ok(file))),
         Some(proto::file_outcome::Outcome::Problem(problem)) => Ok((one.file_id, Err(problem_of(problem)))),
         None => Err(Problem::internal("a response lacks a file's outcome")),
     };
@@ -173,24 +179,10 @@ pub(crate) async fn update(
     input: UpdateFile,
     if_match: Vec<String>,
 ) -> Result<Written<File>, Problem> {
-    let mask: Vec<&str> = [
-        ("name", input.name.is_some()),
-        ("content", input.content.is_some()),
-        ("folder_id", input.folder_id.is_some()),
-        ("tags", input.tags.is_some()),
-    ]
-    .into_iter()
-    .filter_map(|(field, given)| given.then_some(field))
-    .collect();
-    at_least_one(&mask, "name, content, folderId, tags")?;
     let request = context.call.request(proto::UpdateFileRequest {
         file_id: id.to_string(),
-        update_mask: Some(field_mask(&mask)),
-        name: input.name.unwrap_or_default(),
-        content: input.content.unwrap_or_default(),
-        folder_id: input.folder_id.flatten(),
-        tags: input.tags.unwrap_or_default(),
         if_content_hash: if_match,
+        ..update!(input => UpdateFileRequest { name, content, folder_id, tags, description })
     });
     let updated = answered(context.upstreams.files().update_file(request).await)?;
     written(updated.file, updated.change_position)
@@ -216,5 +208,5 @@ pub(crate) async fn search(context: &Context, input: SearchFiles) -> Result<Page
 }
 
 fn written(file: Option<proto::File>, position: u64) -> Result<Written<File>, Problem> {
-    Ok(Written { value: present(file)?.into(), change: change::of_content(position) })
+    Ok(Written { value: present(file)?, change: change::of_content(position) })
 }

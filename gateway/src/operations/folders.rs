@@ -6,9 +6,7 @@ use cairn_proto::ids::FolderId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{
-    Context, Page, Paging, Written, answered, at_least_one, field_mask, folder_choice, null_or_value, present,
-};
+use super::{Context, Page, Paging, Written, answered, folder_choice, null_or_value, present, update};
 use crate::answers::Folder;
 use crate::change;
 use crate::schema::inputs;
@@ -70,7 +68,7 @@ pub(crate) async fn create(context: &Context, input: CreateFolder) -> Result<Wri
 pub(crate) async fn get(context: &Context, id: FolderId) -> Result<Folder, Problem> {
     let request = context.call.request(proto::GetFolderRequest { folder_id: id.to_string() });
     let found = answered(context.upstreams.folders().get_folder(request).await)?;
-    present(found.folder).map(Folder::from)
+    present(found.folder)
 }
 
 pub(crate) async fn list(
@@ -92,16 +90,9 @@ pub(crate) async fn update(
     id: FolderId,
     input: UpdateFolder,
 ) -> Result<Written<Folder>, Problem> {
-    let mask: Vec<&str> = [("name", input.name.is_some()), ("parent_id", input.parent_id.is_some())]
-        .into_iter()
-        .filter_map(|(field, given)| given.then_some(field))
-        .collect();
-    at_least_one(&mask, "name, parentId")?;
     let request = context.call.request(proto::UpdateFolderRequest {
         folder_id: id.to_string(),
-        update_mask: Some(field_mask(&mask)),
-        name: input.name.unwrap_or_default(),
-        parent_id: input.parent_id.flatten(),
+        ..update!(input => UpdateFolderRequest { name, parent_id })
     });
     let updated = answered(context.upstreams.folders().update_folder(request).await)?;
     written(updated.folder, updated.change_position)
@@ -115,5 +106,5 @@ pub(crate) async fn delete(context: &Context, id: FolderId) -> Result<Written<()
 }
 
 fn written(folder: Option<proto::Folder>, position: u64) -> Result<Written<Folder>, Problem> {
-    Ok(Written { value: present(folder)?.into(), change: change::of_content(position) })
+    Ok(Written { value: present(folder)?, change: change::of_content(position) })
 }

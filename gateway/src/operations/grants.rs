@@ -11,7 +11,7 @@ use crate::answers::Grant;
 pub(crate) async fn list(person: &Person, workspace: WorkspaceId) -> Result<Vec<Grant>, Problem> {
     let message = person.call.request(proto::ListGrantsRequest { workspace_id: workspace.to_string() });
     let listed = answered(person.upstreams.grants().list_grants(message).await)?;
-    Ok(listed.grants.into_iter().map(Into::into).collect())
+    Ok(listed.grants)
 }
 
 pub(crate) async fn revoke(person: &Person, workspace: WorkspaceId, grant: GrantId) -> Result<(), Problem> {

@@ -8,7 +8,7 @@ use cairn_proto::ids::{MemberId, MemoryId, WorkspaceId};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
+use super::{Context, Page, Paging, Written, answered, null_or_value, present, update};
 use crate::answers::{Links, Member, Memory, ResolvedMemory};
 use crate::change;
 use crate::schema::inputs;
@@ -202,29 +202,12 @@ pub(crate) async fn update(
     input: UpdateMemory,
     members: Membership,
 ) -> Result<Written<Memory>, Problem> {
-    let mask: Vec<&str> = [
-        ("name", input.name.is_some()),
-        ("slug", input.slug.is_some()),
-        ("description", input.description.is_some()),
-        ("use_when", input.use_when.is_some()),
-        ("is_public", input.is_public.is_some()),
-    ]
-    .into_iter()
-    .filter_map(|(field, given)| given.then_some(field))
-    .collect();
-    if members.add.is_empty() && members.remove.is_empty() {
-        at_least_one(&mask, "name, slug, description, useWhen, isPublic")?;
-    }
+    let has_members = !(members.add.is_empty() && members.remove.is_empty());
     let request = context.call.request(proto::UpdateMemoryRequest {
         memory: named,
-        update_mask: Some(field_mask(&mask)),
-        name: input.name.unwrap_or_default(),
-        slug: input.slug.unwrap_or_default(),
-        description: input.description.flatten(),
-        use_when: input.use_when.flatten(),
-        is_public: input.is_public.unwrap_or_default(),
         add_members: inputs_of(members.add),
         remove_member_ids: members.remove,
+        ..update!(input => UpdateMemoryRequest { name, slug, description, use_when, is_public } or has_members)
     });
     let updated = answered(context.upstreams.memories().update_memory(request).await)?;
     written(updated.memory, updated.change_position)

@@ -32,6 +32,7 @@ use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::ids::FolderId;
 use cairn_proto::retrieval::v1::FeedPosition;
 use http::request::Parts;
+use prost_types::FieldMask;
 use serde::{Deserialize, Deserializer};
 use tonic::{Response, Status};
 
@@ -149,18 +150,48 @@ fn folder_choice(text: Option<String>, path: &str) -> Result<Option<Option<Strin
     }
 }
 
-/// A change of nothing is likely a mistake, and an empty mask would mean every field to a service.
-fn at_least_one(mask: &[&str], fields: &str) -> Result<(), Problem> {
-    if mask.is_empty() {
-        let message = format!("needs at least one of: {fields}");
+/// The mask of a change, from each field's name and whether it is given. A change of nothing, unless there is more to the
+/// request than these fields, is likely a mistake, and an empty mask would mean every field to a service.
+fn changes(fields: &[(&str, bool)], is_more: bool) -> Result<FieldMask, Problem> {
+    let paths: Vec<String> =
+        fields.iter().filter(|(_, is_given)| *is_given).map(|(field, _)| (*field).to_owned()).collect();
+    if paths.is_empty() && !is_more {
+        let known: Vec<String> = fields.iter().map(|(field, _)| camel(field)).collect();
+        let message = format!("needs at least one of: {}", known.join(", "));
         return Err(Problem::validation(vec![Violation::new("body", "empty", message)]));
     }
-    Ok(())
+    Ok(FieldMask { paths })
 }
 
-fn field_mask(paths: &[&str]) -> prost_types::FieldMask {
-    prost_types::FieldMask { paths: paths.iter().map(|path| (*path).to_owned()).collect() }
+/// The name of a field in JSON.
+fn camel(field: &str) -> String {
+    let mut parts = field.split('_');
+    let mut name = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let mut letters = part.chars();
+        name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+    }
+    name
 }
+
+/// The request of an update: the fields that a caller may change, which bear the same name in the input and the message,
+/// and the mask of those that are given.
+macro_rules! update {
+    ($input:ident => $request:ident { $($field:ident),+ $(,)? }) => {
+        $crate::operations::update!($input => $request { $($field),+ } or false)
+    };
+    ($input:ident => $request:ident { $($field:ident),+ } or $is_more:expr) => {{
+        let given = [$((stringify!($field), $input.$field.is_some())),+];
+        let update_mask = $crate::operations::changes(&given, $is_more)?;
+        proto::$request {
+            $($field: $input.$field.unwrap_or_default(),)+
+            update_mask: Some(update_mask),
+            ..Default::default()
+        }
+    }};
+}
+use update;
 
 /// Tells a field that is null from one that is absent.
 pub(crate) fn null_or_value<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>

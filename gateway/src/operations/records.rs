@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::databases::SortInput;
-use super::{Context, Page, Paging, Written, answered, at_least_one, field_mask, null_or_value, present};
+use super::{Context, Page, Paging, Written, answered, changes, null_or_value, present};
 use crate::answers::{Backlink, Record, RecordPage, RecordVersion};
 use crate::change;
 use crate::schema::inputs;
@@ -188,14 +188,13 @@ pub(crate) async fn update(
     allow_names: bool,
 ) -> Result<Written<Record>, Problem> {
     let fields = [("values", input.values.is_some()), ("content_file_id", input.content_file_id.is_some())];
-    let mask: Vec<&str> = fields.into_iter().filter_map(|(field, given)| given.then_some(field)).collect();
-    at_least_one(&mask, "values, contentFileId")?;
+    let update_mask = Some(changes(&fields, false)?);
     let request = context.call.request(proto::UpdateRecordRequest {
         database_id: database.to_string(),
         record_id: record.to_string(),
         values_json: input.values.map(|values| Value::Object(values).to_string()).unwrap_or_default(),
         content_file_id: input.content_file_id.flatten(),
-        update_mask: Some(field_mask(&mask)),
+        update_mask,
         if_version,
         allow_names,
     });

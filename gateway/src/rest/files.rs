@@ -148,7 +148,7 @@ pub(super) async fn raw(context: Context, PathId(id): PathId<FileId>, headers: H
         return Ok(tagged(StatusCode::NOT_MODIFIED.into_response(), tag));
     }
     let described = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(content_type(file.file_type))),
+        (header::CONTENT_TYPE, HeaderValue::from_static(content_type(&file))),
         (header::CONTENT_DISPOSITION, disposition(&file.name)),
         NO_SNIFF,
     ];

@@ -7,6 +7,7 @@ use crate::ingest::v1 as ingest;
 
 domain! {
     /// What a file holds; it decides how the file is cut for search and its raw Content-Type.
+    #[derive(Default)]
     FileType of content::FileType {
         /// CommonMark.
         Markdown = "markdown",
@@ -15,12 +16,15 @@ domain! {
         /// YAML.
         Yaml = "yaml",
         /// Anything else.
+        #[default]
         Text = "text",
     }
 
     /// Which values a property takes and how they are ordered.
+    #[derive(Default)]
     PropertyType of content::PropertyType {
         /// A text.
+        #[default]
         Text = "text",
         /// A number.
         Number = "number",
@@ -43,8 +47,10 @@ domain! {
     }
 
     /// What a member of a memory refers to.
+    #[derive(Default)]
     MemberKind of content::MemberKind {
         /// A file.
+        #[default]
         File = "file",
         /// A folder: its files.
         Folder = "folder",
@@ -55,8 +61,10 @@ domain! {
     }
 
     /// What can be in trash by itself.
+    #[derive(Default)]
     TrashKind of Kind {
         /// A file.
+        #[default]
         File = "file",
         /// A folder with all that it held.
         Folder = "folder",
@@ -69,9 +77,11 @@ domain! {
     }
 
     /// What is cited.
+    #[derive(Default)]
     #[cfg_attr(feature = "schema", schema(as = Kind))]
     DocumentKind of Kind {
         /// A file.
+        #[default]
         File = "file",
         /// A record of a database.
         Record = "record",
@@ -84,8 +94,10 @@ domain! {
     }
 
     /// How much of a source is kept.
+    #[derive(Default)]
     SourceMode of ingest::SourceMode {
         /// Documents whole.
+        #[default]
         Indexed = "indexed",
         /// Their names and places.
         Catalog = "catalog",

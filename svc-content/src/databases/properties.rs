@@ -47,6 +47,8 @@ pub(crate) struct PropertyPatch {
     pub(crate) name: Option<String>,
     pub(crate) config: Option<SettingsDraft>,
     pub(crate) position: Option<u32>,
+    /// Whether the mask names the type, which is fixed.
+    pub(crate) names_type: bool,
     pub(crate) unknown_fields: Vec<String>,
 }
 

@@ -67,8 +67,9 @@ impl Databases {
         let (place, before) = property_of(&database, property_id)?;
         let mut property = before.clone();
         let mut checks = Checks::default();
-        for field in &patch.unknown_fields {
-            check_fixed(&mut checks, field);
+        checks.mask(&patch.unknown_fields);
+        if patch.names_type {
+            checks.violation("type", "fixed", TYPE_IS_FIXED);
         }
         if let Some(name) = patch.name {
             check_label(&mut checks, "name", &name);
@@ -228,16 +229,9 @@ impl Databases {
     }
 }
 
-/// Says why a field of a property stays as it is, and what to do instead.
-fn check_fixed(checks: &mut Checks, field: &str) {
-    if field == "type" {
-        let message = "the type of a property is fixed: add a property of the other type, write the values there, \
-                       and delete this one; leave the type out to change the rest";
-        return checks.violation("type", "fixed", message);
-    }
-    let message = format!("'{field}' cannot be updated; name, config and position can");
-    checks.violation("updateMask", "invalid", message);
-}
+/// Why the type of a property stays as it is, and what to do instead.
+const TYPE_IS_FIXED: &str = "the type of a property is fixed: add a property of the other type, write the values there, \
+     and delete this one; leave the type out to change the rest";
 
 fn placed_property(written: Written<Database>, property: Property) -> Written<Placed<Property>> {
     let place = written.item.properties.iter().position(|one| one.id == property.id);

@@ -43,10 +43,7 @@ pub(crate) struct ViewPatch {
 
 impl View {
     pub(super) fn apply(&mut self, checks: &mut Checks, database: &Database, patch: ViewPatch) {
-        for field in &patch.unknown_fields {
-            let message = format!("'{field}' cannot be updated");
-            checks.violation("updateMask", "invalid", message);
-        }
+        checks.mask(&patch.unknown_fields);
         if let Some(name) = patch.name {
             check_label(checks, "name", &name);
             self.name = name;

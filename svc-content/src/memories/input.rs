@@ -57,7 +57,7 @@ pub(crate) struct MemoryPatch {
     pub(crate) is_public: Option<bool>,
     pub(crate) add: Vec<MemberDraft>,
     pub(crate) remove: Vec<String>,
-    /// Names in the mask that are no field.
+    /// What is to be said of names in the mask that are no field.
     pub(crate) unknown_fields: Vec<String>,
 }
 
@@ -119,11 +119,7 @@ pub(super) fn check_draft(draft: MemoryDraft) -> Result<CheckedMemoryDraft, Erro
 
 pub(super) fn check_patch(patch: MemoryPatch) -> Result<CheckedMemoryPatch, Error> {
     let mut checks = Checks::default();
-    for field in &patch.unknown_fields {
-        let message =
-            format!("'{field}' cannot be updated; name, slug, description, use_when and is_public can");
-        checks.violation("updateMask", "invalid", message);
-    }
+    checks.mask(&patch.unknown_fields);
     if let Some(name) = &patch.name {
         check_name(&mut checks, name);
     }

@@ -13,6 +13,8 @@ pub(crate) struct File {
     /// From the root to the folder that holds it; none for a file in the root.
     pub(crate) folders: Vec<FolderId>,
     pub(crate) name: String,
+    /// What it is for.
+    pub(crate) description: Option<String>,
     pub(crate) path: String,
     pub(crate) file_type: FileType,
     pub(crate) tags: Vec<String>,

@@ -8,17 +8,15 @@ use cairn_proto::content::v1::{self as proto};
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
-use super::{authorize, split_mask};
+use super::{Mask, authorize, patch};
 use crate::databases::properties::{OptionDraft, PropertyDraft, PropertyPatch, SettingsDraft};
 use crate::databases::schema::Placed;
 use crate::databases::views::{SortDraft, ViewDraft, ViewPatch};
 use crate::databases::{DatabaseDraft, DatabasePatch, Databases};
 use crate::model::{Database, PageRequest, Property, PropertySettings, PropertyType, Sort, View, ViewFilter};
 
-const MASK: [&str; 4] = ["name", "description", "icon", "folder_id"];
 const PROPERTY_MASK: [&str; 6] =
     ["name", "config", "config.options", "config.multiple", "config.relation_database_id", "position"];
-const VIEW_MASK: [&str; 5] = ["name", "filters", "sorts", "hidden_field_ids", "position"];
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -206,24 +204,14 @@ impl DatabaseService for Rpc {
 }
 
 fn decode_patch(request: proto::UpdateDatabaseRequest) -> (String, DatabasePatch) {
-    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
-    let has = |field| fields.contains(&field);
-    let patch = DatabasePatch {
-        name: has("name").then_some(request.name),
-        description: has("description").then_some(request.description),
-        icon: has("icon").then_some(request.icon),
-        folder_id: has("folder_id").then_some(request.folder_id),
-        unknown_fields,
-    };
-    (request.database_id, patch)
+    (request.database_id, patch!(request => DatabasePatch { name, description, icon, folder_id }))
 }
 
 fn decode_property_patch(request: proto::UpdatePropertyRequest) -> PropertyPatch {
-    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &PROPERTY_MASK);
-    let has = |field| fields.contains(&field);
+    let mask = Mask::read(request.update_mask, &PROPERTY_MASK);
     let given = request.config.unwrap_or_default();
     // What is empty was not given, unless the mask names it.
-    let has_config = |field, is_given: bool| has(field) || (has("config") && is_given);
+    let has_config = |field, is_given: bool| mask.names(field) || (mask.names("config") && is_given);
     let (has_options, has_multiple) = (!given.options.is_empty(), given.multiple);
     let config = SettingsDraft {
         options: has_config("config.options", has_options)
@@ -234,24 +222,16 @@ fn decode_property_patch(request: proto::UpdatePropertyRequest) -> PropertyPatch
             .filter(|_| has_config("config.relation_database_id", true)),
     };
     PropertyPatch {
-        name: has("name").then_some(request.name),
-        config: fields.iter().any(|field| field.starts_with("config")).then_some(config),
-        position: has("position").then_some(request.position),
-        unknown_fields,
+        name: mask.names("name").then_some(request.name),
+        config: mask.named.iter().any(|field| field.starts_with("config")).then_some(config),
+        position: mask.names("position").then_some(request.position),
+        names_type: mask.names("type"),
+        unknown_fields: mask.unknown,
     }
 }
 
 fn decode_view_patch(request: proto::UpdateViewRequest) -> ViewPatch {
-    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &VIEW_MASK);
-    let has = |field| fields.contains(&field);
-    ViewPatch {
-        name: has("name").then_some(request.name),
-        filters: has("filters").then(|| request.filters.into_iter().map(decode_filter).collect()),
-        sorts: has("sorts").then(|| request.sorts.into_iter().map(decode_sort).collect()),
-        hidden_field_ids: has("hidden_field_ids").then_some(request.hidden_field_ids),
-        position: has("position").then_some(request.position),
-        unknown_fields,
-    }
+    patch!(request => ViewPatch { name, filters: decode_filter, sorts: decode_sort, hidden_field_ids, position })
 }
 
 fn decode_option(option: proto::PropertyOption) -> OptionDraft {
@@ -280,7 +260,7 @@ fn encode_settings(config: PropertySettings) -> proto::PropertyConfig {
     let options = config.options.into_iter().map(|option| proto::PropertyOption {
         id: option.id,
         name: option.name,
-        color: Some(option.color),
+        color: Some(option.color).filter(|color| !color.is_empty()),
     });
     proto::PropertyConfig {
         options: options.collect(),

@@ -13,13 +13,11 @@ use cairn_proto::content::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::{authorize, split_mask};
+use super::{authorize, patch};
 use crate::Error;
 use crate::files::many::FoundFile;
 use crate::files::{FileDraft, FilePatch, FileSelection, Files, InFolder};
 use crate::model::{File, FileType, PageRequest};
-
-const MASK: [&str; 4] = ["name", "content", "folder_id", "tags"];
 
 pub(crate) fn server(files: Files, verifier: Verifier) -> FileServiceServer<Rpc> {
     FileServiceServer::new(Rpc { files, verifier })
@@ -136,6 +134,7 @@ pub(super) fn decode_draft(request: CreateFileRequest) -> FileDraft {
         content: request.content,
         folder_id: request.folder_id,
         tags: request.tags,
+        description: request.description,
     }
 }
 
@@ -144,17 +143,8 @@ fn decode_filter(filter: FolderFilter) -> InFolder {
 }
 
 pub(super) fn decode_patch(request: UpdateFileRequest) -> (String, FilePatch) {
-    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
-    let has = |field| fields.contains(&field);
-    let patch = FilePatch {
-        name: has("name").then_some(request.name),
-        content: has("content").then_some(request.content),
-        folder_id: has("folder_id").then_some(request.folder_id),
-        tags: has("tags").then_some(request.tags),
-        unknown_fields,
-        if_content_hash: request.if_content_hash,
-    };
-    (request.file_id, patch)
+    let patch = patch!(request => FilePatch { name, content, folder_id, tags, description });
+    (request.file_id, FilePatch { if_content_hash: request.if_content_hash, ..patch })
 }
 
 pub(super) fn encode(file: File) -> proto::File {
@@ -172,5 +162,6 @@ pub(super) fn encode(file: File) -> proto::File {
         version: file.version,
         created_at: Some(file.created_at.to_proto()),
         updated_at: Some(file.updated_at.to_proto()),
+        description: file.description,
     }
 }

@@ -10,11 +10,9 @@ use cairn_proto::content::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::{authorize, split_mask};
+use super::{authorize, patch};
 use crate::folders::{FolderDraft, FolderPatch, Folders};
 use crate::model::{Folder, PageRequest};
-
-const MASK: [&str; 2] = ["name", "parent_id"];
 
 pub(crate) fn server(folders: Folders, verifier: Verifier) -> FolderServiceServer<Rpc> {
     FolderServiceServer::new(Rpc { folders, verifier })
@@ -96,14 +94,7 @@ impl FolderService for Rpc {
 }
 
 pub(super) fn decode_patch(request: UpdateFolderRequest) -> (String, FolderPatch) {
-    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
-    let has = |field| fields.contains(&field);
-    let patch = FolderPatch {
-        name: has("name").then_some(request.name),
-        parent_id: has("parent_id").then_some(request.parent_id),
-        unknown_fields,
-    };
-    (request.folder_id, patch)
+    (request.folder_id, patch!(request => FolderPatch { name, parent_id }))
 }
 
 pub(super) fn encode(folder: Folder) -> proto::Folder {

@@ -13,12 +13,10 @@ use cairn_proto::content::v1::{
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
-use super::{authorize, databases, files, split_mask};
+use super::{authorize, databases, files, patch};
 use crate::memories::{CoverageNote, MemberDraft, Memories, MemoryDraft, MemoryPatch, RecordEntry, Resolved};
 use crate::model::{DatabaseQuery, File, Member, MemberKind, Memory, PageRequest};
 use crate::scope::Caller;
-
-const MASK: [&str; 5] = ["name", "slug", "description", "use_when", "is_public"];
 
 pub(crate) fn server(memories: Memories, verifier: Verifier) -> MemoryServiceServer<Rpc> {
     MemoryServiceServer::new(Rpc { memories, verifier })
@@ -149,19 +147,9 @@ fn decode_draft(request: CreateMemoryRequest) -> MemoryDraft {
 }
 
 fn decode_patch(request: UpdateMemoryRequest) -> (String, MemoryPatch) {
-    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
-    let has = |field| fields.contains(&field);
-    let patch = MemoryPatch {
-        name: has("name").then_some(request.name),
-        slug: has("slug").then_some(request.slug),
-        description: has("description").then_some(request.description),
-        use_when: has("use_when").then_some(request.use_when),
-        is_public: has("is_public").then_some(request.is_public),
-        add: request.add_members.into_iter().map(decode_member).collect(),
-        remove: request.remove_member_ids,
-        unknown_fields,
-    };
-    (request.memory, patch)
+    let patch = patch!(request => MemoryPatch { name, slug, description, use_when, is_public });
+    let add = request.add_members.into_iter().map(decode_member).collect();
+    (request.memory, MemoryPatch { add, remove: request.remove_member_ids, ..patch })
 }
 
 fn decode_member(input: proto::MemberInput) -> MemberDraft {

@@ -7,12 +7,10 @@ use cairn_proto::content::v1::{self as proto};
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
-use super::{authorize, split_mask};
+use super::{Mask, authorize};
 use crate::databases::views::SortDraft;
 use crate::model::{PageRequest, RecordVersion};
 use crate::records::{Backlink, FieldFilter, PropertyNames, RecordDraft, RecordListRequest, Records, Shown};
-
-const MASK: [&str; 2] = ["values", "content_file_id"];
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -192,14 +190,13 @@ fn decode_list(request: proto::ListRecordsRequest) -> (String, RecordListRequest
 }
 
 fn decode_update(request: proto::UpdateRecordRequest) -> RecordDraft {
-    let (fields, unknown_fields) = split_mask(request.update_mask.as_ref(), &MASK);
-    let has = |field| fields.contains(&field);
+    let mask = Mask::read(request.update_mask, &["values", "content_file_id"]);
     RecordDraft {
-        values: if has("values") { request.values_json } else { String::new() },
-        content_file_id: has("content_file_id").then_some(request.content_file_id),
+        values: if mask.names("values") { request.values_json } else { String::new() },
+        content_file_id: mask.names("content_file_id").then_some(request.content_file_id),
         allow_names: request.allow_names,
         if_version: request.if_version,
-        unknown_fields,
+        unknown_fields: mask.unknown,
     }
 }
 

@@ -7,6 +7,7 @@ use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DatabaseId, FolderId, RecordId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
+use super::kinds::trash_kind;
 use super::page::{
     ByScope, ListScope, below, below_folders, by_scope, count_of, folders_of, page_of, to_column, to_count,
     up,
@@ -87,8 +88,12 @@ statements! {
     /// In the order in which rows refer to each other. A record that was deleted by itself before has nowhere to come back
     /// to.
     const PURGE: [&str; 8] = [
-        "DELETE FROM trash WHERE workspace_id = $1 AND kind = 5 AND item_id IN \
-         (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2 AND deletion_id IS NOT NULL)",
+        concat!(
+            "DELETE FROM trash WHERE workspace_id = $1 AND kind = ",
+            trash_kind!(record),
+            " AND item_id IN \
+         (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2 AND deletion_id IS NOT NULL)"
+        ),
         "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id IN \
          (SELECT id FROM records WHERE workspace_id = $1 AND database_id = $2)",
         "DELETE FROM record_versions WHERE workspace_id = $1 AND record_id IN \

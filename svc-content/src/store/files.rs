@@ -11,10 +11,23 @@ use super::page::{
 };
 use crate::model::{Body, Cursor, File, FileType};
 
+/// The columns of a file, of a table or of what holds them under the same names.
+macro_rules! file_columns {
+    ($table:literal) => {
+        $crate::store::files::file_columns!(
+            $table: "id" "folder_id" "name" "file_type" "tags" "size_bytes" "content_hash" "version" "created_at"
+                "updated_at" "description"
+        )
+    };
+    ($table:literal : $first:literal $($column:literal)+) => {
+        concat!($table, ".", $first $(, ", ", $table, ".", $column)+)
+    };
+}
+pub(super) use file_columns;
+
 macro_rules! columns {
     () => {
-        "page.id, page.folder_id, page.name, page.file_type, page.tags, page.size_bytes, page.content_hash, \
-         page.version, page.created_at, page.updated_at, up.ids AS folder_ids, up.path AS folder_path"
+        concat!(file_columns!("page"), ", up.ids AS folder_ids, up.path AS folder_path")
     };
 }
 
@@ -120,10 +133,11 @@ statements! {
     };
 
     const INSERT: &str = "INSERT INTO files (workspace_id, id, folder_id, name, folded_name, file_type, tags, size_bytes, \
-         content_hash, version, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+         content_hash, version, created_at, updated_at, description) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 
     const UPDATE: &str = "UPDATE files SET folder_id = $3, name = $4, folded_name = $5, tags = $6, size_bytes = $7, \
-         content_hash = $8, version = $9, updated_at = $10 WHERE workspace_id = $1 AND id = $2";
+         content_hash = $8, version = $9, updated_at = $10, description = $11 WHERE workspace_id = $1 AND id = $2";
 }
 
 /// A file's columns, and its way to the root.
@@ -139,6 +153,7 @@ pub(super) struct Row {
     version: i64,
     created_at: Timestamp,
     updated_at: Timestamp,
+    description: Option<String>,
     folder_ids: Option<String>,
     folder_path: Option<String>,
 }
@@ -180,6 +195,7 @@ impl Row {
             version: to_count(self.version),
             created_at: self.created_at,
             updated_at: self.updated_at,
+            description: self.description,
         })
     }
 }
@@ -300,7 +316,8 @@ pub(crate) async fn insert(tx: &mut Tx, file: &File, folded_name: &str) -> Resul
         &file.content_hash,
         to_column(file.version),
         file.created_at,
-        file.updated_at
+        file.updated_at,
+        &file.description
     )
     .map(drop)
 }
@@ -319,7 +336,8 @@ pub(crate) async fn update(tx: &mut Tx, file: &File, folded_name: &str) -> Resul
         to_column(file.size_bytes),
         &file.content_hash,
         to_column(file.version),
-        file.updated_at
+        file.updated_at,
+        &file.description
     )
     .map(drop)
 }

@@ -6,6 +6,7 @@ use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{DocumentId, FolderId, MemberId, MemoryId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
+use super::kinds::member_kind;
 use super::page::{below, below_folders, to_column, to_count};
 use crate::model::{Cursor, Member, MemberKind, MemberTarget, Memory};
 
@@ -18,7 +19,7 @@ macro_rules! in_scope {
 
 /// 1 for what stands in a folder of the scope.
 macro_rules! is_covered {
-    ($folder:literal) => {
+    ($folder:expr) => {
         concat!(
             "CAST(CASE WHEN CAST($3 AS BIGINT) = 1 OR ",
             $folder,
@@ -36,9 +37,15 @@ macro_rules! with_members {
              COALESCE(f.name, d.name, t.name) AS title, ",
             is_covered!("COALESCE(f.folder_id, d.id, t.folder_id)"),
             " FROM page LEFT JOIN memory_members m ON m.workspace_id = $1 AND m.memory_id = page.id \
-             LEFT JOIN files f ON f.workspace_id = $1 AND m.kind = 1 AND f.id = m.target_id AND f.deleted_at IS NULL \
-             LEFT JOIN folders d ON d.workspace_id = $1 AND m.kind = 2 AND d.id = m.target_id AND d.deleted_at IS NULL \
-             LEFT JOIN databases t ON t.workspace_id = $1 AND m.kind = 4 AND t.id = m.target_id AND t.deleted_at IS NULL \
+             LEFT JOIN files f ON f.workspace_id = $1 AND m.kind = ",
+            member_kind!(file),
+            " AND f.id = m.target_id AND f.deleted_at IS NULL \
+             LEFT JOIN folders d ON d.workspace_id = $1 AND m.kind = ",
+            member_kind!(folder),
+            " AND d.id = m.target_id AND d.deleted_at IS NULL \
+             LEFT JOIN databases t ON t.workspace_id = $1 AND m.kind = ",
+            member_kind!(database),
+            " AND t.id = m.target_id AND t.deleted_at IS NULL \
              ORDER BY page.name, page.id, m.position"
         )
     };

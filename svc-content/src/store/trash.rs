@@ -11,6 +11,7 @@ use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, DocumentId, FolderId, WorkspaceId};
 
 pub(crate) use self::along::along;
+use super::kinds::trash_kind;
 use super::page::{files_taken, to_column, to_count};
 use crate::model::{Deletion, Growth};
 
@@ -161,9 +162,13 @@ statements! {
             place!("databases", "folder_id"),
             [
                 // What was deleted by itself out of a database has nowhere to come back to.
-                "DELETE FROM trash WHERE workspace_id = $1 AND kind = 5 AND item_id IN (SELECT r.id FROM records r \
+                concat!(
+            "DELETE FROM trash WHERE workspace_id = $1 AND kind = ",
+            trash_kind!(record),
+            " AND item_id IN (SELECT r.id FROM records r \
                  JOIN databases d ON d.workspace_id = $1 AND d.id = r.database_id \
-                 WHERE r.workspace_id = $1 AND d.deletion_id = $2 AND r.deletion_id IS NOT NULL)",
+                 WHERE r.workspace_id = $1 AND d.deletion_id = $2 AND r.deletion_id IS NOT NULL)"
+        ),
                 of_databases!("record_cells", "record_id"),
                 of_databases!("record_versions", "record_id"),
                 of_databases!("records", "id"),

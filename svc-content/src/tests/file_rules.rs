@@ -59,6 +59,7 @@ async fn all_violations_are_said_at_once() {
             file_type: None,
             folder_id: Some("root".into()),
             tags: vec![String::new()],
+            description: Some("x".repeat(1_001)),
         };
         let found = violations(bench.files.create(&bench.caller, bad).await);
         assert_eq!(
@@ -70,6 +71,7 @@ async fn all_violations_are_said_at_once() {
                 ("content", "invalid"),
                 ("fileType", "required"),
                 ("tags[0]", "required"),
+                ("description", "too_long"),
                 ("folderId", "invalid"),
             ])
         );
@@ -162,6 +164,32 @@ async fn an_update_changes_what_it_names() {
         let patch = FilePatch { folder_id: Some(None), ..FilePatch::default() };
         let back = bench.files.update(&bench.caller, &id, patch).await.unwrap().item;
         assert_eq!((back.path.as_str(), back.folder_id()), ("/b.md", None));
+    }
+}
+
+#[tokio::test]
+async fn a_description_changes_without_a_version_of_the_body() {
+    for bench in benches().await {
+        let asked = FileDraft { description: Some("What it is for".into()), ..draft("a.md", None) };
+        let file = bench.files.create(&bench.caller, asked).await.unwrap().item;
+        assert_eq!(file.description.as_deref(), Some("What it is for"));
+        let id = file.id.to_string();
+        let told = |text: Option<&str>| FilePatch {
+            description: Some(text.map(ToOwned::to_owned)),
+            ..FilePatch::default()
+        };
+        let changed = bench.files.update(&bench.caller, &id, told(Some("Ünd now"))).await.unwrap();
+        assert_eq!((changed.item.version, changed.position), (2, 2));
+        let (read, _) = bench.files.get(&bench.caller, &id).await.unwrap();
+        assert_eq!(read.description.as_deref(), Some("Ünd now"), "{}", bench.engine());
+        let listed = bench.files.list(&bench.caller, in_folder(None, true), first_page()).await.unwrap();
+        assert_eq!(listed.items, [read]);
+        for none in [None, Some("")] {
+            let cleared = bench.files.update(&bench.caller, &id, told(none)).await.unwrap();
+            assert_eq!((cleared.item.description, cleared.item.version, cleared.position), (None, 3, 3));
+        }
+        let versions = store::versions::count(&bench.context.db, bench.caller.workspace, file.id).await;
+        assert_eq!(versions.unwrap(), 1, "the body is the same");
     }
 }
 

@@ -7,8 +7,7 @@ use cairn_proto::ids::FileId;
 use serde_json::{Value, json};
 
 use super::failure_of;
-use crate::answers::content_type;
-use crate::answers::{File, Memory};
+use crate::answers::{File, Memory, content_type, optional_time};
 use crate::mcp::failure::Failure;
 use crate::operations::{Context, Paging, files, memories};
 
@@ -152,7 +151,7 @@ fn file_entry(file: &File) -> Value {
         "description": file.path,
         "mimeType": mime_type(file),
         "size": file.size_bytes,
-        "annotations": {"lastModified": file.updated_at},
+        "annotations": {"lastModified": optional_time(file.updated_at.as_ref())},
     })
 }
 
@@ -172,7 +171,7 @@ fn memory_entry(memory: &Memory) -> Value {
 
 /// Without the character set: JSON carries text.
 fn mime_type(file: &File) -> &'static str {
-    let whole = content_type(file.file_type);
+    let whole = content_type(file);
     whole.split(';').next().unwrap_or(whole)
 }
 

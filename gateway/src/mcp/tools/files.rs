@@ -11,7 +11,7 @@ use super::outcome::{Outcome, go_on};
 use super::{DEFAULT_ITEMS, Hints, Terms, Tool};
 use crate::answers::File;
 use crate::operations::files::{self, CreateFile, SearchFiles, Selection, UpdateFile};
-use crate::operations::{Context, Paging, Written};
+use crate::operations::{Context, Paging, Written, null_or_value};
 use crate::schema::{Input as _, inlined, inputs};
 
 inputs!(ListFiles, UpdateFileContent, DeleteFile);
@@ -41,6 +41,10 @@ struct UpdateFileContent {
     id: String,
     /// The whole new text: it replaces the old one, at most 5 MB.
     content: String,
+    /// What it is for: left out, it stays; null, none.
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<String>, max_length = 1000)]
+    description: Option<Option<String>>,
 }
 
 /// Names a file.
@@ -82,8 +86,8 @@ pub(super) static LIST_FILES: Tool = Tool {
     title: "List files",
     description: "List files by name with id, path, type, size and times, without their content. Use it to see what a \
         folder holds. To find a file by part of its name use search_files; for what files say use search_context; for a \
-        whole tree in one look browse_context with `tree /files`. Shows 100 at once; a note says how to get the next. \
-        Example: {\"folderId\": \"root\"} lists the files that are in no folder.",
+        whole tree in one look browse_context with `tree /files`. Example: {\"folderId\": \"root\"} \
+        lists the files that are in no folder.",
     hints: Hints::READ,
     terms: Terms::READ,
     input: ListFiles::contract,
@@ -95,11 +99,10 @@ pub(super) static LIST_FILES: Tool = Tool {
 pub(super) static CREATE_FILE: Tool = Tool {
     name: "create_file",
     title: "Create a file",
-    description: "Keep something new: makes a file with a name, a content and a type (markdown, json, yaml or text), in a \
-        folder or in the root. Look with search_context first: two files on one subject make both harder to trust, and \
-        update_file corrects the one there is. Example: {\"name\": \"decisions.md\", \
-        \"content\": \"# Decisions\\n…\", \"fileType\": \"markdown\"}. Returns the file without its content. Needs the \
-        permission write.",
+    description: "Keep something new: makes a file with a name, a content and a type, in a folder or in the root. \
+        Look with search_context first: two files on one subject make both harder to trust, and update_file corrects the \
+        one there is. Example: {\"name\": \"decisions.md\", \
+        \"content\": \"# Decisions\\n…\", \"fileType\": \"markdown\"}. Needs the permission write.",
     hints: Hints::CREATE,
     terms: Terms::WRITE_FILE,
     input: CreateFile::contract,
@@ -113,8 +116,7 @@ pub(super) static UPDATE_FILE: Tool = Tool {
     title: "Replace a file's content",
     description: "Replace the whole content of a file. Read it with get_file first, change what is needed, and send all of \
         it back: what you leave out is gone from the present version (older versions are kept). Its name, folder and tags \
-        stay. Use create_file for a new subject. Example: {\"id\": \"…\", \"content\": \"# Decisions\\n…\"}. Returns the \
-        file without its content. Needs the permission write.",
+        stay. Example: {\"id\": \"…\", \"content\": \"# Decisions\\n…\"}. Needs the permission write.",
     hints: Hints::OVERWRITE,
     terms: Terms::WRITE_FILE,
     input: UpdateFileContent::contract,
@@ -141,7 +143,7 @@ pub(super) static SEARCH_FILES: Tool = Tool {
     name: "search_files",
     title: "Find files by name",
     description: "Find files whose name contains a text, in any case: exact names first, then \
-        names that begin with it. Use it when you know part of a file's name and need its id. It does not look into files: \
+        names that begin with it. It does not look into files: \
         for that use search_context (meaning and words) or browse_context with grep (exact text). Example: {\"query\": \
         \"onboarding\"}.",
     hints: Hints::READ,
@@ -166,7 +168,7 @@ async fn create(context: &Context, arguments: Arguments) -> Result<Outcome, Prob
 
 async fn update(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     let input: UpdateFileContent = arguments.read()?;
-    let change = UpdateFile::of_content(input.content);
+    let change = UpdateFile::of_content(input.content, input.description);
     Ok(Outcome::written(files::update(context, file_id(&input.id)?, change, Vec::new()).await?))
 }
 

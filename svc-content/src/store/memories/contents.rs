@@ -10,6 +10,8 @@ use sqlx::FromRow;
 
 use super::{MemberRow, Row, scope_columns};
 use crate::model::{Body, File, Memory};
+use crate::store::files::file_columns;
+use crate::store::kinds::member_kind;
 use crate::store::page::{below, below_folders, to_column, to_count, up};
 use crate::store::{bodies, files};
 
@@ -53,27 +55,36 @@ statements! {
     /// slug, `$5` the bytes of all bodies together.
     pub(super) const READ: Scoped = scoped!(concat!(
         "page AS (SELECT * FROM memories WHERE workspace_id = $1 AND (id = $4 OR slug = $4) AND deleted_at IS NULL), \
-         found AS (SELECT m.id AS member_id, m.position, m.kind, m.target_id, m.query, m.added_at, CASE m.kind \
-         WHEN 2 THEN (SELECT d.name FROM folders d WHERE d.workspace_id = $1 AND d.id = m.target_id AND d.deleted_at IS NULL) \
-         WHEN 4 THEN (SELECT t.name FROM databases t WHERE t.workspace_id = $1 AND t.id = m.target_id AND t.deleted_at IS NULL) \
+         found AS (SELECT m.id AS member_id, m.position, m.kind, m.target_id, m.query, m.added_at, CASE m.kind WHEN ",
+        member_kind!(folder),
+        " THEN (SELECT d.name FROM folders d WHERE d.workspace_id = $1 AND d.id = m.target_id AND d.deleted_at IS NULL) \
+         WHEN ",
+        member_kind!(database),
+        " THEN (SELECT t.name FROM databases t WHERE t.workspace_id = $1 AND t.id = m.target_id AND t.deleted_at IS NULL) \
          ELSE f.name END AS title, ",
-        is_covered!(
-            "CASE m.kind WHEN 2 THEN m.target_id \
-             WHEN 4 THEN (SELECT t.folder_id FROM databases t WHERE t.workspace_id = $1 AND t.id = m.target_id) \
+        is_covered!(concat!(
+            "CASE m.kind WHEN ",
+            member_kind!(folder),
+            " THEN m.target_id WHEN ",
+            member_kind!(database),
+            " THEN (SELECT t.folder_id FROM databases t WHERE t.workspace_id = $1 AND t.id = m.target_id) \
              ELSE f.folder_id END"
-        ),
-        ", f.id, f.folder_id, f.name, f.file_type, f.tags, f.size_bytes, f.content_hash, f.version, f.created_at, \
-         f.updated_at FROM page JOIN memory_members m ON m.workspace_id = $1 AND m.memory_id = page.id \
-         LEFT JOIN files f ON f.workspace_id = $1 AND m.kind = 1 AND f.id = m.target_id AND f.deleted_at IS NULL), ",
+        )),
+        ", ",
+        file_columns!("f"),
+        " FROM page JOIN memory_members m ON m.workspace_id = $1 AND m.memory_id = page.id \
+         LEFT JOIN files f ON f.workspace_id = $1 AND m.kind = ",
+        member_kind!(file),
+        " AND f.id = m.target_id AND f.deleted_at IS NULL), ",
         up!("SELECT folder_id FROM found"),
         ", sized AS (SELECT found.*, SUM(size_bytes * covered) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) AS bytes \
          FROM found) \
-         SELECT page.id AS memory_id, page.slug, page.name AS memory_name, page.description, page.use_when, \
-         page.is_public, page.version AS memory_version, page.created_at AS memory_created_at, \
-         page.updated_at AS memory_updated_at, sized.member_id, sized.position, sized.kind, sized.target_id, sized.query, \
-         sized.added_at, sized.title, COALESCE(sized.covered, 0) AS covered, sized.id, sized.folder_id, sized.name, \
-         sized.file_type, sized.tags, sized.size_bytes, sized.content_hash, sized.version, sized.created_at, \
-         sized.updated_at, up.ids AS folder_ids, up.path AS folder_path, b.encoding, b.data \
+         SELECT page.id AS memory_id, page.slug, page.name AS memory_name, \
+         page.description AS memory_description, page.use_when, page.is_public, page.version AS memory_version, \
+         page.created_at AS memory_created_at, page.updated_at AS memory_updated_at, sized.member_id, sized.position, sized.kind, sized.target_id, sized.query, \
+         sized.added_at, sized.title, COALESCE(sized.covered, 0) AS covered, ",
+        file_columns!("sized"),
+        ", up.ids AS folder_ids, up.path AS folder_path, b.encoding, b.data \
          FROM page LEFT JOIN sized ON 1 = 1 \
          LEFT JOIN up ON up.start_id = sized.folder_id AND up.parent_id IS NULL \
          LEFT JOIN bodies b ON b.workspace_id = $1 AND b.hash = sized.content_hash AND sized.covered = 1 \
@@ -84,7 +95,9 @@ statements! {
     /// together, `$6` the files of one member. Of what the scope does not cover, one row a member tells that there is some.
     pub(super) const READ_FOLDERS: Scoped = scoped!(concat!(
         "member AS (SELECT id, position, target_id FROM memory_members \
-         WHERE workspace_id = $1 AND memory_id = $4 AND kind = 2), ",
+         WHERE workspace_id = $1 AND memory_id = $4 AND kind = ",
+        member_kind!(folder),
+        "), ",
         up!("SELECT target_id FROM member"),
         ", inside (top, id, ids, path, depth) AS (\
          SELECT start_id, start_id, ids, path, 1 FROM up WHERE parent_id IS NULL UNION ALL \
@@ -99,9 +112,9 @@ statements! {
          COUNT(*) OVER (PARTITION BY member_id, covered) AS total FROM judged), \
          kept AS (SELECT ranked.*, SUM(size_bytes * covered) OVER (ORDER BY member_position, place_name, id \
          ROWS UNBOUNDED PRECEDING) AS bytes FROM ranked WHERE place <= CASE WHEN covered = 1 THEN $6 ELSE 1 END) \
-         SELECT kept.member_id, kept.covered, kept.total, kept.id, kept.folder_id, kept.name, kept.file_type, kept.tags, \
-         kept.size_bytes, kept.content_hash, kept.version, kept.created_at, kept.updated_at, kept.folder_ids, \
-         kept.folder_path, b.encoding, b.data FROM kept LEFT JOIN bodies b ON b.workspace_id = $1 \
+         SELECT kept.member_id, kept.covered, kept.total, ",
+        file_columns!("kept"),
+        ", kept.folder_ids, kept.folder_path, b.encoding, b.data FROM kept LEFT JOIN bodies b ON b.workspace_id = $1 \
          AND b.hash = kept.content_hash AND kept.covered = 1 AND kept.bytes <= $5 \
          ORDER BY kept.member_position, kept.place_name, kept.id"
     ));
@@ -113,7 +126,7 @@ struct MemoryRow {
     memory_id: Text<MemoryId>,
     slug: String,
     memory_name: String,
-    description: Option<String>,
+    memory_description: Option<String>,
     use_when: Option<String>,
     is_public: bool,
     memory_version: i64,
@@ -127,7 +140,7 @@ impl From<MemoryRow> for Row {
             id: row.memory_id,
             slug: row.slug,
             name: row.memory_name,
-            description: row.description,
+            description: row.memory_description,
             use_when: row.use_when,
             is_public: row.is_public,
             version: row.memory_version,

@@ -1,0 +1,63 @@
+// Which messages are written as JSON as they are (REST, MCP, the console), and what their types do not say of it. A part
+// of the build script.
+
+/// What a field is besides what its type says.
+pub(crate) enum As {
+    /// An id: its schema says so.
+    Uuid,
+    /// Null where it is absent; other optional fields are left out.
+    Null,
+    /// Left out where it has the value that a field has by itself: empty, false.
+    Spare,
+    /// Further words of its schema.
+    Schema(&'static str),
+}
+
+use As::{Null, Schema, Spare, Uuid};
+
+/// A field, and what there is to say of it.
+type Told = (&'static str, &'static [As]);
+
+/// The messages by their full names, each with the fields of which there is something to say.
+pub(crate) const ANSWERS: &[(&str, &[Told])] = &[
+    (
+        "cairn.content.v1.File",
+        &[
+            ("id", &[Uuid]),
+            ("workspace_id", &[Uuid]),
+            ("folder_id", &[Null]),
+            ("path", &[Schema("examples(\"/handbook/onboarding.md\")")]),
+        ],
+    ),
+    (
+        "cairn.content.v1.Folder",
+        &[
+            ("id", &[Uuid]),
+            ("workspace_id", &[Uuid]),
+            ("parent_id", &[Null]),
+            ("path", &[Schema("examples(\"/handbook/people\")")]),
+        ],
+    ),
+    ("cairn.content.v1.PropertyOption", &[]),
+    ("cairn.content.v1.PropertyConfig", &[("options", &[Spare]), ("multiple", &[Spare])]),
+    ("cairn.content.v1.Property", &[("id", &[Uuid])]),
+    ("cairn.content.v1.MemoryNote", &[("member_id", &[Uuid]), ("target_id", &[Uuid])]),
+    ("cairn.content.v1.TrashItem", &[("parent_id", &[Null])]),
+    ("cairn.ingest.v1.ProviderOperations", &[]),
+    ("cairn.ingest.v1.Source", &[("id", &[Uuid]), ("last_synced_at", &[Null])]),
+    ("cairn.ingest.v1.SourceNote", &[]),
+    ("cairn.retrieval.v1.CoverageNote", &[]),
+    ("cairn.retrieval.v1.SubqueryTrace", &[]),
+    ("cairn.retrieval.v1.Trace", &[]),
+    ("cairn.auth.v1.Grant", &[]),
+    ("cairn.auth.v1.User", &[]),
+];
+
+/// The words of [`crate::domain`] that stand for enums of protobuf.
+pub(crate) const WORDS: &[(&str, &str)] = &[
+    (".cairn.auth.v1.Permission", "Permission"),
+    (".cairn.content.v1.FileType", "FileType"),
+    (".cairn.content.v1.PropertyType", "PropertyType"),
+    (".cairn.feed.v1.Kind", "TrashKind"),
+    (".cairn.ingest.v1.SourceMode", "SourceMode"),
+];
