@@ -13,6 +13,7 @@ use tonic::{Code, Status};
 use tonic_types::{BadRequest, ErrorDetails, FieldViolation, StatusExt as _};
 
 pub use self::bounds::{MOST_ERROR_BYTES, MOST_VIOLATIONS};
+use crate::wording;
 
 /// The `domain` of every google.rpc.ErrorInfo.
 pub const DOMAIN: &str = "cairn.dev";
@@ -159,7 +160,7 @@ impl Problem {
     pub fn validation(violations: Vec<Violation>) -> Self {
         let message = match violations.as_slice() {
             [only] => format!("{}: {}", only.path, only.message),
-            several => format!("{} fields are not valid", several.len()),
+            several => wording::invalid_fields(several.len()),
         };
         Self { violations, ..Self::new(Reason::ValidationError, message) }
     }

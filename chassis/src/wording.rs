@@ -60,11 +60,19 @@ pub enum Unit {
     Secrets,
     /// What a check found wrong.
     Faults,
+    /// What is wrong with a call.
+    Problems,
+    /// Files that are near a known one.
+    RelatedFiles,
+    /// Reports of feedback.
+    Reports,
+    /// OAuth clients that registered themselves.
+    RegisteredClients,
 }
 
 impl Unit {
     /// Every unit, for tests.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 31] = [
         Self::Characters,
         Self::Bytes,
         Self::Entries,
@@ -92,6 +100,10 @@ impl Unit {
         Self::Changes,
         Self::Secrets,
         Self::Faults,
+        Self::Problems,
+        Self::RelatedFiles,
+        Self::Reports,
+        Self::RegisteredClients,
     ];
 
     /// One of it, and several.
@@ -124,12 +136,22 @@ impl Unit {
             Self::Changes => ("change", "changes"),
             Self::Secrets => ("secret", "secrets"),
             Self::Faults => ("fault", "faults"),
+            Self::Problems => ("problem", "problems"),
+            Self::RelatedFiles => ("related file", "related files"),
+            Self::Reports => ("report", "reports"),
+            Self::RegisteredClients => ("registered client", "registered clients"),
         }
     }
 }
 
 /// Of a text or a list that holds nothing.
 pub const EMPTY: &str = "may not be empty";
+
+/// Of a text that holds NUL, which PostgreSQL cannot store.
+pub const NO_NUL: &str = "may not hold a NUL character";
+
+/// Of a name that holds line breaks or other control characters.
+pub const NO_CONTROL_CHARACTERS: &str = "may not hold control characters";
 
 /// Of what should be an id.
 pub const ID: &str = "must be an id: a UUID such as 0199c0de-0000-7000-8000-000000000001";
@@ -157,6 +179,19 @@ pub fn at_least(least: usize, unit: Unit) -> String {
         1 => EMPTY.to_owned(),
         least => format!("needs at least {}", count(least as u64, unit)),
     }
+}
+
+/// Of a text or a list that has too little or too much.
+#[must_use]
+pub fn from_to(least: usize, most: usize, unit: Unit) -> String {
+    format!("must have {least} to {}", count(most as u64, unit))
+}
+
+/// Of several fields at once, whose own problems stand beside it.
+#[must_use]
+pub fn invalid_fields(number: usize) -> String {
+    let verb = if number == 1 { "is" } else { "are" };
+    format!("{} {verb} not valid", count(number as u64, Unit::Fields))
 }
 
 /// Of a number outside of its range.
@@ -228,6 +263,9 @@ mod tests {
         assert_eq!(at_most(50, Unit::Tags), "may have at most 50 tags");
         assert_eq!(at_least(1, Unit::Entries), "may not be empty");
         assert_eq!(at_least(8, Unit::Characters), "needs at least 8 characters");
+        assert_eq!(from_to(1, 100, Unit::Characters), "must have 1 to 100 characters");
+        assert_eq!(invalid_fields(1), "1 field is not valid");
+        assert_eq!(invalid_fields(2), "2 fields are not valid");
         assert_eq!(between(1, 50), "must be between 1 and 50");
         assert_eq!(one_of(&["asc", "desc"]), "must be one of: asc, desc");
     }

@@ -21,7 +21,7 @@ pub(crate) struct FeedbackOptions {
     /// missing_context, stale_content, wrong_result, tool_problem or other.
     #[arg(long, value_name = "CATEGORY")]
     category: Option<String>,
-    /// What belongs to it: a JSON object of at most 10 KB.
+    /// What belongs to it: a JSON object of at most 10 KiB.
     #[arg(long, value_name = "JSON")]
     context: Option<String>,
 }

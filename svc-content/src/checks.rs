@@ -60,7 +60,7 @@ impl Checks {
             );
         }
         if name.contains(char::is_control) {
-            self.violation("name", "invalid", "a name has no control characters");
+            self.violation("name", "invalid", wording::NO_CONTROL_CHARACTERS);
         }
     }
 
@@ -68,11 +68,11 @@ impl Checks {
     pub(crate) fn content(&mut self, content: &str) {
         if content.len() > MAX_CONTENT_BYTES {
             let message =
-                format!("content has {} bytes; at most {MAX_CONTENT_BYTES} are kept", content.len());
+                format!("{}; it has {}", wording::at_most(MAX_CONTENT_BYTES, Unit::Bytes), content.len());
             self.violation("content", "too_long", message);
         }
         if content.contains('\0') {
-            self.violation("content", "invalid", "content is text and has no NUL character");
+            self.violation("content", "invalid", wording::NO_NUL);
         }
     }
 
@@ -100,7 +100,7 @@ impl Checks {
             } else if tag.chars().count() > MAX_TAG_CHARS {
                 self.violation(&path, "too_long", wording::at_most(MAX_TAG_CHARS, Unit::Characters));
             } else if tag.contains(char::is_control) {
-                self.violation(&path, "invalid", "a tag has no control characters");
+                self.violation(&path, "invalid", wording::NO_CONTROL_CHARACTERS);
             } else if kept.contains(&tag) {
                 continue;
             } else if kept.len() == MAX_TAGS {
@@ -120,7 +120,7 @@ impl Checks {
     pub(crate) fn id<T: FromStr>(&mut self, path: &str, text: &str) -> Option<T> {
         let id = text.parse().ok();
         if id.is_none() {
-            self.violation(path, "invalid", "an id is a UUID, such as 0199c0de-0000-7000-8000-000000000001");
+            self.violation(path, "invalid", wording::ID);
         }
         id
     }

@@ -261,7 +261,7 @@ fn check_texts(checks: &mut Checks, description: Option<&str>, icon: Option<&str
             checks.violation(path, "too_long", wording::at_most(most, Unit::Characters));
         }
         if text.contains('\0') {
-            checks.violation(path, "invalid", "text has no NUL character");
+            checks.violation(path, "invalid", wording::NO_NUL);
         }
     }
 }

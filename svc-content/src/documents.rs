@@ -84,9 +84,8 @@ impl Documents {
 
     /// The live ones of some documents of a workspace, for a service of the mesh.
     pub(crate) async fn read(&self, workspace: &str, refs: &[DocumentRef]) -> Result<ReadDocuments, Error> {
-        let workspace: WorkspaceId = workspace
-            .parse()
-            .map_err(|_| Error::invalid("workspaceId", "invalid", "a workspace id is a UUID"))?;
+        let workspace: WorkspaceId =
+            workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", wording::ID))?;
         check_count(refs, MAX_READ)?;
         let mut live = self.live(workspace, refs).await?;
 

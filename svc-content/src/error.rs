@@ -2,12 +2,13 @@
 
 use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_chassis::wording;
 
 /// An error of this service.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Fields of the request break rules: all of them at once.
-    #[error("{} fields are not valid", .0.len())]
+    #[error("{}", wording::invalid_fields(.0.len()))]
     Invalid(Vec<Violation>),
     /// No such item in the caller's workspace, or it is in trash.
     #[error("no {kind} {id}")]

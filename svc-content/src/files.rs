@@ -4,6 +4,7 @@ pub(crate) mod many;
 mod wanted;
 
 use cairn_chassis::feed::Kind;
+use cairn_chassis::wording;
 use cairn_proto::ids::{FileId, FolderId};
 
 pub(crate) use self::wanted::{FileSelection, InFolder, checked_tags};
@@ -165,7 +166,7 @@ impl Files {
             return Err(Error::invalid("query", "required", "give a part of the name"));
         }
         if query.contains('\0') {
-            return Err(Error::invalid("query", "invalid", "a name has no NUL character"));
+            return Err(Error::invalid("query", "invalid", wording::NO_NUL));
         }
         let limit = match limit {
             0 => DEFAULT_FOUND,

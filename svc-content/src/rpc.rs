@@ -27,9 +27,7 @@ async fn authorize(
     metadata: &MetadataMap,
     permission: Permission,
 ) -> Result<Caller, Problem> {
-    let identity = verifier.authenticate(metadata).await?;
-    identity.require(permission)?;
-    Caller::try_from(identity)
+    verifier.authorize(metadata, permission).await
 }
 
 /// What an update mask names.

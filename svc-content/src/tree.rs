@@ -12,6 +12,7 @@ use std::collections::HashSet;
 
 use cairn_chassis::feed::{self, Kind};
 use cairn_chassis::sql::{self, Tx};
+use cairn_chassis::wording;
 use cairn_proto::ids::{DatabaseId, DocumentId, WorkspaceId};
 use uuid::Uuid;
 
@@ -298,7 +299,7 @@ fn fitting(changes: Vec<(u64, Kind, DocumentId)>, head: u64) -> (u64, Vec<(Kind,
 }
 
 fn parse(workspace: &str) -> Result<WorkspaceId, Error> {
-    workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", "a workspace id is a UUID"))
+    workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", wording::ID))
 }
 
 /// The stage, and the id that precedes the page.

@@ -1,12 +1,13 @@
 //! What can go wrong, and what the caller gets of it.
 
 use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::wording;
 
 /// An error of this service.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Fields of the request break rules: all of them at once.
-    #[error("{} fields are not valid", .0.len())]
+    #[error("{}", wording::invalid_fields(.0.len()))]
     Invalid(Vec<Violation>),
     /// No such source is connected to the caller's workspace.
     #[error("no connected source {0}: no source is connected to this workspace")]

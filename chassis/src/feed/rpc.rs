@@ -16,6 +16,7 @@ use crate::channel::MAX_MESSAGE_BYTES;
 use crate::identity::Verifier;
 use crate::sql;
 use crate::status::{Problem, Violation};
+use crate::wording;
 
 /// The server of `cairn.feed.v1.FeedService` on a service's feed.
 #[derive(Debug, Clone)]
@@ -47,9 +48,10 @@ impl FeedService for Rpc {
     ) -> Result<Response<ReadFeedResponse>, Status> {
         self.authorize(request.metadata()).await?;
         let asked = request.into_inner();
-        let workspace: WorkspaceId = asked.workspace_id.parse().map_err(|_| {
-            Problem::validation(vec![Violation::new("workspaceId", "invalid", "a workspace id is a UUID")])
-        })?;
+        let workspace: WorkspaceId = asked
+            .workspace_id
+            .parse()
+            .map_err(|_| Problem::validation(vec![Violation::new("workspaceId", "invalid", wording::ID)]))?;
         let page = self.feed.read(workspace, asked.after, asked.limit).await.map_err(Problem::from)?;
         let changes = page.changes.into_iter().map(encode).collect();
         Ok(Response::new(ReadFeedResponse { changes, head: page.head }))

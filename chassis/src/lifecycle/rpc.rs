@@ -15,6 +15,7 @@ use tonic::{Request, Response, Status};
 use super::Suspensions;
 use crate::identity::Verifier;
 use crate::status::{Problem, Violation};
+use crate::wording;
 
 /// The name of the one service that decides about workspaces.
 const AUTH: &str = "auth";
@@ -110,7 +111,5 @@ impl LifecycleService for Rpc {
 }
 
 fn workspace_id(text: &str) -> Result<WorkspaceId, Problem> {
-    text.parse().map_err(|_| {
-        Problem::validation(vec![Violation::new("workspaceId", "invalid", "a workspace id is a UUID")])
-    })
+    text.parse().map_err(|_| Problem::validation(vec![Violation::new("workspaceId", "invalid", wording::ID)]))
 }

@@ -50,7 +50,7 @@ fn read(bytes: &[u8]) -> Result<proto::RegisterClientRequest, Refusal> {
     })?;
     let has_nul = bytes.windows(6).any(|window| window == br"\u0000");
     if has_nul {
-        let description = "client metadata must not hold NUL characters";
+        let description = "client metadata may not hold a NUL character";
         return Err(Refusal::new(StatusCode::BAD_REQUEST, "invalid_client_metadata", description));
     }
     Ok(proto::RegisterClientRequest {

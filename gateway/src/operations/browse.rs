@@ -15,7 +15,7 @@ inputs!(ExecuteScript);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ExecuteScript {
-    /// Commands of the read-only shell, at most 16 KB: `grep -rn "rate limit" /files | head -20`. `help` lists them.
+    /// Commands of the read-only shell, at most 16 KiB: `grep -rn "rate limit" /files | head -20`. `help` lists them.
     #[schema(min_length = 1, max_length = 16384)]
     pub(crate) script: String,
     /// The folder to begin in, as an absolute path.

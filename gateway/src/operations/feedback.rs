@@ -34,7 +34,7 @@ pub(crate) struct SubmitFeedback {
     /// What it is about; `other` when left out.
     #[schema(default = "other")]
     category: Option<FeedbackCategory>,
-    /// Whatever helps to understand it, such as the query and the ids of results: at most 10 KB as JSON.
+    /// Whatever helps to understand it, such as the query and the ids of results: at most 10 KiB as JSON.
     #[schema(value_type = Option<Object>)]
     context: Option<Map<String, Value>>,
     /// What sends it; `rest` when left out.
@@ -52,7 +52,7 @@ pub(crate) struct ReportFeedback {
     /// What it is about; `other` when left out.
     #[schema(default = "other")]
     category: Option<FeedbackCategory>,
-    /// Whatever helps to understand it, such as the query and the ids of results: at most 10 KB as JSON.
+    /// Whatever helps to understand it, such as the query and the ids of results: at most 10 KiB as JSON.
     #[schema(value_type = Option<Object>)]
     context: Option<Map<String, Value>>,
 }

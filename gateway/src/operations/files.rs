@@ -22,7 +22,7 @@ pub(crate) struct CreateFile {
     /// The name with its ending, such as `notes.md`: 1 to 255 characters without `/`.
     #[schema(min_length = 1, max_length = 255, examples("notes.md"))]
     name: String,
-    /// The whole text, at most 5 MB.
+    /// The whole text, at most 5 MiB.
     content: String,
     file_type: FileType,
     /// The id of the folder it goes into; the root when left out.
@@ -43,7 +43,7 @@ pub(crate) struct UpdateFile {
     #[serde(default)]
     #[schema(value_type = String, required = false, min_length = 1, max_length = 255)]
     name: Option<String>,
-    /// The new text, whole, at most 5 MB.
+    /// The new text, whole, at most 5 MiB.
     #[serde(default)]
     #[schema(value_type = String, required = false)]
     content: Option<String>,

@@ -2,6 +2,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::wording;
 use cairn_proto::auth::v1 as proto;
 use cairn_proto::domain::Permission;
 use cairn_proto::ids::{TokenId, WorkspaceId};
@@ -98,10 +99,8 @@ pub(crate) async fn delete(person: &Person, workspace: WorkspaceId, token: Token
 
 /// A time that cannot be read must not make a token that never ends.
 fn read_end(text: &str) -> Result<Timestamp, Problem> {
-    Timestamp::parse_rfc3339(text).ok_or_else(|| {
-        let message = "must be an RFC 3339 time such as 2026-11-20T12:00:00Z";
-        Problem::validation(vec![Violation::new("expiresAt", "invalid_time", message)])
-    })
+    Timestamp::parse_rfc3339(text)
+        .ok_or_else(|| Problem::validation(vec![Violation::new("expiresAt", "invalid_time", wording::TIME)]))
 }
 
 /// A list of no folders means everything to svc-auth, so a scope that is unclear must not get that far.

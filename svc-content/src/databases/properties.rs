@@ -60,7 +60,7 @@ pub(super) fn check_label(checks: &mut Checks, path: &str, name: &str) {
         checks.violation(path, "too_long", wording::at_most(MAX_NAME_CHARS, Unit::Characters));
     }
     if name.contains(char::is_control) {
-        checks.violation(path, "invalid", "a name has no control characters");
+        checks.violation(path, "invalid", wording::NO_CONTROL_CHARACTERS);
     }
 }
 

@@ -268,7 +268,7 @@ fn check_name(checks: &mut Checks, name: &str) {
         checks.violation("name", "too_long", wording::at_most(MAX_NAME_CHARS, Unit::Characters));
     }
     if name.contains(char::is_control) {
-        checks.violation("name", "invalid", "a name has no control characters");
+        checks.violation("name", "invalid", wording::NO_CONTROL_CHARACTERS);
     }
 }
 
@@ -289,7 +289,7 @@ fn check_guidance(checks: &mut Checks, path: &str, text: Option<&str>) {
         checks.violation(path, "too_long", wording::at_most(MAX_GUIDANCE_CHARS, Unit::Characters));
     }
     if text.contains('\0') {
-        checks.violation(path, "invalid", "this is text and has no NUL character");
+        checks.violation(path, "invalid", wording::NO_NUL);
     }
 }
 

@@ -190,7 +190,7 @@ fn words(checks: &mut Checks, database: &Database, search: &str) -> Vec<Word> {
         checks.violation("search", "too_long", message);
     }
     if search.contains('\0') {
-        checks.violation("search", "invalid", "text has no NUL character");
+        checks.violation("search", "invalid", wording::NO_NUL);
     }
     let folded = fold(search);
     let options = |word: &str| {

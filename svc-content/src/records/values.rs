@@ -116,7 +116,7 @@ impl ValueReader<'_> {
             return self.refuse("too_long", &wording::at_most(most, Unit::Characters));
         }
         if text.contains('\0') {
-            return self.refuse("invalid", "text has no NUL character");
+            return self.refuse("invalid", wording::NO_NUL);
         }
         Some(Value::String(text))
     }

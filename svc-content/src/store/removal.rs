@@ -31,7 +31,7 @@ statements! {
         table!("memories", "workspace_id, id", 500),
         table!("file_versions", "workspace_id, file_id, version", 500),
         table!("files", "workspace_id, id", 500),
-        // Up to 5 MB each.
+        // Up to 5 MiB each.
         table!("bodies", "workspace_id, hash", 50),
         Table { name: "folders", limit: 500, remove: LIFT_FOLDERS },
         table!("folders", "workspace_id, id", 500),

@@ -53,7 +53,7 @@ impl TryFrom<ExecuteScriptRequest> for Script {
 
 fn script_violation(script: &str) -> Option<Violation> {
     if script.trim().is_empty() {
-        let message = "must not be empty; `help` lists the commands";
+        let message = "may not be empty; `help` lists the commands";
         return Some(Violation::new("script", "required", message));
     }
     if script.len() > MAX_SCRIPT_BYTES {

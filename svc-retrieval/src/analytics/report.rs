@@ -6,6 +6,7 @@ use cairn_chassis::call::Channel;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error};
 use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::wording;
 use cairn_proto::ids::WorkspaceId;
 
 use super::day::Day;
@@ -69,7 +70,7 @@ pub(crate) fn days(asked: u32) -> Result<u32, Problem> {
         0 => Ok(DEFAULT_DAYS),
         1..=MAX_DAYS => Ok(asked),
         _ => {
-            let message = format!("must be 1 to {MAX_DAYS}");
+            let message = wording::between(1, MAX_DAYS);
             Err(Problem::validation(vec![Violation::new("days", "out_of_range", message)]))
         }
     }

@@ -157,14 +157,14 @@ fn violations(request: &SearchContextRequest) -> Vec<Violation> {
 
 fn text_violation(path: &str, text: &str) -> Option<Violation> {
     if text.trim().is_empty() {
-        return Some(Violation::new(path, "required", "must not be empty"));
+        return Some(Violation::new(path, "required", wording::EMPTY));
     }
     if text.chars().count() > MAX_QUERY_CHARACTERS {
         let message = wording::at_most(MAX_QUERY_CHARACTERS, Unit::Characters);
         return Some(Violation::new(path, "too_long", message));
     }
     if text.contains('\0') {
-        return Some(Violation::new(path, "invalid", "must not contain the character NUL"));
+        return Some(Violation::new(path, "invalid", wording::NO_NUL));
     }
     if ParsedQuery::parse(text).excluded().len() > MAX_EXCLUSIONS {
         let message = wording::at_most(MAX_EXCLUSIONS, Unit::Exclusions);

@@ -22,7 +22,7 @@ inputs!(BrowseContext);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BrowseContext {
-    /// Shell commands, at most 16 KB, joined by `|`, `;`, `&&`, `||` or line breaks: `find /files -name '*.md' | head`.
+    /// Shell commands, at most 16 KiB, joined by `|`, `;`, `&&`, `||` or line breaks: `find /files -name '*.md' | head`.
     /// Nothing is kept between two calls: no variables, no folder.
     #[schema(min_length = 1, max_length = 16384)]
     script: String,

@@ -1,6 +1,7 @@
 //! Tools for files: list, find by name, create, replace, move to trash.
 
 use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::wording;
 use cairn_proto::ids::FileId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -39,7 +40,7 @@ struct UpdateFileContent {
     /// The file's id, from a result of another tool.
     #[schema(format = "uuid")]
     id: String,
-    /// The whole new text: it replaces the old one, at most 5 MB.
+    /// The whole new text: it replaces the old one, at most 5 MiB.
     content: String,
     /// What it is for: left out, it stays; null, none.
     #[serde(default, deserialize_with = "null_or_value")]
@@ -187,8 +188,5 @@ async fn search(context: &Context, arguments: Arguments) -> Result<Outcome, Prob
 }
 
 pub(super) fn file_id(text: &str) -> Result<FileId, Problem> {
-    text.parse().map_err(|_| {
-        let message = "must be an id: a UUID such as 0199c0de-0000-7000-8000-000000000001";
-        Problem::validation(vec![Violation::new("id", "invalid_id", message)])
-    })
+    text.parse().map_err(|_| Problem::validation(vec![Violation::new("id", "invalid_id", wording::ID)]))
 }

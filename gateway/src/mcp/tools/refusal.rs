@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_chassis::wording::{self, Unit};
 use serde_json::{Map, Value, json};
 
 use super::Tool;
@@ -27,9 +28,8 @@ pub(super) fn refused(
     let mut lines = vec![format!("{}: {}", cause(problem.reason), problem.message)];
     if !problem.violations.is_empty() {
         let found = problem.violations.len();
-        let plural = if found == 1 { "" } else { "s" };
-        lines =
-            vec![format!("{}: {found} problem{plural} in the call of {}.", cause(problem.reason), tool.name)];
+        let found = wording::count(found as u64, Unit::Problems);
+        lines = vec![format!("{}: {found} in the call of {}.", cause(problem.reason), tool.name)];
         lines.extend(
             problem.violations.iter().map(|violation| format!("- {}: {}", violation.path, violation.message)),
         );
@@ -83,7 +83,9 @@ fn next_step(tool: &Tool, given: &Map<String, Value>, problem: &Problem) -> Stri
             let wait = problem.retry_after.map_or(1, |wait| wait.as_secs().max(1));
             format!("call {} again after {wait} s with the same arguments.", tool.name)
         }
-        Reason::PayloadTooLarge => "split the content into several smaller files.".to_owned(),
+        Reason::PayloadTooLarge => {
+            format!("call {} with less at once; a long text can be several smaller files.", tool.name)
+        }
         Reason::VersionConflict
         | Reason::SlugTaken
         | Reason::IdempotencyConflict

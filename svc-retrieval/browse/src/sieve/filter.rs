@@ -4,7 +4,7 @@
 /// text of eight letters, which has six trigrams, passes a body that does not hold it once in four thousand times or
 /// more rarely.
 const SPARSE: u64 = 8;
-/// Of the largest bodies: a filter of 1 MiB holds every trigram that 5 MB of text have.
+/// Of the largest bodies: a filter of 1 MiB holds every trigram that 5 MiB of text have.
 const MOST_BITS: usize = 1 << 23;
 pub(super) const WORD_BITS: usize = 64;
 
