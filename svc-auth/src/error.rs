@@ -5,10 +5,11 @@ use std::time::Duration;
 use cairn_chassis::identity::{Role, SignerError};
 use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_chassis::wording::{self, Unit};
 use tonic::Status;
 
-use crate::oauth::Refusal;
-use crate::oidc;
+use crate::model::oauth_error::OauthError;
+use crate::model::oidc_error::OidcError;
 
 /// A failure of svc-auth.
 #[derive(Debug, thiserror::Error)]
@@ -24,10 +25,10 @@ pub enum Error {
     AccessTokenRefused,
     /// What the OAuth protocol says no with.
     #[error("{}", .0.description)]
-    Oauth(Refusal),
+    Oauth(OauthError),
     /// Nobody is signed in by the OpenID Connect provider.
     #[error(transparent)]
-    Oidc(#[from] oidc::Refusal),
+    Oidc(#[from] OidcError),
     /// A session that does not exist or has ended.
     #[error("the session is missing, invalid or expired: sign in again")]
     SessionRefused,
@@ -97,7 +98,8 @@ pub enum Error {
     DeliveryFailed,
     /// Reports are mails to people.
     #[error(
-        "{whose} may send {most} reports in an hour; wait, and put what belongs together into one report"
+        "{whose} may send {} in an hour; wait, and put what belongs together into one report",
+        wording::count(.most.unsigned_abs(), Unit::Reports)
     )]
     TooMuchFeedback {
         /// For people to read.
@@ -107,8 +109,9 @@ pub enum Error {
     },
     /// Anybody may register clients, so those that nobody uses are few.
     #[error(
-        "this server keeps {0} registered clients that nobody has used yet, and that many there are: use one that is \
-         registered or known by the address of its metadata, or try again in an hour"
+        "this server keeps at most {} that nobody has used yet, and as many there are: use one that is registered or \
+         known by the address of its metadata, or try again in an hour",
+        wording::count(.0.unsigned_abs(), Unit::RegisteredClients)
     )]
     TooManyClients(i64),
     /// A sealed secret does not open.
@@ -149,7 +152,7 @@ impl From<Error> for Problem {
                 Self { violations: vec![counted], ..Self::new(Reason::LimitExceeded, error.to_string()) }
             }
             Error::Invalid(violations) => Self::validation(violations),
-            Error::Oauth(Refusal { code, parameter, description }) => {
+            Error::Oauth(OauthError { code, parameter, description }) => {
                 Self::validation(vec![Violation::new(parameter, code.as_str(), description)])
             }
             Error::Oidc(refusal) => refusal.into(),
@@ -165,8 +168,8 @@ impl From<Error> for Problem {
     }
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<OauthError> for Error {
+    fn from(refusal: OauthError) -> Self {
         Self::Oauth(refusal)
     }
 }

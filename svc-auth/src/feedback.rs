@@ -11,14 +11,16 @@ use cairn_chassis::sql::Db;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 pub(crate) use cairn_proto::domain::{FeedbackCategory as Category, FeedbackChannel as Channel};
-use cairn_proto::ids::{FeedbackId, UserId, WorkspaceId};
+use cairn_proto::ids::{UserId, WorkspaceId};
 use futures::StreamExt as _;
 use serde_json::Value;
 
 use crate::error::Error;
 use crate::mail::Mailer;
+use crate::model::feedback::{Entry, Reporter};
+use crate::model::workspaces::Workspace;
 use crate::store;
-use crate::workspaces::{self, Workspace, require_manager, require_member};
+use crate::workspaces::{self, require_manager, require_member};
 
 /// Spec 2.9.
 const MAX_MESSAGE_CHARACTERS: usize = 5_000;
@@ -50,26 +52,6 @@ pub(crate) struct Report {
     /// A JSON object as text.
     pub(crate) context: Option<String>,
     pub(crate) channel: Channel,
-}
-
-/// Who reported.
-#[derive(Debug, Clone)]
-pub(crate) struct Reporter {
-    pub(crate) kind: String,
-    pub(crate) id: String,
-    pub(crate) name: String,
-}
-
-/// A report in the table; without its text when it was mailed.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) id: FeedbackId,
-    pub(crate) created_at: Timestamp,
-    pub(crate) reporter: Reporter,
-    pub(crate) category: Category,
-    pub(crate) channel: Channel,
-    pub(crate) message: Option<String>,
-    pub(crate) context: Option<String>,
 }
 
 /// The rules of feedback.
@@ -192,7 +174,7 @@ async fn deliver(mailer: &Mailer, recipients: &[String], subject: &str, text: &s
 fn check(report: &Report) -> Result<Option<Value>, Error> {
     let mut violations = Vec::new();
     if report.message.trim().is_empty() {
-        violations.push(Violation::new("message", "required", "must say something"));
+        violations.push(Violation::new("message", "required", wording::EMPTY));
     }
     if report.message.chars().count() > MAX_MESSAGE_CHARACTERS {
         let message = wording::at_most(MAX_MESSAGE_CHARACTERS, Unit::Characters);
@@ -204,7 +186,8 @@ fn check(report: &Report) -> Result<Option<Value>, Error> {
 
 fn read_context(text: &str, violations: &mut Vec<Violation>) -> Option<Value> {
     if text.len() > MAX_CONTEXT_BYTES {
-        let message = format!("must be at most {MAX_CONTEXT_BYTES} bytes as JSON; it is {}", text.len());
+        let message =
+            format!("{} as JSON; it has {}", wording::at_most(MAX_CONTEXT_BYTES, Unit::Bytes), text.len());
         violations.push(Violation::new("context", "too_long", message));
         return None;
     }

@@ -18,9 +18,9 @@ use cairn_chassis::status::Violation;
 
 pub use self::rotation::Rotation;
 use self::rotation::Step;
-pub(crate) use self::rotation::{Listed, State};
-pub(crate) use self::seed::{COLUMN as SEEDS, NewKey, StoredSeed};
+pub(crate) use self::seed::COLUMN as SEEDS;
 use crate::error::Error;
+use crate::model::keys::{NewKey, StoredSeed};
 use crate::{secrets, store};
 
 /// How long an identity holds (contract, "Identity").

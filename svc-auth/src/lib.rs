@@ -17,6 +17,7 @@ mod mail;
 mod mailed_invitations;
 mod maintenance;
 mod members;
+mod model;
 mod names;
 mod oauth;
 mod oidc;
@@ -68,9 +69,10 @@ pub use self::maintenance::{
     PlannedWorkspace, SigningKey, ask_for_rotation, reseal, set_plan, signing_keys, workspace_plans,
 };
 use self::members::Members;
-pub use self::oauth::{Code, Refusal};
+pub use self::model::oauth_error::{Code, OauthError};
+pub use self::model::oidc_error::OidcError;
+pub use self::oidc::Config as OidcConfig;
 use self::oidc::Oidc;
-pub use self::oidc::{Config as OidcConfig, Refusal as OidcRefusal};
 use self::passwords::Passwords;
 use self::sessions::Sessions;
 use self::sign_ins::SignIns;

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::tell::Services;
 use crate::error::Error;
 use crate::keys::Keys;
+use crate::model::lifecycle::{Action, Notice};
 use crate::store;
 
 /// How long an owner may take a workspace back, as long as nothing else is configured.
@@ -35,48 +36,6 @@ const REMOVALS_AT_ONCE: i64 = 2;
 /// The services that keep something of workspaces, in the order in which they forget it: what retrieval has indexed it
 /// would index again while content still has it.
 pub(crate) const SERVICES: [&str; 4] = ["content", "ingest", "sync", "retrieval"];
-
-/// What services are told of a workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// Refuse whoever comes.
-    Suspend,
-    /// Serve again.
-    Restore,
-    /// Remove all there is.
-    Purge,
-}
-
-impl Action {
-    /// The spelling in the table.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Suspend => "suspend",
-            Self::Restore => "restore",
-            Self::Purge => "purge",
-        }
-    }
-}
-
-impl std::str::FromStr for Action {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let all = [Self::Suspend, Self::Restore, Self::Purge];
-        all.into_iter().find(|action| action.as_str() == text).ok_or(())
-    }
-}
-
-/// What one service is still to be told of a workspace: the newest, whatever went before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Notice {
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) service: String,
-    pub(crate) action: Action,
-    pub(crate) revision: u64,
-    /// How often it was told in vain.
-    pub(crate) attempts: u32,
-}
 
 /// The rules of deletion.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use cairn_chassis::sql::{Db, Tx};
 use cairn_proto::ids::UserId;
 
 use crate::error::Error;
-use crate::invitations::Invitation;
 use crate::mail::Mailer;
+use crate::model::invitations::Invitation;
 use crate::store;
 
 /// Mails that one person's invitations may make in an hour.

@@ -9,7 +9,9 @@ use cairn_chassis::sql::{self, Db};
 use cairn_proto::ids::WorkspaceId;
 
 use crate::error::Error;
-use crate::workspaces::{self, Changes, Workspace};
+use crate::model::keys::Listed;
+use crate::model::workspaces::{Changes, Workspace};
+use crate::workspaces;
 use crate::{keys, store};
 
 /// Every column that holds sealed secrets.
@@ -55,7 +57,7 @@ pub async fn signing_keys(storage: &sql::Config) -> Result<Option<Vec<SigningKey
     let Some(db) = existing(storage).await? else { return Ok(None) };
     let listed = store::keys::list(&db).await;
     db.close().await;
-    let shown = |key: keys::Listed| SigningKey {
+    let shown = |key: Listed| SigningKey {
         id: key.id,
         state: key.state.as_str(),
         since: key.since,

@@ -4,34 +4,24 @@
 //! owner of a workspace stays its owner.
 
 use cairn_chassis::ambient::Ambient;
-use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Role;
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::status::Violation;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use crate::error::Error;
-use crate::invitations::{self, Invitation, NewInvitation};
 use crate::mailed_invitations::Post;
+use crate::model::invitations::{Invitation, LIFETIME, NewInvitation};
+use crate::model::members::Member;
+use crate::model::workspaces::Membership;
 use crate::secrets;
 use crate::store;
-use crate::users::{self, User};
-use crate::workspaces::{Membership, require_manager, require_member};
+use crate::users;
+use crate::workspaces::{require_manager, require_member};
 
 const SECRET_BYTES: usize = 32;
 /// Open invitations of one workspace.
 const MOST_INVITATIONS: i64 = 500;
-
-/// A person who belongs to a workspace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
-    /// Who.
-    pub(crate) user: User,
-    /// In which role.
-    pub(crate) role: Role,
-    /// Since when.
-    pub(crate) created_at: Timestamp,
-}
 
 /// A new invitation with the secret of the link that is handed over, this once.
 pub(crate) struct Invited {
@@ -98,7 +88,7 @@ impl Members {
             role,
             inviter,
             created_at: now,
-            expires_at: now.plus(invitations::LIFETIME),
+            expires_at: now.plus(LIFETIME),
         };
         let secret = secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy);
         let mail = self.mail(&mut tx, &invitation).await?;

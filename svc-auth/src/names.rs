@@ -9,13 +9,13 @@ const MAX_LENGTH: usize = 100;
 pub(crate) fn check(path: &str, given: &str, violations: &mut Vec<Violation>) -> String {
     let name = given.trim();
     if name.is_empty() {
-        violations.push(Violation::new(path, "required", format!("must have 1 to {MAX_LENGTH} characters")));
+        violations.push(Violation::new(path, "required", wording::from_to(1, MAX_LENGTH, Unit::Characters)));
     }
     if name.chars().count() > MAX_LENGTH {
         violations.push(Violation::new(path, "too_long", wording::at_most(MAX_LENGTH, Unit::Characters)));
     }
     if name.chars().any(char::is_control) {
-        violations.push(Violation::new(path, "invalid", "must not contain control characters"));
+        violations.push(Violation::new(path, "invalid", wording::NO_CONTROL_CHARACTERS));
     }
     name.to_owned()
 }

@@ -6,23 +6,19 @@
 //! SHA-256 only.
 
 mod authorization;
+mod client_name;
 mod clients;
 mod document;
 mod grants;
+mod lifetimes;
 mod pkce;
 mod redirect;
-mod refusal;
 mod resource;
 mod scope;
 mod successor;
 mod tokens;
 
 pub(crate) use self::authorization::{Asked, Authorizations, Checked, Consent};
-pub(crate) use self::clients::{Client, Clients, Proof, Registration};
-pub(crate) use self::grants::{Grant, Grants};
-pub use self::refusal::{Code, Refusal};
-pub(crate) use self::successor::Salt;
-pub(crate) use self::tokens::{
-    CodeAttempt, IssuedCode, NewAccessToken, NewGrant, PresentedAccess, RefreshAttempt, RefreshState,
-    RefreshedGrant, TokenSet, Tokens,
-};
+pub(crate) use self::clients::{Clients, Proof, Registration};
+pub(crate) use self::grants::Grants;
+pub(crate) use self::tokens::{CodeAttempt, RefreshAttempt, TokenSet, Tokens};

@@ -7,7 +7,6 @@
 //! somebody else may hold of it ([`crate::proof`]).
 
 mod provider;
-mod refusal;
 mod return_to;
 #[cfg(test)]
 mod tests;
@@ -22,9 +21,9 @@ use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::status::Violation;
 
 use self::provider::{Person, Provider};
-pub use self::refusal::Refusal;
 use self::ticket::Ticket;
 use crate::error::Error;
+use crate::model::oidc_error::OidcError;
 use crate::sessions::{Sessions, SignedIn};
 use crate::users::{self, NewUser, User};
 use crate::{proof, secrets, store};
@@ -116,9 +115,9 @@ impl Oidc {
 
     async fn redeem(&self, attempt: &Attempt) -> Result<(SignedIn, String), Error> {
         let provider = self.provider()?;
-        let ticket = Ticket::read(&attempt.ticket, self.ambient.clock.now()).ok_or(Refusal::NotBegun)?;
+        let ticket = Ticket::read(&attempt.ticket, self.ambient.clock.now()).ok_or(OidcError::NotBegun)?;
         if !secrets::same(&ticket.state(), &attempt.state) {
-            return Err(Refusal::NotBegun.into());
+            return Err(OidcError::NotBegun.into());
         }
         let person = provider.redeem(&ticket, &attempt.code, &attempt.redirect_uri).await?;
         let user = self.admit(provider, &ticket, &person).await?;
@@ -130,8 +129,8 @@ impl Oidc {
         Ok(store::oidc::delete_ended(&self.db, self.ambient.clock.now()).await?)
     }
 
-    fn provider(&self) -> Result<&Provider, Refusal> {
-        self.provider.as_ref().ok_or(Refusal::NotSetUp)
+    fn provider(&self) -> Result<&Provider, OidcError> {
+        self.provider.as_ref().ok_or(OidcError::NotSetUp)
     }
 
     /// The account of somebody who has proved who they are.
@@ -142,7 +141,7 @@ impl Oidc {
             outcome => return outcome,
         }
         match self.admit_once(provider, ticket, person).await {
-            Err(Error::Storage(error)) if error.is_unique_violation() => Err(Refusal::OtherSubject.into()),
+            Err(Error::Storage(error)) if error.is_unique_violation() => Err(OidcError::OtherSubject.into()),
             outcome => outcome,
         }
     }
@@ -153,13 +152,13 @@ impl Oidc {
         let mut tx = self.db.begin_write().await?;
         let used = store::oidc::insert_used(&mut tx, &ticket.digest(), ticket.expires_at()).await;
         used.map_err(|error| {
-            if error.is_unique_violation() { Refusal::NotBegun.into() } else { Error::from(error) }
+            if error.is_unique_violation() { OidcError::NotBegun.into() } else { Error::from(error) }
         })?;
         if let Some(user) = store::oidc::find_linked(&mut tx, issuer, &person.subject).await? {
             tx.commit().await?;
             return Ok(user);
         }
-        let email = person.verified_email.as_deref().and_then(fold).ok_or(Refusal::EmailUnproved)?;
+        let email = person.verified_email.as_deref().and_then(fold).ok_or(OidcError::EmailUnproved)?;
         let user = match store::users::find_by_email(&mut tx, &email).await? {
             Some(user) if user.email_verified => user,
             Some(user) => proof::take_over(&mut tx, &self.ambient, &user).await?,
@@ -182,7 +181,7 @@ impl Oidc {
     ) -> Result<User, Error> {
         let now = self.ambient.clock.now();
         if !provider.config.sign_up && !store::invitations::any_of_email(tx, &email, now).await? {
-            return Err(Refusal::Unknown.into());
+            return Err(OidcError::Unknown.into());
         }
         let name = person_name(person, &email);
         let user = User { id: self.ambient.ids.next(), email, name, email_verified: true };

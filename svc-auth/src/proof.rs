@@ -5,21 +5,17 @@
 //! whoever had it before: password, sessions, tokens, grants and invitations end. What was accepted in their name they
 //! are asked anew. Only a workspace that would be left without an owner stays.
 
-use std::time::Duration;
-
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::identity::Role;
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use crate::error::Error;
-use crate::invitations::NewInvitation;
+use crate::model::invitations::{LIFETIME, NewInvitation};
 use crate::users::User;
 use crate::{secrets, store};
 
 const SECRET_BYTES: usize = 32;
-/// As for every invitation.
-const LIFETIME: Duration = crate::invitations::LIFETIME;
 
 /// Gives an account whose email nobody had proved to whoever has proved it now.
 pub(crate) async fn take_over(tx: &mut Tx, ambient: &Ambient, account: &User) -> Result<User, Error> {

@@ -10,18 +10,20 @@ use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind,
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::status::Violation;
 use cairn_chassis::token_format::SESSION_BYTES;
-use cairn_proto::ids::{SessionId, UserId, WorkspaceId};
+use cairn_proto::ids::{UserId, WorkspaceId};
 
 use crate::error::Error;
-use crate::invitations::Found;
 use crate::keys::{Issued, Keys};
+use crate::model::has_ended;
+use crate::model::invitations::Found;
+use crate::model::sessions::NewSession;
+use crate::model::workspaces::Membership;
 use crate::passwords::{self, Passwords};
-use crate::secrets::{self, Digest};
+use crate::secrets;
 use crate::sign_ins::SignIns;
 use crate::store;
-use crate::tokens::has_ended;
 use crate::users::{self, User};
-use crate::workspaces::{Membership, require_member};
+use crate::workspaces::require_member;
 
 /// A session ends this long after the sign-in. The end is fixed: sliding it would cost a write per request.
 const LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -56,21 +58,6 @@ pub(crate) struct PasswordChange {
     pub(crate) new: String,
     /// The secret of the session that stays.
     pub(crate) kept: Option<String>,
-}
-
-/// A session to store.
-pub(crate) struct NewSession {
-    pub(crate) id: SessionId,
-    pub(crate) user: UserId,
-    pub(crate) digest: Digest,
-    pub(crate) created_at: Timestamp,
-    pub(crate) expires_at: Timestamp,
-}
-
-/// A session that was found by its secret.
-pub(crate) struct FoundSession {
-    pub(crate) user: User,
-    pub(crate) expires_at: Timestamp,
 }
 
 /// The rules of sessions.

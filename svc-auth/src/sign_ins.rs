@@ -14,6 +14,7 @@ use cairn_chassis::sql::Db;
 use cairn_chassis::status::Violation;
 
 use crate::error::Error;
+use crate::model::sign_ins::Window;
 use crate::secrets::{self, Digest};
 use crate::{store, users};
 
@@ -30,16 +31,6 @@ type Quota = [(i64, i64); 3];
 const OF_ADDRESS: Quota = [(DAY, 300), (HOUR, 60), (MINUTE, 10)];
 /// Failed sign-ins to one account, from all addresses that it does not know.
 const OF_ACCOUNT: Quota = [(DAY, 200), (HOUR, 50), (MINUTE, 10)];
-
-/// What one attempt counts in.
-#[derive(Debug)]
-pub(crate) struct Window {
-    pub(crate) subject: Digest,
-    pub(crate) seconds: i64,
-    pub(crate) ends_at: Timestamp,
-    most: i64,
-    of: &'static str,
-}
 
 /// A sign-in that was let in: counted as failed until it is told how it ended.
 struct Attempt {

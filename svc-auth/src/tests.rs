@@ -6,6 +6,7 @@ mod exchange;
 mod folders;
 mod invitations;
 mod keys;
+mod layers;
 mod lifecycle;
 mod members;
 mod oauth;

@@ -10,53 +10,25 @@ use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::call::Call;
-use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Identity, Permission, PermissionSet, Principal, PrincipalKind, Role, Scope};
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::token_format;
-use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{GrantId, TokenId, UserId, WorkspaceId};
 
 use self::draft::Checked;
 pub(crate) use self::draft::Draft;
 use self::last_use::LastUse;
-pub(crate) use self::last_use::Uses;
 use crate::error::Error;
 use crate::folders::Folders;
 use crate::keys::{Issued, Keys};
+use crate::model::has_ended;
+use crate::model::tokens::{Presented, Token};
 use crate::secrets::{self, Digest};
 use crate::store;
 use crate::workspaces::require_member;
 
 /// Live tokens of one member in one workspace (contract, "Accounts and membership").
 const MOST_TOKENS: i64 = 100;
-
-/// What may be known about an API token after its creation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Token {
-    /// The token, which is not the secret.
-    pub(crate) id: TokenId,
-    /// The one workspace that it opens.
-    pub(crate) workspace: WorkspaceId,
-    /// Who made it and whose role caps it.
-    pub(crate) owner: UserId,
-    /// For people to read.
-    pub(crate) name: String,
-    /// What was granted.
-    pub(crate) permissions: PermissionSet,
-    /// Which part of the workspace it opens.
-    pub(crate) scope: Scope,
-    /// The end of the secret, for telling tokens apart.
-    pub(crate) last_four: String,
-    /// A token that is not active is refused.
-    pub(crate) active: bool,
-    /// When it was made.
-    pub(crate) created_at: Timestamp,
-    /// When it ends, if it does.
-    pub(crate) expires_at: Option<Timestamp>,
-    /// When it was last exchanged, to the minute after a restart.
-    pub(crate) last_used_at: Option<Timestamp>,
-}
 
 /// A new token with its secret, this once.
 pub(crate) struct Created {
@@ -65,20 +37,6 @@ pub(crate) struct Created {
 }
 
 cairn_chassis::debug_fields!(Created { token });
-
-/// What an exchange needs of a token, its workspace and its owner's membership.
-pub(crate) struct Presented {
-    pub(crate) id: TokenId,
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) name: String,
-    pub(crate) granted: PermissionSet,
-    pub(crate) scope: Scope,
-    pub(crate) active: bool,
-    pub(crate) expires_at: Option<Timestamp>,
-    pub(crate) plan: String,
-    pub(crate) publishers: Publishers,
-    pub(crate) owner_role: Role,
-}
 
 /// The rules of tokens.
 #[derive(Debug)]
@@ -317,11 +275,6 @@ impl Tokens {
         store::tokens::insert(tx, &token, &digest).await?;
         Ok(Created { token, secret })
     }
-}
-
-/// An identity ends with a whole second, so what ends within the running second has none left to give.
-pub(crate) const fn has_ended(end: Timestamp, now: Timestamp) -> bool {
-    end.as_seconds() <= now.as_seconds()
 }
 
 async fn require_manageable(

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
-use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Role;
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::status::Violation;
@@ -13,6 +12,7 @@ use cairn_proto::ids::{UserId, WorkspaceId};
 
 use crate::error::Error;
 use crate::lifecycle::Lifecycle;
+use crate::model::workspaces::{Changes, Membership, Workspace};
 use crate::{names, store};
 
 /// The plans of the contract's limit table.
@@ -38,48 +38,6 @@ pub(crate) struct Policy {
     pub(crate) plan_changes: PlanChanges,
     /// How many one person may own.
     pub(crate) per_person: u32,
-}
-
-/// The unit that tokens, content and limits belong to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Workspace {
-    /// The workspace.
-    pub(crate) id: WorkspaceId,
-    /// For people to read.
-    pub(crate) name: String,
-    /// One of [`PLANS`].
-    pub(crate) plan: String,
-    /// Who may make memories public.
-    pub(crate) publishers: Publishers,
-    /// When it was made.
-    pub(crate) created_at: Timestamp,
-    /// When its settings last changed.
-    pub(crate) updated_at: Timestamp,
-    /// When it was deleted.
-    pub(crate) deleted_at: Option<Timestamp>,
-    /// Until when a deleted one can be taken back.
-    pub(crate) purge_at: Option<Timestamp>,
-}
-
-/// A workspace with a person's role in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Membership {
-    /// The workspace.
-    pub(crate) workspace: Workspace,
-    /// The person's role.
-    pub(crate) role: Role,
-}
-
-/// What is to change; `None` stays as it is.
-#[derive(Debug, Default)]
-pub(crate) struct Changes {
-    pub(crate) name: Option<String>,
-    pub(crate) plan: Option<String>,
-    pub(crate) publishers: Option<Publishers>,
-    /// Values that say nothing known, by their fields.
-    pub(crate) invalid: Vec<Violation>,
-    /// Fields that were named and cannot be changed.
-    pub(crate) unknown: Vec<String>,
 }
 
 /// The rules of workspaces.

@@ -7,6 +7,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::KEY_MAX_AGE;
 
 use super::LIFETIME;
+use crate::model::keys::{Listed, State};
 
 /// How long a key that signs no more goes on to verify. A replica that was cut off from the storage may sign with it
 /// for a while after the others have stopped, so it is twice what an identity lives.
@@ -26,46 +27,6 @@ impl Default for Rotation {
     fn default() -> Self {
         Self { max_age: DAY.saturating_mul(90), lead: KEY_MAX_AGE.saturating_mul(2) }
     }
-}
-
-/// What a key does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Published, signs next.
-    Next,
-    /// Signs.
-    Active,
-    /// Verifies only.
-    Retired,
-}
-
-impl State {
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Next => "next",
-            Self::Active => "active",
-            Self::Retired => "retired",
-        }
-    }
-}
-
-impl std::str::FromStr for State {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Next, Self::Active, Self::Retired].into_iter().find(|state| state.as_str() == text).ok_or(())
-    }
-}
-
-/// A key without its secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) id: String,
-    pub(crate) state: State,
-    /// When it came into its state.
-    pub(crate) since: Timestamp,
-    /// From when on an active key is to be replaced, whatever its age.
-    pub(crate) rotate_after: Option<Timestamp>,
 }
 
 /// What is to be done next.

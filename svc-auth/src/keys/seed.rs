@@ -1,13 +1,14 @@
 //! The secret half of a signing key, as it is stored.
 
 use cairn_chassis::entropy::Entropy;
-use cairn_chassis::identity::{PublicKey, Signer};
+use cairn_chassis::identity::Signer;
 use cairn_chassis::sealing::columns::SealedColumn;
 use cairn_chassis::sealing::{AES_256_GCM, Keyring, UNSEALED};
 use cairn_chassis::sql;
 use zeroize::Zeroizing;
 
 use crate::error::Error;
+use crate::model::keys::{NewKey, StoredSeed};
 use crate::store;
 
 /// Where seeds stand.
@@ -16,13 +17,6 @@ pub(crate) const COLUMN: SealedColumn = SealedColumn {
     list: store::keys::LIST_SEEDS,
     update: store::keys::UPDATE_SEED,
 };
-
-/// A seed as it is stored, sealed or not.
-pub(crate) struct StoredSeed {
-    pub(crate) id: String,
-    pub(crate) seed: Vec<u8>,
-    pub(crate) sealing: String,
-}
 
 impl StoredSeed {
     /// The seed itself.
@@ -47,15 +41,6 @@ impl StoredSeed {
         Ok(Zeroizing::new(bytes))
     }
 }
-
-/// A key to be stored.
-pub(crate) struct NewKey {
-    pub(crate) public: PublicKey,
-    pub(crate) seed: Vec<u8>,
-    pub(crate) sealing: &'static str,
-}
-
-cairn_chassis::debug_fields!(NewKey { public });
 
 impl NewKey {
     /// A new key, sealed when there is something to seal it with.

@@ -11,8 +11,9 @@ use cairn_proto::lifecycle::v1::lifecycle_service_client::LifecycleServiceClient
 use cairn_proto::lifecycle::v1::{PurgeWorkspaceRequest, SetWorkspaceStateRequest, WorkspaceState};
 use futures::future::join_all;
 
-use super::{Action, Lifecycle, Notice};
+use super::Lifecycle;
 use crate::error::Error;
+use crate::model::lifecycle::{Action, Notice};
 use crate::store;
 
 /// How long a service may take to note a state.

@@ -10,11 +10,11 @@ use cairn_chassis::status::Violation;
 use cairn_chassis::token_format::Format;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
-use super::clients::{Client, Clients};
-use super::refusal::{Code, Refusal};
-use super::tokens::IssuedCode;
+use super::clients::Clients;
 use super::{pkce, redirect, resource, scope};
 use crate::error::Error;
+use crate::model::oauth::{Client, IssuedCode};
+use crate::model::oauth_error::{Code, OauthError};
 use crate::secrets;
 use crate::store;
 use crate::workspaces::require_member;
@@ -43,7 +43,7 @@ pub(crate) struct Checked {
     pub(crate) redirect_host: String,
     pub(crate) is_loopback: bool,
     /// What is asked for and what it is for; or what the client must be told, by redirect.
-    pub(crate) wanted: Result<Wanted, Refusal>,
+    pub(crate) wanted: Result<Wanted, OauthError>,
 }
 
 /// What a client wants to do, and where.
@@ -135,8 +135,8 @@ fn nothing_granted(chosen: PermissionSet, role: &str) -> Error {
 }
 
 /// Where the answer goes. Until this is settled nothing may be sent anywhere.
-fn redirect_uri(client: &Client, asked: Option<&str>) -> Result<String, Refusal> {
-    let refused = |message| Err(Refusal::new(Code::InvalidRequest, "redirect_uri", message));
+fn redirect_uri(client: &Client, asked: Option<&str>) -> Result<String, OauthError> {
+    let refused = |message| Err(OauthError::new(Code::InvalidRequest, "redirect_uri", message));
     match (asked, client.redirect_uris.as_slice()) {
         (None, [only]) => Ok(only.clone()),
         (None, _) => refused("redirect_uri is required: the client has several"),
@@ -147,11 +147,11 @@ fn redirect_uri(client: &Client, asked: Option<&str>) -> Result<String, Refusal>
     }
 }
 
-fn wanted(asked: &Asked) -> Result<Wanted, Refusal> {
+fn wanted(asked: &Asked) -> Result<Wanted, OauthError> {
     match asked.response_type.as_str() {
         "code" => {}
         "" => {
-            return Err(Refusal::new(
+            return Err(OauthError::new(
                 Code::InvalidRequest,
                 "response_type",
                 "response_type is required: code",
@@ -159,7 +159,7 @@ fn wanted(asked: &Asked) -> Result<Wanted, Refusal> {
         }
         _ => {
             let message = "response_type must be code";
-            return Err(Refusal::new(Code::UnsupportedResponseType, "response_type", message));
+            return Err(OauthError::new(Code::UnsupportedResponseType, "response_type", message));
         }
     }
     pkce::check_challenge(&asked.code_challenge, &asked.code_challenge_method)?;

@@ -11,17 +11,17 @@ use cairn_chassis::sql::Db;
 use cairn_chassis::token_format::Format;
 use subtle::ConstantTimeEq as _;
 
+use super::client_name::displayable;
 use super::document::{self, Documents};
+use super::lifetimes::{GRANT_LIFETIME, before};
 use super::redirect;
-use super::refusal::{Code, Refusal};
-use super::tokens::{GRANT_LIFETIME, before};
 use crate::error::Error;
-use crate::secrets::{self, Digest};
+use crate::model::oauth::Client;
+use crate::model::oauth_error::{Code, OauthError};
+use crate::secrets;
 use crate::store;
 
 const ID_BYTES: usize = 16;
-const LONGEST_NAME: usize = 100;
-const MOST_REDIRECT_URIS: usize = 20;
 /// What a registration may weigh: anybody may make one, and it is kept.
 const MOST_BYTES: usize = 8 * 1024;
 /// How long a registered client is kept that nobody uses.
@@ -31,18 +31,6 @@ const NO_SECRET: &str = "none";
 /// What RFC 7591 takes for granted when nothing is said.
 const DEFAULT_METHOD: &str = "client_secret_basic";
 const SECRET_METHODS: [&str; 2] = [DEFAULT_METHOD, "client_secret_post"];
-
-/// A program that acts for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Client {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) redirect_uris: Vec<String>,
-    /// Absent for a public client.
-    pub(crate) secret: Option<Digest>,
-    /// Until when fetched metadata holds; absent for a registered client.
-    pub(crate) fresh_until: Option<Timestamp>,
-}
 
 /// A wish to be registered.
 #[derive(Debug, Default)]
@@ -165,20 +153,21 @@ impl Clients {
 /// The same for a client that does not exist and for one that did not prove who it is.
 fn unknown() -> Error {
     let message = "the client is not known here, or its secret is wrong: register it again";
-    Refusal::new(Code::InvalidClient, "client_id", message).into()
+    OauthError::new(Code::InvalidClient, "client_id", message).into()
 }
 
 /// Checks a registration; answers how the client will prove who it is.
-fn check(wish: &Registration) -> Result<String, Refusal> {
+fn check(wish: &Registration) -> Result<String, OauthError> {
     let weight = wish.name.len() + wish.redirect_uris.iter().map(String::len).sum::<usize>();
     if weight > MOST_BYTES {
-        let message =
-            format!("client_name and redirect_uris have {weight} bytes; at most {MOST_BYTES} are kept");
-        return Err(Refusal::new(Code::InvalidClientMetadata, "redirect_uris", message));
+        let message = format!(
+            "client_name and redirect_uris together may have at most {MOST_BYTES} bytes; they have {weight}"
+        );
+        return Err(OauthError::new(Code::InvalidClientMetadata, "redirect_uris", message));
     }
-    check_redirect_uris(&wish.redirect_uris)?;
+    redirect::check(&wish.redirect_uris)?;
     let refused =
-        |parameter, message: &str| Err(Refusal::new(Code::InvalidClientMetadata, parameter, message));
+        |parameter, message: &str| Err(OauthError::new(Code::InvalidClientMetadata, parameter, message));
     let is_served = |kind: &String| kind == "authorization_code" || kind == "refresh_token";
     // Clients list what they could do; the code is what they need.
     if !wish.grant_types.is_empty() && !wish.grant_types.iter().any(is_served) {
@@ -193,36 +182,6 @@ fn check(wish: &Registration) -> Result<String, Refusal> {
         return refused("token_endpoint_auth_method", message);
     }
     Ok(method.to_owned())
-}
-
-/// One that cannot be used spoils the whole client: its answers could go there.
-pub(super) fn check_redirect_uris(uris: &[String]) -> Result<(), Refusal> {
-    let refused = |message: String| Err(Refusal::new(Code::InvalidRedirectUri, "redirect_uris", message));
-    if !(1..=MOST_REDIRECT_URIS).contains(&uris.len()) {
-        return refused(format!("redirect_uris must hold 1 to {MOST_REDIRECT_URIS} URIs"));
-    }
-    for (place, uri) in uris.iter().enumerate() {
-        if let Some(fault) = redirect::fault(uri) {
-            return refused(format!("redirect_uris[{place}] {fault}"));
-        }
-    }
-    Ok(())
-}
-
-/// A name as it may be shown: without what would change the text around it. `None` when nothing is left.
-pub(super) fn displayable(name: &str) -> Option<String> {
-    let is_plain = |character: &char| !character.is_control() && !is_formatting(*character);
-    let plain: String = name.chars().filter(is_plain).collect();
-    let shown: String =
-        plain.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_NAME).collect();
-    (!shown.is_empty()).then_some(shown)
-}
-
-/// Invisible characters and those that turn the direction of text.
-const fn is_formatting(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -256,13 +215,5 @@ mod tests {
         assert_eq!(refused(implicit).code, Code::InvalidClientMetadata);
         let token = Registration { response_types: texts(&["token"]), ..wish() };
         assert_eq!(refused(token).parameter, "response_types");
-    }
-
-    #[test]
-    fn a_name_cannot_change_the_page_around_it() {
-        assert_eq!(displayable("  Claude \t Code ").as_deref(), Some("Claude Code"));
-        assert_eq!(displayable("a\u{202e}b\u{200b}c\n").as_deref(), Some("abc"));
-        assert_eq!(displayable("\u{200b} \n"), None);
-        assert_eq!(displayable(&"é".repeat(200)).unwrap().chars().count(), LONGEST_NAME);
     }
 }

@@ -9,9 +9,11 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use super::clients::{Client, check_redirect_uris, displayable};
-use super::refusal::{Code, Refusal};
+use super::client_name::displayable;
+use super::redirect;
 use crate::error::Error;
+use crate::model::oauth::Client;
+use crate::model::oauth_error::{Code, OauthError};
 
 const LIMITS: Limits = Limits { time: Duration::from_secs(5), bytes: 64 * 1024 };
 /// More at once would let strangers make us busy with waiting.
@@ -67,7 +69,7 @@ impl Documents {
 }
 
 /// What a parser would change is no identifier: two texts would name one client.
-fn check_address(id: &str) -> Result<(), Refusal> {
+fn check_address(id: &str) -> Result<(), OauthError> {
     let url = Url::parse(id).ok().filter(|url| url.as_str() == id && id.len() <= LONGEST_ADDRESS);
     if url.is_some_and(|url| url.path() != "/" && url.query().is_none()) {
         return Ok(());
@@ -75,7 +77,7 @@ fn check_address(id: &str) -> Result<(), Refusal> {
     Err(refused("it must be an https URL with a path and without a query".to_owned()))
 }
 
-fn read(document: Document, id: &str) -> Result<Client, Refusal> {
+fn read(document: Document, id: &str) -> Result<Client, OauthError> {
     if document.client_id != id {
         return Err(refused(
             "its client_id is another address than the one that it was fetched from".to_owned(),
@@ -89,7 +91,7 @@ fn read(document: Document, id: &str) -> Result<Client, Refusal> {
             "its token_endpoint_auth_method must be none, or none among those supported".to_owned(),
         ));
     }
-    check_redirect_uris(&document.redirect_uris).map_err(|fault| refused(fault.description))?;
+    redirect::check(&document.redirect_uris).map_err(|fault| refused(fault.description))?;
     let name =
         displayable(&document.client_name).ok_or_else(|| refused("its client_name is empty".to_owned()))?;
     Ok(Client {
@@ -101,9 +103,9 @@ fn read(document: Document, id: &str) -> Result<Client, Refusal> {
     })
 }
 
-fn refused(reason: String) -> Refusal {
+fn refused(reason: String) -> OauthError {
     let message = format!("the metadata document of this client cannot be used: {reason}");
-    Refusal::new(Code::InvalidClient, "client_id", message)
+    OauthError::new(Code::InvalidClient, "client_id", message)
 }
 
 /// How long the document may be used (RFC 9111), within our bounds.
@@ -133,7 +135,7 @@ mod tests {
         })
     }
 
-    fn read_json(value: serde_json::Value) -> Result<Client, Refusal> {
+    fn read_json(value: serde_json::Value) -> Result<Client, OauthError> {
         read(serde_json::from_value(value).unwrap(), ID)
     }
 

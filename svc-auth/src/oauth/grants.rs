@@ -4,30 +4,13 @@
 //! gave themselves: for them another member's grant does not exist.
 
 use cairn_chassis::ambient::Ambient;
-use cairn_chassis::clock::Timestamp;
-use cairn_chassis::identity::PermissionSet;
 use cairn_chassis::sql::Db;
 use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
 
 use crate::error::Error;
+use crate::model::oauth::Grant;
 use crate::store;
 use crate::workspaces::require_member;
-
-/// What a person allowed a client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Grant {
-    pub(crate) id: GrantId,
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) user: UserId,
-    pub(crate) user_email: String,
-    pub(crate) client_id: String,
-    pub(crate) client_name: String,
-    pub(crate) redirect_host: String,
-    pub(crate) permissions: PermissionSet,
-    pub(crate) created_at: Timestamp,
-    pub(crate) last_used_at: Timestamp,
-    pub(crate) expires_at: Timestamp,
-}
 
 /// The rules of grants.
 #[derive(Debug)]

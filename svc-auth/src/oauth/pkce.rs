@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::refusal::{Code, Refusal};
+use crate::model::oauth_error::{Code, OauthError};
 
 const METHOD: &str = "S256";
 /// A SHA-256 in base64url.
@@ -13,8 +13,8 @@ const CHALLENGE_LENGTH: usize = 43;
 const VERIFIER_LENGTH: std::ops::RangeInclusive<usize> = 43..=128;
 
 /// Checks the challenge of an authorization request.
-pub(super) fn check_challenge(challenge: &str, method: &str) -> Result<(), Refusal> {
-    let refused = |parameter, message: &str| Err(Refusal::new(Code::InvalidRequest, parameter, message));
+pub(super) fn check_challenge(challenge: &str, method: &str) -> Result<(), OauthError> {
+    let refused = |parameter, message: &str| Err(OauthError::new(Code::InvalidRequest, parameter, message));
     if challenge.is_empty() {
         return refused("code_challenge", "code_challenge is required: use PKCE with S256");
     }
@@ -32,18 +32,18 @@ pub(super) fn check_challenge(challenge: &str, method: &str) -> Result<(), Refus
 }
 
 /// Checks that who redeems the code began the flow.
-pub(super) fn check_verifier(verifier: &str, challenge: &str) -> Result<(), Refusal> {
+pub(super) fn check_verifier(verifier: &str, challenge: &str) -> Result<(), OauthError> {
     let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     if !VERIFIER_LENGTH.contains(&verifier.len()) || !verifier.bytes().all(is_unreserved) {
         let message = "code_verifier must have 43 to 128 characters of A-Z a-z 0-9 - . _ ~";
-        return Err(Refusal::new(Code::InvalidRequest, "code_verifier", message));
+        return Err(OauthError::new(Code::InvalidRequest, "code_verifier", message));
     }
     let computed = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
     if computed.as_bytes().ct_eq(challenge.as_bytes()).into() {
         return Ok(());
     }
     let message = "code_verifier does not belong to the code_challenge of this code";
-    Err(Refusal::new(Code::InvalidGrant, "code_verifier", message))
+    Err(OauthError::new(Code::InvalidGrant, "code_verifier", message))
 }
 
 #[cfg(test)]

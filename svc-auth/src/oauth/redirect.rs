@@ -2,10 +2,27 @@
 
 use url::Url;
 
+use crate::model::oauth_error::{Code, OauthError};
+
+const MOST_REDIRECT_URIS: usize = 20;
 const LONGEST: usize = 2_048;
 /// Apps whose private-use scheme is no reversed domain name (RFC 8252, section 7.1), by name: anything else could be
 /// `javascript:` tomorrow.
 const APP_SCHEMES: &[&str] = &["cursor", "vscode", "vscode-insiders", "windsurf", "zed"];
+
+/// One that cannot be used spoils the whole client: its answers could go there.
+pub(super) fn check(uris: &[String]) -> Result<(), OauthError> {
+    let refused = |message: String| Err(OauthError::new(Code::InvalidRedirectUri, "redirect_uris", message));
+    if !(1..=MOST_REDIRECT_URIS).contains(&uris.len()) {
+        return refused(format!("redirect_uris must hold 1 to {MOST_REDIRECT_URIS} URIs"));
+    }
+    for (place, uri) in uris.iter().enumerate() {
+        if let Some(fault) = fault(uri) {
+            return refused(format!("redirect_uris[{place}] {fault}"));
+        }
+    }
+    Ok(())
+}
 
 /// Why a redirect URI cannot be registered; `None` when it can.
 pub(super) fn fault(uri: &str) -> Option<&'static str> {

@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 
-use super::refusal::{Code, Refusal};
+use crate::model::oauth_error::{Code, OauthError};
 
 const ENDPOINT: &str = "/mcp";
 const LOOPBACK: &str = "localhost";
@@ -50,10 +50,10 @@ pub(super) fn of(base_url: &str) -> Option<String> {
 }
 
 /// The resource that is asked for. Clients write it with or without `/mcp` and a slash, and older ones not at all.
-pub(super) fn check(resources: &[String], base_url: &str) -> Result<String, Refusal> {
+pub(super) fn check(resources: &[String], base_url: &str) -> Result<String, OauthError> {
     let refused = || {
         let message = "resource must be the address of this server's MCP endpoint, as its metadata names it";
-        Refusal::new(Code::InvalidTarget, "resource", message)
+        OauthError::new(Code::InvalidTarget, "resource", message)
     };
     let base = Address::read(base_url).ok_or_else(refused)?;
     let endpoint = Address { path: format!("{}{ENDPOINT}", base.path), ..base.clone() };
@@ -66,7 +66,7 @@ pub(super) fn check(resources: &[String], base_url: &str) -> Result<String, Refu
 mod tests {
     use super::*;
 
-    fn asked(resource: &str, base: &str) -> Result<String, Refusal> {
+    fn asked(resource: &str, base: &str) -> Result<String, OauthError> {
         check(&[resource.to_owned()], base)
     }
 

@@ -2,16 +2,16 @@
 
 use cairn_chassis::identity::{Permission, PermissionSet};
 
-use super::refusal::{Code, Refusal};
+use crate::model::oauth_error::{Code, OauthError};
 
 /// What a scope parameter asks for; `None` when it asks for nothing in particular. Scopes of others (`openid`,
 /// `offline_access`) are passed over, as long as one of ours is among them.
-pub(super) fn read(scope: Option<&str>) -> Result<Option<PermissionSet>, Refusal> {
+pub(super) fn read(scope: Option<&str>) -> Result<Option<PermissionSet>, OauthError> {
     let text = scope.unwrap_or_default().trim();
     if text.is_empty() {
         return Ok(None);
     }
-    let refused = |message| Err(Refusal::new(Code::InvalidScope, "scope", message));
+    let refused = |message| Err(OauthError::new(Code::InvalidScope, "scope", message));
     // RFC 6749, section 3.3.
     if !text.bytes().all(|byte| byte == b' ' || (byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))) {
         return refused("scope must be names with one space between them");

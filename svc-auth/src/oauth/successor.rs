@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cairn_chassis::entropy::Entropy;
 use cairn_chassis::token_format::Format;
 
-const CONTEXT: &str = "cairn 2026-11 oauth refresh token successor";
+use crate::model::oauth::Salt;
 
-/// The salt of one rotation.
-pub(crate) type Salt = [u8; 32];
+const CONTEXT: &str = "cairn 2026-11 oauth refresh token successor";
 
 /// The token that follows this one.
 pub(super) fn of(refresh_token: &str, salt: &Salt) -> String {

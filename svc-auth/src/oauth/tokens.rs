@@ -5,91 +5,32 @@ use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Role, Scope};
+use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind, Scope};
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::token_format::Format;
-use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
 
-use super::clients::{Client, Clients, Proof};
-use super::refusal::{Code, Refusal};
-use super::successor::Salt;
+use super::clients::{Clients, Proof};
+use super::lifetimes::{GRANT_LIFETIME, before};
 use super::{pkce, resource, scope, successor};
 use crate::error::Error;
 use crate::keys::{Issued, Keys};
+use crate::model::has_ended;
+use crate::model::oauth::{
+    Client, IssuedCode, NewAccessToken, NewGrant, PresentedAccess, RefreshedGrant, Salt,
+};
+use crate::model::oauth_error::{Code, OauthError};
 use crate::secrets::{self, Digest};
 use crate::store;
 
 /// Contract, "Identity".
 const ACCESS_LIFETIME: Duration = Duration::from_secs(60 * 60);
-/// A grant that is not used for this long has ended.
-pub(super) const GRANT_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// Processes of one client refresh at the same time, and answers get lost: a rotated token gets its successor again for
 /// this long.
 const GRACE: Duration = Duration::from_secs(60);
 /// How long a used code is remembered, so that a replay takes back what it gave.
 const CODE_MEMORY: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// A consent, waiting for its client to come with the code.
-#[derive(Debug, Clone)]
-pub(crate) struct IssuedCode {
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) user: UserId,
-    pub(crate) client_id: String,
-    pub(crate) client_name: String,
-    pub(crate) redirect_uri: String,
-    pub(crate) redirect_host: String,
-    pub(crate) code_challenge: String,
-    pub(crate) permissions: PermissionSet,
-    pub(crate) resource: String,
-    pub(crate) expires_at: Timestamp,
-}
-
-/// A grant to store.
-#[derive(Debug)]
-pub(crate) struct NewGrant<'a> {
-    pub(crate) id: GrantId,
-    pub(crate) code: &'a IssuedCode,
-    pub(crate) created_at: Timestamp,
-    pub(crate) expires_at: Timestamp,
-}
-
-/// The part of a grant that a refresh needs.
-#[derive(Debug)]
-pub(crate) struct RefreshedGrant {
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) id: GrantId,
-    pub(crate) user: UserId,
-    pub(crate) permissions: PermissionSet,
-    pub(crate) resource: String,
-}
-
-/// Whether a refresh token was rotated: when, and with which salt.
-pub(crate) type RefreshState = Option<(Timestamp, Salt)>;
-
-/// An access token to store.
-#[derive(Debug)]
-pub(crate) struct NewAccessToken {
-    pub(crate) digest: Digest,
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) grant: GrantId,
-    pub(crate) permissions: PermissionSet,
-    pub(crate) expires_at: Timestamp,
-}
-
-/// What an exchange needs of an access token, its grant, and its person's membership.
-#[derive(Debug)]
-pub(crate) struct PresentedAccess {
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) grant: GrantId,
-    pub(crate) client_name: String,
-    pub(crate) permissions: PermissionSet,
-    pub(crate) resource: String,
-    pub(crate) expires_at: Timestamp,
-    pub(crate) plan: String,
-    pub(crate) publishers: Publishers,
-    pub(crate) role: Role,
-}
 
 /// A token request with a code.
 pub(crate) struct CodeAttempt {
@@ -265,7 +206,7 @@ impl Tokens {
         let found = store::oauth_tokens::find_access(&self.db, &secrets::digest(access_token)).await?;
         let here = resource::of(base_url);
         let is_open = |token: &PresentedAccess| {
-            !crate::tokens::has_ended(token.expires_at, now) && here.as_ref() == Some(&token.resource)
+            !has_ended(token.expires_at, now) && here.as_ref() == Some(&token.resource)
         };
         let token = found.filter(is_open).ok_or(Error::AccessTokenRefused)?;
         // May be empty, after a change of role: the caller is known then, and may do nothing.
@@ -296,12 +237,6 @@ impl Tokens {
     }
 }
 
-pub(super) fn before(now: Timestamp, duration: Duration) -> Timestamp {
-    Timestamp::from_micros(
-        now.as_micros().saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)),
-    )
-}
-
 fn check_attempt(code: &IssuedCode, attempt: &CodeAttempt, now: Timestamp) -> Result<(), Error> {
     if code.expires_at <= now {
         return Err(invalid_grant("code", "the code has expired: start again"));
@@ -328,18 +263,18 @@ async fn require_membership(tx: &mut Tx, user: UserId, workspace: WorkspaceId) -
     })
 }
 
-fn narrowed(asked: Option<&str>, granted: PermissionSet) -> Result<PermissionSet, Refusal> {
+fn narrowed(asked: Option<&str>, granted: PermissionSet) -> Result<PermissionSet, OauthError> {
     let asked = scope::read(asked)?.unwrap_or(granted);
     if asked.intersection(granted) == asked {
         return Ok(asked);
     }
-    Err(Refusal::new(Code::InvalidScope, "scope", "scope must not hold more than was granted"))
+    Err(OauthError::new(Code::InvalidScope, "scope", "scope must not hold more than was granted"))
 }
 
 fn invalid_grant(parameter: &'static str, message: &str) -> Error {
-    Refusal::new(Code::InvalidGrant, parameter, message).into()
+    OauthError::new(Code::InvalidGrant, parameter, message).into()
 }
 
 fn other_resource() -> Error {
-    Refusal::new(Code::InvalidTarget, "resource", "resource differs from the one that was granted").into()
+    OauthError::new(Code::InvalidTarget, "resource", "resource differs from the one that was granted").into()
 }

@@ -22,9 +22,10 @@ use openidconnect::{
 };
 use tokio::sync::Mutex;
 
+use super::Config;
 use super::ticket::Ticket;
-use super::{Config, Refusal};
 use crate::error::Error;
+use crate::model::oidc_error::OidcError;
 
 const LIMITS: Limits = Limits { time: Duration::from_secs(5), bytes: 512 * 1024 };
 /// How long what the provider says of itself is used. A key that is not among its keys is asked for at once.
@@ -135,7 +136,7 @@ impl Provider {
         let client = self.client(&metadata);
         let request = client.exchange_code(AuthorizationCode::new(code.to_owned())).map_err(|error| {
             tracing::warn!(%error, "the OpenID Connect provider has no token endpoint");
-            Refusal::Unreachable
+            OidcError::Unreachable
         })?;
         let answered = request
             .set_redirect_uri(std::borrow::Cow::Owned(redirect(redirect_uri)?))
@@ -216,18 +217,18 @@ impl Provider {
     }
 
     /// What the provider says of itself, with its keys.
-    async fn metadata(&self) -> Result<Metadata, Refusal> {
+    async fn metadata(&self) -> Result<Metadata, OidcError> {
         let mut known = self.known.lock().await;
         let now = self.clock.now();
         match &*known {
             Known::Metadata { of, since } if now.since(*since) < KEPT => Ok(Arc::clone(of)),
-            Known::Down { since } if now.since(*since) < DOWN => Err(Refusal::Unreachable),
+            Known::Down { since } if now.since(*since) < DOWN => Err(OidcError::Unreachable),
             Known::Nothing | Known::Metadata { .. } | Known::Down { .. } => self.discover(&mut known).await,
         }
     }
 
     /// The same, asked for after those that were found wanting.
-    async fn newer_than(&self, seen: &Metadata) -> Result<Metadata, Refusal> {
+    async fn newer_than(&self, seen: &Metadata) -> Result<Metadata, OidcError> {
         let mut known = self.known.lock().await;
         match &*known {
             Known::Metadata { of, .. } if !Arc::ptr_eq(of, seen) => Ok(Arc::clone(of)),
@@ -235,7 +236,7 @@ impl Provider {
         }
     }
 
-    async fn discover(&self, known: &mut Known) -> Result<Metadata, Refusal> {
+    async fn discover(&self, known: &mut Known) -> Result<Metadata, OidcError> {
         let discovered = CoreProviderMetadata::discover_async(self.issuer.clone(), &self.http).await;
         let since = self.clock.now();
         match discovered {
@@ -249,7 +250,7 @@ impl Provider {
                 let cause = error.source().map(ToString::to_string).unwrap_or_default();
                 let issuer = &self.config.issuer;
                 tracing::warn!(%error, cause, issuer, "the OpenID Connect provider cannot be used");
-                Err(Refusal::Unreachable)
+                Err(OidcError::Unreachable)
             }
         }
     }
@@ -287,9 +288,9 @@ fn is_unknown_key(error: &ClaimsVerificationError) -> bool {
 }
 
 /// The crate's texts name claims and algorithms; they repeat no token.
-fn untrusted(why: &(impl ToString + ?Sized)) -> Refusal {
+fn untrusted(why: &(impl ToString + ?Sized)) -> OidcError {
     tracing::warn!(error = why.to_string(), "an answer of the OpenID Connect provider was refused");
-    Refusal::Untrusted
+    OidcError::Untrusted
 }
 
 /// An answer that cannot be read is not repeated: it may hold tokens.
@@ -298,23 +299,23 @@ fn token_refusal(
         Refused,
         openidconnect::StandardErrorResponse<openidconnect::core::CoreErrorResponseType>,
     >,
-) -> Refusal {
+) -> OidcError {
     use openidconnect::core::CoreErrorResponseType as Kind;
     match error {
         RequestTokenError::ServerResponse(answer) => {
             tracing::warn!(error = answer.error().as_ref(), "the OpenID Connect provider refused a code");
             match answer.error() {
-                Kind::InvalidClient | Kind::UnauthorizedClient => Refusal::ClientRefused,
+                Kind::InvalidClient | Kind::UnauthorizedClient => OidcError::ClientRefused,
                 Kind::InvalidGrant
                 | Kind::InvalidRequest
                 | Kind::InvalidScope
                 | Kind::UnsupportedGrantType
-                | Kind::Extension(_) => Refusal::CodeRefused,
+                | Kind::Extension(_) => OidcError::CodeRefused,
             }
         }
         RequestTokenError::Request(reason) => {
             tracing::warn!(error = %reason, "the OpenID Connect provider gives no tokens");
-            Refusal::Unreachable
+            OidcError::Unreachable
         }
         RequestTokenError::Parse(..) | RequestTokenError::Other(_) => {
             untrusted("its token response cannot be read")

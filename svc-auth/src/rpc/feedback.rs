@@ -11,7 +11,8 @@ use cairn_proto::auth::v1::{
 use tonic::{Request, Response, Status};
 
 use super::{user, workspace_id};
-use crate::feedback::{self as rules, Category, Channel, Delivery, Entry, Report};
+use crate::feedback::{self as rules, Category, Channel, Delivery, Report};
+use crate::model::feedback::Entry;
 
 #[derive(Debug)]
 pub(super) struct FeedbackServer {

@@ -11,7 +11,8 @@ use tonic::{Request, Response, Status};
 
 use super::{user, workspace_id};
 use crate::error::Error;
-use crate::oauth::{self as rules, Grant};
+use crate::model::oauth::Grant;
+use crate::oauth as rules;
 
 #[derive(Debug)]
 pub(super) struct Grants {

@@ -17,7 +17,8 @@ use super::sessions::{encode_pending, encode_user};
 use super::workspaces::{encode_membership, encode_memberships};
 use super::{source, user, workspace_id};
 use crate::error::Error;
-use crate::invitations::{self as rules, Invitation};
+use crate::invitations as rules;
+use crate::model::invitations::Invitation;
 
 #[derive(Debug)]
 pub(super) struct Invitations {

@@ -15,7 +15,8 @@ use super::invitations::encode as encode_invitation;
 use super::sessions::encode_user;
 use super::{user, workspace_id};
 use crate::error::Error;
-use crate::members::{self as rules, Invited, Member};
+use crate::members::{self as rules, Invited};
+use crate::model::members::Member;
 
 #[derive(Debug)]
 pub(super) struct Members {

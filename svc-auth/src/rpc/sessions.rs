@@ -14,7 +14,7 @@ use tonic::{Request, Response, Status};
 
 use super::workspaces::encode_memberships;
 use super::{source, user, workspace_id};
-use crate::invitations::Found;
+use crate::model::invitations::Found;
 use crate::sessions as rules;
 use crate::users::User;
 

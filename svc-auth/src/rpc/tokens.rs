@@ -16,7 +16,8 @@ use tonic::{Request, Response, Status};
 
 use super::{user, workspace_id};
 use crate::error::Error;
-use crate::tokens::{self as rules, Draft, Token};
+use crate::model::tokens::Token;
+use crate::tokens::{self as rules, Draft};
 
 #[derive(Debug)]
 pub(super) struct Tokens {

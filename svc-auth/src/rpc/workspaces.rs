@@ -15,8 +15,9 @@ use cairn_proto::domain::Publishers;
 use tonic::{Request, Response, Status};
 
 use super::{user, workspace_id};
+use crate::model::workspaces::{Changes, Membership, Workspace};
 use crate::tokens::Tokens;
-use crate::workspaces::{self as rules, Changes, Membership, Workspace};
+use crate::workspaces as rules;
 
 #[derive(Debug)]
 pub(super) struct Workspaces {

@@ -6,7 +6,7 @@ use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{FeedbackId, WorkspaceId};
 
 use super::word;
-use crate::feedback::{Entry, Reporter};
+use crate::model::feedback::{Entry, Reporter};
 
 statements! {
     #[cfg(test)]

@@ -6,7 +6,7 @@ use cairn_chassis::{execute, fetch, on_db, statements};
 use cairn_proto::ids::{InvitationId, UserId, WorkspaceId};
 
 use super::word;
-use crate::invitations::{Found, Invitation, NewInvitation, Taken};
+use crate::model::invitations::{Found, Invitation, NewInvitation, Taken};
 use crate::secrets::Digest;
 use crate::users::User;
 

@@ -6,7 +6,7 @@ use cairn_chassis::sql::{Db, Error, Tx};
 use cairn_chassis::{execute, fetch, on_db, statements};
 
 use super::word;
-use crate::keys::{Listed, NewKey, State, StoredSeed};
+use crate::model::keys::{Listed, NewKey, State, StoredSeed};
 
 statements! {
     #[cfg(test)]

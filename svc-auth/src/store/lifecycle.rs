@@ -6,7 +6,7 @@ use cairn_chassis::{execute, fetch, some_rows_of, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use super::word;
-use crate::lifecycle::Notice;
+use crate::model::lifecycle::Notice;
 
 /// How rows of a workspace go from a table.
 #[derive(Debug)]

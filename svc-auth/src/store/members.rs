@@ -7,7 +7,7 @@ use cairn_chassis::{execute, fetch, on_db, statements};
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use super::{users, word};
-use crate::members::Member;
+use crate::model::members::Member;
 
 statements! {
     #[cfg(test)]

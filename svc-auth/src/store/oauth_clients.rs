@@ -4,7 +4,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{self, Db, Error, Tx};
 use cairn_chassis::{execute, fetch, statements};
 
-use crate::oauth::Client;
+use crate::model::oauth::Client;
 use crate::secrets::Digest;
 
 statements! {

@@ -6,7 +6,7 @@ use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
 
 use super::tokens::{read_permissions, write_permissions};
-use crate::oauth::{Grant, NewGrant, RefreshedGrant};
+use crate::model::oauth::{Grant, NewGrant, RefreshedGrant};
 use crate::secrets::Digest;
 
 statements! {

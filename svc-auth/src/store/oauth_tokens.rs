@@ -7,7 +7,7 @@ use cairn_proto::ids::{GrantId, WorkspaceId};
 
 use super::tokens::{read_permissions, write_permissions};
 use super::word;
-use crate::oauth::{NewAccessToken, PresentedAccess, RefreshState, Salt};
+use crate::model::oauth::{NewAccessToken, PresentedAccess, RefreshState, Salt};
 use crate::secrets::Digest;
 
 statements! {

@@ -6,8 +6,8 @@ use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::UserId;
 
 use super::users;
+use crate::model::sessions::{FoundSession, NewSession};
 use crate::secrets::Digest;
-use crate::sessions::{FoundSession, NewSession};
 
 statements! {
     #[cfg(test)]

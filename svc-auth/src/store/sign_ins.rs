@@ -4,8 +4,8 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Tx};
 use cairn_chassis::{execute, fetch, statements};
 
+use crate::model::sign_ins::Window;
 use crate::secrets::Digest;
-use crate::sign_ins::Window;
 
 statements! {
     #[cfg(test)]

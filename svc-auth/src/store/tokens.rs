@@ -7,8 +7,8 @@ use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{FolderId, TokenId, UserId, WorkspaceId};
 
 use super::word;
+use crate::model::tokens::{Presented, Token, Uses};
 use crate::secrets::Digest;
-use crate::tokens::{Presented, Token, Uses};
 
 statements! {
     #[cfg(test)]

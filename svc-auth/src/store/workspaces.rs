@@ -7,7 +7,7 @@ use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use super::word;
-use crate::workspaces::{Changes, Membership, Workspace};
+use crate::model::workspaces::{Changes, Membership, Workspace};
 
 statements! {
     #[cfg(test)]

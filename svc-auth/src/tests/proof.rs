@@ -7,7 +7,7 @@ use cairn_proto::ids::InvitationId;
 
 use super::tokens::EVERYTHING;
 use super::*;
-use crate::invitations::NewInvitation;
+use crate::model::invitations::NewInvitation;
 use crate::{proof, secrets};
 
 const EMAIL: &str = "cfo@corp.example";

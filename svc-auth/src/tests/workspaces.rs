@@ -182,7 +182,7 @@ async fn an_operator_may_keep_plans_to_themselves() {
         let service = Service::open(settings, clock(), entropy).await.unwrap();
         let first = service.bootstrap(wanted(), |_| Ok(())).await.unwrap().unwrap();
         let (owner, _) = store::users::find_account(&service.db, &first.email).await.unwrap().unwrap();
-        let change = |plan: Option<&str>, name: Option<&str>| crate::workspaces::Changes {
+        let change = |plan: Option<&str>, name: Option<&str>| crate::model::workspaces::Changes {
             plan: plan.map(ToOwned::to_owned),
             name: name.map(ToOwned::to_owned),
             ..Default::default()

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Permission, PermissionSet, Role, Scope};
 use cairn_chassis::status::Violation;
+use cairn_chassis::wording;
 use cairn_proto::ids::FolderId;
 
 use crate::error::Error;
@@ -109,7 +110,7 @@ fn check_folders(asked: Option<&[String]>, violations: &mut Vec<Violation>) -> V
             Ok(folder) => folders.push(folder),
             Err(_) => {
                 let path = format!("scope.folderIds[{place}]");
-                violations.push(Violation::new(path, "invalid", "must be the UUID of a folder"));
+                violations.push(Violation::new(path, "invalid", wording::ID));
             }
         }
     }

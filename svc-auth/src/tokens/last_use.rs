@@ -1,15 +1,11 @@
 //! When tokens were last used, kept in memory between writes: a write per request would be the dearest part of it.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{TokenId, WorkspaceId};
 
-use super::Token;
-
-/// Sorted, so that replicas that write at the same time take the rows in the same order.
-pub(crate) type Uses = BTreeMap<(WorkspaceId, TokenId), Timestamp>;
+use crate::model::tokens::{Token, Uses};
 
 #[derive(Debug, Default)]
 pub(super) struct LastUse(Mutex<Uses>);

@@ -39,7 +39,7 @@ impl Code {
 
 /// A no, with what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct OauthError {
     /// For programs.
     pub code: Code,
     /// The parameter that is to blame.
@@ -48,7 +48,7 @@ pub struct Refusal {
     pub description: String,
 }
 
-impl Refusal {
+impl OauthError {
     pub(crate) fn new(code: Code, parameter: &'static str, description: impl Into<String>) -> Self {
         Self { code, parameter, description: description.into() }
     }

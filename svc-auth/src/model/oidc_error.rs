@@ -7,7 +7,7 @@ use cairn_chassis::status::Problem;
 /// A sign-in that does not succeed. The texts are for the person in the browser; what exactly the provider said goes to
 /// the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum OidcError {
     /// There is no provider.
     #[error("sign-in by an identity provider is not set up here: sign in with your password")]
     NotSetUp,
@@ -51,22 +51,26 @@ pub enum Refusal {
     OtherSubject,
 }
 
-impl Refusal {
+impl OidcError {
     /// Whether what the browser brought proved nothing, as what somebody made up would not.
     pub(crate) const fn is_guess(self) -> bool {
         matches!(self, Self::NotBegun | Self::CodeRefused | Self::Untrusted)
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
+impl From<OidcError> for Problem {
+    fn from(refusal: OidcError) -> Self {
         let message = refusal.to_string();
         match refusal {
-            Refusal::NotSetUp => Self::not_found(message),
-            Refusal::NotBegun | Refusal::CodeRefused | Refusal::Untrusted => Self::unauthorized(message),
-            Refusal::Unreachable => Self::unavailable(message, Duration::from_secs(5)),
-            Refusal::ClientRefused => Self::unavailable(message, Duration::from_secs(60)),
-            Refusal::EmailUnproved | Refusal::Unknown | Refusal::OtherSubject => Self::forbidden(message),
+            OidcError::NotSetUp => Self::not_found(message),
+            OidcError::NotBegun | OidcError::CodeRefused | OidcError::Untrusted => {
+                Self::unauthorized(message)
+            }
+            OidcError::Unreachable => Self::unavailable(message, Duration::from_secs(5)),
+            OidcError::ClientRefused => Self::unavailable(message, Duration::from_secs(60)),
+            OidcError::EmailUnproved | OidcError::Unknown | OidcError::OtherSubject => {
+                Self::forbidden(message)
+            }
         }
     }
 }

@@ -1,0 +1,22 @@
+//! Web sessions, as they are stored.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::ids::{SessionId, UserId};
+
+use crate::secrets::Digest;
+use crate::users::User;
+
+/// A session to store.
+pub(crate) struct NewSession {
+    pub(crate) id: SessionId,
+    pub(crate) user: UserId,
+    pub(crate) digest: Digest,
+    pub(crate) created_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// A session that was found by its secret.
+pub(crate) struct FoundSession {
+    pub(crate) user: User,
+    pub(crate) expires_at: Timestamp,
+}
