@@ -30,7 +30,7 @@ use tonic::service::Routes;
 use tonic::{Response, Status};
 use tower::ServiceExt as _;
 
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 
 /// Authentication, limit and scope together.
 const LIMIT_MICROS: f64 = 15.0;
@@ -56,12 +56,8 @@ struct Options {
     /// Requests of each kind.
     #[arg(long, default_value_t = 100_000)]
     requests: u32,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
 }
 
 /// Hands the same identity to everybody.
@@ -109,8 +105,7 @@ impl TokenService for Tokens {
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    if !options.bench {
-        println!("this measures under `cargo bench` only");
+    if !options.run.is_bench() {
         return Ok(());
     }
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(options))
@@ -151,7 +146,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     table.print();
     let mut verdicts = Verdicts::default();
     verdicts.at_most("authentication, limit and scope", both, LIMIT_MICROS, "µs");
-    verdicts.finish(options.check)
+    verdicts.finish(options.run.check)
 }
 
 async fn gateway(identity: String, ambient: Ambient) -> anyhow::Result<Router> {

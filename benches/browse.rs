@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::api::{Api, accepted};
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
 
@@ -73,12 +73,8 @@ struct Options {
     /// A folder in whose node_modules just-bash is.
     #[arg(long, value_name = "DIR")]
     just_bash: Option<PathBuf>,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
 }
 
 /// The same search, as each side is asked for it.
@@ -93,8 +89,7 @@ struct Search {
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    if !options.bench {
-        println!("this measures under `cargo bench` only");
+    if !options.run.is_bench() {
         return Ok(());
     }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run(options))
@@ -144,7 +139,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let memory = server.memory()?;
     println!("\nthe server holds {:.0} MiB, {:.0} of it heap", memory.resident, memory.anonymous);
     server.stop().await?;
-    verdicts.finish(options.check)
+    verdicts.finish(options.run.check)
 }
 
 fn searches(sample: &str) -> Vec<Search> {

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::api::{Api, accepted};
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::{Server, free_address};
 
@@ -62,18 +62,13 @@ struct Options {
     /// The folder with the peer's node_modules.
     #[arg(long, default_value = ".")]
     npm: PathBuf,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
 }
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    if !options.bench {
-        println!("this measures under `cargo bench` only");
+    if !options.run.is_bench() {
         return Ok(());
     }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run(options))
@@ -172,7 +167,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
             side.round(side.requests).await?;
         }
     }
-    report(&sides)?.finish(options.check)?;
+    report(&sides)?.finish(options.run.check)?;
     drop(sides);
     if let Some((server, _)) = peer {
         server.stop().await?;

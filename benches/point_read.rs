@@ -28,7 +28,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use tempfile::TempDir;
 
 use self::api::{Api, accepted};
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
 
@@ -62,12 +62,8 @@ struct Options {
     /// Requests of a round.
     #[arg(long, default_value_t = 10_000)]
     requests: u32,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
     /// Be the bare server.
     #[arg(long, hide = true, requires = "database")]
     bare: Option<SocketAddr>,
@@ -101,11 +97,8 @@ fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match (options.bare, &options.database) {
         (Some(address), Some(database)) => runtime.block_on(serve_bare(address, database)),
-        _ if options.bench => runtime.block_on(run(options)),
-        _ => {
-            println!("this measures under `cargo bench` only");
-            Ok(())
-        }
+        _ if options.run.is_bench() => runtime.block_on(run(options)),
+        _ => Ok(()),
     }
 }
 
@@ -151,7 +144,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
             "times",
         );
     }
-    verdicts.finish(options.check)
+    verdicts.finish(options.run.check)
 }
 
 /// What a round cost.

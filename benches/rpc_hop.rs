@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 
 /// "Single-digit microseconds."
@@ -55,12 +55,8 @@ struct Options {
     /// Calls of each kind.
     #[arg(long, default_value_t = 20_000)]
     calls: u32,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
 }
 
 /// Answers a small record, and looks at the identity when it has a verifier.
@@ -111,8 +107,7 @@ impl Cost {
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    if !options.bench {
-        println!("this measures under `cargo bench` only");
+    if !options.run.is_bench() {
         return Ok(());
     }
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(run(options))
@@ -166,7 +161,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     for (name, _, cost) in over_channels.iter().filter(|(name, ..)| *name == "local") {
         verdicts.at_most(&format!("{name} channel, median"), cost.median(), LOCAL_LIMIT_MICROS, "µs");
     }
-    verdicts.finish(options.check)
+    verdicts.finish(options.run.check)
 }
 
 fn routes(service: Double) -> Routes {

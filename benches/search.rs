@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 
 use self::api::{Api, accepted};
 use self::corpus::Document;
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::{Memory, Server};
 
@@ -69,18 +69,13 @@ struct Options {
     /// Writes that are looked for.
     #[arg(long, default_value_t = 200)]
     writes: usize,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
 }
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    if !options.bench {
-        println!("this measures under `cargo bench` only");
+    if !options.run.is_bench() {
         return Ok(());
     }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run(options))
@@ -102,7 +97,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     found(&api, &queries, options.writes, &mut verdicts).await?;
     memory(idle, server.memory()?, &mut verdicts);
     server.stop().await?;
-    verdicts.finish(options.check)
+    verdicts.finish(options.run.check)
 }
 
 async fn fill(data: &TempDir, documents: &Arc<Vec<Document>>, times: usize) -> anyhow::Result<()> {

@@ -25,7 +25,7 @@ use clap::Parser;
 use tempfile::TempDir;
 
 use self::api::Api;
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::{Memory, Server};
 
@@ -56,12 +56,8 @@ struct Options {
     /// How long to rest before memory is read, in milliseconds.
     #[arg(long, default_value_t = 2_000)]
     rest: u64,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
     /// Be the bare server.
     #[arg(long, hide = true)]
     bare: Option<SocketAddr>,
@@ -82,11 +78,8 @@ fn main() -> anyhow::Result<()> {
         Some(address) => {
             runtime.block_on(bare::serve(address, Router::new().route("/readyz", get(async || ()))))
         }
-        None if options.bench => runtime.block_on(run(options)),
-        None => {
-            println!("this measures under `cargo bench` only");
-            Ok(())
-        }
+        None if options.run.is_bench() => runtime.block_on(run(options)),
+        None => Ok(()),
     }
 }
 
@@ -112,7 +105,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     verdicts.at_most("ready, median", ready, READY_LIMIT_MS, "ms");
     verdicts.at_most("resident at rest", memory, MEMORY_LIMIT_MIB, "MiB");
     println!("the aims are {READY_AIM_MS} ms and {MEMORY_AIM_MIB} MiB");
-    verdicts.finish(options.check)
+    verdicts.finish(options.run.check)
 }
 
 /// A data folder with a filled workspace that was left in order.

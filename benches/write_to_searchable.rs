@@ -21,7 +21,7 @@ use clap::Parser;
 use tempfile::TempDir;
 
 use self::api::Api;
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
 
@@ -50,18 +50,13 @@ struct Options {
     /// Writes of each kind.
     #[arg(long, default_value_t = 300)]
     writes: u32,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
 }
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    if !options.bench {
-        println!("this measures under `cargo bench` only");
+    if !options.run.is_bench() {
         return Ok(());
     }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run(options))
@@ -116,7 +111,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     server.stop().await?;
     let mut verdicts = Verdicts::default();
     verdicts.at_most("without token, p99", millis(percentile(&without, 0.99)), LIMIT_MS, "ms");
-    verdicts.finish(options.check)
+    verdicts.finish(options.run.check)
 }
 
 /// A file with a word that no other file has.

@@ -1,6 +1,28 @@
-//! Tables and verdicts on standard output.
+//! What every bench takes, and its tables and verdicts on standard output.
 
 use anyhow::bail;
+use clap::Args;
+
+/// The options of every bench.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Fail when a limit is missed.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Given by `cargo bench`.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+impl Run {
+    /// Whether it is to measure; `cargo test` runs it, too, and is told that it does not.
+    pub(crate) fn is_bench(&self) -> bool {
+        if !self.bench {
+            println!("this measures under `cargo bench` only");
+        }
+        self.bench
+    }
+}
 
 /// Rows of text under a heading, each column as wide as its widest cell.
 #[derive(Debug)]

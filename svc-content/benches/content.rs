@@ -22,7 +22,7 @@ use clap::Parser;
 use cpu_time::ProcessTime;
 use serde_json::{Value, json};
 
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::side::{Side, sides};
 
@@ -62,12 +62,8 @@ struct Options {
     /// Measure only what has this name, and what it needs.
     #[arg(long)]
     only: Option<String>,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
 }
 
 impl Options {
@@ -78,8 +74,7 @@ impl Options {
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    if !options.bench {
-        println!("this measures under `cargo bench` only");
+    if !options.run.is_bench() {
         return Ok(());
     }
     tokio::runtime::Builder::new_multi_thread()
@@ -117,7 +112,7 @@ async fn run(options: &Options) -> anyhow::Result<()> {
     for (what, figure, limit, unit) in &verdicts {
         judged.at_most(what, *figure, *limit, unit);
     }
-    judged.finish(options.check)
+    judged.finish(options.run.check)
 }
 
 type Verdict = (String, f64, f64, &'static str);

@@ -28,7 +28,7 @@ use cpu_time::ThreadTime;
 use self::corpus::Document;
 use self::filling::{Filling, WORKSPACE, prepare};
 use self::peer::Peer;
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 
 const PAGE: usize = 10;
@@ -64,18 +64,13 @@ struct Options {
     /// Searches of each kind.
     #[arg(long, default_value_t = 1_000)]
     searches: usize,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
 }
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    if !options.bench {
-        println!("this measures under `cargo bench` only");
+    if !options.run.is_bench() {
         return Ok(());
     }
     tokio::runtime::Builder::new_current_thread().build()?.block_on(run(&options))
@@ -100,7 +95,7 @@ async fn run(options: &Options) -> anyhow::Result<()> {
     write(&filling, &documents).await?;
     filling.index.release_memory()?;
     println!("memory after a time of rest: {:.0} MiB beyond the empty process", resident()? - empty);
-    verdicts.finish(options.check)
+    verdicts.finish(options.run.check)
 }
 
 async fn fill(

@@ -23,7 +23,7 @@ use cpu_time::{ProcessTime, ThreadTime};
 
 use self::filling::{Filling, WORKSPACE, prepare};
 use self::plot::{Line, plot};
-use self::report::{Table, Verdicts};
+use self::report::{Run, Table, Verdicts};
 
 const SIZES: [usize; 7] = [1_000, 5_000, 20_000, 50_000, 100_000, 250_000, 500_000];
 const DOCUMENTS: usize = 2_000;
@@ -52,12 +52,8 @@ struct Options {
     /// Draw the costs into this SVG file.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Fail when a limit is missed.
-    #[arg(long)]
-    check: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    run: Run,
 }
 
 /// Milliseconds at one size.
@@ -72,8 +68,7 @@ struct Costs {
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    if !options.bench {
-        println!("this measures under `cargo bench` only");
+    if !options.run.is_bench() {
         return Ok(());
     }
     tokio::runtime::Builder::new_current_thread().build()?.block_on(run(&options))
@@ -114,7 +109,7 @@ async fn run(options: &Options) -> anyhow::Result<()> {
         ];
         fs::write(path, plot(&lines))?;
     }
-    judge(&measured, options.check)
+    judge(&measured, options.run.check)
 }
 
 fn judge(measured: &[Costs], check: bool) -> anyhow::Result<()> {
