@@ -28,6 +28,7 @@ mod record_schema;
 mod record_trash;
 mod removal;
 mod scale;
+mod tables;
 mod tag_rules;
 mod trash_over_grpc;
 mod trash_rules;

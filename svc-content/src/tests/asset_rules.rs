@@ -8,7 +8,7 @@ use cairn_chassis::jobs::Lease;
 use futures::stream::{self, TryStreamExt as _};
 use serde_json::json;
 
-use super::record_rules::{Table, named};
+use super::tables::{Table, named};
 use super::*;
 use crate::assets::{AssetDraft, AssetStore, Assets, UploadEnd, UploadPart};
 use crate::databases::Databases;

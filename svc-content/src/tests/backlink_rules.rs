@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::record_rules::Table;
+use super::tables::Table;
 use super::*;
 use crate::model::Page;
 use crate::records::{Backlink, Records};

@@ -3,7 +3,7 @@
 use cairn_chassis::feed::Kind;
 use serde_json::json;
 
-use super::record_rules::Table;
+use super::tables::Table;
 use super::*;
 use crate::batch::{Batches, Write};
 use crate::records;

@@ -5,7 +5,7 @@ use cairn_chassis::on_db;
 use serde_json::json;
 
 use super::memory_rules::of_file;
-use super::record_rules::Table;
+use super::tables::Table;
 use super::*;
 use crate::doctor;
 use crate::memories::MemberDraft;

@@ -79,7 +79,7 @@ async fn a_database_member_stands_for_its_records() {
 /// A record in a memory is the document that a search cites: fields with options by name, and its body.
 #[tokio::test]
 async fn a_record_in_a_memory_is_whole() {
-    use super::record_rules::Table;
+    use super::tables::Table;
     use crate::documents::DocumentRef;
     for bench in benches().await {
         let (inside, outside) = (bench.folder("in", None).await, bench.folder("out", None).await);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use super::record_rules::Table;
+use super::tables::Table;
 use super::*;
 use crate::databases::views::SortDraft;
 use crate::model::fold;

@@ -4,7 +4,7 @@ use cairn_chassis::feed::Kind;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::record_rules::Table;
+use super::tables::Table;
 use super::*;
 use crate::memories;
 use crate::records;

@@ -3,7 +3,7 @@
 use cairn_chassis::on_db;
 use serde_json::{Value, json};
 
-use super::record_rules::Table;
+use super::tables::Table;
 use super::*;
 use crate::databases::properties::{OptionDraft, PropertyPatch, SettingsDraft};
 use crate::databases::views::{SortDraft, ViewDraft};

@@ -8,7 +8,7 @@ use cairn_chassis::on_db;
 use cairn_chassis::sql::Migration;
 use serde_json::json;
 
-use super::record_rules::Table;
+use super::tables::Table;
 use super::*;
 use crate::databases::Databases;
 use crate::records::{RecordListRequest, Records};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cairn_chassis::feed::Kind;
 use serde_json::json;
 
-use super::record_rules::Table;
+use super::tables::Table;
 use super::*;
 use crate::documents::Narrowing;
 use crate::files::{FilePatch, FileSelection};

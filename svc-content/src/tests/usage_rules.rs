@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestRunner};
 use serde_json::json;
 
-use super::record_rules::Table;
+use super::tables::Table;
 use super::*;
 use crate::assets::{self, AssetStore, Assets, UploadEnd, UploadPart};
 use crate::batch::{Batches, Write};

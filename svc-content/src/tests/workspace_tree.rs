@@ -10,7 +10,7 @@ use proptest::test_runner::{Config as Runs, TestRunner};
 use serde_json::json;
 
 use super::memory_rules::of_file;
-use super::record_rules::Table;
+use super::tables::Table;
 use super::*;
 use crate::databases::Databases;
 use crate::databases::properties::{PropertyPatch, SettingsDraft};
@@ -292,7 +292,7 @@ async fn pages_hold_everything_once_though_it_changes_meanwhile() {
         let databases = Databases::new(bench.context.clone());
         let mut made = Vec::new();
         for number in 0..210 {
-            let draft = super::record_rules::named(&format!("d{number}"), None);
+            let draft = super::tables::named(&format!("d{number}"), None);
             made.push(databases.create(&bench.caller, draft).await.unwrap().item.id);
         }
         let first = trees.list(&workspace, "").await.unwrap();

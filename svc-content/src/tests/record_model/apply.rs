@@ -75,7 +75,7 @@ impl On<'_> {
             Step::MakeTable { folder } => {
                 let folder = model.live_folder(folder);
                 let number = model.number();
-                let draft = record_rules::named(&number.to_string(), model.folder_id(folder));
+                let draft = tables::named(&number.to_string(), model.folder_id(folder));
                 let made = databases.create(caller, draft).await.unwrap().item;
                 let name = Field { id: made.properties[0].id, kind: FieldKind::Text, options: vec![] };
                 let table = TableModel { id: made.id, folder, deleted: None, fields: vec![name] };
