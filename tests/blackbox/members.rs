@@ -8,6 +8,7 @@ use crate::support::people::{self, Person};
 use crate::support::prelude::*;
 
 scenarios![
+    a_role_is_judged_before_what_the_body_says,
     members_are_listed_with_their_roles,
     known_and_unknown_emails_are_invited_alike,
     an_unproven_email_is_shown_as_such,
@@ -287,4 +288,27 @@ async fn a_member_must_be_well_described(deployment: &Deployment) {
         workspace.session.delete(&path).await.expect_error(404, "NOT_FOUND");
         workspace.session.patch(&path).json(json!({"role": "admin"})).await.expect_error(404, "NOT_FOUND");
     }
+}
+
+/// Who may not, learns that and nothing of what a request must look like.
+async fn a_role_is_judged_before_what_the_body_says(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let viewer = people::join(&workspace, "viewer").await;
+    let stranger = deployment.workspace().await;
+    let person = people::join(&stranger, "viewer").await;
+    let base = format!("/api/workspaces/{}", workspace.id);
+    let members = members_of(&workspace);
+    let somebody = format!("{members}/{}", viewer.id);
+    for body in [json!({}), json!({"nonsense": [1]}), json!("x")] {
+        viewer.session.post(&members).json(body.clone()).await.expect_error(403, "FORBIDDEN");
+        viewer.session.patch(&somebody).json(body.clone()).await.expect_error(403, "FORBIDDEN");
+        viewer.session.patch(&base).json(body.clone()).await.expect_error(403, "FORBIDDEN");
+        let tokens = format!("{base}/tokens");
+        person.session.post(&tokens).json(body.clone()).await.expect_error(404, "NOT_FOUND");
+        person.session.post(&members).json(body).await.expect_error(404, "NOT_FOUND");
+    }
+    let analytics = format!("/api/analytics/retrieval?workspaceId={}&days=1000", workspace.id);
+    viewer.session.get(&analytics).await.expect_error(403, "FORBIDDEN");
+    workspace.session.post(&members).json(json!({})).await.expect_error(400, "VALIDATION_ERROR");
+    workspace.session.get(&analytics).await.expect_error(400, "VALIDATION_ERROR");
 }

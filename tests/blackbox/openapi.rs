@@ -11,9 +11,12 @@ scenarios![
     every_described_operation_is_served,
     every_reference_leads_somewhere,
     the_ui_is_served_from_the_binary,
+    the_console_is_described_and_guarded,
 ];
 
 const DOCUMENT: &str = "/api/docs/openapi.json";
+/// What the console's pages call.
+const CONSOLE: &str = "/api/docs/console.json";
 
 async fn the_document_is_served_in_both_forms(deployment: &Deployment) {
     let anonymous = deployment.anonymous();
@@ -147,4 +150,25 @@ async fn read(deployment: &Deployment) -> Value {
 
 fn items_or_none(value: &Value) -> bool {
     !value.is_null() && !items(value).is_empty()
+}
+
+/// Every operation of the console wants a session, but for those that say that they want none.
+async fn the_console_is_described_and_guarded(deployment: &Deployment) {
+    let anonymous = deployment.anonymous();
+    let document = anonymous.get(CONSOLE).await.expect(200).json();
+    let mut seen = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let verb = method.to_uppercase().parse::<Method>().unwrap();
+            assert!(operation["summary"].is_string(), "{method} {path} is not described");
+            let reply = anonymous.request(verb, &path.replace(['{', '}'], "")).await;
+            if operation["security"] == json!([{}]) {
+                assert!(![401, 404, 405].contains(&reply.status.as_u16()), "{method} {path}: {}", reply.text());
+            } else {
+                assert_eq!(reply.status, 401, "{method} {path} without a session: {}", reply.text());
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 30, "only {seen} operations");
 }

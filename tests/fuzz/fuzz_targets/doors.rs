@@ -38,17 +38,11 @@ const LONGEST_ANSWER: usize = 4 << 20;
 /// What an error over gRPC may carry (docs/SECURITY.md), and the usual headers.
 const LONGEST_HEADERS: usize = 16 << 10;
 
-/// What the OpenAPI document does not name.
+const DOCUMENTS: [&str; 2] = ["/api/docs/openapi.json", "/api/docs/console.json"];
+/// What the OpenAPI documents do not name.
 const FURTHER: &[(Method, &str)] = &[
-    (Method::POST, "/api/session"),
-    (Method::GET, "/api/session"),
-    (Method::DELETE, "/api/session"),
-    (Method::POST, "/api/account/password"),
-    (Method::POST, "/api/invitations/look-up"),
-    (Method::POST, "/api/invitations/accept"),
     (Method::GET, "/invite"),
     (Method::POST, "/invite"),
-    (Method::GET, "/api/workspaces"),
     (Method::POST, "/mcp"),
     (Method::GET, "/mcp"),
     (Method::DELETE, "/mcp"),
@@ -90,8 +84,9 @@ static DOORS: LazyLock<Doors> = LazyLock::new(|| {
     let runtime = Runtime::new().expect("a runtime");
     let folder = TempDir::new().expect("a folder");
     let (http, grpc) = runtime.block_on(open(&folder));
-    let document = runtime.block_on(answer(&http, Request::get("/api/docs/openapi.json")));
-    let operations = operations(&serde_json::from_slice(&document).expect("the OpenAPI document"));
+    let documents = DOCUMENTS.map(|path| runtime.block_on(answer(&http, Request::get(path))));
+    let documents = documents.map(|text| serde_json::from_slice(&text).expect("an OpenAPI document"));
+    let operations = operations(&documents);
     Doors { runtime, http, grpc, operations, methods: methods(), _folder: folder }
 });
 
@@ -149,11 +144,11 @@ async fn open(folder: &TempDir) -> (Router, Routes) {
     (gateway.connect(upstreams, ambient).router(), routes)
 }
 
-/// Every operation of the OpenAPI document, and those that it does not name.
-fn operations(document: &Value) -> Vec<(Method, String)> {
+/// Every operation of the OpenAPI documents, and those that they do not name.
+fn operations(documents: &[Value]) -> Vec<(Method, String)> {
     let mut operations: Vec<(Method, String)> =
         FURTHER.iter().map(|(method, path)| (method.clone(), (*path).to_owned())).collect();
-    for (path, item) in document["paths"].as_object().expect("paths") {
+    for (path, item) in documents.iter().flat_map(|document| document["paths"].as_object().expect("paths")) {
         for method in item.as_object().expect("operations").keys() {
             if let Ok(method) = method.to_uppercase().parse() {
                 let path = path.replace(['{', '}'], "");
