@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cairn_chassis::clock::{Clock, Timestamp};
+use cairn_chassis::feed::{ChangeToken, Source};
 use cairn_chassis::identity::Identity;
 use cairn_proto::retrieval::v1::FeedPosition;
 use quick_cache::sync::Cache;
@@ -54,9 +55,9 @@ impl OwnWrites {
         Self { clock, last: Cache::new(writers) }
     }
 
-    /// Remembers a write by the token that it answered with.
-    pub(crate) fn remember(&self, writer: &Writer, token: &str) {
-        let Some(position) = change::content_position(token) else { return };
+    /// Remembers a write of svc-content.
+    pub(crate) fn remember(&self, writer: &Writer, change: ChangeToken) {
+        let ChangeToken { source: Source::Content, position } = change else { return };
         let made = self.last.get_or_insert_with(writer, || Ok::<_, std::convert::Infallible>(Arc::default()));
         let Ok(last) = made;
         last.position.fetch_max(position, Ordering::AcqRel);
@@ -96,27 +97,25 @@ mod tests {
     fn the_latest_write_of_a_writer_is_remembered_for_ten_seconds() {
         let (writes, clock) = writes(8);
         assert_eq!(position(&writes, "a"), None);
-        writes.remember(&writer("a"), &change::of_content(7));
-        writes.remember(&writer("a"), &change::of_content(5));
+        writes.remember(&writer("a"), change::of_content(7));
+        writes.remember(&writer("a"), change::of_content(5));
         assert_eq!(position(&writes, "a"), Some(7), "an earlier write that ends later changes nothing");
         assert_eq!(position(&writes, "b"), None, "of another token");
         clock.advance(Duration::from_secs(9));
         assert_eq!(position(&writes, "a"), Some(7));
         clock.advance(Duration::from_secs(1));
         assert_eq!(position(&writes, "a"), None);
-        writes.remember(&writer("a"), &change::of_content(9));
+        writes.remember(&writer("a"), change::of_content(9));
         assert_eq!(position(&writes, "a"), Some(9));
     }
 
     #[test]
     fn what_is_no_write_of_the_workspace_is_not_remembered_and_room_is_bounded() {
         let (writes, _) = writes(8);
-        for odd in ["", "nonsense", "i1-7"] {
-            writes.remember(&writer("a"), odd);
-            assert_eq!(position(&writes, "a"), None, "{odd}");
-        }
+        writes.remember(&writer("a"), ChangeToken { source: Source::Ingest, position: 7 });
+        assert_eq!(position(&writes, "a"), None);
         for number in 0..1_000_u32 {
-            writes.remember(&writer(&number.to_string()), &change::of_content(1));
+            writes.remember(&writer(&number.to_string()), change::of_content(1));
         }
         assert!(writes.last.len() <= 16, "{}", writes.last.len());
         assert_eq!(position(&writes, "999"), Some(1), "the newest is kept");

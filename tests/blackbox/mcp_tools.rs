@@ -7,7 +7,7 @@ use crate::support::mcp::{self, call, call_error, call_json, text_of};
 use crate::support::prelude::*;
 
 scenarios![
-    there_are_28_tools_and_results_keep_to_their_schemas,
+    results_keep_to_their_schemas,
     several_files_are_read_at_once,
     a_long_file_is_read_in_parts,
     a_long_line_is_read_to_its_end,
@@ -29,7 +29,7 @@ async fn tools_of(workspace: &Workspace) -> Vec<Value> {
     items(&list["tools"]).to_vec()
 }
 
-async fn there_are_28_tools_and_results_keep_to_their_schemas(deployment: &Deployment) {
+async fn results_keep_to_their_schemas(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let token = &workspace.token;
     let tools = tools_of(&workspace).await;

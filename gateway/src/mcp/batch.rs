@@ -33,11 +33,8 @@ pub(super) fn check(headers: &HeaderMap, members: &[Value]) -> Result<(), Failur
     Ok(())
 }
 
-/// Answers a batch, message by message.
-pub(super) async fn answer(context: &Context, headers: &HeaderMap, members: Vec<Value>) -> Reply {
-    if let Err(failure) = check(headers, &members) {
-        return Reply::refusal(Value::Null, failure);
-    }
+/// Answers a batch that was checked, message by message.
+pub(super) async fn answer(context: &Context, members: Vec<Value>) -> Reply {
     let mut answers = Vec::new();
     for member in members {
         if let Some(answer) = answer_member(context, member).await {
@@ -57,8 +54,9 @@ async fn answer_member(context: &Context, value: Value) -> Option<Value> {
         let message = format!("{} must be sent alone, not in a batch", request.method);
         return Some(failure_message(request.id, Failure::invalid_request(message)));
     }
-    let answer = methods::answer(context, Era::Legacy, &request).await;
-    Some(reply::message(Era::Legacy, request.id, answer))
+    let id = request.id.clone();
+    let answer = methods::answer(context, Era::Legacy, request).await;
+    Some(reply::message(Era::Legacy, id, answer))
 }
 
 #[cfg(test)]

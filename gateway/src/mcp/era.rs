@@ -7,7 +7,7 @@ use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::envelope::{Message, Request};
-use super::failure::Failure;
+use super::failure::{self, Failure};
 
 /// Every version that is spoken, newest first.
 pub(super) const SUPPORTED: [&str; 4] = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"];
@@ -23,6 +23,8 @@ const VERSION_META: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_META: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_INFO_META: &str = "io.modelcontextprotocol/serverInfo";
 
+/// What peers of the 2025 era are told of a resource that is not there; later ones are not.
+const RESOURCE_NOT_FOUND: i64 = -32002;
 /// Which rules a message follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
@@ -31,6 +33,14 @@ pub(super) enum Era {
 }
 
 impl Era {
+    /// The code of a resource that is not there, or not for the caller.
+    pub(super) const fn unknown_resource(self) -> i64 {
+        match self {
+            Self::Legacy => RESOURCE_NOT_FOUND,
+            Self::Modern => failure::INVALID_PARAMS,
+        }
+    }
+
     /// A result as a peer of the era wants it.
     pub(super) fn stamped(self, mut result: Map<String, Value>) -> Value {
         if self == Self::Modern {

@@ -5,15 +5,11 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::era::Era;
-
 /// The media type does not matter to a parser; -32768 to -32000 is JSON-RPC's and MCP's own range.
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
-/// What peers of the 2025 era are told of a resource that is not there; later ones are not.
-const RESOURCE_NOT_FOUND: i64 = -32002;
+pub(super) const INVALID_PARAMS: i64 = -32602;
 const HEADER_MISMATCH: i64 = -32020;
 const UNSUPPORTED_VERSION: i64 = -32022;
 /// Ours: outside of what is reserved, and easy to guess.
@@ -59,11 +55,7 @@ impl Failure {
     }
 
     /// Nothing that the caller may read has that address.
-    pub(super) fn unknown_resource(era: Era, uri: &str) -> Self {
-        let code = match era {
-            Era::Legacy => RESOURCE_NOT_FOUND,
-            Era::Modern => INVALID_PARAMS,
-        };
+    pub(super) fn unknown_resource(code: i64, uri: &str) -> Self {
         let message = "Resource not found: resources/list and resources/templates/list say what there is";
         Self::new(code, StatusCode::OK, message).about(uri)
     }

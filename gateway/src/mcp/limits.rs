@@ -2,24 +2,21 @@
 //! id, and of nothing else.
 
 use axum::response::{IntoResponse as _, Response};
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderValue, header};
 use serde_json::{Value, json};
 
+use super::body::Body;
+use super::envelope;
 use super::failure::{Failure, failure_message};
 use super::reply::Reply;
-use super::{batch, envelope};
 use crate::rate_limit::{Refusal, Standing};
 
 /// What counts (spec 8); everything else is free.
 const COUNTED: [&str; 3] = ["tools/call", "resources/read", "prompts/get"];
 
 /// How many requests a body asks for that count. What is refused as a whole before anything runs asks for none.
-pub(super) fn units(headers: &HeaderMap, body: &Value) -> u32 {
-    let Value::Array(members) = body else { return u32::from(counts(body)) };
-    if batch::check(headers, members).is_err() {
-        return 0;
-    }
-    u32::try_from(members.iter().filter(|member| counts(member)).count()).unwrap_or(u32::MAX)
+pub(super) fn units(body: &Body) -> u32 {
+    u32::try_from(body.messages().iter().filter(|message| counts(message)).count()).unwrap_or(u32::MAX)
 }
 
 /// A notification asks for nothing.
@@ -29,18 +26,21 @@ fn counts(message: &Value) -> bool {
 }
 
 /// The answer to a body that the limits do not let in: an error for each of its requests.
-pub(super) fn refuse(refusal: Refusal, body: &Value) -> Response {
+pub(super) fn refuse(refusal: Refusal, body: Option<&Body>) -> Response {
     let failure = || match refusal {
         Refusal::Exhausted { standing, .. } => Failure::rate_limited(refusal.to_string(), details(standing)),
         Refusal::TooLarge { .. } => Failure::invalid_request(refusal.to_string()),
     };
     let status = failure().status;
-    let answer = match body.as_array() {
-        Some(members) => {
+    let answer = match body {
+        Some(Body::Batch(members)) => {
             let asked = members.iter().filter_map(envelope::request_id);
             Value::Array(asked.map(|id| failure_message(id.clone(), failure())).collect())
         }
-        None => failure_message(envelope::request_id(body).cloned().unwrap_or_default(), failure()),
+        Some(Body::Single(message)) => {
+            failure_message(envelope::request_id(message).cloned().unwrap_or_default(), failure())
+        }
+        Some(Body::Refused(_)) | None => failure_message(Value::Null, failure()),
     };
     let mut response = Reply { status, body: Some(answer) }.into_response();
     if let Refusal::Exhausted { standing, .. } = refusal {
@@ -60,9 +60,14 @@ fn details(standing: Standing) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use http::StatusCode;
+    use http::{HeaderMap, StatusCode};
 
     use super::*;
+    use crate::mcp::batch;
+
+    fn units(headers: &HeaderMap, body: &Value) -> u32 {
+        super::units(&Body::of(headers, Ok(body.clone())))
+    }
 
     fn call(id: u32) -> Value {
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "x"}})
@@ -113,7 +118,8 @@ mod tests {
         let standing =
             Standing { window: crate::rate_limit::Window::Minute, limit: 5, remaining: 1, resets_in: 12 };
         let refusal = Refusal::Exhausted { plan: "free", units: 2, standing };
-        let response = refuse(refusal, &json!([call(1), call(2), {"jsonrpc": "2.0", "method": "x"}]));
+        let body = json!([call(1), call(2), {"jsonrpc": "2.0", "method": "x"}]);
+        let response = refuse(refusal, Some(&Body::of(&HeaderMap::new(), Ok(body))));
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(response.headers()["retry-after"], "12");
     }

@@ -7,7 +7,6 @@ use super::era::{self, Era};
 use super::failure::Failure;
 use super::reply::Cache;
 use super::{resources, skills, tools};
-use crate::change;
 use crate::operations::Context;
 
 /// The method that opens a session of the legacy era.
@@ -19,14 +18,17 @@ const INSTRUCTIONS: &str = include_str!("instructions.md");
 pub(super) async fn answer(
     context: &Context,
     era: Era,
-    request: &Request,
+    request: Request,
 ) -> Result<Map<String, Value>, Failure> {
+    if request.method == "tools/call" {
+        return tools::call(context, request).await;
+    }
+    let request = &request;
     match (request.method.as_str(), era) {
         (INITIALIZE, Era::Legacy) => initialize(request),
         ("ping", Era::Legacy) => Ok(Map::new()),
         ("server/discover", Era::Modern) => Ok(discover()),
         ("tools/list", _) => list_tools(request),
-        ("tools/call", _) => call_tool(context, request).await,
         // Seldom asked for, and large: every request would carry their room around.
         ("resources/list", _) => Box::pin(resources::list(context, request)).await,
         ("resources/templates/list", _) => resources::templates(request),
@@ -60,16 +62,6 @@ fn discover() -> Map<String, Value> {
 fn list_tools(request: &Request) -> Result<Map<String, Value>, Failure> {
     request.no_cursor()?;
     Ok(Cache::PUBLIC.completed(json!({"tools": tools::list()})))
-}
-
-/// Calls a tool, and remembers its write for the caller's next search.
-async fn call_tool(context: &Context, request: &Request) -> Result<Map<String, Value>, Failure> {
-    let result = tools::call(context, request).await?;
-    let written = result.get("_meta").and_then(|meta| meta.get(change::META)).and_then(Value::as_str);
-    if let (Some(token), Some(writer)) = (written, &context.writer) {
-        context.own_writes.remember(writer, token);
-    }
-    Ok(result)
 }
 
 /// What changes, changes with the release: nobody is told of it.

@@ -6,6 +6,7 @@
 //! answer.
 
 mod batch;
+mod body;
 mod envelope;
 mod era;
 mod failure;
@@ -27,6 +28,7 @@ use http::HeaderMap;
 use http::request::Parts;
 use serde_json::Value;
 
+use self::body::Body as Asked;
 use self::envelope::Message;
 use self::era::Era;
 use self::failure::Failure;
@@ -102,11 +104,9 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
     };
     let read = read(&endpoint.intake, &parts, body, identity.claims.workspace).await;
     // What cannot be read counts nothing, and still tells how the windows stand.
-    let asked = read.as_ref().ok().and_then(|parsed| parsed.as_ref().ok()).unwrap_or(&Value::Null);
-    if let Err(refusal) =
-        endpoint.limits.admit(&parts, &identity.claims, limits::units(&parts.headers, asked)).await
-    {
-        return Ok(limits::refuse(refusal, asked));
+    let units = read.as_ref().map_or(0, limits::units);
+    if let Err(refusal) = endpoint.limits.admit(&parts, &identity.claims, units).await {
+        return Ok(limits::refuse(refusal, read.as_ref().ok()));
     }
     let call = auth::call_of(&parts).with_identity(&identity.signed);
     endpoint.connections.report(identity.claims.workspace, &call);
@@ -117,31 +117,31 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
     Ok(serve(&context, &parts.headers, read?).await.into_response())
 }
 
-/// The body as JSON, if it is some.
+/// What the body asks for.
 async fn read(
     intake: &Intake,
     parts: &Parts,
     body: Body,
     workspace: Option<WorkspaceId>,
-) -> Result<serde_json::Result<Value>, Error> {
+) -> Result<Asked, Error> {
     if !is_json(&parts.headers) {
         return Err(Error::not_json());
     }
     let bytes =
         intake.receive(body, Class::of(&parts.extensions).most_bytes, &parts.extensions, workspace).await?;
     match intake.read(bytes, json::read).await? {
-        Ok(value) => Ok(Ok(value)),
-        Err(Unreadable::Invalid(error)) => Ok(Err(error)),
+        Ok(value) => Ok(Asked::of(&parts.headers, Ok(value))),
+        Err(Unreadable::Invalid(error)) => Ok(Asked::of(&parts.headers, Err(error))),
         Err(too_many @ Unreadable::TooMany) => Err(Error::unreadable(too_many)),
     }
 }
 
 /// Answers a body: whatever it is, with JSON-RPC.
-async fn serve(context: &Context, headers: &HeaderMap, body: serde_json::Result<Value>) -> Reply {
+async fn serve(context: &Context, headers: &HeaderMap, body: Asked) -> Reply {
     match body {
-        Ok(Value::Array(members)) => batch::answer(context, headers, members).await,
-        Ok(message) => single(context, headers, message).await,
-        Err(error) => Reply::refusal(Value::Null, Failure::parse_error(&error)),
+        Asked::Batch(members) => batch::answer(context, members).await,
+        Asked::Single(message) => single(context, headers, message).await,
+        Asked::Refused(failure) => Reply::refusal(Value::Null, failure),
     }
 }
 
@@ -156,8 +156,9 @@ async fn single(context: &Context, headers: &HeaderMap, value: Value) -> Reply {
     };
     match message {
         Message::Request(request) => {
-            let answer = methods::answer(context, era, &request).await;
-            Reply::answer(era, request.id, answer)
+            let id = request.id.clone();
+            let answer = methods::answer(context, era, request).await;
+            Reply::answer(era, id, answer)
         }
         Message::Notification(_) => Reply::accepted(),
         Message::Response if era == Era::Modern => Reply::refusal(

@@ -78,7 +78,7 @@ pub(super) async fn read(
         let contents = json!([{"uri": uri, "mimeType": skills::mime_type(file), "text": file.text}]);
         return Ok(Cache::PUBLIC.completed(json!({"contents": contents})));
     }
-    let unknown = || Failure::unknown_resource(era, uri);
+    let unknown = || Failure::unknown_resource(era.unknown_resource(), uri);
     let named = Named::parse(uri).ok_or_else(unknown)?;
     let (mime_type, text) = workspace::read(context, named).await.map_err(|problem| {
         if workspace::is_hidden(&problem) { unknown() } else { failure_of(&problem).about(uri) }

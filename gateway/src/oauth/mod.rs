@@ -31,6 +31,10 @@ const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
 const TOKEN: &str = "/oauth/token";
 const REVOKE: &str = "/oauth/revoke";
 const REGISTER: &str = "/oauth/register";
+/// Where a sign-in by the provider begins.
+const OIDC_START: &str = "/oauth/oidc/start";
+/// Where the provider sends people back to; its operator registers it.
+const OIDC_CALLBACK: &str = "/oauth/oidc/callback";
 /// Where the endpoint that is protected stands.
 const ENDPOINT: &str = "/mcp";
 
@@ -60,8 +64,8 @@ pub(crate) fn routes() -> Routes {
         .post(FORM, "/oauth/authorize", authorize::answer)
         .post(FORM, "/oauth/sign-in", sign_in::sign_in)
         .post(FORM, "/oauth/sign-out", sign_in::sign_out)
-        .get(FORM, oidc::START, oidc::start)
-        .get(FORM, oidc::CALLBACK, oidc::callback)
+        .get(FORM, OIDC_START, oidc::start)
+        .get(FORM, OIDC_CALLBACK, oidc::callback)
         .get(FORM, "/oauth/style.css", pages::style);
     for_programs.changed(|router| router.route_layer(middleware::from_fn(share))).merge(for_people)
 }

@@ -11,19 +11,15 @@ use cairn_proto::auth::v1 as proto;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
+use super::OIDC_CALLBACK;
 use super::fields::{Fields, without_nul};
 use super::pages;
 use super::redirect::see_other;
 use super::refusal::Refusal;
 use super::server::Server;
-use super::sign_in::sentence;
 use crate::auth::{call_of, cookie_value};
 use crate::error::{self, Error};
 
-/// Where a sign-in by the provider begins.
-pub(super) const START: &str = "/oauth/oidc/start";
-/// Where the provider sends people back to; its operator registers it.
-pub(super) const CALLBACK: &str = "/oauth/oidc/callback";
 /// The cookie of a sign-in that is under way, and the paths that it goes to.
 const COOKIE: &str = "cairn_oidc";
 const COOKIE_PATH: &str = "/oauth/oidc";
@@ -96,7 +92,7 @@ fn read(parts: &Parts, single: &[&'static str]) -> Result<Fields, Refusal> {
 
 fn redirect_uri(server: &Server, headers: &HeaderMap) -> Result<String, Refusal> {
     let base = server.origins.base_url(headers).ok_or_else(Refusal::no_address)?;
-    Ok(format!("{base}{CALLBACK}"))
+    Ok(format!("{base}{OIDC_CALLBACK}"))
 }
 
 /// What the provider's error means to the person. Its own text is not repeated: anybody can write one into an address.
@@ -138,7 +134,7 @@ impl From<Problem> for Failure {
         let told = match broken {
             Some(broken) => format!("{} {}.", broken.path, broken.message),
             None if problem.reason == Reason::Unavailable => NOT_NOW.to_owned(),
-            None => sentence(&problem.message),
+            None => pages::sentence(&problem.message),
         };
         let error = Error::from(problem);
         let status = if is_unauthorized { StatusCode::BAD_REQUEST } else { error.status };
@@ -148,13 +144,13 @@ impl From<Problem> for Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self { status: refusal.status, message: sentence(&refusal.description) }
+        Self { status: refusal.status, message: pages::sentence(&refusal.description) }
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { status: error.status, message: sentence(&error.message) }
+        Self { status: error.status, message: pages::sentence(&error.message) }
     }
 }
 

@@ -5,8 +5,7 @@ use cairn_proto::auth::v1 as proto;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
-use super::oidc;
-use super::redirect::form_target;
+use super::OIDC_START;
 use super::refusal::{Refusal, not_kept};
 
 const STYLE: &str = include_str!("style.css");
@@ -90,7 +89,7 @@ impl SignInPage {
     fn way_to_provider(&self) -> String {
         let back = format!("/oauth/authorize?{}", self.request);
         let query = form_urlencoded::Serializer::new(String::new()).append_pair("return_to", &back).finish();
-        format!("{}?{query}", oidc::START)
+        format!("{}?{query}", OIDC_START)
     }
 }
 
@@ -296,4 +295,48 @@ fn guard(headers: &mut HeaderMap, form_target: Option<&str>) {
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     // Clients open the page in a window and wait for it to come back to them.
     headers.insert(OPENER_POLICY, HeaderValue::from_static("unsafe-none"));
+}
+
+/// What a message is for people: a sentence.
+pub(super) fn sentence(message: &str) -> String {
+    let mut characters = message.chars();
+    characters
+        .next()
+        .map(|first| first.to_uppercase().chain(characters).chain(['.']).collect())
+        .unwrap_or_default()
+}
+
+/// What a form's answer may be redirected to, for the policy of the page with the form: browsers hold redirects to it.
+pub(super) fn form_target(uri: &str) -> String {
+    let scheme = uri.split(':').next().unwrap_or_default();
+    if !matches!(scheme, "https" | "http") {
+        return format!("{scheme}:");
+    }
+    let after_scheme = uri.get(scheme.len() + 3..).unwrap_or_default();
+    let authority = after_scheme.split(['/', '?']).next().unwrap_or_default();
+    // A policy has no form for an IPv6 address.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
+    if !authority.is_empty() && authority.bytes().all(is_plain) {
+        return format!("{scheme}://{authority}");
+    }
+    format!("{scheme}:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_may_lead_to_the_client_and_nowhere_else() {
+        for (uri, expected) in [
+            ("https://tools.example/cb?a=1", "https://tools.example"),
+            ("http://127.0.0.1:33418/", "http://127.0.0.1:33418"),
+            ("http://[::1]:33418/", "http:"),
+            ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor:"),
+            ("com.example.app:/callback", "com.example.app:"),
+            ("https://a;b/", "https:"),
+        ] {
+            assert_eq!(form_target(uri), expected);
+        }
+    }
 }

@@ -47,22 +47,6 @@ pub(super) fn see_other(address: &str) -> Response {
     response
 }
 
-/// What a form's answer may be redirected to, for the policy of the page with the form: browsers hold redirects to it.
-pub(super) fn form_target(uri: &str) -> String {
-    let scheme = uri.split(':').next().unwrap_or_default();
-    if !matches!(scheme, "https" | "http") {
-        return format!("{scheme}:");
-    }
-    let after_scheme = uri.get(scheme.len() + 3..).unwrap_or_default();
-    let authority = after_scheme.split(['/', '?']).next().unwrap_or_default();
-    // A policy has no form for an IPv6 address.
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
-    if !authority.is_empty() && authority.bytes().all(is_plain) {
-        return format!("{scheme}://{authority}");
-    }
-    format!("{scheme}:")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,19 +65,5 @@ mod tests {
         assert_eq!(location("https://tools.example/cb"), format!("https://tools.example/cb?{tail}"));
         assert_eq!(location("https://tools.example/cb?a=1"), format!("https://tools.example/cb?a=1&{tail}"));
         assert_eq!(location("cursor://a.b/cb"), format!("cursor://a.b/cb?{tail}"));
-    }
-
-    #[test]
-    fn a_form_may_lead_to_the_client_and_nowhere_else() {
-        for (uri, expected) in [
-            ("https://tools.example/cb?a=1", "https://tools.example"),
-            ("http://127.0.0.1:33418/", "http://127.0.0.1:33418"),
-            ("http://[::1]:33418/", "http:"),
-            ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor:"),
-            ("com.example.app:/callback", "com.example.app:"),
-            ("https://a;b/", "https:"),
-        ] {
-            assert_eq!(form_target(uri), expected);
-        }
     }
 }

@@ -36,7 +36,7 @@ pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> R
             again(&server, &parts, &form, "The email or the password is wrong.").await
         }
         Err(problem) if problem.reason == Reason::RateLimited => {
-            again(&server, &parts, &form, &sentence(&problem.message)).await
+            again(&server, &parts, &form, &pages::sentence(&problem.message)).await
         }
         Err(problem) => pages::failure(&Refusal::from(problem)),
     }
@@ -74,14 +74,6 @@ async fn again(server: &Server, parts: &Parts, form: &Fields, problem: &str) -> 
         ..SignInPage::default()
     };
     page.render()
-}
-
-pub(super) fn sentence(message: &str) -> String {
-    let mut characters = message.chars();
-    characters
-        .next()
-        .map(|first| first.to_uppercase().chain(characters).chain(['.']).collect())
-        .unwrap_or_default()
 }
 
 fn with_cookie(mut response: Response, cookie: http::HeaderValue) -> Response {

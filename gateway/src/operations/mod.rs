@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts};
 use cairn_chassis::call::Call;
+use cairn_chassis::feed::ChangeToken;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::ids::FolderId;
 use cairn_proto::retrieval::v1::FeedPosition;
@@ -90,7 +91,7 @@ impl FromRequestParts<App> for Context {
 #[derive(Debug)]
 pub(crate) struct Written<T> {
     pub(crate) value: T,
-    pub(crate) change: String,
+    pub(crate) change: ChangeToken,
 }
 
 /// A part of a list.

@@ -1,7 +1,7 @@
 //! `/api/v1`: each handler reads its input, calls one operation, and answers as the spec says.
 
+mod browse;
 pub(crate) mod conditional;
-mod database_records;
 mod databases;
 mod feedback;
 mod file_versions;
@@ -9,14 +9,15 @@ mod files;
 mod folders;
 mod memories;
 pub(crate) mod paging;
+mod records;
 mod related;
 mod search;
 mod sources;
 mod trash;
-mod vfs;
 mod workspace;
 
 use axum::response::{IntoResponse, Response};
+use cairn_chassis::feed::ChangeToken;
 use cairn_chassis::identity::Permission;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Serialize;
@@ -86,20 +87,20 @@ pub(crate) fn routes() -> Routes {
         .api(WRITE, routes!(databases::create_view))
         .api(WRITE, routes!(databases::update_view))
         .api(WRITE, routes!(databases::delete_view))
-        .api(READ, routes!(database_records::list))
-        .api(WRITE, routes!(database_records::create))
-        .api(READ, routes!(database_records::get))
-        .api(WRITE, routes!(database_records::update))
-        .api(DELETE, routes!(database_records::delete))
-        .api(WRITE, routes!(database_records::restore))
-        .api(DELETE, routes!(database_records::purge))
-        .api(READ, routes!(database_records::versions))
-        .api(WRITE, routes!(database_records::restore_version))
-        .api(READ, routes!(database_records::backlinks))
+        .api(READ, routes!(records::list))
+        .api(WRITE, routes!(records::create))
+        .api(READ, routes!(records::get))
+        .api(WRITE, routes!(records::update))
+        .api(DELETE, routes!(records::delete))
+        .api(WRITE, routes!(records::restore))
+        .api(DELETE, routes!(records::purge))
+        .api(READ, routes!(records::versions))
+        .api(WRITE, routes!(records::restore_version))
+        .api(READ, routes!(records::backlinks))
         .api(READ, routes!(feedback::submit))
         .api(READ.patient(), routes!(search::search_context))
         .api(READ.patient(), routes!(related::list))
-        .api(READ.patient(), routes!(vfs::execute))
+        .api(READ.patient(), routes!(browse::execute))
         .api(READ, routes!(sources::list))
         .api(READ, routes!(sources::query))
         .api(READ, routes!(sources::fetch))
@@ -108,17 +109,17 @@ pub(crate) fn routes() -> Routes {
 
 /// The answer of a write: its record, and where it stands in the change feed.
 pub(crate) fn written<T: Serialize>(status: StatusCode, written: Written<T>) -> Response {
-    (status, change_header(&written.change), JsonBody(written.value)).into_response()
+    (status, change_header(written.change), JsonBody(written.value)).into_response()
 }
 
 /// The answer of a write that leaves nothing to show.
 pub(crate) fn done(written: &Written<()>) -> Response {
-    (StatusCode::NO_CONTENT, change_header(&written.change)).into_response()
+    (StatusCode::NO_CONTENT, change_header(written.change)).into_response()
 }
 
-fn change_header(token: &str) -> HeaderMap {
+fn change_header(token: ChangeToken) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    if let Ok(value) = HeaderValue::from_str(token) {
+    if let Ok(value) = HeaderValue::from_str(&token.to_string()) {
         headers.insert(change::HEADER, value);
     }
     headers

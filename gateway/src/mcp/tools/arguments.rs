@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_change_token_comes_in_either_meta() {
-        let token = change::of_content(9);
+        let token = change::of_content(9).to_string();
         let meta = json!({"cairn/change": token});
         let position =
             |arguments: Arguments| arguments.freshness().unwrap().after.map(|after| after.position);

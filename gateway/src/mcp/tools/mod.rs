@@ -2,15 +2,16 @@
 
 mod arguments;
 mod browse;
-mod contents;
 mod databases;
 mod exported;
 mod feedback;
 mod files;
 mod folders;
+mod get_files;
 mod guide;
 mod memories;
 mod outcome;
+mod overview;
 mod refusal;
 mod related;
 mod search;
@@ -91,14 +92,14 @@ impl Hints {
 /// Every tool, in the order of the list: it never changes between two calls, which keeps prompt caches warm.
 static TOOLS: &[&Tool] = &[
     &guide::GET_USAGE_GUIDE,
-    &related::GET_WORKSPACE_OVERVIEW,
+    &overview::GET_WORKSPACE_OVERVIEW,
     &search::SEARCH_CONTEXT,
     &browse::BROWSE_CONTEXT,
     &related::GET_RELATED_FILES,
     &files::SEARCH_FILES,
     &files::LIST_FILES,
-    &contents::GET_FILE,
-    &contents::GET_FILES,
+    &get_files::GET_FILE,
+    &get_files::GET_FILES,
     &files::CREATE_FILE,
     &files::UPDATE_FILE,
     &files::DELETE_FILE,
@@ -126,29 +127,37 @@ pub(super) fn list() -> &'static Value {
     LIST.get_or_init(|| TOOLS.iter().map(|tool| exported::described(tool)).collect())
 }
 
-/// Calls a tool. What is wrong with the call itself is a JSON-RPC error; what the tool says no to is a result.
-pub(super) async fn call(context: &Context, request: &Request) -> Result<Map<String, Value>, Failure> {
+/// Calls a tool, and remembers its write for the caller's next search. What is wrong with the call itself is a JSON-RPC
+/// error; what the tool says no to is a result.
+pub(super) async fn call(context: &Context, mut request: Request) -> Result<Map<String, Value>, Failure> {
+    let arguments = request.params.remove("arguments");
     let Some(name) = request.text("name") else {
         return Err(Failure::invalid_params("tools/call: `name` must be a string"));
     };
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
         return Err(unknown(name));
     };
-    let given = match request.params.get("arguments") {
-        None | Some(Value::Null) => &Map::new(),
+    let given = match arguments {
+        None | Some(Value::Null) => Map::new(),
         Some(Value::Object(given)) => given,
         Some(_) => return Err(Failure::invalid_params("tools/call: `arguments` must be an object")),
     };
+    let sketch = refusal::sketch(&given);
     let refused = |problem: &Problem, next: Option<&str>| {
-        refusal::refused(tool, given, problem, next, context.step_up.as_deref())
+        refusal::refused(tool, &sketch, problem, next, context.step_up.as_deref())
     };
-    if let Err(problem) = permit(context, tool, given) {
+    if let Err(problem) = permit(context, tool, &given) {
         return Ok(refused(&problem, None));
     }
-    let arguments = Arguments::prepare(given.clone(), request.params.get("_meta"), (tool.input)());
+    let arguments = Arguments::prepare(given, request.params.get("_meta"), (tool.input)());
     Ok(match (tool.run)(context, arguments).await {
         Ok(Outcome { refusal: Some((problem, next)), .. }) => refused(&problem, Some(&next)),
-        Ok(outcome) => outcome.into_result(),
+        Ok(outcome) => {
+            if let (Some(change), Some(writer)) = (outcome.change, &context.writer) {
+                context.own_writes.remember(writer, change);
+            }
+            outcome.into_result()
+        }
         Err(problem) => refused(&problem, None),
     })
 }

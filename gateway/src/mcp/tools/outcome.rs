@@ -1,5 +1,6 @@
 //! What a tool gives: text for the model, and the same as structure for programs.
 
+use cairn_chassis::feed::ChangeToken;
 use cairn_chassis::status::Problem;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -15,7 +16,8 @@ const WRITTEN: [&str; 2] = ["values", "content"];
 pub(super) struct Outcome {
     texts: Vec<String>,
     structured: Option<Value>,
-    change: Option<String>,
+    /// Where the write stands that the tool made.
+    pub(super) change: Option<ChangeToken>,
     /// Instead of all that: why not, and the call to make next.
     pub(super) refusal: Option<(Problem, String)>,
 }
@@ -82,7 +84,7 @@ impl Outcome {
             result.insert("structuredContent".to_owned(), structured);
         }
         if let Some(token) = self.change {
-            result.insert("_meta".to_owned(), json!({change::META: token}));
+            result.insert("_meta".to_owned(), json!({change::META: token.to_string()}));
         }
         result.insert("isError".to_owned(), Value::Bool(false));
         result

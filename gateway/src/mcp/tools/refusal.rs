@@ -6,9 +6,9 @@ use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_chassis::wording::{self, Unit};
 use serde_json::{Map, Value, json};
 
-use super::Tool;
 use super::arguments::meant;
 use super::outcome::block;
+use super::{Tool, length};
 
 /// Where clients look for a challenge inside of a tool's refusal.
 const WWW_AUTHENTICATE: &str = "mcp/www_authenticate";
@@ -16,8 +16,21 @@ const WWW_AUTHENTICATE: &str = "mcp/www_authenticate";
 const NAME: &str = "{name}";
 /// A longer value is repeated as an ellipsis.
 const LONGEST_SHOWN: usize = 60;
+/// A value with more bytes is kept for no refusal. No shorter one is left out of what is shown.
+const LONGEST_KEPT: usize = 1024;
 
-/// The result of a call that is refused. `given` is what the caller sent.
+/// What a refusal may need of the arguments, without what it would cut anyway: a call may bring the text of a file.
+pub(super) fn sketch(given: &Map<String, Value>) -> Map<String, Value> {
+    let sketched = |value: &Value| match value {
+        Value::String(text) if text.len() <= LONGEST_KEPT => value.clone(),
+        Value::Array(_) | Value::Object(_) if length(value) <= LONGEST_KEPT => value.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        Value::String(_) | Value::Array(_) | Value::Object(_) => Value::from("…".repeat(LONGEST_KEPT)),
+    };
+    given.iter().map(|(name, value)| (name.clone(), sketched(value))).collect()
+}
+
+/// The result of a call that is refused. `given` is a sketch of what the caller sent.
 pub(super) fn refused(
     tool: &Tool,
     given: &Map<String, Value>,

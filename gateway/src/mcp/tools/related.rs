@@ -1,4 +1,4 @@
-//! Tools that show what there is: the workspace at a glance, and what is near a file.
+//! The tool that shows what is near a file.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,11 @@ use super::arguments::Arguments;
 use super::outcome::Outcome;
 use super::search::{append_coverage, one_line, quoted};
 use super::{Hints, Terms, Tool};
-use crate::answers::{RelatedFile, RelatedFiles, WorkspaceOverview};
-use crate::operations::{Context, overview, related};
+use crate::answers::{RelatedFile, RelatedFiles};
+use crate::operations::{Context, related};
 use crate::schema::{Input as _, inlined, inputs};
 
-inputs!(GetRelatedFiles, GetWorkspaceOverview);
+inputs!(GetRelatedFiles);
 
 /// Names a file.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -28,11 +28,6 @@ struct GetRelatedFiles {
     #[schema(minimum = 1, maximum = 20, default = 5)]
     limit: Option<u32>,
 }
-
-/// Takes nothing.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct GetWorkspaceOverview {}
 
 pub(super) static GET_RELATED_FILES: Tool = Tool {
     name: "get_related_files",
@@ -48,26 +43,6 @@ pub(super) static GET_RELATED_FILES: Tool = Tool {
     recovery: "call search_files or search_context to get the id of a file.",
     run: |context, arguments| Box::pin(run_related(context, arguments)),
 };
-
-pub(super) static GET_WORKSPACE_OVERVIEW: Tool = Tool {
-    name: "get_workspace_overview",
-    title: "Look at the workspace",
-    description: "See what the workspace holds, in one call: how many files and folders and the folders at the top, \
-        whether the index is current, what changed last and by whom, the memories with when to use them, the databases \
-        with their record counts, the connected sources. Use it once at the beginning, to decide where to look. Takes no \
-        arguments: {}. For content use search_context, for a memory get_memory.",
-    hints: Hints::READ,
-    terms: Terms::READ,
-    input: GetWorkspaceOverview::contract,
-    output: Some(inlined::<WorkspaceOverview>),
-    recovery: "call list_folders with {} to see the folders that there are.",
-    run: |context, arguments| Box::pin(run_overview(context, arguments)),
-};
-
-async fn run_overview(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
-    arguments.read::<GetWorkspaceOverview>()?;
-    Ok(Outcome::answer(&overview::get(context).await?))
-}
 
 async fn run_related(context: &Context, arguments: Arguments) -> Result<Outcome, Problem> {
     let freshness = arguments.freshness()?;
