@@ -1,6 +1,7 @@
 //! Filters: trees of conditions on typed values.
 
 use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::Operator;
 use cairn_proto::ids::PropertyId;
 use serde_json::Value;
 
@@ -13,63 +14,49 @@ const MAX_DEPTH: usize = 8;
 const MAX_CONDITIONS: usize = 50;
 const MAX_CHOICES: usize = 200;
 
-/// An operator by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    Equals,
-    NotEquals,
-    Contains,
-    In,
-    Gt,
-    Gte,
-    Lt,
-    Lte,
-    Before,
-    After,
-    IsEmpty,
-    IsNotEmpty,
-}
-
-const OPERATORS: [(&str, Operator); 12] = [
-    ("equals", Operator::Equals),
-    ("not_equals", Operator::NotEquals),
-    ("contains", Operator::Contains),
-    ("in", Operator::In),
-    ("gt", Operator::Gt),
-    ("gte", Operator::Gte),
-    ("lt", Operator::Lt),
-    ("lte", Operator::Lte),
-    ("before", Operator::Before),
-    ("after", Operator::After),
-    ("is_empty", Operator::IsEmpty),
-    ("is_not_empty", Operator::IsNotEmpty),
-];
-
-impl Operator {
-    fn name(self) -> &'static str {
-        OPERATORS.iter().find(|(_, operator)| *operator == self).map_or("", |(name, _)| *name)
-    }
-}
-
 /// What values of a type can be asked.
-const fn operators_of(kind: PropertyType) -> &'static [&'static str] {
+const fn operators_of(kind: PropertyType) -> &'static [Operator] {
     match kind {
-        PropertyType::Number => {
-            &["equals", "not_equals", "in", "gt", "gte", "lt", "lte", "is_empty", "is_not_empty"]
+        PropertyType::Number => &[
+            Operator::Equals,
+            Operator::NotEquals,
+            Operator::In,
+            Operator::Gt,
+            Operator::Gte,
+            Operator::Lt,
+            Operator::Lte,
+            Operator::IsEmpty,
+            Operator::IsNotEmpty,
+        ],
+        PropertyType::Boolean => {
+            &[Operator::Equals, Operator::NotEquals, Operator::In, Operator::IsEmpty, Operator::IsNotEmpty]
         }
-        PropertyType::Boolean => &["equals", "not_equals", "in", "is_empty", "is_not_empty"],
-        PropertyType::Date => {
-            &["equals", "not_equals", "before", "after", "gt", "gte", "lt", "lte", "is_empty", "is_not_empty"]
-        }
+        PropertyType::Date => &[
+            Operator::Equals,
+            Operator::NotEquals,
+            Operator::Before,
+            Operator::After,
+            Operator::Gt,
+            Operator::Gte,
+            Operator::Lt,
+            Operator::Lte,
+            Operator::IsEmpty,
+            Operator::IsNotEmpty,
+        ],
         PropertyType::Text
         | PropertyType::Url
         | PropertyType::Select
         | PropertyType::MultiSelect
         | PropertyType::Relation
         | PropertyType::FileReference
-        | PropertyType::AssetReference => {
-            &["equals", "not_equals", "contains", "in", "is_empty", "is_not_empty"]
-        }
+        | PropertyType::AssetReference => &[
+            Operator::Equals,
+            Operator::NotEquals,
+            Operator::Contains,
+            Operator::In,
+            Operator::IsEmpty,
+            Operator::IsNotEmpty,
+        ],
     }
 }
 
@@ -167,10 +154,9 @@ impl FilterReader<'_> {
     }
 
     fn known_operator(&mut self, name: &str, path: &str) -> Option<Operator> {
-        let found = OPERATORS.iter().find(|(known, _)| *known == name).map(|(_, operator)| *operator);
+        let found = name.parse().ok();
         if found.is_none() {
-            let known: Vec<&str> = OPERATORS.iter().map(|(known, _)| *known).collect();
-            self.checks.violation(path, "invalid_value", wording::one_of(&known));
+            self.checks.violation(path, "invalid_value", wording::one_of(&Operator::NAMES));
         }
         found
     }
@@ -190,12 +176,12 @@ impl FilterReader<'_> {
             let message = format!(
                 "does not apply to {}: use one of {}",
                 property.kind.as_str(),
-                operators_of(property.kind).join(", ")
+                operators_of(property.kind).iter().map(|one| one.as_str()).collect::<Vec<_>>().join(", ")
             );
             reader.checks.violation(&format!("{path}.operator"), "invalid_operator", message);
             None
         };
-        if !operators_of(property.kind).contains(&operator.name()) {
+        if !operators_of(property.kind).contains(&operator) {
             return refuse(self);
         }
         let is_negated = operator == Operator::NotEquals;

@@ -3,21 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+pub use cairn_proto::domain::Feed as Source;
+
 const RADIX: u32 = 36;
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 /// `u64::MAX` in base 36.
 const MAX_DIGITS: usize = 13;
 /// Of the form, so that a later one can differ.
 const VERSION: &str = "1-";
-
-/// Whose feed a token points into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// svc-content's.
-    Content,
-    /// svc-ingest's.
-    Ingest,
-}
 
 /// A position in a workspace's feed, as clients carry it: `c1-` or `i1-` and the position in base 36. Clients must
 /// take it as it is.

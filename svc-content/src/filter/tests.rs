@@ -68,7 +68,7 @@ proptest! {
     fn any_filter_is_read_or_refused_with_a_reason(
         value in any_json(), operator in 0..13_usize, kind in 0..10_usize, depth in 0..10_usize,
     ) {
-        let name = OPERATORS.get(operator).map_or("like", |(name, _)| *name);
+        let name = Operator::NAMES.get(operator).copied().unwrap_or("like");
         let mut tree = json!({"fieldId": KINDS[kind].as_str(), "operator": name, "value": value});
         for _ in 0..depth {
             tree = json!({"and": [tree]});
@@ -113,9 +113,9 @@ fn every_operator_of_every_type_is_judged() {
         let found = database.properties.iter().find(|property| property.kind == kind);
         let id = found.unwrap().id.to_string();
         let known = operators_of(kind);
-        for (operator, _) in OPERATORS {
+        for operator in Operator::ALL {
             let mut checks = Checks::default();
-            let tree = json!({"fieldId": id, "operator": operator, "value": value});
+            let tree = json!({"fieldId": id, "operator": operator.as_str(), "value": value});
             check(&mut checks, &database, &tree, "filter", false);
             let found = match checks.finish() {
                 Err(crate::Error::Invalid(found)) => found,
@@ -126,13 +126,13 @@ fn every_operator_of_every_type_is_judged() {
             assert_eq!(refused.is_empty(), known.contains(&operator), "{operator} {kind:?} {refused:?}");
             for one in refused {
                 assert_eq!(one.code, "invalid_operator");
-                assert!(known.iter().all(|name| one.message.contains(name)), "{}", one.message);
+                assert!(known.iter().all(|name| one.message.contains(name.as_str())), "{}", one.message);
             }
         }
-        for orders in ["gt", "gte", "lt", "lte"] {
+        for orders in [Operator::Gt, Operator::Gte, Operator::Lt, Operator::Lte] {
             let is_ordered = matches!(kind, PropertyType::Number | PropertyType::Date);
             assert_eq!(known.contains(&orders), is_ordered, "{kind:?}");
         }
-        assert_eq!(known.contains(&"before"), kind == PropertyType::Date);
+        assert_eq!(known.contains(&Operator::Before), kind == PropertyType::Date);
     }
 }
