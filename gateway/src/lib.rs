@@ -114,6 +114,12 @@ pub enum ConfigError {
          several nodes of a cluster with commas between"
     )]
     RedisUrl,
+    /// Redis is configured where the engine is not.
+    #[error(
+        "Redis is configured (CAIRN_REDIS_URL), and this binary was built without the feature `redis`: each gateway can \
+         only count for itself"
+    )]
+    RedisLeftOut,
 }
 
 /// A configuration that was read: what is wrong with it was told, and nothing of it is read again.

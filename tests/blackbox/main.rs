@@ -31,6 +31,7 @@ mod embedders;
 mod errors;
 mod eval;
 mod fairness;
+mod features;
 mod feedback;
 mod file_versions;
 mod files;

@@ -15,7 +15,7 @@ use super::headers::report;
 use super::limiter::Limiter;
 use super::plans::Plans;
 use super::source::TrustedProxies;
-use super::{Counted, Key, Quota, RateLimiter, Settings, Standing, Window};
+use super::{Counted, Key, Quota, Settings, Standing, Window};
 use crate::error::Error;
 
 /// Tokens that open nothing, for each source address (contract).
@@ -103,9 +103,8 @@ pub(super) fn count_refusal(of: &'static str, standing: Standing) {
 
 impl Limits {
     pub(crate) fn new(settings: Settings, clock: Arc<dyn Clock>) -> Self {
-        let shared = settings.redis.map(|redis| Arc::new(redis) as Arc<dyn RateLimiter>);
         Self {
-            limiter: Limiter::new(shared, Arc::clone(&clock)),
+            limiter: Limiter::new(settings.shared, Arc::clone(&clock)),
             plans: settings.plans,
             proxies: settings.proxies,
             clock,

@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 pub(crate) use self::admission::{Limits, Refusal};
 use self::plans::Plans;
-use self::redis::Redis;
 pub use self::redis::RedisUrl;
 use self::source::TrustedProxies;
 pub(crate) use self::window::{Counted, Quota, Standing, Window};
@@ -41,6 +40,10 @@ impl Key {
 /// Where the counts are kept could not be asked.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
+#[cfg_attr(
+    not(any(test, feature = "redis")),
+    expect(dead_code, reason = "the engine in this process is never away")
+)]
 pub(crate) struct Unreachable(String);
 
 /// What the configuration says of limits.
@@ -48,7 +51,8 @@ pub(crate) struct Unreachable(String);
 pub(crate) struct Settings {
     plans: Plans,
     proxies: TrustedProxies,
-    redis: Option<Redis>,
+    /// Where several gateways count together.
+    shared: Option<Arc<dyn RateLimiter>>,
 }
 
 impl Settings {
@@ -57,9 +61,9 @@ impl Settings {
     /// # Errors
     /// When one of them cannot be read.
     pub(crate) fn read(config: &Config) -> Result<Self, ConfigError> {
-        let redis = config.redis.as_ref().map(|url| Redis::new(url, config.redis_timeout)).transpose()?;
+        let shared = config.redis.as_ref().map(|url| url.open(config.redis_timeout)).transpose()?;
         let plans = config.plans.as_deref().map_or_else(|| Ok(Plans::default()), Plans::read)?;
-        Ok(Self { plans, proxies: TrustedProxies::new(&config.trusted_proxies)?, redis })
+        Ok(Self { plans, proxies: TrustedProxies::new(&config.trusted_proxies)?, shared })
     }
 }
 

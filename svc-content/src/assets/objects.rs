@@ -317,4 +317,5 @@ fn io_error(error: std::io::Error) -> Error {
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+#[cfg(feature = "s3")]
 mod s3_server;

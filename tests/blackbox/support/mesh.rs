@@ -81,7 +81,7 @@ impl Mesh {
             })
             .unzip();
         let (_held_too, gateway) = reserve_address();
-        let redis = redis::server(redis::Mode::Alone).await;
+        let redis = if cfg!(feature = "redis") { redis::server(redis::Mode::Alone).await } else { None };
         let mut mesh = Self {
             members: Vec::new(),
             owner,

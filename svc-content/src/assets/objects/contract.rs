@@ -1,26 +1,21 @@
 //! What every engine must do, run on each.
 
+#[cfg(feature = "s3")]
+mod bucket;
+
 use std::time::Duration;
 
-use cairn_chassis::clock::SystemClock;
-use cairn_chassis::entropy::OsEntropy;
-use cairn_chassis::ids::IdSource;
-use object_store::aws::AmazonS3Builder;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::s3_server::{self, S3Server};
 use super::*;
-
-/// The URL of a part of a bucket, as `CAIRN_ASSETS` has it, with credentials in the environment. The suite leaves a few
-/// objects in it.
-const REAL_BUCKET: &str = "CAIRN_TEST_S3_URL";
 
 struct Bench {
     engine: &'static str,
     store: AssetStore,
     folder: Option<TempDir>,
-    server: Option<S3Server>,
+    /// What the engine holds, where that is not in the folder.
+    held: Option<Box<dyn Fn() -> Vec<String>>>,
 }
 
 async fn benches() -> Vec<Bench> {
@@ -28,43 +23,14 @@ async fn benches() -> Vec<Bench> {
     let location = AssetLocation::Folder(folder.path().join("new").join("assets"));
     let in_folder = AssetStore::open(&location).await.unwrap();
     let in_memory = AssetStore::open(&AssetLocation::Memory).await.unwrap();
-    let server = S3Server::start().await;
-    let in_bucket = in_bucket(&server, "a prefix").await.unwrap();
+    #[cfg_attr(not(feature = "s3"), expect(unused_mut, reason = "buckets follow with the feature"))]
     let mut benches = vec![
-        Bench { engine: "folder", store: in_folder, folder: Some(folder), server: None },
-        Bench { engine: "memory", store: in_memory, folder: None, server: None },
-        Bench { engine: "bucket", store: in_bucket, folder: None, server: Some(server) },
+        Bench { engine: "folder", store: in_folder, folder: Some(folder), held: None },
+        Bench { engine: "memory", store: in_memory, folder: None, held: None },
     ];
-    match std::env::var(REAL_BUCKET) {
-        Ok(url) => {
-            let store = in_real_bucket(&url).await;
-            benches.push(Bench { engine: "real bucket", store, folder: None, server: None });
-        }
-        Err(_) => eprintln!("skipped: s3: {REAL_BUCKET} is not set"),
-    }
+    #[cfg(feature = "s3")]
+    benches.extend(bucket::benches().await);
     benches
-}
-
-async fn in_bucket(server: &S3Server, prefix: &str) -> Result<AssetStore, Error> {
-    let keys = AmazonS3Builder::new()
-        .with_access_key_id(s3_server::ACCESS_KEY)
-        .with_secret_access_key(s3_server::SECRET_KEY);
-    let bucket = bucket(server, s3_server::BUCKET, prefix);
-    Ok(AssetStore { engine: bucket.open_with(keys).await?, folder: None })
-}
-
-fn bucket(server: &S3Server, name: &str, prefix: &str) -> Bucket {
-    let address = server.address;
-    Bucket::from_url(&format!("s3://{name}/{prefix}?endpoint=http://{address}&allow_http=true")).unwrap()
-}
-
-/// In a part of the bucket that no other test has.
-async fn in_real_bucket(url: &str) -> AssetStore {
-    let location = AssetLocation::from_url(url).unwrap();
-    let AssetStore { engine, folder } = AssetStore::open(&location).await.unwrap();
-    let ids = IdSource::new(Arc::new(SystemClock), Arc::new(OsEntropy));
-    let own = Key::from(ids.next::<Uuid>().to_string());
-    AssetStore { engine: Arc::new(object_store::prefix::PrefixStore::new(engine, own)), folder }
 }
 
 const fn workspace(number: u128) -> WorkspaceId {
@@ -105,7 +71,7 @@ impl Bench {
 
     /// Everything in the folder or the bucket, also what the engine does not list.
     fn entries(&self) -> Vec<String> {
-        let mut names = self.server.as_ref().map(S3Server::entries).unwrap_or_default();
+        let mut names = self.held.as_ref().map(|held| held()).unwrap_or_default();
         let mut folders: Vec<PathBuf> = self.folder.iter().map(|folder| folder.path().to_owned()).collect();
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
@@ -221,60 +187,6 @@ async fn a_store_is_made_only_to_write() {
     assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "nothing was made");
     AssetStore::open(&location).await.unwrap();
     assert!(AssetStore::open_existing(&location).await.unwrap().is_some());
-}
-
-#[tokio::test]
-async fn a_large_object_goes_to_a_bucket_in_few_parts_at_once() {
-    let bench = benches().await.into_iter().find(|bench| bench.engine == "bucket").unwrap();
-    let server = bench.server.as_ref().unwrap();
-    bench.write(1, b"small").await;
-    assert_eq!(server.uploads_begun(), 0, "one request is enough");
-    let large: Vec<u8> = large().repeat(3);
-    bench.write(2, &large).await;
-    assert_eq!(server.uploads_begun(), 1);
-    assert!(bench.read(2, 0..large.len() as u64).await == large);
-    assert_eq!(server.largest_body(), PART_BYTES);
-    // The last part does not wait for the others.
-    assert!(server.most_parts_at_once() <= PARTS_AT_ONCE + 1, "{}", server.most_parts_at_once());
-}
-
-#[tokio::test]
-async fn a_bucket_lists_many_pages_with_ages_and_only_what_its_prefix_has() {
-    let server = S3Server::start().await;
-    let here = Bench {
-        engine: "bucket",
-        store: in_bucket(&server, "here").await.unwrap(),
-        folder: None,
-        server: Some(server.clone()),
-    };
-    let there = in_bucket(&server, "here-too").await.unwrap();
-    for number in 1..=5 {
-        here.write(number, b"x").await;
-    }
-    let mut elsewhere = there.write(workspace(1), object(6));
-    elsewhere.put(Bytes::from_static(b"y")).await.unwrap();
-    elsewhere.finish().await.unwrap();
-    let listed: Vec<ListedObject> = here.store.list().try_collect().await.unwrap();
-    let mut found: Vec<ObjectId> = listed.iter().map(|listed| listed.object).collect();
-    found.sort();
-    assert_eq!(found, (1..=5).map(object).collect::<Vec<_>>());
-    let written_at = to_timestamp(s3_server::written_at());
-    assert!(listed.iter().all(|listed| listed.written_at == written_at), "{listed:?}");
-    assert!(server.entries().iter().all(|key| key.starts_with("here/") || key.starts_with("here-too/")));
-}
-
-#[tokio::test]
-async fn a_bucket_that_cannot_be_used_is_known_at_the_start_and_no_secret_is_told() {
-    let server = S3Server::start().await;
-    let keys = |id: &str| {
-        AmazonS3Builder::new().with_access_key_id(id).with_secret_access_key(s3_server::SECRET_KEY)
-    };
-    let refused = bucket(&server, s3_server::BUCKET, "").open_with(keys("another")).await.unwrap_err();
-    let missing = bucket(&server, "elsewhere", "").open_with(keys(s3_server::ACCESS_KEY)).await.unwrap_err();
-    let store = in_bucket(&server, "").await.unwrap();
-    for told in [format!("{refused} {refused:?}"), format!("{missing} {missing:?}"), format!("{store:?}")] {
-        assert!(!told.contains(s3_server::SECRET_KEY), "{told}");
-    }
 }
 
 #[test]
