@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::tree::{Kind, Node, Sieve, Tree, Unreadable};
+use crate::tree::{Kind, Node, TextFilter, Tree, Unreadable};
 use crate::{Limits, Outcome, Session, Watch, run};
 
 /// Microseconds since 1970 of the clock that tests see.
 pub const NOW: i64 = 1_790_000_000_000_000;
 
-/// A tree in memory. Its sieve holds back every file that has none of the texts, so that a search which asks for the
+/// A tree in memory. Its filter holds back every file that has none of the texts, so that a search which asks for the
 /// wrong texts finds too little.
 #[derive(Debug, Default)]
 pub struct MemoryTree {
@@ -126,7 +126,7 @@ impl Tree for MemoryTree {
         entry.broken.map_or_else(|| Ok(entry.body.clone()), Err)
     }
 
-    fn sieve(&self, texts: &[Vec<u8>]) -> Box<dyn Sieve + '_> {
+    fn text_filter(&self, texts: &[Vec<u8>]) -> Box<dyn TextFilter + '_> {
         Box::new(Strict { tree: self, texts: texts.to_vec() })
     }
 
@@ -140,7 +140,7 @@ struct Strict<'a> {
     texts: Vec<Vec<u8>>,
 }
 
-impl Sieve for Strict<'_> {
+impl TextFilter for Strict<'_> {
     fn lets_through(&self, file: Node) -> bool {
         let lower = self.tree.entry(file).map_or(&[][..], |entry| &entry.lower);
         self.texts.iter().any(|text| memchr::memmem::find(lower, text).is_some())

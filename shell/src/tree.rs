@@ -82,9 +82,9 @@ pub trait Tree: Sync {
         let _ = files;
     }
 
-    /// A sieve for files whose body has at least one of these texts, whatever the case of their ASCII letters. It may
+    /// A filter for files whose body has at least one of these texts, whatever the case of their ASCII letters. It may
     /// let through a file that has none of them; it never holds one back that has.
-    fn sieve(&self, texts: &[Vec<u8>]) -> Box<dyn Sieve + '_> {
+    fn text_filter(&self, texts: &[Vec<u8>]) -> Box<dyn TextFilter + '_> {
         let _ = texts;
         Box::new(Everything)
     }
@@ -95,14 +95,14 @@ pub trait Tree: Sync {
 }
 
 /// Which files are worth a look.
-pub trait Sieve {
+pub trait TextFilter {
     /// Whether the file may have one of the texts.
     fn lets_through(&self, file: Node) -> bool;
 }
 
 struct Everything;
 
-impl Sieve for Everything {
+impl TextFilter for Everything {
     fn lets_through(&self, _: Node) -> bool {
         true
     }

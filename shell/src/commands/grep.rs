@@ -135,8 +135,8 @@ impl Grep {
     ) -> Result<(), Halt> {
         let operands = self.operands.get(from..to).unwrap_or_default().to_vec();
         let required = self.pattern.required().filter(|_| !self.options.invert);
-        let sieve = required.map(|texts| ctx.tree.sieve(texts));
-        let mut targets = Targets::new(ctx, operands, self.options.clone(), sieve);
+        let text_filter = required.map(|texts| ctx.tree.text_filter(texts));
+        let mut targets = Targets::new(ctx, operands, self.options.clone(), text_filter);
         loop {
             let batch = targets.next()?;
             if batch.is_empty() {

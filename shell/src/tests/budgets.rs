@@ -126,7 +126,7 @@ fn a_script_that_is_too_long_does_not_run() {
 }
 
 #[test]
-fn a_search_that_can_be_sieved_opens_only_what_has_the_text() {
+fn a_search_that_can_be_filtered_opens_only_what_has_the_text() {
     let tree = MemoryTree::new([("a", &b"the Needle\n"[..]), ("b", b"hay\n"), ("c", b"needl\n")]);
     let session = Session { cwd: "/", now: NOW, limits: Limits::default(), watch: &StepClock::default() };
     for (script, output, opened) in [

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
-use super::sieve::{Filters, TextSieve};
+use super::trigrams::{Filters, TrigramFilter};
 use crate::error::Error;
 
 /// What an entry takes beside its bytes.
@@ -31,7 +31,7 @@ const SHARDS: usize = 8;
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_BODIES: usize = 256;
 /// A body that is read, printed and hashed within microseconds.
-const IN_PASSING_BYTES: usize = 64 * 1024;
+const FAST_PATH_BYTES: usize = 64 * 1024;
 
 /// Names a body: what has the same key has the same bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -209,7 +209,7 @@ pub(crate) struct Reader {
     source: Source,
     ahead: Mutex<Ahead>,
     /// While it is on, only small bodies that are kept are read.
-    in_passing: AtomicBool,
+    memory_only: AtomicBool,
     /// Whether another body was wanted while it was on.
     lacked: AtomicBool,
 }
@@ -246,13 +246,13 @@ impl Reader {
         runtime: Handle,
     ) -> Self {
         let source = Source { holder, call, cancelled, runtime };
-        let (in_passing, lacked) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { bodies, source, ahead: Mutex::default(), in_passing, lacked }
+        let (memory_only, lacked) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { bodies, source, ahead: Mutex::default(), memory_only, lacked }
     }
 
     /// From now on reads nothing that takes time, or everything. Nothing is lacked yet.
-    pub(super) fn read_in_passing(&self, only: bool) {
-        self.in_passing.store(only, Ordering::Relaxed);
+    pub(super) fn read_from_memory_only(&self, only: bool) {
+        self.memory_only.store(only, Ordering::Relaxed);
         self.lacked.store(false, Ordering::Relaxed);
     }
 
@@ -272,10 +272,10 @@ impl Reader {
     /// # Errors
     /// When it is gone, or its holder does not answer.
     pub(crate) fn read(&self, wanted: &Held) -> Result<Bytes, Unreadable> {
-        let in_passing = self.in_passing.load(Ordering::Relaxed);
+        let memory_only = self.memory_only.load(Ordering::Relaxed);
         match self.bodies.get(&wanted.key) {
-            Some(body) if !in_passing || body.len() <= IN_PASSING_BYTES => Ok(body),
-            _ if in_passing => {
+            Some(body) if !memory_only || body.len() <= FAST_PATH_BYTES => Ok(body),
+            _ if memory_only => {
                 self.lacked.store(true, Ordering::Relaxed);
                 Err(Unreadable::Unavailable)
             }
@@ -283,9 +283,9 @@ impl Reader {
         }
     }
 
-    /// A sieve for bodies that have at least one of these texts, whatever the case of their ASCII letters.
-    pub(crate) fn sieve(&self, texts: &[Vec<u8>]) -> TextSieve {
-        self.bodies.kept.filters.sieve(texts)
+    /// A filter for bodies that have at least one of these texts, whatever the case of their ASCII letters.
+    pub(crate) fn text_filter(&self, texts: &[Vec<u8>]) -> TrigramFilter {
+        self.bodies.kept.filters.text_filter(texts)
     }
 
     fn fetched(&self, wanted: &Held) -> Result<Bytes, Unreadable> {

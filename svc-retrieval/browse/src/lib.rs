@@ -7,11 +7,11 @@ mod bodies;
 pub mod citation;
 mod cite;
 mod error;
-mod in_passing;
+mod fast_path;
 mod request;
 mod run;
-mod sieve;
 mod tree;
+mod trigrams;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Browser {
         );
         let budget = call.remaining().saturating_sub(MARGIN);
         let watched = Watched::begin(Arc::clone(&self.clock), budget, cancelled);
-        if let Some(answer) = in_passing::run(&script, &mounted, &watched, answer) {
+        if let Some(answer) = fast_path::run(&script, &mounted, &watched, answer) {
             return Ok(answer);
         }
         run::run(script, mounted, watched, permit, answer).await

@@ -51,7 +51,7 @@ pub(super) struct Transformer {
     origin: String,
     dimensions: usize,
     model: Arc<Model>,
-    lanes: Lanes,
+    workers: Workers,
 }
 
 struct Model {
@@ -110,25 +110,25 @@ impl Transformer {
         let bert = weights.and_then(|weights| BertModel::load(weights, &config)).map_err(unusable)?;
         let origin = format!("candle:{}", folder.display());
         let model = Arc::new(Model { bert, tokenizer, window, pooling });
-        Ok(Self { name, origin, dimensions, model, lanes: Lanes::new()? })
+        Ok(Self { name, origin, dimensions, model, workers: Workers::new()? })
     }
 }
 
 /// The threads that compute, made once for a model. A thread that allocates keeps memory for itself: on whichever thread
 /// of the runtime is free, a model would come to hold a share for each of them.
-struct Lanes {
+struct Workers {
     /// All cores but one, so that a large import leaves something to every other request.
     passages: ThreadPool,
     /// A question does not wait for the passages that are going through.
     questions: ThreadPool,
 }
 
-impl Lanes {
+impl Workers {
     fn new() -> Result<Self, Error> {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Ok(Self {
-            passages: lane("passages", cores.saturating_sub(1).max(1))?,
-            questions: lane("questions", 1)?,
+            passages: pool("passages", cores.saturating_sub(1).max(1))?,
+            questions: pool("questions", 1)?,
         })
     }
 
@@ -138,7 +138,7 @@ impl Lanes {
     }
 }
 
-fn lane(name: &'static str, threads: usize) -> Result<ThreadPool, Error> {
+fn pool(name: &'static str, threads: usize) -> Result<ThreadPool, Error> {
     ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(move |thread| format!("embed-{name}-{thread}"))
@@ -296,7 +296,7 @@ impl Embedder for Transformer {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let dimensions = self.dimensions;
         let (done, embedded) = oneshot::channel();
-        self.lanes.of(&texts).spawn(move || {
+        self.workers.of(&texts).spawn(move || {
             // Who asked may have gone.
             let _ = done.send(model.embed(&texts));
         });

@@ -6,7 +6,7 @@ use super::options::{Dialect, Options, Show};
 use crate::context::{Context, Halt};
 use crate::inputs::PIPED;
 use crate::paths;
-use crate::tree::{Kind, Node, Sieve};
+use crate::tree::{Kind, Node, TextFilter};
 use crate::walk::Walk;
 
 /// The first batch is small, since the first files may be enough.
@@ -22,7 +22,7 @@ pub(super) enum Target {
         path: String,
         named: bool,
     },
-    /// A file of which the sieve says that nothing is in it, where that is to be shown.
+    /// A file of which the filter says that nothing is in it, where that is to be shown.
     HeldBack {
         path: String,
         named: bool,
@@ -49,7 +49,7 @@ pub(super) struct Targets<'a> {
     ctx: &'a Context<'a>,
     operands: VecDeque<String>,
     options: Options,
-    sieve: Option<Box<dyn Sieve + 'a>>,
+    text_filter: Option<Box<dyn TextFilter + 'a>>,
     walk: Option<Walk<'a>>,
     /// Whether a single operand shows its name.
     named: bool,
@@ -61,10 +61,10 @@ impl<'a> Targets<'a> {
         ctx: &'a Context<'a>,
         operands: Vec<String>,
         options: Options,
-        sieve: Option<Box<dyn Sieve + 'a>>,
+        text_filter: Option<Box<dyn TextFilter + 'a>>,
     ) -> Self {
         let named = options.names_all(operands.len());
-        Self { ctx, operands: operands.into(), options, sieve, walk: None, named, batch: FIRST_BATCH }
+        Self { ctx, operands: operands.into(), options, text_filter, walk: None, named, batch: FIRST_BATCH }
     }
 
     /// The next batch; an empty one at the end.
@@ -85,7 +85,7 @@ impl<'a> Targets<'a> {
     fn next_target(&mut self) -> Result<Option<Target>, Halt> {
         loop {
             if let Some(walk) = &mut self.walk {
-                let target = next_of(self.ctx, walk, &self.options, self.sieve.as_deref())?;
+                let target = next_of(self.ctx, walk, &self.options, self.text_filter.as_deref())?;
                 if target.is_some() {
                     return Ok(target);
                 }
@@ -124,7 +124,13 @@ impl<'a> Targets<'a> {
             if self.options.dialect == Dialect::Grep && !chosen.takes_file(folder, name, &ctx.meter)? {
                 return Ok(None);
             }
-            return Ok(target_of(&self.options, self.sieve.as_deref(), node, [folder, name], self.named));
+            return Ok(target_of(
+                &self.options,
+                self.text_filter.as_deref(),
+                node,
+                [folder, name],
+                self.named,
+            ));
         }
         if !self.options.recursive {
             return Ok(Some(Target::Folder { path: operand, named: self.named }));
@@ -144,7 +150,7 @@ fn next_of(
     ctx: &Context<'_>,
     walk: &mut Walk<'_>,
     options: &Options,
-    sieve: Option<&dyn Sieve>,
+    text_filter: Option<&dyn TextFilter>,
 ) -> Result<Option<Target>, Halt> {
     let named = options.names != super::Names::Never;
     while let Some(step) = walk.next()? {
@@ -160,7 +166,7 @@ fn next_of(
         if !options.chosen.takes_file(walk.folder(), step.name, &ctx.meter)? {
             continue;
         }
-        let target = target_of(options, sieve, step.node, [walk.folder(), step.name], named);
+        let target = target_of(options, text_filter, step.node, [walk.folder(), step.name], named);
         if target.is_some() {
             return Ok(target);
         }
@@ -171,12 +177,12 @@ fn next_of(
 /// What a file whose path is spelt in two parts is to a search, if it is anything.
 fn target_of(
     options: &Options,
-    sieve: Option<&dyn Sieve>,
+    text_filter: Option<&dyn TextFilter>,
     node: Node,
     path: [&str; 2],
     named: bool,
 ) -> Option<Target> {
-    if sieve.is_none_or(|sieve| sieve.lets_through(node)) {
+    if text_filter.is_none_or(|text_filter| text_filter.lets_through(node)) {
         return Some(Target::File { node, path: path.concat(), named });
     }
     let shown = match options.show {

@@ -102,23 +102,23 @@ async fn what_is_announced_comes_in_few_calls_and_then_from_memory() {
 }
 
 #[tokio::test]
-async fn in_passing_only_what_is_kept_and_small_is_read() {
-    let all = [Bytes::from_static(b"small"), Bytes::from(vec![b'x'; IN_PASSING_BYTES + 1])];
+async fn from_memory_only_what_is_kept_and_small_is_read() {
+    let all = [Bytes::from_static(b"small"), Bytes::from(vec![b'x'; FAST_PATH_BYTES + 1])];
     let (shelf, held) = Shelf::of(&all);
     let (shelf, bodies) = (Arc::new(shelf), roomy());
     let (reader, _cancelled) = reader(&bodies, &shelf);
     let [small, large] = <[Held; 2]>::try_from(held).unwrap();
     for (is_kept, may_be_read) in [(false, [false, false]), (true, [true, false])] {
         for (held, may_be_read) in [small, large].iter().zip(may_be_read) {
-            reader.read_in_passing(true);
+            reader.read_from_memory_only(true);
             assert_eq!(reader.read(held).is_ok(), may_be_read, "kept: {is_kept}, {} bytes", held.size);
             assert_eq!(reader.lacked(), !may_be_read);
         }
         bodies.keep(small.key, &all[0]);
         bodies.keep(large.key, &all[1]);
     }
-    assert!(shelf.calls().is_empty(), "nothing is fetched in passing");
-    reader.read_in_passing(false);
+    assert!(shelf.calls().is_empty(), "nothing is fetched");
+    reader.read_from_memory_only(false);
     assert!(!reader.lacked());
     let text = blocking(move || reader.read(&large).unwrap()).await;
     assert_eq!(text, all[1], "afterwards everything is read");
@@ -231,9 +231,9 @@ async fn a_text_is_looked_for_only_where_it_may_be() {
         for held in &held {
             reader.read(held).unwrap();
         }
-        let sieve = reader.sieve(&[b"497  ".to_vec()]);
+        let text_filter = reader.text_filter(&[b"497  ".to_vec()]);
         let passing: Vec<usize> =
-            (0..held.len()).filter(|place| sieve.lets_through(&held[*place].key)).collect();
+            (0..held.len()).filter(|place| text_filter.lets_through(&held[*place].key)).collect();
         assert_eq!(passing, [497]);
     })
     .await;

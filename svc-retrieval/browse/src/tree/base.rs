@@ -137,8 +137,8 @@ pub(super) struct Base {
     pub(super) counts: Counts,
     /// The position of the feed that it shows.
     pub(super) position: u64,
-    /// Another number whenever anything but the bodies of files and records has changed; no two trees of this process
-    /// that differ so have the same.
+    /// Identifies the shape: every change but one of a file's or record's body makes a new number, which is given to no
+    /// other tree of this process. What depends on the shape alone is cached by it.
     pub(super) shape: u64,
     /// When anything was seen to change last.
     pub(super) newest: i64,

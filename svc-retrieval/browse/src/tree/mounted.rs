@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cairn_shell::tree::{Entry, Kind, Node, Sieve, Tree, Unreadable};
+use cairn_shell::tree::{Entry, Kind, Node, TextFilter, Tree, Unreadable};
 
 use super::base::Fixed;
 use super::view::View;
 use crate::bodies::Reader;
-use crate::sieve::TextSieve;
+use crate::trigrams::TrigramFilter;
 
 /// A view, and who reads the bodies for one script.
 #[derive(Debug)]
@@ -87,8 +87,8 @@ impl Tree for Mounted {
         self.reader.announce(files.iter().filter_map(|file| self.view.held(*file)));
     }
 
-    fn sieve(&self, texts: &[Vec<u8>]) -> Box<dyn Sieve + '_> {
-        Box::new(Sifted { view: &self.view, sieve: self.reader.sieve(texts) })
+    fn text_filter(&self, texts: &[Vec<u8>]) -> Box<dyn TextFilter + '_> {
+        Box::new(Filtered { view: &self.view, text_filter: self.reader.text_filter(texts) })
     }
 
     fn details(&self, node: Node) -> Vec<(&'static str, String)> {
@@ -101,13 +101,13 @@ const fn kind(is_folder: bool) -> Kind {
 }
 
 /// Sifts what has a key.
-struct Sifted<'a> {
+struct Filtered<'a> {
     view: &'a View,
-    sieve: TextSieve,
+    text_filter: TrigramFilter,
 }
 
-impl Sieve for Sifted<'_> {
+impl TextFilter for Filtered<'_> {
     fn lets_through(&self, file: Node) -> bool {
-        self.view.held(file).is_none_or(|held| self.sieve.lets_through(&held.key))
+        self.view.held(file).is_none_or(|held| self.text_filter.lets_through(&held.key))
     }
 }

@@ -81,15 +81,15 @@ impl Filters {
         }
     }
 
-    /// A sieve for bodies that have at least one of the texts.
-    pub(crate) fn sieve(&self, texts: &[Vec<u8>]) -> TextSieve {
+    /// A filter for bodies that have at least one of the texts.
+    pub(crate) fn text_filter(&self, texts: &[Vec<u8>]) -> TrigramFilter {
         let holds_all = texts.is_empty() || texts.iter().any(|text| text.len() < 3);
         let trigrams =
             if holds_all { Vec::new() } else { texts.iter().map(|text| hashes(text).collect()).collect() };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.bring_in(self.most_bytes);
         let kept = Arc::clone(&state.kept);
-        TextSieve { trigrams, found: vec![Cell::default(); kept.blocks.len()], kept }
+        TrigramFilter { trigrams, found: vec![Cell::default(); kept.blocks.len()], kept }
     }
 
     #[cfg(test)]
@@ -171,7 +171,7 @@ fn slot(number: u32) -> usize {
 
 /// Holds back bodies that are known to have none of some texts.
 #[derive(Debug)]
-pub(crate) struct TextSieve {
+pub(crate) struct TrigramFilter {
     kept: Arc<Kept>,
     /// Of each text; none when a text is too short to tell.
     trigrams: Vec<Vec<u32>>,
@@ -179,7 +179,7 @@ pub(crate) struct TextSieve {
     found: Vec<Cell<Option<u64>>>,
 }
 
-impl TextSieve {
+impl TrigramFilter {
     /// Whether the body may have one of the texts; of a body that nobody has read yet it always may.
     pub(crate) fn lets_through(&self, key: &Key) -> bool {
         if self.trigrams.is_empty() {
@@ -211,7 +211,7 @@ mod tests {
         let filters = Filters::new(1 << 20);
         filters.note(key(1), body);
         let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.to_vec()).collect();
-        filters.sieve(&texts).lets_through(&key(1))
+        filters.text_filter(&texts).lets_through(&key(1))
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_body_that_was_never_read_passes() {
         let filters = Filters::new(1 << 20);
-        assert!(filters.sieve(&[b"anything".to_vec()]).lets_through(&key(7)));
+        assert!(filters.text_filter(&[b"anything".to_vec()]).lets_through(&key(7)));
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
             .map(|number| format!("q{:08x}", number.wrapping_mul(2_654_435_761)))
             .filter(|text| !body.contains(text.as_str()))
             .collect();
-        let passes = |text: &&String| filters.sieve(&[text.as_bytes().to_vec()]).lets_through(&key(1));
+        let passes = |text: &&String| filters.text_filter(&[text.as_bytes().to_vec()]).lets_through(&key(1));
         let (passed, all) = (absent.iter().filter(passes).count(), absent.len());
         assert!(passed * 1_000 <= all, "{passed} of {all} texts pass that are not there");
     }
@@ -278,17 +278,17 @@ mod tests {
         for number in 0..3_000 {
             filters.note(key(number), body(number).as_bytes());
         }
-        let sieve = filters.sieve(&[b"never there".to_vec()]);
-        let passes = |number: &u64| sieve.lets_through(&key(*number));
+        let text_filter = filters.text_filter(&[b"never there".to_vec()]);
+        let passes = |number: &u64| text_filter.lets_through(&key(*number));
         assert!(filters.bytes() <= 256 << 10, "{}", filters.bytes());
         assert!((0..100).all(|number| passes(&number)), "nothing is known of them any more");
         assert!((2_900..3_000).filter(passes).count() < 5, "they are known");
-        let there = filters.sieve(&[b"text2950 ".to_vec()]);
+        let there = filters.text_filter(&[b"text2950 ".to_vec()]);
         assert!(there.lets_through(&key(2_950)) && !there.lets_through(&key(2_951)));
         filters.note(key(9_999), b"text2950 ");
         assert!(there.lets_through(&key(9_999)), "a search that has begun knows what it knew then");
-        assert!(filters.sieve(&[b"another".to_vec()]).lets_through(&key(5)), "it went");
-        assert!(!filters.sieve(&[b"another".to_vec()]).lets_through(&key(9_999)));
+        assert!(filters.text_filter(&[b"another".to_vec()]).lets_through(&key(5)), "it went");
+        assert!(!filters.text_filter(&[b"another".to_vec()]).lets_through(&key(9_999)));
     }
 
     proptest! {
@@ -305,7 +305,7 @@ mod tests {
             for (number, body) in (0..).zip(&bodies) {
                 filters.note(key(number), body.as_bytes());
                 if number as usize == searches.index(bodies.len()) {
-                    earlier.push(filters.sieve(&[b"abc".to_vec()]));
+                    earlier.push(filters.text_filter(&[b"abc".to_vec()]));
                 }
             }
             let from_body = |index: &prop::sample::Index| bodies[index.index(bodies.len())].bytes().take(9).collect();
@@ -313,9 +313,9 @@ mod tests {
                 looked_for.iter().flat_map(|(text, index)| [text.clone().into_bytes(), from_body(index)]).collect();
             let texts: Vec<Vec<u8>> = texts.into_iter().filter(|text| text.len() >= 3).collect();
             let slices: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
-            let sieve = filters.sieve(&texts);
+            let text_filter = filters.text_filter(&texts);
             for (number, body) in (0..).zip(&bodies) {
-                prop_assert_eq!(sieve.lets_through(&key(number)), lets_through(body.as_bytes(), &slices));
+                prop_assert_eq!(text_filter.lets_through(&key(number)), lets_through(body.as_bytes(), &slices));
             }
         }
     }

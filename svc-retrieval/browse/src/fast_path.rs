@@ -25,25 +25,25 @@ pub(super) fn run<T>(
     if !cairn_shell::is_brief(&script.text) {
         return None;
     }
-    mounted.reader().read_in_passing(true);
-    let glance = Glance { watched, mounted, is_over: Cell::new(false) };
-    let session = Session { watch: &glance, ..watched.session(script) };
+    mounted.reader().read_from_memory_only(true);
+    let fast_path = FastPath { watched, mounted, is_over: Cell::new(false) };
+    let session = Session { watch: &fast_path, ..watched.session(script) };
     let outcome = cairn_shell::run(mounted, &script.text, &session);
-    let done = (!glance.is_over.get()).then(|| then(mounted, Ran { outcome, elapsed: watched.elapsed() }));
+    let done = (!fast_path.is_over.get()).then(|| then(mounted, Ran { outcome, elapsed: watched.elapsed() }));
     // Also what came after may have read.
     let lacked = mounted.reader().lacked();
-    mounted.reader().read_in_passing(false);
+    mounted.reader().read_from_memory_only(false);
     done.filter(|_| !lacked)
 }
 
 /// Ends a script that takes too long, or wants what is not in memory.
-struct Glance<'a> {
+struct FastPath<'a> {
     watched: &'a Watched,
     mounted: &'a Mounted,
     is_over: Cell<bool>,
 }
 
-impl Watch for Glance<'_> {
+impl Watch for FastPath<'_> {
     fn elapsed(&self) -> Duration {
         self.watched.elapsed()
     }
