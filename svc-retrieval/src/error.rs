@@ -86,6 +86,7 @@ impl From<Error> for Problem {
                 | index::Error::Dimensions { .. }
                 | index::Error::Encode(_)
                 | index::Error::Engine(_)
+                | index::Error::Task(_)
                 | index::Error::Remote(_),
             )
             | Error::Embed(_)

@@ -6,12 +6,13 @@
 //! answers and goes on following the feeds, with its own embedder, or by words where that is no longer there. A crash
 //! at any point costs nothing but time: each generation keeps its cursors, and the factory knows which one is current.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use cairn_browse::IndexPosition;
 use cairn_embed::{Embedder, EmbedderIdentity, Embedders, QueryEmbedder};
 use cairn_index::{Engine, EngineFactory};
+use cairn_proto::domain::Feed;
 use cairn_proto::ids::WorkspaceId;
 use tokio_util::sync::CancellationToken;
 
@@ -27,13 +28,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const LOG_INTERVAL: Duration = Duration::from_secs(30);
 /// How often the metrics are set.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
-/// How often a generation that is no longer current is looked at until nobody uses it any more.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl IndexPosition for Generations {
     fn position(&self, workspace: WorkspaceId) -> Option<u64> {
         let progress = self.current().indexer.progress(workspace);
-        progress.iter().find(|progress| progress.feed == "content").map(|progress| progress.position)
+        progress.iter().find(|progress| progress.feed == Feed::Content).map(|progress| progress.position)
     }
 }
 
@@ -72,7 +71,7 @@ pub(crate) struct Generations(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     factory: Arc<dyn EngineFactory>,
-    embedders: Embedders,
+    embedders: Arc<Embedders>,
     owners: Vec<Owner>,
     current: RwLock<Arc<Generation>>,
     next: Mutex<Option<Arc<Generation>>>,
@@ -80,29 +79,33 @@ struct Inner {
 
 impl Generations {
     /// Opens the current generation. Where there is none, the built-in embedder makes one, since it needs nothing and
-    /// answers at once; the configured one follows. Blocks: runs off the async threads.
+    /// answers at once; the configured one follows.
     ///
     /// # Errors
-    /// When the index cannot be opened, or the configured embedder is one that can never be.
-    pub(crate) fn open(
+    /// When the index cannot be opened.
+    pub(crate) async fn open(
         factory: Arc<dyn EngineFactory>,
         embedders: Embedders,
         owners: Vec<Owner>,
     ) -> Result<Self, Error> {
-        let (identity, embedder) = match factory.current()? {
+        let embedders = Arc::new(embedders);
+        let (identity, embedder) = match factory.current().await? {
             Some(identity) => {
-                let embedder = embedders.of(&identity);
+                let (opened, wanted) = (Arc::clone(&embedders), identity.clone());
+                // A model's files are read.
+                let embedder = tokio::task::spawn_blocking(move || opened.of(&wanted)).await?;
                 (identity, embedder)
             }
             None => {
                 let first = embedders.first();
                 let identity = EmbedderIdentity::of(first.as_ref());
-                factory.make_current(&identity)?;
+                factory.make_current(&identity).await?;
                 (identity, first)
             }
         };
-        let current = RwLock::new(open_one(factory.as_ref(), &embedders, &owners, identity, embedder)?);
-        Ok(Self(Arc::new(Inner { factory, embedders, owners, current, next: Mutex::default() })))
+        let current = open_one(factory.as_ref(), &embedders, &owners, identity, embedder).await?;
+        let (current, next) = (RwLock::new(current), Mutex::default());
+        Ok(Self(Arc::new(Inner { factory, embedders, owners, current, next })))
     }
 
     /// The generation that answers.
@@ -210,11 +213,8 @@ impl Generations {
         if identity.fits(&current) {
             return Ok(None);
         }
-        let inner = Arc::clone(&self.0);
-        let opened = tokio::task::spawn_blocking(move || {
-            open_one(inner.factory.as_ref(), &inner.embedders, &inner.owners, identity, embedder)
-        });
-        opened.await?.map(Some)
+        let Inner { factory, embedders, owners, .. } = self.0.as_ref();
+        open_one(factory.as_ref(), embedders, owners, identity, embedder).await.map(Some)
     }
 
     /// Makes the next generation the current one when it has everything.
@@ -231,9 +231,7 @@ impl Generations {
                 }
             }
         }
-        let (factory, identity) = (Arc::clone(&self.0.factory), next.identity.clone());
-        let marked = tokio::task::spawn_blocking(move || factory.make_current(&identity));
-        if let Err(error) = marked.await.map_err(Error::from).and_then(|marked| Ok(marked?)) {
+        if let Err(error) = self.0.factory.make_current(&next.identity).await {
             // It answers all the same; the next start builds on what is there.
             tracing::warn!(%error, "it cannot be noted which index is current");
         }
@@ -244,36 +242,26 @@ impl Generations {
         *self.0.next.lock().unwrap_or_else(PoisonError::into_inner) = None;
         tracing::info!(embedder = next.identity.embedder, "the index of another embedder has taken over");
         replaced.cancel();
-        let used = Arc::downgrade(&old.engine);
         drop(old);
-        closed(used).await;
         self.keep_current_only().await;
     }
 
     async fn keep_current_only(&self) {
-        let (factory, identity) = (Arc::clone(&self.0.factory), self.current().identity.clone());
-        let removed = tokio::task::spawn_blocking(move || factory.keep_only(&identity));
-        if let Err(error) = removed.await.map_err(Error::from).and_then(|removed| Ok(removed?)) {
+        let identity = self.current().identity.clone();
+        if let Err(error) = self.0.factory.keep_only(&identity).await {
             tracing::warn!(%error, "an index that is no longer used cannot be removed; the next start tries again");
         }
     }
 }
 
-/// Returns when nobody uses the engine any more: a search that is under way reads on.
-async fn closed(engine: Weak<dyn Engine>) {
-    while engine.strong_count() > 0 {
-        tokio::time::sleep(LOOK_INTERVAL).await;
-    }
-}
-
-fn open_one(
+async fn open_one(
     factory: &dyn EngineFactory,
     embedders: &Embedders,
     owners: &[Owner],
     identity: EmbedderIdentity,
     embedder: Arc<dyn Embedder>,
 ) -> Result<Arc<Generation>, Error> {
-    let engine = factory.open(&identity)?;
+    let engine = factory.open(&identity).await?;
     let indexer = Indexer::new(Arc::clone(&engine), Arc::clone(&embedder), owners.to_vec());
     let queries = embedders.queries(embedder);
     Ok(Arc::new(Generation { engine, queries, indexer, identity }))

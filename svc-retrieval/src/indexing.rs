@@ -15,6 +15,7 @@ use std::time::Duration;
 use cairn_embed::Embedder;
 use cairn_index::{self as index, Batch, Cursor, Engine};
 use cairn_proto::document::v1::DocumentRef;
+use cairn_proto::domain::Feed;
 use cairn_proto::feed::v1::{Change, Kind, Op, WatchFeedResponse};
 use cairn_proto::ids::WorkspaceId;
 use futures::StreamExt as _;
@@ -23,6 +24,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use self::prepare::Cutter;
 use crate::error::Error;
 use crate::owners::Owner;
 
@@ -44,17 +46,18 @@ pub(crate) struct Indexer(Arc<Inner>);
 struct Inner {
     index: Arc<dyn Engine>,
     embedder: Arc<dyn Embedder>,
+    cutter: Cutter,
     owners: Vec<Owner>,
-    lanes: Mutex<HashMap<(&'static str, WorkspaceId), Arc<Lane>>>,
+    feeds: Mutex<HashMap<(Feed, WorkspaceId), Arc<FeedState>>>,
     /// The feeds whose every head has been told.
-    told: Mutex<HashSet<&'static str>>,
+    told: Mutex<HashSet<Feed>>,
     /// Woken when there may be something to embed.
     to_embed: Notify,
 }
 
 /// What is known of one feed of one workspace.
 #[derive(Debug, Default)]
-struct Lane {
+struct FeedState {
     /// The newest position heard of.
     head: AtomicU64,
     /// Held by whoever applies.
@@ -64,8 +67,8 @@ struct Lane {
 /// How far a feed of a workspace is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// The feed's name.
-    pub feed: &'static str,
+    /// The feed.
+    pub feed: Feed,
     /// The last position applied.
     pub position: u64,
     /// Changes that are known and not applied.
@@ -75,8 +78,10 @@ pub(crate) struct Progress {
 impl Indexer {
     /// An indexer of these owners' documents.
     pub(crate) fn new(index: Arc<dyn Engine>, embedder: Arc<dyn Embedder>, owners: Vec<Owner>) -> Self {
-        let (lanes, told, to_embed) = (Mutex::default(), Mutex::default(), Notify::new());
-        Self(Arc::new(Inner { index, embedder, owners, lanes, told, to_embed }))
+        // What is embedded at once is not cut again.
+        let cutter = if embedder.is_immediate() { Cutter::forgetful() } else { Cutter::default() };
+        let (feeds, told, to_embed) = (Mutex::default(), Mutex::default(), Notify::new());
+        Self(Arc::new(Inner { index, embedder, cutter, owners, feeds, told, to_embed }))
     }
 
     /// Every owner of documents.
@@ -84,16 +89,16 @@ impl Indexer {
         &self.0.owners
     }
 
-    /// The owner of the feed with that name.
-    pub(crate) fn owner(&self, feed: &str) -> Option<&Owner> {
+    /// The owner of that feed.
+    pub(crate) fn owner(&self, feed: Feed) -> Option<&Owner> {
         self.0.owners.iter().find(|owner| owner.feed == feed)
     }
 
     /// How many changes of the workspace the index is known to be behind, over all feeds.
     pub(crate) fn lag(&self, workspace: WorkspaceId) -> u64 {
         let behind = |owner: &Owner| {
-            let head = self.lane(owner.feed, workspace).head.load(Ordering::Acquire);
-            head.saturating_sub(self.0.index.cursor(owner.feed, workspace.0))
+            let head = self.feed(owner.feed, workspace).head.load(Ordering::Acquire);
+            head.saturating_sub(self.0.index.cursor(owner.feed.as_str(), workspace.0))
         };
         self.0.owners.iter().map(behind).sum()
     }
@@ -101,8 +106,8 @@ impl Indexer {
     /// How far each feed of the workspace is applied.
     pub(crate) fn progress(&self, workspace: WorkspaceId) -> Vec<Progress> {
         let of = |owner: &Owner| {
-            let head = self.lane(owner.feed, workspace).head.load(Ordering::Acquire);
-            let position = self.0.index.cursor(owner.feed, workspace.0);
+            let head = self.feed(owner.feed, workspace).head.load(Ordering::Acquire);
+            let position = self.0.index.cursor(owner.feed.as_str(), workspace.0);
             Progress { feed: owner.feed, position, behind: head.saturating_sub(position) }
         };
         self.0.owners.iter().map(of).collect()
@@ -130,7 +135,7 @@ impl Indexer {
         };
         tokio::join!(futures::future::join_all(self.0.owners.iter().cloned().map(follow)), embed, maintain);
         // What a batch that is still under way brings is committed when the engine is closed.
-        self.with_engine("flushed", |engine| engine.flush()).await;
+        warn_of("flushed", self.0.index.flush().await);
     }
 
     async fn maintain(&self) {
@@ -138,7 +143,7 @@ impl Indexer {
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             rounds.tick().await;
-            self.with_engine("maintained", |engine| engine.maintain()).await;
+            warn_of("maintained", self.0.index.maintain().await);
             if self.0.index.answers() {
                 self.resume().await;
             }
@@ -148,41 +153,29 @@ impl Indexer {
     /// Goes on where a failure, or the loss of a storage elsewhere, left a workspace behind its feed and nothing moves the
     /// feed's head.
     async fn resume(&self) {
-        let lanes: Vec<_> = {
-            let lanes = self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-            lanes.iter().map(|(key, lane)| (*key, Arc::clone(lane))).collect()
+        let states: Vec<_> = {
+            let feeds = self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+            feeds.iter().map(|(key, state)| (*key, Arc::clone(state))).collect()
         };
-        for ((feed, workspace), lane) in lanes {
-            let head = lane.head.load(Ordering::Acquire);
-            let is_worked_on = lane.applying.try_lock().is_err();
-            if is_worked_on || self.0.index.cursor(feed, workspace.0) >= head {
+        for ((feed, workspace), state) in states {
+            let head = state.head.load(Ordering::Acquire);
+            let is_worked_on = state.applying.try_lock().is_err();
+            if is_worked_on || self.0.index.cursor(feed.as_str(), workspace.0) >= head {
                 continue;
             }
             let Some(owner) = self.owner(feed) else { continue };
             if let Err(error) = self.reach(owner, workspace, head).await {
-                tracing::warn!(feed, %workspace, %error, "a workspace cannot be indexed now; trying again");
+                tracing::warn!(%feed, %workspace, %error, "a workspace cannot be indexed now; trying again");
                 // The next would most likely meet the same.
                 return;
             }
         }
     }
 
-    async fn with_engine(
-        &self,
-        done: &str,
-        call: impl FnOnce(&dyn Engine) -> Result<(), index::Error> + Send + 'static,
-    ) {
-        let index = Arc::clone(&self.0.index);
-        let called = tokio::task::spawn_blocking(move || call(index.as_ref()));
-        if let Err(error) = called.await.map_err(Error::from).and_then(|called| Ok(called?)) {
-            tracing::warn!(%error, "the index cannot be {done} now");
-        }
-    }
-
     async fn follow(&self, owner: Owner) {
         loop {
             if let Err(error) = self.follow_once(&owner).await {
-                tracing::warn!(feed = owner.feed, %error, "the feed cannot be followed; trying again");
+                tracing::warn!(feed = %owner.feed, %error, "the feed cannot be followed; trying again");
             }
             tokio::time::sleep(RECONNECT_PAUSE).await;
         }
@@ -201,7 +194,7 @@ impl Indexer {
                 let Ok(moved) = moved else { return };
                 let Ok(workspace) = moved.workspace_id.parse::<WorkspaceId>() else { return };
                 if let Err(error) = self.follow_head(owner, workspace, moved.position).await {
-                    tracing::warn!(feed = owner.feed, %workspace, %error, "a workspace cannot be indexed now");
+                    tracing::warn!(feed = %owner.feed, %workspace, %error, "a workspace cannot be indexed now");
                 }
             })
             .await;
@@ -212,15 +205,15 @@ impl Indexer {
         if told.every_head_told {
             self.0.told.lock().unwrap_or_else(PoisonError::into_inner).insert(owner.feed);
         } else if let Ok(workspace) = told.workspace_id.parse::<WorkspaceId>() {
-            self.lane(owner.feed, workspace).head.fetch_max(told.position, Ordering::AcqRel);
+            self.feed(owner.feed, workspace).head.fetch_max(told.position, Ordering::AcqRel);
         }
     }
 
     async fn follow_head(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<(), Error> {
-        if position < self.0.index.cursor(owner.feed, workspace.0) {
+        if position < self.0.index.cursor(owner.feed.as_str(), workspace.0) {
             let cursor = {
-                let lane = self.lane(owner.feed, workspace);
-                let _applying = lane.applying.lock().await;
+                let state = self.feed(owner.feed, workspace);
+                let _applying = state.applying.lock().await;
                 self.refreshed(owner, workspace).await?
             };
             // A head may be told late, so only the owner itself can say that its feed has gone back.
@@ -232,21 +225,19 @@ impl Indexer {
         Ok(())
     }
 
-    /// The cursor as the engine's storage has it. The lane is held: what a batch is based on must not change meanwhile.
+    /// The cursor as the engine's storage has it. The feed is held: what a batch is based on must not change meanwhile.
     async fn refreshed(&self, owner: &Owner, workspace: WorkspaceId) -> Result<u64, Error> {
-        let (index, feed) = (Arc::clone(&self.0.index), owner.feed);
-        Ok(tokio::task::spawn_blocking(move || index.refresh(feed, workspace.0)).await??)
+        Ok(self.0.index.refresh(owner.feed.as_str(), workspace.0).await?)
     }
 
     /// Forgets a workspace whose owner was restored from an older copy: what the index took from positions that are
     /// given out anew is not what stands there now.
     async fn start_over(&self, owner: &Owner, workspace: WorkspaceId) -> Result<(), Error> {
-        tracing::warn!(feed = owner.feed, %workspace, "the feed has gone back; indexing the workspace anew");
-        let lane = self.lane(owner.feed, workspace);
-        let _applying = lane.applying.lock().await;
-        lane.head.store(0, Ordering::Release);
-        let index = Arc::clone(&self.0.index);
-        tokio::task::spawn_blocking(move || index.forget(workspace.0)).await??;
+        tracing::warn!(feed = %owner.feed, %workspace, "the feed has gone back; indexing the workspace anew");
+        let state = self.feed(owner.feed, workspace);
+        let _applying = state.applying.lock().await;
+        state.head.store(0, Ordering::Release);
+        self.0.index.forget(workspace.0).await?;
         Ok(())
     }
 
@@ -255,16 +246,15 @@ impl Indexer {
     /// # Errors
     /// When the index fails; it may be repeated.
     pub(crate) async fn forget(&self, workspace: WorkspaceId) -> Result<(), Error> {
-        let lanes: Vec<_> = self.0.owners.iter().map(|owner| self.lane(owner.feed, workspace)).collect();
+        let states: Vec<_> = self.0.owners.iter().map(|owner| self.feed(owner.feed, workspace)).collect();
         // Nothing is applied meanwhile.
-        let mut held = Vec::with_capacity(lanes.len());
-        for lane in &lanes {
-            held.push(lane.applying.lock().await);
-            lane.head.store(0, Ordering::Release);
+        let mut held = Vec::with_capacity(states.len());
+        for state in &states {
+            held.push(state.applying.lock().await);
+            state.head.store(0, Ordering::Release);
         }
-        let index = Arc::clone(&self.0.index);
-        tokio::task::spawn_blocking(move || index.forget(workspace.0)).await??;
-        let mut known = self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.index.forget(workspace.0).await?;
+        let mut known = self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(_, other), _| *other != workspace);
         Ok(())
     }
@@ -283,7 +273,7 @@ impl Indexer {
         workspace: WorkspaceId,
         position: u64,
     ) -> Result<bool, Error> {
-        if self.0.index.cursor(owner.feed, workspace.0) >= position {
+        if self.0.index.cursor(owner.feed.as_str(), workspace.0) >= position {
             return Ok(true);
         }
         let indexer = self.clone();
@@ -292,22 +282,22 @@ impl Indexer {
     }
 
     async fn apply_until(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<bool, Error> {
-        let lane = self.lane(owner.feed, workspace);
-        let _applying = lane.applying.lock().await;
+        let state = self.feed(owner.feed, workspace);
+        let _applying = state.applying.lock().await;
         // Another process may have applied it to the same storage.
         self.refreshed(owner, workspace).await?;
-        while self.0.index.cursor(owner.feed, workspace.0) < position {
-            let before = self.0.index.cursor(owner.feed, workspace.0);
+        while self.0.index.cursor(owner.feed.as_str(), workspace.0) < position {
+            let before = self.0.index.cursor(owner.feed.as_str(), workspace.0);
             let answer = owner.read_feed(workspace, before).await?;
             if answer.changes.is_empty() {
                 return Ok(false);
             }
-            lane.head.fetch_max(answer.head, Ordering::AcqRel);
+            state.head.fetch_max(answer.head, Ordering::AcqRel);
             for changes in answer.changes.chunks(CHANGES_A_BATCH) {
                 match self.apply(owner, workspace, changes).await {
                     // Another process forgot the workspace; the feed is read again from where the storage is now.
                     Err(Error::Index(index::Error::Outrun))
-                        if self.0.index.cursor(owner.feed, workspace.0) < before =>
+                        if self.0.index.cursor(owner.feed.as_str(), workspace.0) < before =>
                     {
                         break;
                     }
@@ -325,26 +315,37 @@ impl Indexer {
         let live = owner.read_documents(workspace, refs).await?;
         // What the owner no longer gives out is gone, and so is what it gives out anew: replaced, not merged.
         let deletions = touched.into_iter().map(|(document, _)| (workspace.0, document)).collect();
-        let cursor = Cursor { feed: owner.feed.to_owned(), workspace: workspace.0, position: last.position };
+        let cursor =
+            Cursor { feed: owner.feed.as_str().to_owned(), workspace: workspace.0, position: last.position };
 
-        let inner = Arc::clone(&self.0);
-        let runtime = tokio::runtime::Handle::current();
-        let applied = tokio::task::spawn_blocking(move || {
-            let mut cut = prepare::cut(inner.index.as_ref(), workspace, live)?;
-            if inner.embedder.is_immediate() {
-                runtime.block_on(cut.embed(inner.embedder.as_ref()))?;
+        let mut cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?;
+        let embedder = Arc::clone(&self.0.embedder);
+        let documents = off(move || {
+            if let Some(embedder) = embedder.immediate() {
+                cut.embed_now(embedder);
             }
-            let documents = cut.into_documents(inner.embedder.dimensions());
-            Ok::<_, Error>(inner.index.apply(Batch { documents, deletions, cursors: vec![cursor] })?)
+            cut.into_documents(embedder.dimensions())
         });
-        applied.await??;
+        let documents = documents.await?;
+        self.0.index.apply(Batch { documents, deletions, cursors: vec![cursor] }).await?;
         self.0.to_embed.notify_one();
         Ok(())
     }
 
-    fn lane(&self, feed: &'static str, workspace: WorkspaceId) -> Arc<Lane> {
-        let mut lanes = self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(lanes.entry((feed, workspace)).or_default())
+    fn feed(&self, feed: Feed, workspace: WorkspaceId) -> Arc<FeedState> {
+        let mut feeds = self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(feeds.entry((feed, workspace)).or_default())
+    }
+}
+
+/// Computes on a thread that may block.
+async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    Ok(tokio::task::spawn_blocking(work).await?)
+}
+
+fn warn_of(done: &str, outcome: Result<(), index::Error>) {
+    if let Err(error) = outcome {
+        tracing::warn!(%error, "the index cannot be {done} now");
     }
 }
 

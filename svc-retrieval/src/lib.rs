@@ -9,6 +9,7 @@ mod doctor;
 mod error;
 mod generations;
 mod indexing;
+mod kinds;
 mod owners;
 mod rpc;
 mod search;
@@ -27,12 +28,12 @@ use cairn_chassis::server::Access;
 use cairn_chassis::sql;
 use cairn_embed::Embedders;
 use cairn_index::{EngineFactory, FolderFactory, qdrant};
+use cairn_proto::domain::Feed;
 use cairn_proto::retrieval::v1::analytics_service_server::{self, AnalyticsServiceServer};
 use cairn_proto::retrieval::v1::browse_service_server::{self, BrowseServiceServer};
 use cairn_proto::retrieval::v1::index_service_server::{self, IndexServiceServer};
 use cairn_proto::retrieval::v1::related_service_server::{self, RelatedServiceServer};
 use cairn_proto::retrieval::v1::search_service_server::{self, SearchServiceServer};
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
@@ -100,12 +101,11 @@ impl Service {
     /// When the storage cannot be opened, the index folder cannot be used, or the configured embedder can never be.
     pub async fn open(config: Config, ambient: Ambient, upstreams: Upstreams) -> Result<Self, Error> {
         let analytics = Analytics::open(&config.storage, &ambient).await?;
-        let owners = vec![Owner::new("content", upstreams.content.clone(), upstreams.identity.clone())];
+        let owners = vec![Owner::new(Feed::Content, upstreams.content.clone(), upstreams.identity.clone())];
         let ranking = config.ranking.clone();
         let clock = Arc::clone(&ambient.clock);
         let (browsing, identity) = (config.browse, upstreams.identity);
-        let opened = tokio::task::spawn_blocking(move || open_generations(&config, owners, clock));
-        let generations = opened.await??;
+        let generations = open_generations(&config, owners, clock).await?;
         let clock = Arc::clone(&ambient.clock);
         let browser =
             Browser::new(browsing, upstreams.content.clone(), identity, Arc::new(generations.clone()), clock);
@@ -166,15 +166,18 @@ impl Service {
     }
 }
 
-fn open_generations(
+async fn open_generations(
     config: &Config,
     owners: Vec<Owner>,
     clock: Arc<dyn Clock>,
 ) -> Result<Generations, Error> {
-    let embedders = Embedders::open(config.embedding.clone(), Arc::clone(&clock))?;
+    let (embedding, embedding_clock) = (config.embedding.clone(), Arc::clone(&clock));
+    // A model's files are read.
+    let opened = tokio::task::spawn_blocking(move || Embedders::open(embedding, embedding_clock));
+    let embedders = opened.await??;
     let factory: Arc<dyn EngineFactory> = match &config.qdrant {
-        Some(config) => qdrant::open(config, clock, Handle::current())?,
+        Some(config) => qdrant::open(config, clock)?,
         None => Arc::new(FolderFactory::open(&config.index_folder)?),
     };
-    Generations::open(factory, embedders, owners)
+    Generations::open(factory, embedders, owners).await
 }

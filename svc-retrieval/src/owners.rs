@@ -11,6 +11,7 @@ use cairn_proto::document::v1::{
     ConfirmDocumentsRequest, ConfirmedDocument, Document, DocumentRef, ReadDocumentsRequest,
     SelectDocumentsRequest,
 };
+use cairn_proto::domain::Feed;
 use cairn_proto::feed::v1::feed_service_client::FeedServiceClient;
 use cairn_proto::feed::v1::{ReadFeedRequest, ReadFeedResponse, WatchFeedRequest, WatchFeedResponse};
 use cairn_proto::ids::WorkspaceId;
@@ -27,15 +28,15 @@ const WATCH_BUDGET: Duration = Duration::from_secs(300);
 /// A service that owns documents.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
-    /// The name of its feed: "content", "ingest".
-    pub feed: &'static str,
+    /// Its feed.
+    pub(crate) feed: Feed,
     channel: ServiceChannel,
     identity: ServiceIdentitySource,
 }
 
 impl Owner {
     /// The owner behind a channel; `identity` is this service's own.
-    pub(crate) fn new(feed: &'static str, channel: ServiceChannel, identity: ServiceIdentitySource) -> Self {
+    pub(crate) fn new(feed: Feed, channel: ServiceChannel, identity: ServiceIdentitySource) -> Self {
         Self { feed, channel, identity }
     }
 

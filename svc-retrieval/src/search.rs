@@ -18,7 +18,6 @@ mod similar;
 pub(crate) mod tuning;
 
 use std::collections::HashSet;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +29,6 @@ use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, SearchContextResponse, Trace};
-use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use self::evidence::Evidence;
@@ -44,7 +42,6 @@ use self::request::After;
 pub(crate) use self::request::{SearchRequest, Strategy};
 use self::rerank::Reranker;
 use self::tuning::{MAX_RERANKED_BYTES, RERANKED_CHUNKS};
-use cairn_index::ParsedQuery;
 
 use crate::error::Error;
 use crate::generations::{Generation, Generations};
@@ -80,9 +77,6 @@ pub(crate) struct Searcher {
     content: ServiceChannel,
     clock: Arc<dyn Clock>,
     preferences: Preferences,
-    /// One for each core: ranking only computes. More at a time would each take longer, and would keep a fresh write, which
-    /// passes through several tasks, waiting at every one of them.
-    turns: Arc<Semaphore>,
 }
 
 impl Searcher {
@@ -93,8 +87,7 @@ impl Searcher {
         clock: Arc<dyn Clock>,
         preferences: Preferences,
     ) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { generations, content, clock, preferences, turns: Arc::new(Semaphore::new(cores)) }
+        Self { generations, content, clock, preferences }
     }
 
     /// Ranked evidence of the identity's workspace, confirmed by its owners for the identity's scope.
@@ -128,9 +121,9 @@ impl Searcher {
             let response = answer::response(Vec::new(), coverage, request.mode);
             return Ok(Searched { response, is_cached: false });
         }
-        let request = Arc::new(request);
+        let within = rank::Within { containers, documents };
         let Ranked { ranking, note, is_cached } =
-            self.ranked(&generation, workspace, (containers, documents), &request).await?;
+            self.ranked(&generation, workspace, within, &request).await?;
         coverage.extend(note);
         let site = Site { generation: &generation, workspace, call, now: self.clock.now() };
         let (results, notes) = self.results(site, &request, &ranking).await?;
@@ -163,10 +156,10 @@ impl Searcher {
     /// Ranks by words and meaning; by words alone, with a note, when the embedder fails: words are an answer, too.
     async fn ranked(
         &self,
-        generation: &Arc<Generation>,
+        generation: &Generation,
         workspace: WorkspaceId,
-        (containers, documents): (Option<HashSet<Uuid>>, Option<HashSet<Uuid>>),
-        request: &Arc<SearchRequest>,
+        within: rank::Within,
+        request: &SearchRequest,
     ) -> Result<Ranked, Error> {
         let (vectors, note) = match rank::embed_queries(request, &generation.queries).await {
             Ok(vectors) if vectors.are_needed() => (vectors, not_embedded(generation, workspace)),
@@ -177,16 +170,9 @@ impl Searcher {
             }
         };
         let is_cached = vectors.are_remembered;
-        let (generation, request) = (Arc::clone(generation), Arc::clone(request));
-        let word_weight = self.preferences.word_weight;
-        // Nobody closes it; without a turn there would still be an answer.
-        let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
-        let ranking = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            let within = rank::Within { containers: containers.as_ref(), documents: documents.as_ref() };
-            rank::rank(&generation, workspace, within, &request, &vectors, word_weight)
-        });
-        Ok(Ranked { ranking: ranking.await??, note, is_cached })
+        let (engine, word_weight) = (generation.engine.as_ref(), self.preferences.word_weight);
+        let ranking = rank::rank(engine, workspace, within, request, vectors, word_weight).await?;
+        Ok(Ranked { ranking, note, is_cached })
     }
 
     /// The folders that the identity may see; `None` for all.
@@ -239,9 +225,8 @@ async fn rerank(
     request: &SearchRequest,
     pool: &mut Pool<'_>,
 ) -> Option<CoverageNote> {
-    let query = ParsedQuery::parse(&request.query);
     let texts: Vec<&str> = pool.evidence().iter().map(|evidence| beginning(evidence.lines())).collect();
-    match reranker.rerank(query.text(), &texts).await {
+    match reranker.rerank(request.query.parsed.text(), &texts).await {
         Ok(relevance) => {
             pool.rerank(&relevance);
             None
@@ -278,7 +263,7 @@ async fn catch_up(
 
 async fn reach_all(generation: &Generation, workspace: WorkspaceId, writes: &[After]) -> bool {
     for after in writes {
-        let Some(owner) = generation.indexer.owner(&after.feed) else {
+        let Some(owner) = after.feed.and_then(|feed| generation.indexer.owner(feed)) else {
             return false;
         };
         match generation.indexer.reach(owner, workspace, after.position).await {

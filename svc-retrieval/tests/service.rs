@@ -11,6 +11,9 @@ mod embedders;
 mod owner;
 #[path = "service/ranking.rs"]
 mod ranking;
+#[cfg(feature = "qdrant")]
+#[path = "service/slow_engine.rs"]
+mod slow_engine;
 
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::SystemClock;

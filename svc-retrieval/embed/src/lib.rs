@@ -82,6 +82,12 @@ impl Error {
     }
 }
 
+/// An embedder that only computes, microseconds for each text, and never fails.
+pub trait ImmediateEmbedder {
+    /// As [`Embedder::embed`]. A caller on a runtime thread keeps its batches small.
+    fn embed_now(&self, texts: &[&str]) -> Vec<Vec<f32>>;
+}
+
 /// A model which gives texts of like meaning vectors of like direction.
 #[async_trait]
 pub trait Embedder: Send + Sync + Debug {
@@ -96,15 +102,18 @@ pub trait Embedder: Send + Sync + Debug {
         "built-in"
     }
 
-    /// Whether embedding costs so little that a document is indexed together with its vectors. Otherwise its words are
-    /// indexed first and its vectors follow.
+    /// What embeds at once, of an embedder that costs so little that a document is indexed together with its vectors. Of
+    /// another one the words are indexed first and the vectors follow.
+    fn immediate(&self) -> Option<&dyn ImmediateEmbedder> {
+        None
+    }
+
+    /// Whether it embeds at once.
     fn is_immediate(&self) -> bool {
-        false
+        self.immediate().is_some()
     }
 
     /// One vector for each text, in their order. A vector has length 1, or is all zeros where the model finds
     /// nothing it knows in the text. The same text always gives the same vector, whatever it is batched with.
-    ///
-    /// An immediate embedder computes within the call, so a caller on a runtime thread keeps its batches small.
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error>;
 }

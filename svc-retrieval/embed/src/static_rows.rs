@@ -10,7 +10,7 @@ use safetensors::{Dtype, SafeTensors};
 
 use super::vector::normalise;
 use super::vocabulary::Vocabulary;
-use super::{Embedder, Error, word_piece};
+use super::{Embedder, Error, ImmediateEmbedder, word_piece};
 
 const MODEL: &[u8] = include_bytes!("../model/static-256-i8.safetensors");
 const VOCABULARY: &str = include_str!("../model/vocab.txt");
@@ -98,12 +98,18 @@ impl Embedder for StaticRows {
         self.dimensions
     }
 
-    fn is_immediate(&self) -> bool {
-        true
+    fn immediate(&self) -> Option<&dyn ImmediateEmbedder> {
+        Some(self)
     }
 
     async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
-        Ok(texts.iter().map(|text| self.embed_text(text)).collect())
+        Ok(self.embed_now(texts))
+    }
+}
+
+impl ImmediateEmbedder for StaticRows {
+    fn embed_now(&self, texts: &[&str]) -> Vec<Vec<f32>> {
+        texts.iter().map(|text| self.embed_text(text)).collect()
     }
 }
 

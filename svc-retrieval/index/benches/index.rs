@@ -20,8 +20,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use cairn_index::embedded::LexicalQuery;
 use cairn_index::vectors::VectorQuery;
-use cairn_index::{Batch, ChunkId, Engine as _, Hit, LexicalIndex as _, LexicalQuery, ParsedQuery};
+use cairn_index::{Batch, ChunkId, Hit, ParsedQuery};
 use clap::Parser;
 use cpu_time::ThreadTime;
 

@@ -16,8 +16,9 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cairn_index::embedded::LexicalQuery;
 use cairn_index::vectors::VectorQuery;
-use cairn_index::{Batch, Engine as _, LexicalIndex as _, LexicalQuery, ParsedQuery};
+use cairn_index::{Batch, ParsedQuery};
 use clap::Parser;
 use cpu_time::{ProcessTime, ThreadTime};
 

@@ -6,14 +6,17 @@
 //! together; a crash of the process loses them with their positions. Changes and cursors are committed together,
 //! so a replay from the committed cursor is always right.
 
+mod candidates;
 mod collect;
 mod directory;
+mod engine;
 mod exclusion;
 mod folder;
 mod lookup;
 mod open;
 mod prefix;
 mod proximity;
+mod query;
 mod read;
 mod recent;
 mod schema;
@@ -22,6 +25,8 @@ mod tokens;
 mod view;
 mod write;
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +39,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tantivy::IndexReader;
 use uuid::Uuid;
 
+pub use self::engine::EmbeddedEngine;
+pub use self::query::LexicalQuery;
+
 use self::folder::Folder;
 use self::open::{Opened, Payload};
 use self::read::Snapshot;
@@ -41,11 +49,8 @@ use self::schema::Fields;
 use self::view::{View, Views};
 use self::write::Writing;
 use crate::tuning::IDLE_ROUNDS;
-use crate::vectors::{EmbeddedVectors, VectorIndex};
-use crate::{
-    Batch, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, Hit, LexicalIndex, LexicalQuery,
-    ParsedQuery, StoredChunk,
-};
+use crate::vectors::EmbeddedVectors;
+use crate::{Batch, ChunkId, Counts, Cursors, EmbeddedChunk, Error, Hit, ParsedQuery, StoredChunk};
 
 /// The embedded index of words and vectors.
 pub struct Index {
@@ -121,21 +126,34 @@ impl Index {
     }
 }
 
-impl Engine for Index {
-    fn vectors(&self) -> &dyn VectorIndex {
+impl Index {
+    /// The search by meaning. Changes go through [`Index::apply`] alone.
+    pub fn vectors(&self) -> &EmbeddedVectors {
         self.used.store(true, Ordering::Relaxed);
         &self.vectors
     }
 
-    fn embedded(&self, workspace: Uuid, document: Uuid) -> Result<Vec<EmbeddedChunk>, Error> {
+    /// The chunks of a document that have a vector, in any order.
+    ///
+    /// # Errors
+    /// The stored chunks cannot be read.
+    pub fn embedded(&self, workspace: Uuid, document: Uuid) -> Result<Vec<EmbeddedChunk>, Error> {
         Ok(self.snapshot().embedded(workspace, document)?)
     }
 
-    fn flush(&self) -> Result<(), Error> {
+    /// Commits what is in memory only.
+    ///
+    /// # Errors
+    /// The folder cannot be written; the index is as it was after the last commit.
+    pub fn flush(&self) -> Result<(), Error> {
         self.commit_pending()
     }
 
-    fn maintain(&self) -> Result<(), Error> {
+    /// Commits what is in memory only, and gives memory back after a time of rest.
+    ///
+    /// # Errors
+    /// As [`Index::flush`].
+    pub fn maintain(&self) -> Result<(), Error> {
         if self.used.swap(false, Ordering::Relaxed) {
             self.idle_rounds.store(0, Ordering::Relaxed);
             return self.commit_pending();
@@ -146,41 +164,49 @@ impl Engine for Index {
         }
         self.commit_pending()
     }
-}
 
-impl Drop for Index {
-    fn drop(&mut self) {
-        if let Err(error) = self.commit_pending() {
-            tracing::warn!(%error, "what was applied last is not committed; it is replayed from the feeds");
-        }
-    }
-}
-
-impl LexicalIndex for Index {
-    fn apply(&self, batch: Batch) -> Result<(), Error> {
+    /// Applies a batch with its cursors, all of it or nothing.
+    ///
+    /// # Errors
+    /// A vector of other dimensions, or the folder cannot be written.
+    pub fn apply(&self, batch: Batch) -> Result<(), Error> {
         self.used.store(true, Ordering::Relaxed);
         self.write(batch)
     }
 
-    fn forget(&self, workspace: Uuid) -> Result<(), Error> {
+    /// Removes all chunks of a workspace and its cursors of all feeds, together.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn forget(&self, workspace: Uuid) -> Result<(), Error> {
         self.remove(workspace)
     }
 
-    fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
+    /// The last position applied of a feed for a workspace, 0 if none.
+    pub fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
         let payload = self.payload.read().unwrap_or_else(PoisonError::into_inner);
         payload.cursors.get(feed).and_then(|feed| feed.get(&workspace)).copied().unwrap_or(0)
     }
 
-    fn cursors(&self) -> Cursors {
+    /// All positions applied.
+    pub fn cursors(&self) -> Cursors {
         self.payload.read().unwrap_or_else(PoisonError::into_inner).cursors.clone()
     }
 
-    fn search(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error> {
+    /// The best chunks by BM25, best first, ties by [`ChunkId`].
+    ///
+    /// # Errors
+    /// A segment cannot be read.
+    pub fn search(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error> {
         self.used.store(true, Ordering::Relaxed);
         Ok(self.snapshot().search(query)?)
     }
 
-    fn excluded(
+    /// Those of `chunks` that hold an excluded word or phrase, so that a search by meaning can drop them.
+    ///
+    /// # Errors
+    /// A segment cannot be read.
+    pub fn excluded(
         &self,
         workspace: Uuid,
         words: &ParsedQuery,
@@ -189,11 +215,27 @@ impl LexicalIndex for Index {
         Ok(self.snapshot().excluded(workspace, words, chunks)?)
     }
 
-    fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> Result<Vec<StoredChunk>, Error> {
+    /// The given chunks in the given order, without those that the index no longer holds.
+    ///
+    /// # Errors
+    /// The stored chunks cannot be read.
+    pub fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> Result<Vec<StoredChunk>, Error> {
         Ok(self.snapshot().chunks(workspace, ids)?)
     }
 
-    fn counts(&self, workspace: Uuid) -> Result<Counts, Error> {
+    /// What the index holds of a workspace.
+    ///
+    /// # Errors
+    /// A segment cannot be read.
+    pub fn counts(&self, workspace: Uuid) -> Result<Counts, Error> {
         Ok(self.snapshot().counts(workspace)?)
+    }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        if let Err(error) = self.commit_pending() {
+            tracing::warn!(%error, "what was applied last is not committed; it is replayed from the feeds");
+        }
     }
 }

@@ -34,6 +34,9 @@ pub enum Error {
     /// The engine is elsewhere and cannot be used now. It may work in a moment, without anybody changing anything here.
     #[error("{0}")]
     Unavailable(#[source] Box<dyn StdError + Send + Sync>),
+    /// Work off the async threads did not come back.
+    #[error("a task of the index ended early: {0}")]
+    Task(#[from] tokio::task::JoinError),
     /// What was applied before is no longer in the engine's storage, since another process changed it. The engine's
     /// cursors say by now where it stands; the caller begins there again.
     #[error("what was applied before is no longer in the index; indexing goes on from where it is")]

@@ -1,39 +1,52 @@
 //! Opens the engines of generations.
 
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
+use async_trait::async_trait;
 use cairn_embed::EmbedderIdentity;
+use tokio::sync::Semaphore;
 
-use crate::embedded::Index;
+use crate::embedded::{EmbeddedEngine, Index};
 use crate::{Engine, Error};
 
-/// Keeps the engines of generations and knows which one is current. Calls block: run them off the async threads.
+/// Keeps the engines of generations and knows which one is current.
 ///
 /// An engine of folders keeps each in a folder of its own ([`FolderFactory`]); a server can keep each in a collection named
 /// by [`EmbedderIdentity::slug`], with an alias for the current one.
+#[async_trait]
 pub trait EngineFactory: Send + Sync + Debug {
-    /// What made the current generation; none at the very first start.
-    fn current(&self) -> Result<Option<EmbedderIdentity>, Error>;
+    /// What made the vectors of the current generation; none at the very first start.
+    async fn current(&self) -> Result<Option<EmbedderIdentity>, Error>;
 
     /// The engine of a generation, empty when there is none of it yet. It keeps its cursors when it is opened again.
-    fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, Error>;
+    async fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, Error>;
 
     /// Notes that a generation is current, for the next start. All or nothing.
-    fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), Error>;
+    async fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), Error>;
 
-    /// Removes every other generation. Nobody has them open.
-    fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), Error>;
+    /// Removes every other generation, once nobody here uses it any more.
+    async fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), Error>;
 }
 
 /// Tells which generation is current.
 const CURRENT_FILE: &str = "current.json";
 
+/// How often a generation that is to go is looked at until nobody uses it any more: a search that is under way reads on.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Embedded indexes, each in a folder of its own.
 #[derive(Debug)]
-pub struct FolderFactory(PathBuf);
+pub struct FolderFactory {
+    root: PathBuf,
+    /// Shared by all: they compute on the same cores.
+    permits: Arc<Semaphore>,
+    opened: Mutex<HashMap<String, Weak<Index>>>,
+}
 
 impl FolderFactory {
     /// The generations in that folder, which belongs to this factory alone; made when it is not there.
@@ -42,13 +55,19 @@ impl FolderFactory {
     /// When the folder cannot be made.
     pub fn open(root: &Path) -> Result<Self, Error> {
         fs_err::create_dir_all(root)?;
-        Ok(Self(root.to_owned()))
+        let (root, permits) = (root.to_owned(), EmbeddedEngine::permits());
+        Ok(Self { root, permits, opened: Mutex::default() })
+    }
+
+    fn opened(&self) -> MutexGuard<'_, HashMap<String, Weak<Index>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+#[async_trait]
 impl EngineFactory for FolderFactory {
-    fn current(&self) -> Result<Option<EmbedderIdentity>, Error> {
-        match fs_err::read(self.0.join(CURRENT_FILE)) {
+    async fn current(&self) -> Result<Option<EmbedderIdentity>, Error> {
+        match fs_err::read(self.root.join(CURRENT_FILE)) {
             // What cannot be read is rebuilt from the feeds, as everything here can be.
             Ok(written) => Ok(serde_json::from_slice(&written).ok()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -56,28 +75,46 @@ impl EngineFactory for FolderFactory {
         }
     }
 
-    fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, Error> {
-        Ok(Arc::new(Index::open(&self.0.join(identity.slug()), &identity.embedder, identity.dimensions)?))
+    async fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, Error> {
+        let (slug, wanted) = (identity.slug(), identity.clone());
+        let folder = self.root.join(&slug);
+        let opened =
+            tokio::task::spawn_blocking(move || Index::open(&folder, &wanted.embedder, wanted.dimensions));
+        let index = Arc::new(opened.await??);
+        self.opened().insert(slug, Arc::downgrade(&index));
+        Ok(Arc::new(EmbeddedEngine::new(index, Arc::clone(&self.permits))))
     }
 
-    fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), Error> {
+    async fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), Error> {
         let written = serde_json::to_vec(identity)?;
-        let draft = self.0.join(format!("{CURRENT_FILE}.new"));
+        let draft = self.root.join(format!("{CURRENT_FILE}.new"));
         fs_err::write(&draft, written)?;
-        fs_err::rename(draft, self.0.join(CURRENT_FILE))?;
+        fs_err::rename(draft, self.root.join(CURRENT_FILE))?;
         Ok(())
     }
 
-    fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), Error> {
+    async fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), Error> {
         let kept = identity.slug();
-        for entry in fs_err::read_dir(&self.0)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() && *entry.file_name() != *kept {
-                fs_err::remove_dir_all(entry.path())?;
-            }
+        let others: Vec<Weak<Index>> = {
+            let mut opened = self.opened();
+            opened.extract_if(|slug, _| *slug != kept).map(|(_, index)| index).collect()
+        };
+        while others.iter().any(|index| index.strong_count() > 0) {
+            tokio::time::sleep(LOOK_INTERVAL).await;
         }
-        Ok(())
+        let root = self.root.clone();
+        tokio::task::spawn_blocking(move || remove_others(&root, &kept)).await?
     }
+}
+
+fn remove_others(root: &Path, kept: &str) -> Result<(), Error> {
+    for entry in fs_err::read_dir(root)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() && *entry.file_name() != *kept {
+            fs_err::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -92,35 +129,35 @@ mod tests {
         EmbedderIdentity { embedder: embedder.to_owned(), dimensions: 4, origin: "somewhere".to_owned() }
     }
 
-    #[test]
-    fn a_factory_keeps_generations_apart_and_knows_the_current_one() {
+    #[tokio::test]
+    async fn a_factory_keeps_generations_apart_and_knows_the_current_one() {
         let folder = tempfile::tempdir().unwrap();
         let (old, new) = (identity("old"), identity("new"));
         let workspace = Uuid::from_u128(1);
         {
             let factory = FolderFactory::open(folder.path()).unwrap();
-            assert_eq!(factory.current().unwrap(), None);
-            factory.make_current(&old).unwrap();
+            assert_eq!(factory.current().await.unwrap(), None);
+            factory.make_current(&old).await.unwrap();
             let cursor = |position| Cursor { feed: "content".to_owned(), workspace, position };
             for (identity, position) in [(&old, 3), (&new, 5)] {
-                let engine = factory.open(identity).unwrap();
-                engine.apply(Batch { cursors: vec![cursor(position)], ..Batch::default() }).unwrap();
+                let engine = factory.open(identity).await.unwrap();
+                engine.apply(Batch { cursors: vec![cursor(position)], ..Batch::default() }).await.unwrap();
             }
         }
         let factory = FolderFactory::open(folder.path()).unwrap();
-        assert_eq!(factory.current().unwrap(), Some(old.clone()));
-        assert_eq!(factory.open(&new).unwrap().cursor("content", workspace), 5);
-        factory.make_current(&new).unwrap();
-        factory.keep_only(&new).unwrap();
-        assert_eq!(factory.current().unwrap(), Some(new.clone()));
-        assert_eq!(factory.open(&new).unwrap().cursor("content", workspace), 5);
-        assert_eq!(factory.open(&old).unwrap().cursor("content", workspace), 0, "it was not removed");
+        assert_eq!(factory.current().await.unwrap(), Some(old.clone()));
+        assert_eq!(factory.open(&new).await.unwrap().cursor("content", workspace), 5);
+        factory.make_current(&new).await.unwrap();
+        factory.keep_only(&new).await.unwrap();
+        assert_eq!(factory.current().await.unwrap(), Some(new.clone()));
+        assert_eq!(factory.open(&new).await.unwrap().cursor("content", workspace), 5);
+        assert_eq!(factory.open(&old).await.unwrap().cursor("content", workspace), 0, "it was not removed");
     }
 
-    #[test]
-    fn what_cannot_be_read_is_no_current_generation() {
+    #[tokio::test]
+    async fn what_cannot_be_read_is_no_current_generation() {
         let folder = tempfile::tempdir().unwrap();
         fs_err::write(folder.path().join("current.json"), b"half a fi").unwrap();
-        assert_eq!(FolderFactory::open(folder.path()).unwrap().current().unwrap(), None);
+        assert_eq!(FolderFactory::open(folder.path()).unwrap().current().await.unwrap(), None);
     }
 }

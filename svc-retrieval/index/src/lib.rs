@@ -4,8 +4,10 @@
 //! finds: [`embedded`] in this process, [`qdrant`] in a server that several processes share. Everything here is derived
 //! data: it can be rebuilt from what owns the documents. Nothing here knows these owners, or how results are ranked.
 
+mod best;
 pub mod chunk;
 pub mod embedded;
+mod engine;
 mod error;
 mod factory;
 mod model;
@@ -18,10 +20,11 @@ pub mod words;
 #[cfg(test)]
 mod contract;
 
+pub use self::engine::Engine;
 pub use self::error::Error;
 pub use self::factory::{EngineFactory, FolderFactory};
 pub use self::model::{
-    Batch, ChunkId, Counts, Cursor, Cursors, EmbeddedChunk, Engine, Hit, IndexedChunk, IndexedDocument,
-    LexicalIndex, LexicalQuery, StoredChunk, sort_hits,
+    Batch, Candidates, ChunkId, Counts, Cursor, Cursors, EmbeddedChunk, Hit, IndexedChunk, IndexedDocument,
+    Query, StoredChunk, Wanted, sort_hits,
 };
 pub use self::query::ParsedQuery;

@@ -1,13 +1,12 @@
-//! What goes into an index, what comes out, and the trait that every engine of words implements.
+//! What goes into an index, and what comes out.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::Error;
-use super::query::ParsedQuery;
-use crate::vectors::VectorIndex;
+use crate::query::ParsedQuery;
 use crate::words::Language;
 
 /// Positions applied so far: by feed, then by workspace.
@@ -105,20 +104,49 @@ pub struct Batch {
     pub cursors: Vec<Cursor>,
 }
 
-/// A search for words.
+/// A search for the chunks that may answer: lists by words, by meaning, or by both, all in one workspace.
 #[derive(Debug, Clone)]
-pub struct LexicalQuery<'a> {
+pub struct Query {
     /// The workspace searched.
     pub workspace: Uuid,
-    /// The words, phrases and exclusions.
-    pub words: &'a ParsedQuery,
-    /// The folders and sources searched, none for the whole workspace. Documents at the root are in no
-    /// set.
-    pub containers: Option<&'a HashSet<Uuid>>,
+    /// The folders and sources searched, none for the whole workspace. Documents at the root are in no set.
+    pub containers: Option<HashSet<Uuid>>,
     /// The documents searched, none for all. It narrows what is found and moves no score.
-    pub documents: Option<&'a HashSet<Uuid>>,
-    /// Most hits returned.
+    pub documents: Option<HashSet<Uuid>>,
+    /// Most hits that a list takes from the words, and most that it takes from the meaning.
     pub limit: usize,
+    /// What is looked for, each for a list of its own.
+    pub lists: Vec<Wanted>,
+}
+
+/// What one list is made of. No chunk in it holds what the words or one of the other queries exclude.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// The words, phrases and exclusions; none for a list by meaning alone.
+    pub words: Option<Arc<ParsedQuery>>,
+    /// The vector that chunks are to be near, of the index's dimensions and any length; none for a list by words alone.
+    pub vector: Option<Arc<[f32]>>,
+    /// Queries whose exclusions hold here, too.
+    pub without: Vec<Arc<ParsedQuery>>,
+}
+
+impl Wanted {
+    /// Whether what is found by meaning counts for nothing: a phrase is a demand, and some chunk meets it.
+    pub(crate) fn is_met_by(&self, words: &[Hit]) -> bool {
+        !words.is_empty() && self.words.as_ref().is_some_and(|words| !words.phrases().is_empty())
+    }
+}
+
+/// What one list found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Candidates {
+    /// The best by BM25, best first, ties by [`ChunkId`]. A chunk holds every quoted phrase; of plain words one is enough.
+    /// A query without words and phrases finds nothing.
+    pub words: Vec<Hit>,
+    /// The nearest by cosine that point in the query's direction at all (more than 0), best first, ties by [`ChunkId`];
+    /// none where the words demand a phrase and some chunk has it. A list by both has the cosines of what the words found
+    /// as well, 0 for a chunk without a vector. Cosines are exact to half precision.
+    pub cosines: Vec<Hit>,
 }
 
 /// A chunk as the index keeps it.
@@ -166,74 +194,4 @@ pub struct Counts {
     pub documents: u64,
     /// Chunks.
     pub chunks: u64,
-}
-
-/// An engine that finds chunks by words. Calls block: run them off the async threads.
-///
-/// No method returns anything of another workspace than the one asked for.
-pub trait LexicalIndex: Send + Sync + fmt::Debug {
-    /// Applies a batch with its cursors; every search that begins after it returns sees it. A crash leaves the cursors
-    /// behind what was written or with it, never ahead, and applying the batch again has the same end.
-    ///
-    /// The embedded index shows a batch all at once. An engine without transactions may show some of its documents
-    /// before others while it is applied, and chunks of two states of one document, which differ in their content hash.
-    fn apply(&self, batch: Batch) -> Result<(), Error>;
-
-    /// Removes all chunks of a workspace and its cursors of all feeds, together.
-    fn forget(&self, workspace: Uuid) -> Result<(), Error>;
-
-    /// The last position applied of a feed for a workspace, 0 if none.
-    fn cursor(&self, feed: &str, workspace: Uuid) -> u64;
-
-    /// All positions applied.
-    fn cursors(&self) -> Cursors;
-
-    /// The best chunks by BM25, best first, ties by [`ChunkId`]. A chunk must hold every quoted phrase and
-    /// no exclusion; of plain words one is enough. A query without words and phrases finds nothing.
-    fn search(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error>;
-
-    /// Those of `chunks` that hold an excluded word or phrase, so that a search by meaning can drop them.
-    fn excluded(
-        &self,
-        workspace: Uuid,
-        words: &ParsedQuery,
-        chunks: &[ChunkId],
-    ) -> Result<HashSet<ChunkId>, Error>;
-
-    /// The given chunks in the given order, without those that the index no longer holds.
-    fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> Result<Vec<StoredChunk>, Error>;
-
-    /// What the index holds of a workspace.
-    fn counts(&self, workspace: Uuid) -> Result<Counts, Error>;
-}
-
-/// An engine of words and meaning over the same chunks: what [`LexicalIndex::apply`] reports as applied is found by both.
-pub trait Engine: LexicalIndex {
-    /// The search by meaning. Changes go through [`LexicalIndex::apply`] alone.
-    fn vectors(&self) -> &dyn VectorIndex;
-
-    /// The chunks of a document that have a vector, in any order, so that text which stays is not embedded again.
-    fn embedded(&self, workspace: Uuid, document: Uuid) -> Result<Vec<EmbeddedChunk>, Error>;
-
-    /// The last position applied of a feed for a workspace as the storage has it, 0 if none, where other processes may
-    /// write to it too; [`LexicalIndex::cursor`] says the same from then on. Blocks.
-    fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, Error> {
-        Ok(self.cursor(feed, workspace))
-    }
-
-    /// Whether searches can be answered now. An engine in this process always can.
-    fn answers(&self) -> bool {
-        true
-    }
-
-    /// Makes everything applied outlive the process. Called before it ends; what is not flushed by then is replayed
-    /// from the feeds. An engine that keeps nothing back has nothing to do.
-    fn flush(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// Called every few seconds by whoever feeds the engine, for what should not wait for the next call.
-    fn maintain(&self) -> Result<(), Error> {
-        Ok(())
-    }
 }

@@ -9,7 +9,6 @@ mod engine;
 use std::sync::Arc;
 
 use cairn_chassis::clock::Clock;
-use tokio::runtime::Handle;
 
 pub use self::config::Config;
 use crate::{EngineFactory, Error};
@@ -19,12 +18,8 @@ use crate::{EngineFactory, Error};
 /// # Errors
 /// [`Error::Config`] when an option cannot be used, or the feature `qdrant` is not in this binary.
 #[cfg(feature = "qdrant")]
-pub fn open(
-    config: &Config,
-    clock: Arc<dyn Clock>,
-    runtime: Handle,
-) -> Result<Arc<dyn EngineFactory>, Error> {
-    Ok(Arc::new(engine::QdrantFactory::open(config, clock, runtime)?))
+pub fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Arc<dyn EngineFactory>, Error> {
+    Ok(Arc::new(engine::QdrantFactory::open(config, clock)?))
 }
 
 /// Says that the feature `qdrant` is not in this binary.
@@ -32,7 +27,7 @@ pub fn open(
 /// # Errors
 /// Always.
 #[cfg(not(feature = "qdrant"))]
-pub fn open(_: &Config, _: Arc<dyn Clock>, _: Handle) -> Result<Arc<dyn EngineFactory>, Error> {
+pub fn open(_: &Config, _: Arc<dyn Clock>) -> Result<Arc<dyn EngineFactory>, Error> {
     Err(Error::Config(
         "Qdrant is configured, and this binary was built without the feature `qdrant`".to_owned(),
     ))

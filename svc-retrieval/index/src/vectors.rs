@@ -5,17 +5,12 @@ mod kernel;
 mod rows;
 mod signs;
 
-#[cfg(test)]
-pub(crate) mod contract;
-
 use std::collections::HashSet;
-use std::fmt;
 
 use uuid::Uuid;
 
 pub use self::embedded::{EmbeddedVectors, VectorSource};
 pub use self::kernel::UnitVector;
-use crate::{ChunkId, Error, Hit};
 
 /// All vectors of one document; no rows remove it.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,27 +36,6 @@ pub struct VectorQuery<'a> {
     pub documents: Option<&'a HashSet<Uuid>>,
     /// Most hits returned.
     pub limit: usize,
-}
-
-/// An engine that finds chunks by the cosine of their vectors. Calls block: run them off the async threads.
-pub trait VectorIndex: Send + Sync + fmt::Debug {
-    /// Replaces all vectors of a document; no search sees a part of it.
-    fn upsert(&self, workspace: Uuid, vectors: DocumentVectors) -> Result<(), Error>;
-
-    /// Removes all vectors of a document.
-    fn delete(&self, workspace: Uuid, document: Uuid) -> Result<(), Error>;
-
-    /// The chunks of the greatest cosine, best first, ties by [`ChunkId`]. A zero query finds nothing.
-    ///
-    /// Cosines are exact to half precision; they may be negative.
-    fn search(&self, query: &VectorQuery<'_>) -> Result<Vec<Hit>, Error>;
-
-    /// The exact cosine of each given chunk, in the given order; 0 for a chunk without a vector.
-    fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, Error>;
-
-    /// The vectors of a document's chunks with their places, in the order of the places; chunks without a vector are left
-    /// out. What is near a document is found with them.
-    fn vectors(&self, workspace: Uuid, document: Uuid) -> Result<Vec<(u32, UnitVector)>, Error>;
 }
 
 #[cfg(test)]

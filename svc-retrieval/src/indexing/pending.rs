@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use cairn_embed as embed;
 use cairn_index::{Batch, Cursor};
+use cairn_proto::domain::Feed;
 use cairn_proto::feed::v1::Change;
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
-use super::{Indexer, touched_documents};
+use super::{Indexer, off, touched_documents};
 use crate::error::Error;
-use crate::indexing::prepare::{self, Known};
+use crate::indexing::prepare::Known;
 use crate::owners::Owner;
 
 /// Changes whose documents are embedded and committed at once: so few that a transformer gets through in seconds.
@@ -27,7 +28,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The cursor that tells how far the vectors are.
-fn vectors_of(feed: &str) -> String {
+fn vectors_of(feed: Feed) -> String {
     format!("{feed}/vectors")
 }
 
@@ -44,7 +45,7 @@ impl Indexer {
     /// told how far their feeds are.
     pub(crate) fn behind(&self) -> Option<u64> {
         self.heads().map(|heads| {
-            heads.iter().map(|(feed, workspace, head)| self.short_of(feed, *workspace, *head)).sum()
+            heads.iter().map(|(feed, workspace, head)| self.short_of(*feed, *workspace, *head)).sum()
         })
     }
 
@@ -56,39 +57,39 @@ impl Indexer {
                 None => tokio::time::sleep(LOOK_INTERVAL).await,
             }
         };
-        while heads.iter().any(|(feed, workspace, head)| self.short_of(feed, *workspace, *head) > 0) {
+        while heads.iter().any(|(feed, workspace, head)| self.short_of(*feed, *workspace, *head) > 0) {
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
     }
 
     /// Every head that is known, once all have been told.
-    fn heads(&self) -> Option<Vec<(&'static str, WorkspaceId, u64)>> {
+    fn heads(&self) -> Option<Vec<(Feed, WorkspaceId, u64)>> {
         let told = self.0.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        if !self.0.owners.iter().all(|owner| told.contains(owner.feed)) {
+        if !self.0.owners.iter().all(|owner| told.contains(&owner.feed)) {
             return None;
         }
-        let lanes = self.0.lanes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let head = |lane: &super::Lane| lane.head.load(std::sync::atomic::Ordering::Acquire);
-        Some(lanes.iter().map(|((feed, workspace), lane)| (*feed, *workspace, head(lane))).collect())
+        let feeds = self.0.feeds.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let head = |state: &super::FeedState| state.head.load(std::sync::atomic::Ordering::Acquire);
+        Some(feeds.iter().map(|((feed, workspace), state)| (*feed, *workspace, head(state))).collect())
     }
 
     /// How far the index is behind a head. A feed that has gone back will not come to where it was.
-    fn short_of(&self, feed: &'static str, workspace: WorkspaceId, head: u64) -> u64 {
-        let now = self.lane(feed, workspace).head.load(std::sync::atomic::Ordering::Acquire);
+    fn short_of(&self, feed: Feed, workspace: WorkspaceId, head: u64) -> u64 {
+        let now = self.feed(feed, workspace).head.load(std::sync::atomic::Ordering::Acquire);
         head.min(now).saturating_sub(self.done(feed, workspace.0))
     }
 
     /// Up to where everything is indexed with its vectors.
-    fn done(&self, feed: &str, workspace: Uuid) -> u64 {
-        let words = self.0.index.cursor(feed, workspace);
+    fn done(&self, feed: Feed, workspace: Uuid) -> u64 {
+        let words = self.0.index.cursor(feed.as_str(), workspace);
         if self.0.embedder.is_immediate() {
             return words;
         }
         words.min(self.0.index.cursor(&vectors_of(feed), workspace))
     }
 
-    fn pending(&self, feed: &str, workspace: Uuid) -> u64 {
-        self.0.index.cursor(feed, workspace).saturating_sub(self.done(feed, workspace))
+    fn pending(&self, feed: Feed, workspace: Uuid) -> u64 {
+        self.0.index.cursor(feed.as_str(), workspace).saturating_sub(self.done(feed, workspace))
     }
 
     /// Embeds what is pending whenever something is.
@@ -122,7 +123,7 @@ impl Indexer {
         let mut failed = None;
         let cursors = self.0.index.cursors();
         for owner in &self.0.owners {
-            for workspace in cursors.get(owner.feed).into_iter().flat_map(|feed| feed.keys()) {
+            for workspace in cursors.get(owner.feed.as_str()).into_iter().flat_map(|feed| feed.keys()) {
                 if self.pending(owner.feed, *workspace) == 0 {
                     continue;
                 }
@@ -140,7 +141,7 @@ impl Indexer {
     /// Embeds what the next changes touched; whether there was anything to do.
     async fn embed_batch(&self, owner: &Owner, workspace: WorkspaceId) -> Result<bool, Error> {
         let before = self.0.index.cursor(&vectors_of(owner.feed), workspace.0);
-        let words = self.0.index.cursor(owner.feed, workspace.0);
+        let words = self.0.index.cursor(owner.feed.as_str(), workspace.0);
         let mut changes = owner.read_feed(workspace, before).await?.changes;
         changes.truncate(CHANGES_A_BATCH);
         changes.retain(|change| change.position <= words);
@@ -149,8 +150,8 @@ impl Indexer {
             return Ok(false);
         };
         let known = self.embed_changes(owner, workspace, &changes).await?;
-        let lane = self.lane(owner.feed, workspace);
-        let _applying = lane.applying.lock().await;
+        let state = self.feed(owner.feed, workspace);
+        let _applying = state.applying.lock().await;
         if self.0.index.cursor(&vectors_of(owner.feed), workspace.0) == before {
             self.apply_vectors(owner, workspace, &changes, last, known).await?;
         }
@@ -166,9 +167,7 @@ impl Indexer {
     ) -> Result<Known, Error> {
         let refs = touched_documents(changes).into_iter().map(|(_, reference)| reference).collect();
         let live = owner.read_documents(workspace, refs).await?;
-        let index = std::sync::Arc::clone(&self.0.index);
-        let cut = tokio::task::spawn_blocking(move || prepare::cut(index.as_ref(), workspace, live));
-        let mut cut = cut.await??;
+        let mut cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?;
         cut.embed(self.0.embedder.as_ref()).await?;
         Ok(cut.into_known())
     }
@@ -185,17 +184,11 @@ impl Indexer {
     ) -> Result<(), Error> {
         let refs = touched_documents(changes).into_iter().map(|(_, reference)| reference).collect();
         let live = owner.read_documents(workspace, refs).await?;
-        let inner = std::sync::Arc::clone(&self.0);
         let cursor = Cursor { feed: vectors_of(owner.feed), workspace: workspace.0, position };
-        let applied = tokio::task::spawn_blocking(move || {
-            let cut = prepare::cut(inner.index.as_ref(), workspace, live)?.with(known);
-            let documents = cut.into_documents(inner.embedder.dimensions());
-            Ok::<_, Error>(inner.index.apply(Batch {
-                documents,
-                deletions: Vec::new(),
-                cursors: vec![cursor],
-            })?)
-        });
-        applied.await?
+        let cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?.with(known);
+        let dimensions = self.0.embedder.dimensions();
+        let documents = off(move || cut.into_documents(dimensions)).await?;
+        let batch = Batch { documents, deletions: Vec::new(), cursors: vec![cursor] };
+        Ok(self.0.index.apply(batch).await?)
     }
 }

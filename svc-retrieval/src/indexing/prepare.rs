@@ -1,24 +1,135 @@
 //! From an owner's documents to what the index takes: cut into chunks, each with its vector.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_embed::{self as embed, Embedder};
+use cairn_embed::{self as embed, Embedder, ImmediateEmbedder};
 use cairn_index::chunk::{self, Chunk};
 use cairn_index::words;
 use cairn_index::{Engine, IndexedChunk, IndexedDocument};
 use cairn_proto::document::v1::{Document, Format};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 use uuid::Uuid;
 
 use crate::error::Error;
+use crate::kinds;
 
 /// Texts that are handed to the embedder at once, across the documents of a batch.
 const TEXTS_AT_ONCE: usize = 64;
 
 /// The vectors of chunks by the texts that they are embedded as.
 pub(super) type Known = HashMap<String, Vec<f32>>;
+
+/// Documents that the cache makes room for at first.
+const DOCUMENTS_EXPECTED: usize = 256;
+/// Bytes of cut documents that are remembered, where the vectors follow the words: a document is then asked for twice more
+/// within seconds or minutes, and mostly as it was. More would help only where many large ones wait.
+const REMEMBERED_BYTES: u64 = 8 << 20;
+
+/// A document's chunks with the texts that they are embedded as.
+type Chunks = Arc<[(Chunk, String)]>;
+
+/// What decides how a document is cut, and what its chunks are embedded as.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct CutKey {
+    document: Uuid,
+    title: String,
+    format: i32,
+    content: blake3::Hash,
+}
+
+/// Cuts documents, and remembers for a while how.
+#[derive(Debug, Clone)]
+pub(super) struct Cutter(Arc<Cache<CutKey, Chunks, Bytes>>);
+
+#[derive(Debug, Clone)]
+struct Bytes;
+
+impl Weighter<CutKey, Chunks> for Bytes {
+    fn weight(&self, _: &CutKey, chunks: &Chunks) -> u64 {
+        // A text is there twice: by itself, and under its title and headings.
+        chunks.iter().map(|(chunk, text)| chunk.text.len() + text.len() + 256).sum::<usize>() as u64 + 256
+    }
+}
+
+impl Default for Cutter {
+    fn default() -> Self {
+        Self(Arc::new(Cache::with_weighter(DOCUMENTS_EXPECTED, REMEMBERED_BYTES, Bytes)))
+    }
+}
+
+impl Cutter {
+    /// One that remembers nothing.
+    pub(super) fn forgetful() -> Self {
+        Self(Arc::new(Cache::with_weighter(0, 0, Bytes)))
+    }
+
+    /// Cuts documents into chunks, in their order. Known are the vectors of texts that the index holds of the same
+    /// document. The name of a document is a part of each of its texts: to rename it is to change them all, to move it is
+    /// not.
+    pub(super) async fn cut(
+        &self,
+        index: &dyn Engine,
+        workspace: WorkspaceId,
+        documents: Vec<Document>,
+    ) -> Result<Cut, Error> {
+        let cutter = self.clone();
+        let cut = super::off(move || cutter.cut_all(workspace, documents));
+        let mut cut = Cut { documents: cut.await??, known: Known::new() };
+        cut.know_stored(index, workspace).await?;
+        Ok(cut)
+    }
+
+    fn cut_all(&self, workspace: WorkspaceId, documents: Vec<Document>) -> Result<Vec<CutDocument>, Error> {
+        documents.into_iter().map(|document| self.cut_one(workspace, document)).collect()
+    }
+
+    fn cut_one(&self, workspace: WorkspaceId, document: Document) -> Result<CutDocument, Error> {
+        let reference = document.r#ref.clone().ok_or(Error::Answer("a document has no reference"))?;
+        let id =
+            Uuid::try_parse(&reference.id).map_err(|_| Error::Answer("a document's id is not a UUID"))?;
+        let container = document.folder_id.as_deref().and_then(|id| Uuid::try_parse(id).ok());
+        let chunks = self.chunks(id, &document);
+        let document = IndexedDocument {
+            workspace: workspace.0,
+            document: id,
+            container,
+            kind: kinds::stored(Kind::try_from(reference.kind).unwrap_or_default()).to_owned(),
+            title: chunk::stem(&document.title).to_owned(),
+            path: document.path,
+            language: words::detect(&document.content),
+            content_hash: document.content_hash,
+            updated_at: document.updated_at.as_ref().map_or(0, |at| Timestamp::from_proto(at).as_micros()),
+            chunks: Vec::new(),
+        };
+        Ok(CutDocument { document, chunks })
+    }
+
+    fn chunks(&self, id: Uuid, document: &Document) -> Chunks {
+        let key = CutKey {
+            document: id,
+            title: document.title.clone(),
+            format: document.format,
+            content: blake3::hash(document.content.as_bytes()),
+        };
+        if let Some(chunks) = self.0.get(&key) {
+            return chunks;
+        }
+        let cut = chunk::split(format(document), &document.content).into_iter();
+        let chunks: Chunks = cut
+            .map(|chunk| {
+                let text = chunk::index_text(&document.title, &chunk);
+                (chunk, text)
+            })
+            .collect();
+        self.0.insert(key, Arc::clone(&chunks));
+        chunks
+    }
+}
 
 /// Documents in chunks, with the vectors that are known.
 #[derive(Debug)]
@@ -31,62 +142,25 @@ pub(super) struct Cut {
 struct CutDocument {
     /// Without its chunks.
     document: IndexedDocument,
-    /// With the texts that they are embedded as.
-    chunks: Vec<(Chunk, String)>,
-}
-
-/// Cuts documents into chunks, in their order. Known are the vectors of texts that the index holds of the same document.
-/// The name of a document is a part of each of its texts: to rename it is to change them all, to move it is not.
-pub(super) fn cut(
-    index: &dyn Engine,
-    workspace: WorkspaceId,
-    documents: Vec<Document>,
-) -> Result<Cut, Error> {
-    let documents = documents.into_iter().map(|document| cut_one(workspace, document));
-    let mut cut = Cut { documents: documents.collect::<Result<_, Error>>()?, known: Known::new() };
-    cut.know_stored(index)?;
-    Ok(cut)
-}
-
-fn cut_one(workspace: WorkspaceId, document: Document) -> Result<CutDocument, Error> {
-    let reference = document.r#ref.clone().ok_or(Error::Answer("a document has no reference"))?;
-    let id = Uuid::try_parse(&reference.id).map_err(|_| Error::Answer("a document's id is not a UUID"))?;
-    let container = document.folder_id.as_deref().and_then(|id| Uuid::try_parse(id).ok());
-    let chunks = chunk::split(format(&document), &document.content).into_iter().map(|chunk| {
-        let text = chunk::index_text(&document.title, &chunk);
-        (chunk, text)
-    });
-    let chunks = chunks.collect();
-    let document = IndexedDocument {
-        workspace: workspace.0,
-        document: id,
-        container,
-        kind: Kind::try_from(reference.kind).unwrap_or_default().as_str_name().to_owned(),
-        title: chunk::stem(&document.title).to_owned(),
-        path: document.path,
-        language: words::detect(&document.content),
-        content_hash: document.content_hash,
-        updated_at: document.updated_at.as_ref().map_or(0, |at| Timestamp::from_proto(at).as_micros()),
-        chunks: Vec::new(),
-    };
-    Ok(CutDocument { document, chunks })
+    chunks: Chunks,
 }
 
 impl Cut {
-    fn know_stored(&mut self, index: &dyn Engine) -> Result<(), Error> {
-        for cut in self.documents.iter().filter(|cut| !cut.chunks.is_empty()) {
-            let stored = index.embedded(cut.document.workspace, cut.document.document)?;
-            // Stored with the blank lines that follow it.
-            let stored: HashMap<String, Vec<f32>> = stored
-                .into_iter()
-                .map(|chunk| {
-                    (
-                        chunk::text_under(&chunk.title, &chunk.heading_path, chunk.text.trim_end()),
-                        chunk.embedding,
-                    )
-                })
-                .collect();
-            for (_, text) in &cut.chunks {
+    async fn know_stored(&mut self, index: &dyn Engine, workspace: WorkspaceId) -> Result<(), Error> {
+        let cut = self.documents.iter().filter(|cut| !cut.chunks.is_empty());
+        let documents: Vec<Uuid> = cut.map(|cut| cut.document.document).collect();
+        if documents.is_empty() {
+            return Ok(());
+        }
+        let mut stored = index.embedded(workspace.0, documents).await?;
+        for cut in &self.documents {
+            let stored = stored.remove(&cut.document.document).unwrap_or_default().into_iter().map(|chunk| {
+                // Stored with the blank lines that follow it.
+                let text = chunk::text_under(&chunk.title, &chunk.heading_path, chunk.text.trim_end());
+                (text, chunk.embedding)
+            });
+            let stored: HashMap<String, Vec<f32>> = stored.collect();
+            for (_, text) in cut.chunks.iter() {
                 if let Some(vector) = stored.get(text.trim_end()) {
                     self.known.insert(text.clone(), vector.clone());
                 }
@@ -105,7 +179,7 @@ impl Cut {
     pub(super) fn missing(&self) -> Vec<&str> {
         let mut missing: Vec<&str> = Vec::new();
         let mut seen = std::collections::HashSet::new();
-        for (_, text) in self.documents.iter().flat_map(|document| &document.chunks) {
+        for (_, text) in self.documents.iter().flat_map(|document| document.chunks.iter()) {
             if !self.known.contains_key(text) && seen.insert(text) {
                 missing.push(text);
             }
@@ -124,6 +198,16 @@ impl Cut {
         Ok(())
     }
 
+    /// Embeds what is missing with an embedder that only computes.
+    pub(super) fn embed_now(&mut self, embedder: &dyn ImmediateEmbedder) {
+        let missing: Vec<String> = self.missing().into_iter().map(ToOwned::to_owned).collect();
+        for texts in missing.chunks(TEXTS_AT_ONCE) {
+            let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let vectors = embedder.embed_now(&borrowed);
+            self.known.extend(texts.iter().cloned().zip(vectors));
+        }
+    }
+
     /// The vectors that are known.
     pub(super) fn into_known(self) -> Known {
         self.known
@@ -134,18 +218,18 @@ impl Cut {
         let known = self.known;
         let vector = |text: &str| known.get(text).cloned().unwrap_or_else(|| vec![0.0; dimensions]);
         let with_chunks = |cut: CutDocument| {
-            let chunks = cut.chunks.into_iter().map(|(chunk, text)| indexed(chunk, vector(&text)));
+            let chunks = cut.chunks.iter().map(|(chunk, text)| indexed(chunk, vector(text)));
             IndexedDocument { chunks: chunks.collect(), ..cut.document }
         };
         self.documents.into_iter().map(with_chunks).collect()
     }
 }
 
-fn indexed(chunk: Chunk, embedding: Vec<f32>) -> IndexedChunk {
+fn indexed(chunk: &Chunk, embedding: Vec<f32>) -> IndexedChunk {
     IndexedChunk {
         // With what follows it, so that a search can put neighbours together line by line.
-        text: chunk.text + chunk.gap.as_deref().unwrap_or_default(),
-        heading_path: chunk.heading_path,
+        text: format!("{}{}", chunk.text, chunk.gap.as_deref().unwrap_or_default()),
+        heading_path: chunk.heading_path.clone(),
         start_line: chunk.start_line,
         end_line: chunk.end_line,
         embedding,

@@ -1,7 +1,5 @@
 //! IndexService.
 
-use std::sync::Arc;
-
 use cairn_chassis::identity::{Permission, Scope};
 use cairn_index::Counts;
 use cairn_proto::retrieval::v1::index_service_server::IndexService;
@@ -27,9 +25,8 @@ impl IndexService for Service {
         let generation = self.generations().current();
         let holdings = match identity.scope {
             Scope::All => {
-                let engine = Arc::clone(&generation.engine);
-                let counted = tokio::task::spawn_blocking(move || engine.counts(workspace.0));
-                Some(encode_counts(counted.await.map_err(Error::from)?.map_err(Error::from)?))
+                let counted = generation.engine.counts(workspace.0).await.map_err(Error::from)?;
+                Some(encode_counts(counted))
             }
             Scope::Folders(_) => None,
         };
@@ -44,7 +41,11 @@ impl IndexService for Service {
 }
 
 fn encode_progress(progress: Progress) -> IndexedFeed {
-    IndexedFeed { feed: progress.feed.to_owned(), position: progress.position, behind: progress.behind }
+    IndexedFeed {
+        feed: progress.feed.as_str().to_owned(),
+        position: progress.position,
+        behind: progress.behind,
+    }
 }
 
 fn encode_counts(counts: Counts) -> Holdings {

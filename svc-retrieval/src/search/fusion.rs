@@ -15,20 +15,10 @@ pub(crate) struct RankedList<'a> {
     pub hits: &'a [Hit],
 }
 
-/// The chunks of both lists, each once, in the order of their ids: those whose exact cosine
-/// [`fuse_scores`] needs.
-#[must_use]
-pub(crate) fn candidates(words: &[Hit], meaning: &[Hit]) -> Vec<ChunkId> {
-    let mut chunks: Vec<ChunkId> = words.iter().chain(meaning).map(|hit| hit.chunk).collect();
-    chunks.sort_unstable();
-    chunks.dedup();
-    chunks
-}
-
 /// Fuses one query's lists by max-normalised scores: `weight · bm25/max + (1 − weight) · cosine/max`.
 ///
 /// `words` are BM25 hits; a chunk outside them counts 0 there. `cosines` are the exact cosines of all
-/// [`candidates`]; a negative one counts 0. Scores are 0 to 1; chunks that score 0 are left out.
+/// candidates; a negative one counts 0. Scores are 0 to 1; chunks that score 0 are left out.
 #[must_use]
 pub(crate) fn fuse_scores(words: &[Hit], cosines: &[Hit], word_weight: f32) -> Vec<Hit> {
     let mut scores = HashMap::with_capacity(cosines.len());
@@ -98,12 +88,6 @@ mod tests {
         for (hit, (_, score)) in fused.iter().zip(expected) {
             assert!((hit.score - score).abs() < 1e-6, "{} is not {score}", hit.score);
         }
-    }
-
-    #[test]
-    fn candidates_are_the_union_of_both_lists() {
-        let union = candidates(&hits(&[(2, 9.0), (1, 3.0)]), &hits(&[(3, 0.9), (2, 0.1)]));
-        assert_eq!(union, [chunk(1), chunk(2), chunk(3)]);
     }
 
     #[test]

@@ -1,26 +1,25 @@
 //! From a request to fused, explained hits. Nothing here asks an owner.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use cairn_embed::{self as embed, QueryEmbedder};
-use cairn_index::vectors::VectorQuery;
-use cairn_index::{ChunkId, Engine, Hit, LexicalQuery, ParsedQuery, sort_hits};
+use cairn_index::{Candidates, ChunkId, Engine, Hit, Query, Wanted};
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{SubqueryTrace, Trace};
 use uuid::Uuid;
 
-use super::fusion::{RankedList, candidates, fuse_ranks, fuse_scores};
+use super::fusion::{RankedList, fuse_ranks, fuse_scores};
 use super::request::{SearchRequest, Strategy, Subquery, SubqueryType};
-use super::tuning::{CANDIDATES_PER_LIST, MOST_CANDIDATES, ORIGINAL_WEIGHT, RRF_K, SUB_QUERY_WEIGHT};
+use super::tuning::{CANDIDATES_PER_LIST, ORIGINAL_WEIGHT, RRF_K, SUB_QUERY_WEIGHT};
 use crate::error::Error;
-use crate::generations::Generation;
 
 /// The vectors of a request's texts. Where one is missing, the text is looked for by its words.
 #[derive(Debug, Default)]
 pub(super) struct QueryVectors {
-    original: Option<Vec<f32>>,
+    original: Option<Arc<[f32]>>,
     /// One for each sub-query that goes to the vectors, in their order.
-    searches: Vec<Vec<f32>>,
+    searches: Vec<Arc<[f32]>>,
     /// Whether all of them were remembered from earlier requests.
     pub(super) are_remembered: bool,
 }
@@ -37,26 +36,21 @@ pub(super) async fn embed_queries(
     request: &SearchRequest,
     embedder: &QueryEmbedder,
 ) -> Result<QueryVectors, embed::Error> {
-    let query = ParsedQuery::parse(&request.query);
     let needs_original = !request.searches.is_empty() || request.strategy != Strategy::Keyword;
-    let meant = request.searches.iter().filter(|search| search.kind.is_meant());
-    let meant: Vec<String> = meant.map(meant_text).collect();
-    let mut texts = Vec::new();
-    if needs_original {
-        texts.push(query.text());
-    }
-    texts.extend(meant.iter().map(String::as_str));
+    let original = needs_original.then(|| request.query.parsed.text());
+    let meant = request.searches.iter().filter(|search| search.kind.is_meant()).map(meant_text);
+    let texts: Vec<&str> = original.into_iter().chain(meant).collect();
     let embedded = embedder.embed(&texts).await?;
-    let mut vectors = embedded.vectors.into_iter();
+    let mut vectors = embedded.vectors.into_iter().map(Arc::from);
     let original = if needs_original { vectors.next() } else { None };
     Ok(QueryVectors { original, searches: vectors.collect(), are_remembered: embedded.is_remembered })
 }
 
 /// What is embedded of a sub-query: a passage as it is, a question without what it excludes.
-fn meant_text(search: &Subquery) -> String {
+fn meant_text(search: &Subquery) -> &str {
     match search.kind {
-        SubqueryType::Hyde => search.text.clone(),
-        SubqueryType::Lex | SubqueryType::Vec => ParsedQuery::parse(&search.text).text().to_owned(),
+        SubqueryType::Hyde => &search.text.given,
+        SubqueryType::Lex | SubqueryType::Vec => search.text.parsed.text(),
     }
 }
 
@@ -85,155 +79,135 @@ pub(super) struct Ranking {
     lists: Vec<List>,
 }
 
-struct Ranker<'a> {
-    index: &'a dyn Engine,
-    workspace: Uuid,
-    within: Within<'a>,
-    query: ParsedQuery,
-    word_weight: f32,
-}
-
 /// Which of a workspace's chunks a search may find: those of these folders or sources, and of these documents.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Within<'a> {
-    pub(super) containers: Option<&'a HashSet<Uuid>>,
-    pub(super) documents: Option<&'a HashSet<Uuid>>,
+#[derive(Debug, Default)]
+pub(super) struct Within {
+    pub(super) containers: Option<HashSet<Uuid>>,
+    pub(super) documents: Option<HashSet<Uuid>>,
 }
 
-/// Ranks the chunks of a workspace that may be found for the request. Blocks: runs off the async threads.
-pub(super) fn rank(
-    generation: &Generation,
+/// Ranks the chunks of a workspace that may be found for the request.
+pub(super) async fn rank(
+    engine: &dyn Engine,
     workspace: WorkspaceId,
-    within: Within<'_>,
+    within: Within,
     request: &SearchRequest,
-    vectors: &QueryVectors,
+    vectors: QueryVectors,
     word_weight: f32,
 ) -> Result<Ranking, Error> {
-    let query = ParsedQuery::parse(&request.query);
-    let index = generation.engine.as_ref();
-    let ranker = Ranker { index, workspace: workspace.0, within, query, word_weight };
+    let Within { containers, documents } = within;
+    let QueryVectors { original: vector, searches: meant, .. } = vectors;
+    let mut lists = vec![original(request, vector)];
+    lists.extend(subqueries(request, meant));
+    let how = How::of(&lists);
+    let limit = CANDIDATES_PER_LIST;
+    let query = Query { workspace: workspace.0, containers, documents, limit, lists };
+    let mut found = engine.candidates(query).await?.into_iter();
+    let first = found.next().ok_or(Error::Answer("an engine found nothing for a list"))?;
+    let ranking = fused(&request.query.given, how, first, word_weight);
     if request.searches.is_empty() {
-        return ranker.single(request, vectors.original.as_deref());
+        return Ok(ranking);
     }
-    ranker.several(request, vectors)
+    Ok(with_subqueries(request, ranking, found))
 }
 
-impl Ranker<'_> {
-    fn words(&self, query: &ParsedQuery) -> Result<Vec<Hit>, Error> {
-        let lexical = LexicalQuery {
-            workspace: self.workspace,
-            words: query,
-            containers: self.within.containers,
-            documents: self.within.documents,
-            limit: CANDIDATES_PER_LIST,
-        };
-        let hits = self.index.search(&lexical)?;
-        // A sub-query leaves out its own exclusions already.
-        self.without_excluded(hits, &[&self.query])
-    }
+/// How the list of the request's own query was made.
+#[derive(Clone, Copy)]
+enum How {
+    Words,
+    Meaning,
+    Both,
+}
 
-    /// The nearest chunks that none of the queries excludes. Where exclusions take many, it looks farther.
-    fn meaning(&self, vector: &[f32], queries: &[&ParsedQuery]) -> Result<Vec<Hit>, Error> {
-        let mut limit = CANDIDATES_PER_LIST;
-        loop {
-            let Within { containers, documents } = self.within;
-            let semantic = VectorQuery { workspace: self.workspace, vector, containers, documents, limit };
-            let mut hits = self.index.vectors().search(&semantic)?;
-            let is_all = hits.len() < limit;
-            // What points away from the question is no evidence.
-            hits.retain(|hit| hit.score > 0.0);
-            let mut kept = self.without_excluded(hits, queries)?;
-            if is_all || kept.len() >= CANDIDATES_PER_LIST || limit >= MOST_CANDIDATES {
-                kept.truncate(CANDIDATES_PER_LIST);
-                return Ok(kept);
-            }
-            limit = limit.saturating_mul(4).min(MOST_CANDIDATES);
+impl How {
+    fn of(lists: &[Wanted]) -> Self {
+        match lists.first() {
+            Some(Wanted { words: None, .. }) => Self::Meaning,
+            Some(Wanted { vector: Some(_), .. }) => Self::Both,
+            Some(_) | None => Self::Words,
         }
     }
+}
 
-    fn without_excluded(&self, mut hits: Vec<Hit>, queries: &[&ParsedQuery]) -> Result<Vec<Hit>, Error> {
-        for query in queries.iter().filter(|query| !query.excluded().is_empty()) {
-            let chunks: Vec<ChunkId> = hits.iter().map(|hit| hit.chunk).collect();
-            let excluded = self.index.excluded(self.workspace, query, &chunks)?;
-            hits.retain(|hit| !excluded.contains(&hit.chunk));
-        }
-        Ok(hits)
+/// What is looked for with the request's own query.
+fn original(request: &SearchRequest, vector: Option<Arc<[f32]>>) -> Wanted {
+    let query = Arc::clone(&request.query.parsed);
+    let strategy = if request.searches.is_empty() { request.strategy } else { Strategy::Hybrid };
+    match (strategy, vector) {
+        (Strategy::Keyword, _) | (_, None) => Wanted { words: Some(query), ..Wanted::default() },
+        (Strategy::Semantic, vector) => Wanted { words: None, vector, without: vec![query] },
+        (Strategy::Hybrid, vector) => Wanted { words: Some(query), vector, without: Vec::new() },
     }
+}
 
-    fn single(&self, request: &SearchRequest, vector: Option<&[f32]>) -> Result<Ranking, Error> {
-        match (request.strategy, vector) {
-            (Strategy::Keyword, _) | (_, None) => self.keyword(&request.query),
-            (Strategy::Semantic, Some(vector)) => {
-                let hits = self.meaning(vector, &[&self.query])?;
-                // A cosine is normalised already: dividing by the best would make a poor answer look perfect.
-                let list = List {
-                    contributions: Contributions::Scores { greatest: 1.0 },
-                    ..score_list(&request.query, "semantic", 1.0, hits.clone())
-                };
-                Ok(Ranking { hits, lists: vec![list] })
-            }
-            (Strategy::Hybrid, Some(vector)) => self.hybrid(&request.query, vector),
-        }
-    }
-
-    fn keyword(&self, text: &str) -> Result<Ranking, Error> {
-        let words = self.words(&self.query)?;
-        let hits = fuse_scores(&words, &[], 1.0);
-        Ok(Ranking { hits, lists: vec![score_list(text, "keyword", 1.0, words)] })
-    }
-
-    fn hybrid(&self, text: &str, vector: &[f32]) -> Result<Ranking, Error> {
-        let words = self.words(&self.query)?;
-        // A phrase is a demand: what lacks it is no answer, however near it is, unless nothing has it.
-        let demands_phrase = !self.query.phrases().is_empty() && !words.is_empty();
-        let near = if demands_phrase { Vec::new() } else { self.meaning(vector, &[&self.query])? };
-        let union = candidates(&words, &near);
-        let mut cosines = self.index.vectors().scores(self.workspace, vector, &union)?;
-        sort_hits(&mut cosines);
-        let hits = fuse_scores(&words, &cosines, self.word_weight);
-        let lists = vec![
-            score_list(text, "keyword", self.word_weight, words),
-            score_list(text, "semantic", 1.0 - self.word_weight, cosines),
-        ];
-        Ok(Ranking { hits, lists })
-    }
-
-    fn several(&self, request: &SearchRequest, vectors: &QueryVectors) -> Result<Ranking, Error> {
-        let original = match &vectors.original {
-            Some(vector) => self.hybrid(&request.query, vector)?,
-            None => self.keyword(&request.query)?,
-        };
-        let mut lists = vec![rank_list(&request.query, "original", ORIGINAL_WEIGHT, original.hits)];
-        let mut meant = vectors.searches.iter();
-        for search in &request.searches {
-            let vector = if search.kind.is_meant() { meant.next() } else { None };
-            let hits = self.subquery(search, vector.map(Vec::as_slice))?;
-            lists.push(rank_list(&search.text, search.kind.as_str(), SUB_QUERY_WEIGHT, hits));
-        }
-        let ranked: Vec<_> =
-            lists.iter().map(|list| RankedList { weight: list.weight, hits: &list.hits }).collect();
-        let hits = fuse_ranks(&ranked);
-        let greatest = lists.iter().map(|list| list.weight / (RRF_K + 1.0)).sum();
-        for list in &mut lists {
-            list.contributions = Contributions::Ranks { greatest };
-        }
-        Ok(Ranking { hits, lists })
-    }
-
-    fn subquery(&self, search: &Subquery, vector: Option<&[f32]>) -> Result<Vec<Hit>, Error> {
-        let own = match search.kind {
-            SubqueryType::Lex | SubqueryType::Vec => ParsedQuery::parse(&search.text),
-            // A passage is prose: a dash in it excludes nothing.
-            SubqueryType::Hyde => ParsedQuery::default(),
-        };
+/// What is looked for with each sub-query. Whatever the request's own query excludes, none of them finds.
+fn subqueries(request: &SearchRequest, meant: Vec<Arc<[f32]>>) -> Vec<Wanted> {
+    let mut meant = meant.into_iter();
+    let wanted = |search: &Subquery| {
+        let vector = if search.kind.is_meant() { meant.next() } else { None };
+        let (query, own) = (Arc::clone(&request.query.parsed), Arc::clone(&search.text.parsed));
         match (search.kind, vector) {
-            (SubqueryType::Vec | SubqueryType::Hyde, Some(vector)) => {
-                self.meaning(vector, &[&self.query, &own])
+            (SubqueryType::Vec, Some(vector)) => {
+                Wanted { words: None, vector: Some(vector), without: vec![query, own] }
             }
-            (SubqueryType::Hyde, None) => self.words(&ParsedQuery::parse(&search.text)),
-            (SubqueryType::Lex, _) | (SubqueryType::Vec, None) => self.words(&own),
+            // A passage is prose: a dash in it excludes nothing.
+            (SubqueryType::Hyde, Some(vector)) => {
+                Wanted { words: None, vector: Some(vector), without: vec![query] }
+            }
+            (SubqueryType::Lex, _) | (SubqueryType::Vec | SubqueryType::Hyde, None) => {
+                Wanted { words: Some(own), vector: None, without: vec![query] }
+            }
+        }
+    };
+    request.searches.iter().map(wanted).collect()
+}
+
+/// The ranking of one query by its own list.
+fn fused(text: &str, how: How, found: Candidates, word_weight: f32) -> Ranking {
+    let Candidates { words, cosines } = found;
+    match how {
+        How::Words => {
+            let hits = fuse_scores(&words, &[], 1.0);
+            Ranking { hits, lists: vec![score_list(text, "keyword", 1.0, words)] }
+        }
+        How::Meaning => {
+            // A cosine is normalised already: dividing by the best would make a poor answer look perfect.
+            let list = List {
+                contributions: Contributions::Scores { greatest: 1.0 },
+                ..score_list(text, "semantic", 1.0, cosines.clone())
+            };
+            Ranking { hits: cosines, lists: vec![list] }
+        }
+        How::Both => {
+            let hits = fuse_scores(&words, &cosines, word_weight);
+            let lists = vec![
+                score_list(text, "keyword", word_weight, words),
+                score_list(text, "semantic", 1.0 - word_weight, cosines),
+            ];
+            Ranking { hits, lists }
         }
     }
+}
+
+/// The ranking of a query together with its sub-queries.
+fn with_subqueries(
+    request: &SearchRequest,
+    original: Ranking,
+    found: impl Iterator<Item = Candidates>,
+) -> Ranking {
+    let mut lists = vec![rank_list(&request.query.given, "original", ORIGINAL_WEIGHT, original.hits)];
+    for (search, Candidates { words, cosines }) in request.searches.iter().zip(found) {
+        let hits = if words.is_empty() { cosines } else { words };
+        lists.push(rank_list(&search.text.given, search.kind.as_str(), SUB_QUERY_WEIGHT, hits));
+    }
+    let ranked: Vec<_> =
+        lists.iter().map(|list| RankedList { weight: list.weight, hits: &list.hits }).collect();
+    let hits = fuse_ranks(&ranked);
+    let greatest = lists.iter().map(|list| list.weight / (RRF_K + 1.0)).sum();
+    for list in &mut lists {
+        list.contributions = Contributions::Ranks { greatest };
+    }
+    Ranking { hits, lists }
 }
 
 fn score_list(text: &str, kind: &'static str, weight: f32, hits: Vec<Hit>) -> List {

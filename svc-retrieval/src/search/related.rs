@@ -27,6 +27,7 @@ use super::tuning::RELATED_CONFIRMED_AT_ONCE;
 use super::{Searcher, catch_up, citation, confirm};
 use crate::error::Error;
 use crate::generations::Generation;
+use crate::kinds;
 
 const DEFAULT_LIMIT: usize = 5;
 const MAX_LIMIT: usize = 20;
@@ -76,11 +77,7 @@ impl Searcher {
         let coverage = catch_up(&generation, workspace, &request.after, request.max_wait).await;
         let file = self.known_file(&generation, call, &request.file_id).await?;
         let containers = self.scope(identity, call).await?;
-        let engine = Arc::clone(&generation.engine);
-        let found = tokio::task::spawn_blocking(move || {
-            near::documents(engine.vectors(), workspace.0, containers.as_ref(), file)
-        });
-        let found = found.await??;
+        let found = near::documents(generation.engine.as_ref(), workspace.0, containers, file).await?;
         let files = confirmed_files(&generation, workspace, call, &found, request.limit).await?;
         Ok(GetRelatedFilesResponse { files, coverage })
     }
@@ -125,7 +122,7 @@ async fn confirmed_files(
         for near in some {
             let (Some(from), Some(to)) = (chunk_of(near.from), chunk_of(near.to)) else { continue };
             let (Some(known), Some(document)) = (live(from), live(to)) else { continue };
-            if confirm::kind_of(to) == Kind::File {
+            if kinds::of_chunk(to) == Kind::File {
                 files.push(related_file(near, (from, known.as_ref()), (to, document.as_ref())));
             }
             if files.len() == limit {

@@ -1,10 +1,12 @@
 //! A search request in the service's own words, and its rules (spec 4.4).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_index::ParsedQuery;
+use cairn_proto::domain::Feed;
 pub(crate) use cairn_proto::domain::{Mode, Strategy, SubqueryType};
 use cairn_proto::retrieval::v1::{self as proto, SearchContextRequest};
 
@@ -29,14 +31,23 @@ pub struct Subquery {
     /// Where it goes.
     pub kind: SubqueryType,
     /// Its text.
-    pub text: String,
+    pub text: QueryText,
+}
+
+/// What is searched for, in websearch syntax: as it was given, and read once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueryText {
+    /// As it was given.
+    pub given: String,
+    /// Its words, phrases and exclusions.
+    pub parsed: Arc<ParsedQuery>,
 }
 
 /// A write that the search must see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct After {
-    /// The feed's name.
-    pub feed: String,
+    /// The feed; none where no service has one of that name.
+    pub feed: Option<Feed>,
     /// The position in it.
     pub position: u64,
 }
@@ -44,8 +55,8 @@ pub struct After {
 /// A checked search request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRequest {
-    /// The query, in websearch syntax.
-    pub query: String,
+    /// The query.
+    pub query: QueryText,
     /// Which lists answer it when there are no sub-queries.
     pub strategy: Strategy,
     /// The sub-queries.
@@ -75,10 +86,7 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
 
     /// Checks a request; all violations at once.
     fn try_from(request: SearchContextRequest) -> Result<Self, Error> {
-        let violations = violations(&request);
-        if !violations.is_empty() {
-            return Err(Error::Invalid(violations));
-        }
+        let (query, searches) = checked(&request).map_err(Error::Invalid)?;
         let strategy = Strategy::from_number(request.strategy).unwrap_or(Strategy::Hybrid);
         let mode = Mode::from_number(request.mode).unwrap_or(Mode::Balanced);
         let max_wait = max_wait(request.max_wait.as_ref());
@@ -86,7 +94,7 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
         Ok(Self {
             narrowing,
             strategy,
-            searches: request.searches.iter().filter_map(subquery).collect(),
+            searches,
             mode,
             limit: limit(&request),
             min_score: request.min_score.unwrap_or(0.0),
@@ -94,7 +102,7 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
             explain: request.explain,
             after: request.after.into_iter().map(After::from).collect(),
             max_wait,
-            query: request.query,
+            query,
             source_ids: request.source_ids,
         })
     }
@@ -102,18 +110,13 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
 
 impl From<proto::FeedPosition> for After {
     fn from(position: proto::FeedPosition) -> Self {
-        Self { feed: position.feed, position: position.position }
+        Self { feed: position.feed.parse().ok(), position: position.position }
     }
 }
 
 /// How long to wait, when the caller may ask for so much.
 pub(super) fn max_wait(asked: Option<&prost_types::Duration>) -> Duration {
     asked.map_or(DEFAULT_WAIT, |wait| Duration::try_from(*wait).unwrap_or_default().min(MAX_WAIT))
-}
-
-fn subquery(proto: &proto::Subquery) -> Option<Subquery> {
-    let kind = SubqueryType::from_number(proto.r#type)?;
-    Some(Subquery { kind, text: proto.text.clone() })
 }
 
 fn limit(request: &SearchContextRequest) -> usize {
@@ -123,9 +126,10 @@ fn limit(request: &SearchContextRequest) -> usize {
     }
 }
 
-fn violations(request: &SearchContextRequest) -> Vec<Violation> {
+/// The texts of a request that breaks no rule; otherwise every rule that it breaks.
+fn checked(request: &SearchContextRequest) -> Result<(QueryText, Vec<Subquery>), Vec<Violation>> {
     let mut violations = Vec::new();
-    violations.extend(text_violation("query", &request.query));
+    let query = text("query", &request.query).map_err(|violation| violations.push(violation)).ok();
     if limit(request) > MAX_LIMIT {
         violations.push(Violation::new("limit", "out_of_range", wording::between(1, MAX_LIMIT)));
     }
@@ -133,12 +137,16 @@ fn violations(request: &SearchContextRequest) -> Vec<Violation> {
         let message = wording::at_most(MAX_SUBQUERIES, Unit::SubQueries);
         violations.push(Violation::new("searches", "too_many", message));
     }
+    let mut searches = Vec::new();
     for (place, search) in request.searches.iter().take(MAX_SUBQUERIES).enumerate() {
-        if SubqueryType::from_number(search.r#type).is_none() {
+        let kind = SubqueryType::from_number(search.r#type);
+        if kind.is_none() {
             let path = format!("searches[{place}].type");
-            violations.push(Violation::new(path, "invalid", wording::one_of(&SubqueryType::NAMES)));
+            violations.push(Violation::new(path, "invalid", "must be one of: lex, vec, hyde"));
         }
-        violations.extend(text_violation(&format!("searches[{place}].text"), &search.text));
+        let text = text(&format!("searches[{place}].text"), &search.text);
+        let text = text.map_err(|violation| violations.push(violation)).ok();
+        searches.extend(kind.zip(text).map(|(kind, text)| Subquery { kind, text }));
     }
     if request.source_ids.len() > MAX_SOURCES {
         let message = wording::at_most(MAX_SOURCES, Unit::Sources);
@@ -152,25 +160,26 @@ fn violations(request: &SearchContextRequest) -> Vec<Violation> {
             "must be between 0 and 1: scores are normalised",
         ));
     }
-    violations
+    query.filter(|_| violations.is_empty()).map(|query| (query, searches)).ok_or(violations)
 }
 
-fn text_violation(path: &str, text: &str) -> Option<Violation> {
-    if text.trim().is_empty() {
-        return Some(Violation::new(path, "required", wording::EMPTY));
+fn text(path: &str, given: &str) -> Result<QueryText, Violation> {
+    if given.trim().is_empty() {
+        return Err(Violation::new(path, "required", wording::EMPTY));
     }
-    if text.chars().count() > MAX_QUERY_CHARACTERS {
+    if given.chars().count() > MAX_QUERY_CHARACTERS {
         let message = wording::at_most(MAX_QUERY_CHARACTERS, Unit::Characters);
-        return Some(Violation::new(path, "too_long", message));
+        return Err(Violation::new(path, "too_long", message));
     }
-    if text.contains('\0') {
-        return Some(Violation::new(path, "invalid", wording::NO_NUL));
+    if given.contains('\0') {
+        return Err(Violation::new(path, "invalid", wording::NO_NUL));
     }
-    if ParsedQuery::parse(text).excluded().len() > MAX_EXCLUSIONS {
+    let parsed = ParsedQuery::parse(given);
+    if parsed.excluded().len() > MAX_EXCLUSIONS {
         let message = wording::at_most(MAX_EXCLUSIONS, Unit::Exclusions);
-        return Some(Violation::new(path, "too_many", message));
+        return Err(Violation::new(path, "too_many", message));
     }
-    None
+    Ok(QueryText { given: given.to_owned(), parsed: Arc::new(parsed) })
 }
 
 #[cfg(test)]

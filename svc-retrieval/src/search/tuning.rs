@@ -3,10 +3,6 @@
 /// Hits that each list of one query gives to the fusion: the depth at which the weights were measured.
 pub(crate) const CANDIDATES_PER_LIST: usize = 100;
 
-/// As deep as a search by meaning goes when exclusions take what it finds: a thousandth of a second more for each of the
-/// two steps there, where the answer would be empty without them.
-pub(super) const MOST_CANDIDATES: usize = 1_600;
-
 /// The words' share of a fused score; the meaning has the rest. The best of the shares measured for weak and
 /// strong embedders alike.
 pub const WORD_WEIGHT: f32 = 0.5;

@@ -7,7 +7,7 @@ use cairn_embed::{Embedder as _, StaticRows};
 use cairn_index::chunk::{self, Format};
 use cairn_index::embedded::Index;
 use cairn_index::words;
-use cairn_index::{Batch, IndexedChunk, IndexedDocument, LexicalIndex as _};
+use cairn_index::{Batch, IndexedChunk, IndexedDocument};
 use cpu_time::ProcessTime;
 use uuid::Uuid;
 

@@ -4,9 +4,6 @@
 //! out whole blocks that hold nothing better (block-max WAND, which it does for a plain union of words only). Where few
 //! may, the test leads.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-
 use tantivy::query::{BooleanQuery, ConstScoreQuery, EnableScoring, Occur, Query, Scorer, TermQuery, Weight};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, Score};
@@ -15,6 +12,7 @@ use super::exclusion::Exclusion;
 use super::lookup::Found;
 use super::statistics::Living;
 use super::view::{Address, Part, View};
+use crate::best::Best;
 use crate::tuning::TESTED_SHARE;
 
 /// The best rows for a search with their scores, in no order.
@@ -24,16 +22,16 @@ pub(super) fn best(
     found: &Found,
     limit: usize,
 ) -> tantivy::Result<Vec<(Score, Address)>> {
-    let mut top = Top::new(limit);
+    let mut top = Best::new(limit);
     if limit == 0 || statistics.is_empty() {
-        return Ok(top.into_rows());
+        return Ok(top.into_items().collect());
     }
     let scoring = EnableScoring::enabled_from_statistics_provider(statistics, view.searcher());
     let mut search = Search { found, scoring, scored: found.scored.weight(scoring)?, tested: None };
     for (place, part) in view.largest_first() {
         search.visit(part, place, &mut top)?;
     }
-    Ok(top.into_rows())
+    Ok(top.into_items().collect())
 }
 
 struct Search<'a> {
@@ -45,7 +43,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn visit(&mut self, part: &Part, place: usize, top: &mut Top) -> tantivy::Result<()> {
+    fn visit(&mut self, part: &Part, place: usize, top: &mut Best<Address>) -> tantivy::Result<()> {
         let of_workspace = part.rows_with(&self.found.workspace)?;
         if of_workspace == 0 {
             return Ok(());
@@ -89,7 +87,7 @@ fn collect(
     tests: &mut [Test],
     part: &Part,
     place: usize,
-    top: &mut Top,
+    top: &mut Best<Address>,
 ) -> tantivy::Result<()> {
     weight.for_each_pruning(top.threshold(), &part.segment, &mut |row, score| {
         if part.is_living(row) && tests.iter_mut().all(|test| test.passes(row)) {
@@ -130,64 +128,3 @@ impl Found {
 fn filter(query: Box<dyn Query>) -> (Occur, Box<dyn Query>) {
     (Occur::Must, Box::new(ConstScoreQuery::new(query, 0.0)))
 }
-
-/// Keeps the rows of the greatest scores.
-struct Top {
-    limit: usize,
-    least_first: BinaryHeap<Reverse<Scored>>,
-}
-
-impl Top {
-    fn new(limit: usize) -> Self {
-        Self { limit, least_first: BinaryHeap::new() }
-    }
-
-    /// What a row must exceed to be kept.
-    fn threshold(&self) -> Score {
-        match self.least_first.peek() {
-            Some(Reverse(least)) if self.least_first.len() >= self.limit => least.score,
-            _ => Score::MIN,
-        }
-    }
-
-    fn offer(&mut self, score: Score, address: Address) {
-        if self.least_first.len() < self.limit {
-            self.least_first.push(Reverse(Scored { score, address }));
-            return;
-        }
-        if let Some(mut least) = self.least_first.peek_mut()
-            && score > least.0.score
-        {
-            *least = Reverse(Scored { score, address });
-        }
-    }
-
-    fn into_rows(self) -> Vec<(Score, Address)> {
-        self.least_first.into_iter().map(|Reverse(scored)| (scored.score, scored.address)).collect()
-    }
-}
-
-struct Scored {
-    score: Score,
-    address: Address,
-}
-
-impl Ord for Scored {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.score.total_cmp(&other.score)
-    }
-}
-
-impl PartialOrd for Scored {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Scored {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Scored {}

@@ -7,9 +7,10 @@ use tantivy::query::{BooleanQuery, BoostQuery, Occur, PhraseQuery, Query, TermQu
 use tantivy::schema::IndexRecordOption;
 use uuid::Uuid;
 
+use super::query::LexicalQuery;
 use super::schema::Fields;
+use crate::ChunkId;
 use crate::words::{Phrase, Sought};
-use crate::{ChunkId, LexicalQuery};
 
 type Clause = (Occur, Box<dyn Query>);
 

@@ -7,9 +7,9 @@ use tantivy::schema::Field;
 use tantivy::{DocSet as _, TERMINATED, Term};
 
 use super::lookup::Lookup;
+use super::query::LexicalQuery;
 use super::statistics::Living;
 use super::view::{Part, View};
-use crate::LexicalQuery;
 use crate::tuning::{MOST_BEGUN, MOST_BEGUN_PASSED, MOST_BEGUN_SEEN};
 
 /// Letters that may be missing at the end of what is indexed, since stems are: `universi` begins `university`, which is
@@ -105,8 +105,9 @@ fn beginning_with(
 
 #[cfg(test)]
 mod tests {
-    use crate::contract::{add, document, found, id};
+    use crate::contract::{document, id};
     use crate::embedded::Index;
+    use crate::embedded::testing::{add, found};
 
     #[test]
     fn the_last_word_may_be_begun() {

@@ -122,8 +122,9 @@ fn near(first: &[u32], second: &[u32]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::near;
-    use crate::contract::{add, document, found, id};
+    use crate::contract::{document, id};
     use crate::embedded::Index;
+    use crate::embedded::testing::{add, found};
 
     #[test]
     fn counts_what_is_near_before_and_after() {

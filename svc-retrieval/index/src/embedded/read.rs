@@ -11,13 +11,14 @@ use super::collect;
 use super::lookup::Lookup;
 use super::prefix;
 use super::proximity;
+use super::query::LexicalQuery;
 use super::schema::Fields;
 use super::statistics::{Corpus, Living};
 use super::view::{Address, View, Views};
 use crate::ParsedQuery;
 use crate::vectors::{UnitVector, VectorSource};
 use crate::words::Sought;
-use crate::{ChunkId, Counts, EmbeddedChunk, Hit, LexicalQuery, StoredChunk, sort_hits};
+use crate::{ChunkId, Counts, EmbeddedChunk, Hit, StoredChunk, sort_hits};
 
 /// One state of the index: what is applied meanwhile does not show.
 pub(super) struct Snapshot<'a> {

@@ -10,9 +10,9 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{BitSet, DocId, DocSet as _, SegmentReader, TERMINATED, Term};
 use uuid::Uuid;
 
+use super::query::LexicalQuery;
 use super::schema::Fields;
 use super::view::{Part, View};
-use crate::LexicalQuery;
 use crate::tuning::{CORPORA_KEPT, COUNTED_ROWS, FREQUENCIES_KEPT, FREQUENCIES_KEPT_IN_SEGMENT};
 
 /// What one search may find: the chunks of a workspace, or of some of its containers.

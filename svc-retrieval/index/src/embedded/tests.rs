@@ -1,6 +1,7 @@
 mod recent;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
@@ -9,12 +10,11 @@ use proptest::test_runner::TestRunner;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::Index;
-use crate::contract::{self, WORKSPACE, add, document, found, id};
+use super::testing::{add, found};
+use super::{EmbeddedEngine, Index, LexicalQuery};
+use crate::contract::{self, WORKSPACE, document, id};
 use crate::vectors::VectorQuery;
-use crate::{
-    Batch, ChunkId, Counts, Cursor, Engine, Error, IndexedDocument, LexicalIndex, LexicalQuery, ParsedQuery,
-};
+use crate::{Batch, ChunkId, Counts, Cursor, Error, IndexedDocument, ParsedQuery};
 
 const EMBEDDER: &str = "test";
 
@@ -50,18 +50,25 @@ fn nearest(index: &Index, vector: [f32; 2]) -> Vec<ChunkId> {
     index.vectors().search(&query).unwrap().into_iter().map(|hit| hit.chunk).collect()
 }
 
-#[test]
-fn keeps_the_contract() {
+fn engine(folder: &Path, dimensions: usize) -> EmbeddedEngine {
+    let index = Index::open(folder, EMBEDDER, dimensions).unwrap();
+    EmbeddedEngine::new(Arc::new(index), EmbeddedEngine::permits())
+}
+
+#[tokio::test]
+async fn keeps_the_contract() {
     for (name, check) in contract::CHECKS {
         println!("{name}");
         let folder = tempfile::tempdir().unwrap();
-        check(&open(folder.path()));
+        check(&engine(folder.path(), 2)).await;
     }
-    for (name, check) in contract::ENGINE_CHECKS {
-        println!("{name}");
-        let folder = tempfile::tempdir().unwrap();
-        check(&open(folder.path()));
-    }
+}
+
+#[tokio::test]
+async fn finds_what_an_exact_search_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let recall = contract::recall(&engine(folder.path(), contract::RECALL_DIMENSIONS)).await;
+    assert!(recall >= 0.98, "recall {recall}");
 }
 
 #[test]

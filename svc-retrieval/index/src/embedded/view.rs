@@ -44,7 +44,7 @@ pub(super) struct View {
 }
 
 /// A row of a view: the place of its part, and its place there.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Address {
     pub(super) part: usize,
     pub(super) row: DocId,

@@ -5,6 +5,7 @@
 //! derived data: a collection that is deleted comes back from the feeds. How batches are applied without transactions
 //! stands in [`write`].
 
+mod candidates;
 mod client;
 mod collection;
 mod factory;
@@ -19,25 +20,24 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use async_trait::async_trait;
 use uuid::Uuid;
 
 pub(super) use self::factory::QdrantFactory;
 
 use self::client::Client;
 use self::points::{DOCUMENT, HEADINGS, ORDINAL, Row, TEXT, TITLE};
-use self::read::WordsQuery;
 use self::spoken::Spoken;
 use self::write::Replacement;
 use super::Config;
-use crate::vectors::{DocumentVectors, UnitVector, VectorIndex, VectorQuery};
+use crate::vectors::UnitVector;
 use crate::{
-    Batch, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Hit, IndexedDocument, LexicalIndex, LexicalQuery,
-    ParsedQuery, StoredChunk,
+    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, IndexedDocument, Query, StoredChunk,
 };
 
 /// 1 while Qdrant answers.
@@ -77,18 +77,13 @@ pub(crate) enum Error {
     /// The cursors in Qdrant are behind what this process knew. It knows better now; the caller begins there again.
     #[error("what was applied before is no longer in Qdrant; indexing goes on from where it is")]
     Outrun,
-    /// The process is ending.
-    #[error("the process is ending")]
-    Stopped,
 }
 
 impl From<Error> for crate::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Outrun => Self::Outrun,
-            Error::Unreachable(_) | Error::Refused | Error::Gone | Error::Stopped => {
-                Self::Unavailable(Box::new(error))
-            }
+            Error::Unreachable(_) | Error::Refused | Error::Gone => Self::Unavailable(Box::new(error)),
             Error::TooOld | Error::Foreign { .. } | Error::Rejected(_) | Error::Answer(_) => {
                 Self::Remote(Box::new(error))
             }
@@ -137,18 +132,9 @@ impl Index {
         }))
     }
 
-    /// Has the collection made when it is not there, and reads the cursors. Blocks.
-    fn prepare(&self) -> Result<(), Error> {
-        self.wait(|inner| async move { inner.ready().await })
-    }
-
-    /// Does work of the shared part for a caller that blocks.
-    fn wait<T, W>(&self, work: impl FnOnce(Arc<Inner>) -> W) -> Result<T, Error>
-    where
-        T: Send + 'static,
-        W: Future<Output = Result<T, Error>> + Send + 'static,
-    {
-        self.0.client.wait(work(Arc::clone(&self.0)))
+    /// Has the collection made when it is not there, and reads the cursors.
+    async fn prepare(&self) -> Result<(), Error> {
+        self.0.ready().await
     }
 
     /// The document as it is to stand.
@@ -251,36 +237,9 @@ impl Inner {
     }
 }
 
+#[async_trait]
 impl Engine for Index {
-    fn vectors(&self) -> &dyn VectorIndex {
-        self
-    }
-
-    fn embedded(&self, workspace: Uuid, document: Uuid) -> Result<Vec<EmbeddedChunk>, crate::Error> {
-        let found = self.wait(|inner| async move {
-            inner.embedded(workspace, document, &[ORDINAL, TITLE, HEADINGS, TEXT]).await
-        })?;
-        Ok(found.into_iter().map(|(_, chunk)| chunk).collect())
-    }
-
-    fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, crate::Error> {
-        let feed = feed.to_owned();
-        Ok(self.wait(|inner| async move { inner.refresh(&feed, workspace).await })?)
-    }
-
-    fn maintain(&self) -> Result<(), crate::Error> {
-        // What is wrong was said where it was found out.
-        let _looked = self.wait(|inner| async move { inner.look().await });
-        Ok(())
-    }
-
-    fn answers(&self) -> bool {
-        self.0.answers.load(Ordering::Acquire)
-    }
-}
-
-impl LexicalIndex for Index {
-    fn apply(&self, batch: Batch) -> Result<(), crate::Error> {
+    async fn apply(&self, batch: Batch) -> Result<(), crate::Error> {
         let gone = |(workspace, document): &(Uuid, Uuid)| Replacement {
             workspace: *workspace,
             document: *document,
@@ -290,16 +249,15 @@ impl LexicalIndex for Index {
         for document in &batch.documents {
             documents.push(self.replacement(document)?);
         }
-        let cursors = batch.cursors;
-        self.wait(|inner| async move { inner.apply(documents, cursors).await })?;
+        self.0.apply(documents, batch.cursors).await?;
         for document in &batch.documents {
             self.0.spoken.hear(document.workspace, document.language);
         }
         Ok(())
     }
 
-    fn forget(&self, workspace: Uuid) -> Result<(), crate::Error> {
-        Ok(self.wait(|inner| async move { inner.forget(workspace).await })?)
+    async fn forget(&self, workspace: Uuid) -> Result<(), crate::Error> {
+        Ok(self.0.forget(workspace).await?)
     }
 
     fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
@@ -310,73 +268,61 @@ impl LexicalIndex for Index {
         self.0.cursors.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn search(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, crate::Error> {
-        let Some(query) = WordsQuery::new(query) else { return Ok(Vec::new()) };
-        Ok(self.wait(|inner| async move { inner.search_words(query).await })?)
+    async fn refresh(&self, feed: &str, workspace: Uuid) -> Result<u64, crate::Error> {
+        Ok(self.0.refresh(feed, workspace).await?)
     }
 
-    fn excluded(
-        &self,
-        workspace: Uuid,
-        words: &ParsedQuery,
-        chunks: &[ChunkId],
-    ) -> Result<HashSet<ChunkId>, crate::Error> {
-        if words.excluded().is_empty() || chunks.is_empty() {
-            return Ok(HashSet::new());
+    async fn candidates(&self, query: Query) -> Result<Vec<Candidates>, crate::Error> {
+        for vector in query.lists.iter().filter_map(|wanted| wanted.vector.as_ref()) {
+            self.has_dimensions(vector.len())?;
         }
-        let (words, chunks) = (words.clone(), chunks.to_vec());
-        Ok(self.wait(|inner| async move { inner.excluded(workspace, words, chunks).await })?)
+        Ok(self.0.candidates(&query).await?)
     }
 
-    fn chunks(&self, workspace: Uuid, ids: &[ChunkId]) -> Result<Vec<StoredChunk>, crate::Error> {
+    async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, crate::Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let ids = ids.to_vec();
-        Ok(self.wait(|inner| async move { inner.chunks(workspace, ids).await })?)
+        Ok(self.0.chunks(workspace, ids).await?)
     }
 
-    fn counts(&self, workspace: Uuid) -> Result<Counts, crate::Error> {
-        Ok(self.wait(|inner| async move { inner.counts(workspace).await })?)
-    }
-}
-
-impl VectorIndex for Index {
-    fn upsert(&self, workspace: Uuid, vectors: DocumentVectors) -> Result<(), crate::Error> {
-        let DocumentVectors { document, container, rows } = vectors;
-        let mut replacement = Replacement { workspace, document, rows: Vec::with_capacity(rows.len()) };
-        for (ordinal, vector) in rows {
-            self.has_dimensions(vector.dimensions())?;
-            replacement.rows.push(Row::of_vector(container, ordinal, vector));
+    async fn embedded(
+        &self,
+        workspace: Uuid,
+        documents: Vec<Uuid>,
+    ) -> Result<HashMap<Uuid, Vec<EmbeddedChunk>>, crate::Error> {
+        let with = [DOCUMENT, ORDINAL, TITLE, HEADINGS, TEXT];
+        let mut embedded: HashMap<Uuid, Vec<EmbeddedChunk>> = HashMap::new();
+        for (id, chunk) in self.0.embedded(workspace, documents, &with).await? {
+            embedded.entry(id.document).or_default().push(chunk);
         }
-        Ok(self.wait(|inner| async move { inner.apply(vec![replacement], Vec::new()).await })?)
+        Ok(embedded)
     }
 
-    fn delete(&self, workspace: Uuid, document: Uuid) -> Result<(), crate::Error> {
-        let gone = Replacement { workspace, document, rows: Vec::new() };
-        Ok(self.wait(|inner| async move { inner.apply(vec![gone], Vec::new()).await })?)
-    }
-
-    fn search(&self, query: &VectorQuery<'_>) -> Result<Vec<Hit>, crate::Error> {
-        self.has_dimensions(query.vector.len())?;
-        let Some(search) = self.0.by_meaning(query) else { return Ok(Vec::new()) };
-        Ok(self.wait(|inner| async move { inner.search(search).await })?)
-    }
-
-    fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, crate::Error> {
-        self.has_dimensions(vector.len())?;
-        if chunks.is_empty() || UnitVector::new(vector).is_none() {
-            return Ok(chunks.iter().map(|chunk| Hit { chunk: *chunk, score: 0.0 }).collect());
+    async fn vectors(
+        &self,
+        workspace: Uuid,
+        documents: Vec<Uuid>,
+    ) -> Result<HashMap<Uuid, Vec<(u32, UnitVector)>>, crate::Error> {
+        let mut vectors: HashMap<Uuid, Vec<(u32, UnitVector)>> = HashMap::new();
+        for (id, chunk) in self.0.embedded(workspace, documents, &[DOCUMENT, ORDINAL]).await? {
+            let unit = UnitVector::new(&chunk.embedding).map(|unit| (id.ordinal, unit));
+            vectors.entry(id.document).or_default().extend(unit);
         }
-        let (vector, chunks) = (vector.to_vec(), chunks.to_vec());
-        Ok(self.wait(|inner| async move { inner.scores(workspace, vector, chunks).await })?)
+        Ok(vectors)
     }
 
-    fn vectors(&self, workspace: Uuid, document: Uuid) -> Result<Vec<(u32, UnitVector)>, crate::Error> {
-        let found = self
-            .wait(|inner| async move { inner.embedded(workspace, document, &[ORDINAL, DOCUMENT]).await })?;
-        let unit =
-            |(ordinal, chunk): (u32, EmbeddedChunk)| Some((ordinal, UnitVector::new(&chunk.embedding)?));
-        Ok(found.into_iter().filter_map(unit).collect())
+    async fn counts(&self, workspace: Uuid) -> Result<Counts, crate::Error> {
+        Ok(self.0.counts(workspace).await?)
+    }
+
+    async fn maintain(&self) -> Result<(), crate::Error> {
+        // What is wrong was said where it was found out.
+        let _looked = self.0.look().await;
+        Ok(())
+    }
+
+    fn answers(&self) -> bool {
+        self.0.answers.load(Ordering::Acquire)
     }
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use uuid::Uuid;
 
 use super::rows::{Direction, Rows, Within};
-use super::{DocumentVectors, Error, UnitVector, VectorIndex, VectorQuery};
-use crate::{ChunkId, Hit};
+use super::{DocumentVectors, UnitVector, VectorQuery};
+use crate::{ChunkId, Error, Hit};
 
 /// Where the vectors of a workspace are kept while nobody searches them.
 pub trait VectorSource: Send + Sync + fmt::Debug {
@@ -113,24 +113,14 @@ impl EmbeddedVectors {
     }
 }
 
-impl VectorIndex for EmbeddedVectors {
-    fn upsert(&self, workspace: Uuid, vectors: DocumentVectors) -> Result<(), Error> {
-        for (_, vector) in &vectors.rows {
-            if vector.dimensions() != self.dimensions.get() {
-                let given = vector.dimensions();
-                return Err(Error::Dimensions { expected: self.dimensions.get(), given });
-            }
-        }
-        self.apply(&[(workspace, vectors)]);
-        Ok(())
-    }
-
-    fn delete(&self, workspace: Uuid, document: Uuid) -> Result<(), Error> {
-        self.apply(&[(workspace, DocumentVectors { document, container: None, rows: Vec::new() })]);
-        Ok(())
-    }
-
-    fn search(&self, query: &VectorQuery<'_>) -> Result<Vec<Hit>, Error> {
+impl EmbeddedVectors {
+    /// The chunks of the greatest cosine, best first, ties by [`ChunkId`]. A zero query finds nothing.
+    ///
+    /// Cosines are exact to half precision; they may be negative.
+    ///
+    /// # Errors
+    /// A vector of other dimensions, or the stored vectors cannot be read.
+    pub fn search(&self, query: &VectorQuery<'_>) -> Result<Vec<Hit>, Error> {
         self.check(query.vector)?;
         let Some(direction) = Direction::new(query.vector) else {
             return Ok(Vec::new());
@@ -139,7 +129,11 @@ impl VectorIndex for EmbeddedVectors {
         self.with_rows(query.workspace, |rows| rows.search(&direction, within, query.limit))
     }
 
-    fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, Error> {
+    /// The exact cosine of each given chunk, in the given order; 0 for a chunk without a vector.
+    ///
+    /// # Errors
+    /// As [`EmbeddedVectors::search`].
+    pub fn scores(&self, workspace: Uuid, vector: &[f32], chunks: &[ChunkId]) -> Result<Vec<Hit>, Error> {
         self.check(vector)?;
         let direction = Direction::new(vector);
         self.with_rows(workspace, |rows| {
@@ -148,7 +142,12 @@ impl VectorIndex for EmbeddedVectors {
         })
     }
 
-    fn vectors(&self, workspace: Uuid, document: Uuid) -> Result<Vec<(u32, UnitVector)>, Error> {
+    /// The vectors of a document's chunks with their places, in the order of the places; chunks without a vector are left
+    /// out.
+    ///
+    /// # Errors
+    /// The stored vectors cannot be read.
+    pub fn of(&self, workspace: Uuid, document: Uuid) -> Result<Vec<(u32, UnitVector)>, Error> {
         self.with_rows(workspace, |rows| rows.vectors(document))
     }
 }

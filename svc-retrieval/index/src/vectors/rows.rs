@@ -1,7 +1,6 @@
 //! The vectors of one workspace, contiguous in memory.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use half::f16;
 use uuid::Uuid;
@@ -9,6 +8,7 @@ use uuid::Uuid;
 use super::kernel::{code_products, dot_halves, normalised, quantise};
 use super::signs::Signs;
 use super::{DocumentVectors, UnitVector};
+use crate::best::Best;
 use crate::tuning::{
     FEWEST_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT,
     SIGNS_REMADE_AT, SIGNS_SAMPLE,
@@ -140,7 +140,7 @@ impl Rows {
                 best.offer(product as f32 * scale, row);
             }
         }
-        let mut hits: Vec<Hit> = best.rows().filter_map(|row| self.hit(query, row)).collect();
+        let mut hits: Vec<Hit> = best.into_items().filter_map(|(_, row)| self.hit(query, row)).collect();
         sort_hits(&mut hits);
         hits.truncate(limit);
         hits
@@ -250,56 +250,3 @@ fn swap_remove_block<T: Copy>(flat: &mut Vec<T>, row: usize, length: usize) {
     flat.copy_within(last.., row * length);
     flat.truncate(last);
 }
-
-/// Keeps the rows of the greatest scores.
-struct Best {
-    kept: usize,
-    least_first: BinaryHeap<Reverse<Scored>>,
-}
-
-impl Best {
-    fn new(kept: usize) -> Self {
-        Self { kept, least_first: BinaryHeap::new() }
-    }
-
-    fn offer(&mut self, score: f32, row: usize) {
-        if self.least_first.len() < self.kept {
-            self.least_first.push(Reverse(Scored { score, row }));
-            return;
-        }
-        if let Some(mut least) = self.least_first.peek_mut()
-            && score > least.0.score
-        {
-            *least = Reverse(Scored { score, row });
-        }
-    }
-
-    fn rows(self) -> impl Iterator<Item = usize> {
-        self.least_first.into_iter().map(|Reverse(scored)| scored.row)
-    }
-}
-
-struct Scored {
-    score: f32,
-    row: usize,
-}
-
-impl Ord for Scored {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.score.total_cmp(&other.score).then(other.row.cmp(&self.row))
-    }
-}
-
-impl PartialOrd for Scored {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Scored {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Scored {}

@@ -3,23 +3,8 @@ use std::num::NonZeroUsize;
 
 use uuid::Uuid;
 
-use super::{DocumentVectors, EmbeddedVectors, UnitVector, VectorIndex as _, VectorQuery, contract};
+use super::{DocumentVectors, EmbeddedVectors, UnitVector, VectorQuery};
 use crate::tuning::SIGNS_FROM_ROWS;
-
-#[test]
-fn keeps_the_contract() {
-    for (name, check) in contract::CHECKS {
-        println!("{name}");
-        check(&EmbeddedVectors::in_memory(NonZeroUsize::new(2).unwrap()));
-    }
-}
-
-#[test]
-fn finds_what_an_exact_search_finds() {
-    let index = EmbeddedVectors::in_memory(NonZeroUsize::new(contract::RECALL_DIMENSIONS).unwrap());
-    let recall = contract::recall(&index);
-    assert!(recall >= 0.98, "recall {recall}");
-}
 
 /// A repeatable source of numbers (splitmix64).
 struct Numbers(u64);
@@ -86,23 +71,19 @@ fn many_rows_are_found_as_an_exact_search_finds_them() {
         let vector = UnitVector::new(&passages.passage(row)).unwrap();
         exact.push(vector.to_f32());
         let document = Uuid::from_u128(u128::try_from(row).unwrap());
-        index
-            .upsert(workspace, DocumentVectors { document, container: None, rows: vec![(0, vector)] })
-            .unwrap();
+        index.apply(&[(workspace, DocumentVectors { document, container: None, rows: vec![(0, vector)] })]);
     }
     // Some go and some are replaced, so that rows have changed their places.
     for row in (0..ROWS).step_by(7) {
         let document = Uuid::from_u128(u128::try_from(row).unwrap());
         if row % 2 == 0 {
-            index.delete(workspace, document).unwrap();
+            index.apply(&[(workspace, DocumentVectors { document, container: None, rows: Vec::new() })]);
             exact[row].fill(0.0);
             continue;
         }
         let vector = UnitVector::new(&passages.passage(row + 1)).unwrap();
         exact[row] = vector.to_f32();
-        index
-            .upsert(workspace, DocumentVectors { document, container: None, rows: vec![(0, vector)] })
-            .unwrap();
+        index.apply(&[(workspace, DocumentVectors { document, container: None, rows: vec![(0, vector)] })]);
     }
     for (limit, least) in [(10, 0.98), (100, 0.95)] {
         let recall = recall(&index, &mut passages, &exact, limit);

@@ -1,15 +1,16 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use cairn_embed::{self as embed, Embedder};
-use cairn_index::embedded::Index;
-use cairn_index::{Batch, Engine as _, LexicalIndex as _};
+use cairn_index::embedded::{EmbeddedEngine, Index};
+use cairn_index::{Batch, Engine as _};
 use cairn_proto::document::v1::{Document, DocumentRef, Format};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
-use super::cut;
+use super::Cutter;
 
 const WORKSPACE: WorkspaceId = WorkspaceId(Uuid::from_u128(1));
 const DOCUMENT: Uuid = Uuid::from_u128(7);
@@ -36,29 +37,32 @@ impl Embedder for Counting {
 
 struct Fixture {
     _folder: tempfile::TempDir,
-    index: Index,
+    engine: EmbeddedEngine,
+    cutter: Cutter,
     embedder: Counting,
 }
 
 impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let index = Index::open(folder.path(), "counting", 2).unwrap();
-        Self { _folder: folder, index, embedder: Counting::default() }
+        let index = Arc::new(Index::open(folder.path(), "counting", 2).unwrap());
+        let engine = EmbeddedEngine::new(index, EmbeddedEngine::permits());
+        Self { _folder: folder, engine, cutter: Cutter::default(), embedder: Counting::default() }
     }
 
     /// How many texts are embedded to index the document as it is now.
     async fn index(&self, document: &Document) -> usize {
         let before = self.embedder.0.load(Ordering::Relaxed);
-        let mut cut = cut(&self.index, WORKSPACE, vec![document.clone()]).unwrap();
+        let mut cut = self.cutter.cut(&self.engine, WORKSPACE, vec![document.clone()]).await.unwrap();
         cut.embed(&self.embedder).await.unwrap();
         let documents = cut.into_documents(2);
-        self.index.apply(Batch { documents, ..Batch::default() }).unwrap();
+        self.engine.apply(Batch { documents, ..Batch::default() }).await.unwrap();
         self.embedder.0.load(Ordering::Relaxed) - before
     }
 
-    fn vectors(&self) -> Vec<(u32, Vec<f32>)> {
-        let vectors = self.index.vectors().vectors(WORKSPACE.0, DOCUMENT).unwrap();
+    async fn vectors(&self) -> Vec<(u32, Vec<f32>)> {
+        let vectors =
+            self.engine.vectors(WORKSPACE.0, vec![DOCUMENT]).await.unwrap().remove(&DOCUMENT).unwrap();
         vectors.into_iter().map(|(place, vector)| (place, vector.to_f32())).collect()
     }
 }
@@ -79,16 +83,16 @@ async fn only_what_changed_is_embedded_again() {
     let fixture = Fixture::new();
     let mut document = guide();
     assert_eq!(fixture.index(&document).await, 4);
-    let before = fixture.vectors();
+    let before = fixture.vectors().await;
     assert_eq!(fixture.index(&document).await, 0);
-    assert_eq!(fixture.vectors(), before);
+    assert_eq!(fixture.vectors().await, before);
 
     document.content = document.content.replace("two words", "other words");
     assert_eq!(fixture.index(&document).await, 1);
     document.content = document.content.replacen("## one", "Something before it.\n\n## one", 1);
     // The lines below have moved; their text has not.
     assert!(fixture.index(&document).await <= 1);
-    fixture.index.flush().unwrap();
+    fixture.engine.flush().await.unwrap();
     assert_eq!(fixture.index(&document).await, 0);
 }
 
@@ -102,4 +106,18 @@ async fn a_move_embeds_nothing_and_another_name_embeds_all() {
     assert_eq!(fixture.index(&document).await, 0);
     document.title = "handbook.md".to_owned();
     assert_eq!(fixture.index(&document).await, 4);
+}
+
+#[tokio::test]
+async fn a_document_that_is_as_it_was_is_not_cut_again() {
+    let (fixture, mut document) = (Fixture::new(), guide());
+    let first = fixture.cutter.chunks(DOCUMENT, &document);
+    // Where it stands is no part of its texts.
+    document.path = "elsewhere/guide.md".to_owned();
+    assert!(Arc::ptr_eq(&first, &fixture.cutter.chunks(DOCUMENT, &document)));
+    document.title = "handbook.md".to_owned();
+    assert!(!Arc::ptr_eq(&first, &fixture.cutter.chunks(DOCUMENT, &document)));
+    let forgetful = Cutter::forgetful();
+    let first = forgetful.chunks(DOCUMENT, &document);
+    assert!(!Arc::ptr_eq(&first, &forgetful.chunks(DOCUMENT, &document)));
 }

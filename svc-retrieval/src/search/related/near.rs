@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cairn_index::ChunkId;
-use cairn_index::vectors::{UnitVector, VectorIndex, VectorQuery};
+use cairn_index::vectors::UnitVector;
+use cairn_index::{Candidates, ChunkId, Engine, Query, Wanted};
 use uuid::Uuid;
 
+use crate::error::Error;
 use crate::search::tuning::{RELATED_COMPARED, RELATED_DOCUMENTS, RELATED_NEIGHBOURS, RELATED_PASSAGES};
 
 /// A document near the known one.
@@ -30,46 +31,78 @@ impl Near {
 }
 
 /// The documents nearest to a document, best first; equal ones go by their ids. Work is bounded however long it is.
-pub(super) fn documents(
-    index: &dyn VectorIndex,
+pub(super) async fn documents(
+    engine: &dyn Engine,
     workspace: Uuid,
-    containers: Option<&HashSet<Uuid>>,
+    containers: Option<HashSet<Uuid>>,
     document: Uuid,
-) -> Result<Vec<Near>, cairn_index::Error> {
-    let own = index.vectors(workspace, document)?;
-    let own: Vec<(u32, Vec<f32>)> = own.iter().map(|(place, vector)| (*place, vector.to_f32())).collect();
-    let Some(whole) = mean(own.iter().map(|(_, vector)| vector.as_slice())) else {
-        return Ok(Vec::new());
+) -> Result<Vec<Near>, Error> {
+    let own = engine.vectors(workspace, vec![document]).await?.remove(&document).unwrap_or_default();
+    let Some(known) = Known::of(document, &own) else { return Ok(Vec::new()) };
+    let vectors = std::iter::once(&known.whole).chain(known.passages.iter().map(|(_, vector)| vector));
+    let lists = vectors.map(|vector| Wanted { vector: Some(vector.as_slice().into()), ..Wanted::default() });
+    let query = Query {
+        workspace,
+        containers,
+        documents: None,
+        // Besides the neighbours it finds the document's own chunks.
+        limit: RELATED_NEIGHBOURS.saturating_add(own.len()),
+        lists: lists.collect(),
     };
-    let passages = evenly(&own, RELATED_PASSAGES);
-    // Besides the neighbours it finds the document's own chunks.
-    let limit = RELATED_NEIGHBOURS.saturating_add(own.len());
-    let mut nearest: HashMap<Uuid, Pair> = HashMap::new();
-    let mut candidates: HashMap<Uuid, f32> = HashMap::new();
-    for (place, vector) in std::iter::once((None, &whole)).chain(passages.iter().map(|(p, v)| (Some(*p), v)))
-    {
-        let query = VectorQuery { workspace, vector, containers, documents: None, limit };
-        for hit in index.search(&query)?.into_iter().filter(|hit| hit.chunk.document != document) {
-            let best = candidates.entry(hit.chunk.document).or_insert(hit.score);
-            *best = best.max(hit.score);
-            if let Some(place) = place {
-                keep_best(&mut nearest, Pair { from: place, to: hit.chunk, cosine: hit.score });
+    let neighbours = Neighbours::of(&known, engine.candidates(query).await?);
+    let best = neighbours.best();
+    let vectors = engine.vectors(workspace, best.clone()).await?;
+    let compared = tokio::task::spawn_blocking(move || compare_all(&known, &neighbours, &best, &vectors));
+    Ok(compared.await?)
+}
+
+/// What was found near a document.
+#[derive(Default)]
+struct Neighbours {
+    /// The nearest pair of chunks with each document.
+    pairs: HashMap<Uuid, Pair>,
+    /// The greatest cosine with each document.
+    cosines: HashMap<Uuid, f32>,
+}
+
+impl Neighbours {
+    /// Of the whole, then of each passage.
+    fn of(known: &Known, lists: Vec<Candidates>) -> Self {
+        let mut neighbours = Self::default();
+        let places = std::iter::once(None).chain(known.passages.iter().map(|(place, _)| Some(*place)));
+        for (place, list) in places.zip(lists) {
+            for hit in list.cosines.into_iter().filter(|hit| hit.chunk.document != known.document) {
+                let best = neighbours.cosines.entry(hit.chunk.document).or_insert(hit.score);
+                *best = best.max(hit.score);
+                if let Some(place) = place {
+                    keep_best(&mut neighbours.pairs, Pair { from: place, to: hit.chunk, cosine: hit.score });
+                }
             }
         }
+        neighbours
     }
-    let mut ranked: Vec<(Uuid, f32)> = candidates.into_iter().collect();
-    ranked.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-    ranked.truncate(RELATED_DOCUMENTS);
 
-    let mut near = Vec::with_capacity(ranked.len());
-    for (candidate, _) in ranked {
-        let theirs = index.vectors(workspace, candidate)?;
-        let known = Known { document, whole: &whole, passages: &passages };
-        near.extend(compare(&known, candidate, &theirs, nearest.get(&candidate).copied()));
+    /// The documents that are compared.
+    fn best(&self) -> Vec<Uuid> {
+        let mut ranked: Vec<(Uuid, f32)> = self.cosines.iter().map(|(id, cosine)| (*id, *cosine)).collect();
+        ranked.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        ranked.truncate(RELATED_DOCUMENTS);
+        ranked.into_iter().map(|(id, _)| id).collect()
     }
-    near.retain(|near| near.score() > 0.0);
+}
+
+fn compare_all(
+    known: &Known,
+    neighbours: &Neighbours,
+    documents: &[Uuid],
+    vectors: &HashMap<Uuid, Vec<(u32, UnitVector)>>,
+) -> Vec<Near> {
+    let compared = documents.iter().filter_map(|document| {
+        compare(known, *document, vectors.get(document)?, neighbours.pairs.get(document).copied())
+    });
+    let mut near: Vec<Near> = compared.filter(|near| near.score() > 0.0).collect();
     near.sort_unstable_by(|one, other| other.score().total_cmp(&one.score()).then(one.to.cmp(&other.to)));
-    Ok(near)
+    near
 }
 
 /// A chunk of the known document and one of another.
@@ -92,14 +125,25 @@ fn is_better(pair: Pair, than: Pair) -> bool {
     pair.cosine > than.cosine || (pair.cosine == than.cosine && (pair.from, pair.to) < (than.from, than.to))
 }
 
-struct Known<'a> {
+/// The known document.
+struct Known {
     document: Uuid,
-    whole: &'a [f32],
-    passages: &'a [(u32, Vec<f32>)],
+    whole: Vec<f32>,
+    /// Some of its chunks, at even distances.
+    passages: Vec<(u32, Vec<f32>)>,
+}
+
+impl Known {
+    /// None of a document without vectors.
+    fn of(document: Uuid, own: &[(u32, UnitVector)]) -> Option<Self> {
+        let own: Vec<(u32, Vec<f32>)> = own.iter().map(|(place, vector)| (*place, vector.to_f32())).collect();
+        let whole = mean(own.iter().map(|(_, vector)| vector.as_slice()))?;
+        Some(Self { document, whole, passages: evenly(&own, RELATED_PASSAGES) })
+    }
 }
 
 fn compare(
-    known: &Known<'_>,
+    known: &Known,
     candidate: Uuid,
     theirs: &[(u32, UnitVector)],
     found: Option<Pair>,
@@ -108,7 +152,7 @@ fn compare(
         theirs.iter().take(RELATED_COMPARED).map(|(place, vector)| (*place, vector.to_f32())).collect();
     let whole = mean(theirs.iter().map(|(_, vector)| vector.as_slice()))?;
     let mut best = found;
-    for (from, passage) in known.passages {
+    for (from, passage) in &known.passages {
         for (ordinal, vector) in &theirs {
             let to = ChunkId { document: candidate, ordinal: *ordinal };
             let pair = Pair { from: *from, to, cosine: cosine(passage, vector) };
@@ -121,7 +165,7 @@ fn compare(
     Some(Near {
         from: ChunkId { document: known.document, ordinal: best.from },
         to: best.to,
-        whole: cosine(known.whole, &whole).clamp(0.0, 1.0),
+        whole: cosine(&known.whole, &whole).clamp(0.0, 1.0),
         passage: best.cosine.clamp(0.0, 1.0),
     })
 }
@@ -153,68 +197,97 @@ fn cosine(one: &[f32], other: &[f32]) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroUsize;
+    use std::sync::Arc;
 
-    use cairn_index::vectors::{DocumentVectors, EmbeddedVectors};
+    use cairn_index::embedded::{EmbeddedEngine, Index};
+    use cairn_index::words::Language;
+    use cairn_index::{Batch, IndexedChunk, IndexedDocument};
+    use tempfile::TempDir;
 
     use super::*;
 
     const WORKSPACE: Uuid = Uuid::from_u128(1);
 
-    fn put(index: &EmbeddedVectors, document: u128, container: Option<u128>, rows: &[[f32; 3]]) {
-        let rows = (0..).zip(rows).map(|(place, row)| (place, UnitVector::new(row).unwrap())).collect();
-        let container = container.map(Uuid::from_u128);
-        let vectors = DocumentVectors { document: Uuid::from_u128(document), container, rows };
-        index.upsert(WORKSPACE, vectors).unwrap();
+    struct Fixture {
+        engine: EmbeddedEngine,
+        _folder: TempDir,
     }
 
-    fn index() -> EmbeddedVectors {
-        EmbeddedVectors::in_memory(NonZeroUsize::new(3).unwrap())
-    }
+    impl Fixture {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let index = Arc::new(Index::open(folder.path(), "test", 3).unwrap());
+            Self { engine: EmbeddedEngine::new(index, EmbeddedEngine::permits()), _folder: folder }
+        }
 
-    fn near(index: &EmbeddedVectors, containers: Option<&HashSet<Uuid>>) -> Vec<Near> {
-        documents(index, WORKSPACE, containers, Uuid::from_u128(1)).unwrap()
+        async fn put(&self, document: u128, container: Option<u128>, rows: &[[f32; 3]]) {
+            let chunk = |row: &[f32; 3]| IndexedChunk {
+                text: "text".to_owned(),
+                heading_path: Vec::new(),
+                start_line: 1,
+                end_line: 1,
+                embedding: row.to_vec(),
+            };
+            let document = IndexedDocument {
+                workspace: WORKSPACE,
+                document: Uuid::from_u128(document),
+                container: container.map(Uuid::from_u128),
+                kind: String::new(),
+                title: String::new(),
+                path: String::new(),
+                language: Language::English,
+                content_hash: String::new(),
+                updated_at: 0,
+                chunks: rows.iter().map(chunk).collect(),
+            };
+            let batch = Batch { documents: vec![document], ..Batch::default() };
+            self.engine.apply(batch).await.unwrap();
+        }
+
+        async fn near(&self, containers: Option<&HashSet<Uuid>>) -> Vec<Near> {
+            documents(&self.engine, WORKSPACE, containers.cloned(), Uuid::from_u128(1)).await.unwrap()
+        }
     }
 
     fn ids(near: &[Near]) -> Vec<u128> {
         near.iter().map(|near| near.to.document.as_u128()).collect()
     }
 
-    #[test]
-    fn what_is_near_as_a_whole_and_in_a_passage_comes_first() {
-        let index = index();
-        put(&index, 1, None, &[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]);
-        put(&index, 2, None, &[[1.0, 0.1, 0.0], [0.1, 1.0, 0.0]]);
+    #[tokio::test]
+    async fn what_is_near_as_a_whole_and_in_a_passage_comes_first() {
+        let index = Fixture::new();
+        index.put(1, None, &[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]).await;
+        index.put(2, None, &[[1.0, 0.1, 0.0], [0.1, 1.0, 0.0]]).await;
         // One passage is the same, the rest is about something else.
-        put(&index, 3, None, &[[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.1, 0.0, 1.0]]);
-        put(&index, 4, None, &[[0.0, 0.0, 1.0]]);
-        put(&index, 5, None, &[[-1.0, -1.0, 0.0]]);
-        let near = near(&index, None);
+        index.put(3, None, &[[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.1, 0.0, 1.0]]).await;
+        index.put(4, None, &[[0.0, 0.0, 1.0]]).await;
+        index.put(5, None, &[[-1.0, -1.0, 0.0]]).await;
+        let near = index.near(None).await;
         assert_eq!(ids(&near), [2, 3], "neither itself nor what has nothing in common");
         assert_eq!((near[1].from.ordinal, near[1].to.ordinal), (0, 0));
         assert!(near[1].passage > 0.999 && near[1].whole < 0.5, "{near:?}");
         assert!(near[0].score() > near[1].score());
     }
 
-    #[test]
-    fn a_scope_and_a_missing_document_find_nothing_else() {
-        let index = index();
-        assert_eq!(near(&index, None), []);
-        put(&index, 1, Some(11), &[[1.0, 0.0, 0.0]]);
-        put(&index, 2, Some(11), &[[1.0, 0.1, 0.0]]);
-        put(&index, 3, Some(12), &[[1.0, 0.0, 0.0]]);
+    #[tokio::test]
+    async fn a_scope_and_a_missing_document_find_nothing_else() {
+        let index = Fixture::new();
+        assert_eq!(index.near(None).await, []);
+        index.put(1, Some(11), &[[1.0, 0.0, 0.0]]).await;
+        index.put(2, Some(11), &[[1.0, 0.1, 0.0]]).await;
+        index.put(3, Some(12), &[[1.0, 0.0, 0.0]]).await;
         let scope = HashSet::from([Uuid::from_u128(11)]);
-        assert_eq!(ids(&near(&index, Some(&scope))), [2]);
-        assert_eq!(ids(&near(&index, None)), [3, 2]);
+        assert_eq!(ids(&index.near(Some(&scope)).await), [2]);
+        assert_eq!(ids(&index.near(None).await), [3, 2]);
     }
 
-    #[test]
-    fn a_long_document_does_not_hide_its_neighbours() {
-        let index = index();
+    #[tokio::test]
+    async fn a_long_document_does_not_hide_its_neighbours() {
+        let index = Fixture::new();
         let rows: Vec<[f32; 3]> = (0..2_000_u16).map(|row| [1.0, f32::from(row) / 4_000.0, 0.0]).collect();
-        put(&index, 1, None, &rows);
-        put(&index, 2, None, &[[1.0, 0.3, 0.9]]);
-        assert_eq!(ids(&near(&index, None)), [2]);
+        index.put(1, None, &rows).await;
+        index.put(2, None, &[[1.0, 0.3, 0.9]]).await;
+        assert_eq!(ids(&index.near(None).await), [2]);
     }
 
     #[test]

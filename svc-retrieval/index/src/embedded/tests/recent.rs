@@ -7,13 +7,12 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::super::Index;
+use super::super::testing::{add, found};
+use super::super::{Index, LexicalQuery};
 use super::{applied, copy_of, nearest, open};
-use crate::contract::{WORKSPACE, add, document, found, id};
+use crate::contract::{WORKSPACE, document, id};
 use crate::vectors::VectorQuery;
-use crate::{
-    Batch, ChunkId, Cursor, Engine as _, Hit, IndexedDocument, LexicalIndex, LexicalQuery, ParsedQuery,
-};
+use crate::{Batch, ChunkId, Cursor, Hit, IndexedDocument, ParsedQuery};
 
 const OTHER_WORKSPACE: Uuid = Uuid::from_u128(2);
 const WORDS: [&str; 5] = ["alpha", "beta", "gamma", "delta", "epsilon"];

@@ -1,14 +1,10 @@
 //! The connection: calls with one collection's name, and what their errors mean.
 
-use std::future::Future;
-use std::sync::mpsc;
-
 use qdrant_client::QdrantError;
 use qdrant_client::qdrant::points_update_operation::Operation;
 use qdrant_client::qdrant::{
     PointsUpdateOperation, UpdateBatchPoints, UpdateStatus, WriteOrdering, WriteOrderingType,
 };
-use tokio::runtime::Handle;
 use tonic::Code;
 
 use super::tuning::{CALL_TIMEOUT, CONNECT_TIMEOUT};
@@ -18,12 +14,11 @@ use super::{Config, Error};
 #[derive(Clone)]
 pub(super) struct Client {
     pub(super) api: qdrant_client::Qdrant,
-    runtime: Handle,
 }
 
 impl Client {
     /// A client that connects when it is first used.
-    pub(super) fn new(config: &Config, runtime: Handle) -> Result<Self, crate::Error> {
+    pub(super) fn new(config: &Config) -> Result<Self, crate::Error> {
         config.check()?;
         let mut options = qdrant_client::Qdrant::from_url(&config.url)
             .timeout(CALL_TIMEOUT)
@@ -38,23 +33,7 @@ impl Client {
         let api = options
             .build()
             .map_err(|_| crate::Error::Config("the address of Qdrant cannot be used".to_owned()))?;
-        Ok(Self { api, runtime })
-    }
-
-    /// Does asynchronous work for a caller that blocks.
-    ///
-    /// The work runs on the runtime and the calling thread waits for a message, so that a call by mistake from a thread
-    /// of the runtime is slow and no panic.
-    pub(super) fn wait<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T, Error>> + Send + 'static,
-    ) -> Result<T, Error> {
-        let (answer, answered) = mpsc::channel();
-        self.runtime.spawn(async move {
-            // Nobody waits any more when the caller's thread is gone.
-            let _gone = answer.send(work.await);
-        });
-        answered.recv().map_err(|_| Error::Stopped)?
+        Ok(Self { api })
     }
 
     /// Applies operations one after the other; what is reported as done is found by every search that begins then.

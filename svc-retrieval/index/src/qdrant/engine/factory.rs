@@ -7,11 +7,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use cairn_chassis::clock::{Clock, Timestamp};
 use cairn_embed::EmbedderIdentity;
 use qdrant_client::qdrant::points_update_operation::{Operation, PointStructList};
 use qdrant_client::qdrant::{CreateAlias, GetPoints};
-use tokio::runtime::Handle;
 
 use super::client::Client;
 use super::{Config, Error, Index, collection, points, read};
@@ -39,12 +39,8 @@ impl QdrantFactory {
     ///
     /// # Errors
     /// [`crate::Error::Config`] when an option cannot be used.
-    pub(crate) fn open(
-        config: &Config,
-        clock: Arc<dyn Clock>,
-        runtime: Handle,
-    ) -> Result<Self, crate::Error> {
-        Ok(Self { client: Client::new(config, runtime)?, prefix: config.prefix.clone(), clock })
+    pub(crate) fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Self, crate::Error> {
+        Ok(Self { client: Client::new(config)?, prefix: config.prefix.clone(), clock })
     }
 
     fn index(&self, identity: &EmbedderIdentity) -> Index {
@@ -56,21 +52,18 @@ impl QdrantFactory {
     }
 
     /// The identity in the collection of that name or alias, and since when it is current; none where there is none.
-    fn identity_in(&self, collection: String) -> Result<Option<(EmbedderIdentity, Timestamp)>, Error> {
-        let client = self.client.clone();
-        let found = self.client.wait(async move {
-            let request = GetPoints {
-                collection_name: collection,
-                ids: vec![points::point_id(points::identity_point())],
-                with_payload: Some(read::fields(&[points::IDENTITY, points::SINCE])),
-                ..GetPoints::default()
-            };
-            match client.api.get_points(request).await.map_err(Error::from) {
-                Ok(found) => Ok(found.result),
-                Err(Error::Gone) => Ok(Vec::new()),
-                Err(error) => Err(error),
-            }
-        })?;
+    async fn identity_in(&self, collection: String) -> Result<Option<(EmbedderIdentity, Timestamp)>, Error> {
+        let request = GetPoints {
+            collection_name: collection,
+            ids: vec![points::point_id(points::identity_point())],
+            with_payload: Some(read::fields(&[points::IDENTITY, points::SINCE])),
+            ..GetPoints::default()
+        };
+        let found = match self.client.api.get_points(request).await.map_err(Error::from) {
+            Ok(found) => found.result,
+            Err(Error::Gone) => Vec::new(),
+            Err(error) => return Err(error),
+        };
         // What cannot be read is rebuilt from the feeds, as everything here can be.
         Ok(found.first().and_then(|point| {
             let (identity, since) = points::read_identity(&point.payload);
@@ -79,71 +72,67 @@ impl QdrantFactory {
     }
 
     /// The collections of this deployment's generations but one.
-    fn others(&self, kept: String) -> Result<Vec<String>, Error> {
-        let client = self.client.clone();
-        let all = self.client.wait(async move { Ok(client.api.list_collections().await?.collections) })?;
+    async fn others(&self, kept: &str) -> Result<Vec<String>, Error> {
+        let all = self.client.api.list_collections().await?.collections;
         let names = all.into_iter().map(|collection| collection.name);
         Ok(names.filter(|name| *name != kept && collection::is_generation(&self.prefix, name)).collect())
     }
+
+    async fn point_alias_at(&self, collection_name: String, identity: String) -> Result<(), Error> {
+        let point = points::identity(identity, self.clock.now().as_micros());
+        let list = PointStructList { points: vec![point], ..PointStructList::default() };
+        self.client.update(&collection_name, vec![Operation::Upsert(list)]).await?;
+        // An alias of that name goes over to this collection.
+        let alias_name = collection::alias(&self.prefix);
+        self.client.api.create_alias(CreateAlias { collection_name, alias_name }).await?;
+        Ok(())
+    }
+
+    async fn remove_others(&self, kept: &str) -> Result<(), Error> {
+        for other in self.others(kept).await? {
+            tracing::info!(collection = other, "removing an index that is no longer used from Qdrant");
+            self.client.api.delete_collection(other).await?;
+        }
+        Ok(())
+    }
 }
 
+#[async_trait]
 impl EngineFactory for QdrantFactory {
-    fn current(&self) -> Result<Option<EmbedderIdentity>, crate::Error> {
+    async fn current(&self) -> Result<Option<EmbedderIdentity>, crate::Error> {
         let mut tries = 1;
         loop {
-            match self.identity_in(collection::alias(&self.prefix)) {
+            match self.identity_in(collection::alias(&self.prefix)).await {
                 Ok(found) => return Ok(found.map(|(identity, _)| identity)),
                 Err(error @ Error::Unreachable(_)) if tries < START_TRIES => {
                     tracing::warn!(%error, tries, "waiting for Qdrant");
                     tries += 1;
-                    self.client.wait(async {
-                        tokio::time::sleep(START_PAUSE).await;
-                        Ok(())
-                    })?;
+                    tokio::time::sleep(START_PAUSE).await;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, crate::Error> {
+    async fn open(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Engine>, crate::Error> {
         let index = self.index(identity);
         // So that the cursors are known from the beginning.
-        index.prepare()?;
+        index.prepare().await?;
         Ok(Arc::new(index))
     }
 
-    fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), crate::Error> {
-        self.index(identity).prepare()?;
-        let point = points::identity(serde_json::to_string(identity)?, self.clock.now().as_micros());
-        let list = PointStructList { points: vec![point], ..PointStructList::default() };
-        let (client, collection_name) = (self.client.clone(), self.name(identity));
-        let alias = CreateAlias {
-            collection_name: collection_name.clone(),
-            alias_name: collection::alias(&self.prefix),
-        };
-        Ok(self.client.wait(async move {
-            client.update(&collection_name, vec![Operation::Upsert(list)]).await?;
-            // An alias of that name goes over to this collection.
-            client.api.create_alias(alias).await?;
-            Ok(())
-        })?)
+    async fn make_current(&self, identity: &EmbedderIdentity) -> Result<(), crate::Error> {
+        self.index(identity).prepare().await?;
+        Ok(self.point_alias_at(self.name(identity), serde_json::to_string(identity)?).await?)
     }
 
-    fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), crate::Error> {
+    async fn keep_only(&self, identity: &EmbedderIdentity) -> Result<(), crate::Error> {
         let name = self.name(identity);
-        let Some((_, since)) = self.identity_in(name.clone())? else { return Ok(()) };
+        let Some((_, since)) = self.identity_in(name.clone()).await? else { return Ok(()) };
+        // Replicas that were started before may still use the others.
         if self.clock.now() < since.plus(KEPT_FOR) {
             return Ok(());
         }
-        for other in self.others(name)? {
-            let client = self.client.clone();
-            tracing::info!(collection = other, "removing an index that is no longer used from Qdrant");
-            self.client.wait(async move {
-                client.api.delete_collection(other).await?;
-                Ok(())
-            })?;
-        }
-        Ok(())
+        Ok(self.remove_others(&name).await?)
     }
 }

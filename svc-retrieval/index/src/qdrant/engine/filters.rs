@@ -30,11 +30,15 @@ fn any_of(field: &str, ids: impl Iterator<Item = Uuid>) -> Condition {
     Condition::matches(field, ids.map(text_of).collect::<Vec<String>>())
 }
 
+/// Of one of these documents.
+pub(super) fn documents(mut documents: Vec<Uuid>) -> Condition {
+    documents.sort_unstable();
+    any_of(DOCUMENT, documents.into_iter())
+}
+
 /// Of one of these documents, where a search is narrowed to some.
 pub(super) fn among(documents: Option<&HashSet<Uuid>>) -> Option<Condition> {
-    let mut documents: Vec<Uuid> = documents?.iter().copied().collect();
-    documents.sort_unstable();
-    Some(any_of(DOCUMENT, documents.into_iter()))
+    documents.map(|some| self::documents(some.iter().copied().collect()))
 }
 
 /// What a search may find: chunks of the workspace, in the containers when there are some, with all of the phrases and
@@ -54,15 +58,6 @@ pub(super) fn searched(
     }
     must.extend(phrases.iter().map(holds));
     Filter { must, must_not: excluded.iter().map(holds).collect(), ..Filter::default() }
-}
-
-/// Those of the chunks that hold one of the exclusions.
-pub(super) fn holding_any(in_workspace: Uuid, chunks: &[ChunkId], excluded: &[Phrase]) -> Filter {
-    Filter {
-        must: vec![these(in_workspace, chunks)],
-        should: excluded.iter().map(holds).collect(),
-        ..Filter::default()
-    }
 }
 
 /// The chunks themselves.
@@ -139,8 +134,7 @@ mod tests {
 
     use uuid::Uuid;
 
-    use super::{at_most, debris, holding_any, movable, searched};
-    use crate::ChunkId;
+    use super::{at_most, debris, movable, searched};
     use crate::qdrant::engine::points::Head;
     use crate::words::Phrase;
 
@@ -171,14 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn exclusions_are_asked_of_the_candidates_only() {
-        let chunk = ChunkId { document: Uuid::from_u128(1), ordinal: 0 };
+    fn a_phrase_is_any_of_its_rows_and_a_row_of_one_is_a_word() {
         let mut both = phrase(&["get", "user"]);
         both.rows.push(vec![(0, "getuser".to_owned())]);
-        let filter = holding_any(Uuid::nil(), &[chunk], &[both, phrase(&["c"])]);
-        assert_eq!((filter.must.len(), filter.should.len()), (1, 2));
+        let filter = searched(Uuid::nil(), None, &[], &[both, phrase(&["c"])]);
+        assert_eq!((filter.must.len(), filter.must_not.len()), (1, 2));
         let text = shown(&filter);
-        for part in ["HasId", "Phrase(\"get user\")", "Text(\"getuser\")", "Text(\"c\")"] {
+        for part in ["Phrase(\"get user\")", "Text(\"getuser\")", "Text(\"c\")"] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }

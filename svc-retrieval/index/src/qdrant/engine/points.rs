@@ -164,13 +164,6 @@ impl Row {
         Self { ordinal, payload, words, vector }
     }
 
-    /// A vector alone.
-    pub(super) fn of_vector(container: Option<Uuid>, ordinal: u32, vector: UnitVector) -> Self {
-        let mut payload = Payload::new();
-        put_container(&mut payload, container);
-        Self { ordinal, payload, words: Words::default(), vector: Some(vector) }
-    }
-
     /// The point of this row of a document's revision.
     pub(super) fn into_point(self, workspace: Uuid, document: Uuid, revision: u64) -> PointStruct {
         let id = chunk_point(workspace, ChunkId { document, ordinal: self.ordinal });
@@ -331,18 +324,14 @@ fn uuid(payload: &Payload, field: &str) -> Option<Uuid> {
     kind(payload, field).and_then(text_of).and_then(|text| Uuid::try_parse(text).ok())
 }
 
-pub(super) fn ordinal(payload: &Payload) -> u32 {
-    small(payload, ORDINAL)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use uuid::Uuid;
 
     use super::{
-        ChunkId, Head, Row, WORDS, chunk_point, cursor, cursor_point, document_point, point_id, read_chunk,
-        read_chunk_id, read_cursor, uuid_of,
+        ChunkId, Head, MEANING, Row, WORDS, chunk_point, cursor, cursor_point, document_point, point_id,
+        read_chunk, read_chunk_id, read_cursor, uuid_of,
     };
     use crate::{IndexedChunk, IndexedDocument};
 
@@ -417,9 +406,10 @@ mod tests {
 
     #[test]
     fn a_chunk_without_words_has_no_sparse_vector() {
-        let vector = crate::vectors::UnitVector::new(&[1.0, 0.0]).unwrap();
-        let point = Row::of_vector(None, 0, vector).into_point(Uuid::nil(), Uuid::nil(), 1);
-        let shown = format!("{:?}", point.vectors);
-        assert!(!shown.contains(WORDS), "{shown}");
+        let document = crate::contract::document(1, &["…"]);
+        let vector = crate::vectors::UnitVector::new(&[1.0, 0.0]);
+        let row = Row::of_chunk(&document, 0, &document.chunks[0], vector);
+        let shown = format!("{:?}", row.into_point(Uuid::nil(), Uuid::nil(), 1).vectors);
+        assert!(shown.contains(MEANING) && !shown.contains(WORDS), "{shown}");
     }
 }

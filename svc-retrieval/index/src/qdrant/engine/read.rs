@@ -1,87 +1,25 @@
-//! Searches and lookups.
+//! Lookups.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use qdrant_client::qdrant::query::Variant;
-use qdrant_client::qdrant::vector_input::Variant as Input;
 use qdrant_client::qdrant::{
-    CountPoints, DenseVector, FacetCounts, Filter, GetPoints, IdfParams, PayloadIncludeSelector, PointId,
-    QuantizationSearchParams, Query, QueryPoints, RetrievedPoint, ScoredPoint, ScrollPoints, SearchParams,
-    SparseVector, VectorInput, VectorsSelector, WithPayloadSelector, WithVectorsSelector, facet_value,
+    CountPoints, FacetCounts, Filter, GetPoints, PayloadIncludeSelector, PointId, RetrievedPoint,
+    ScrollPoints, VectorsSelector, WithPayloadSelector, WithVectorsSelector, facet_value,
     with_payload_selector, with_vectors_selector,
 };
 use uuid::Uuid;
 
 use super::points::{
-    self, DOCUMENT, HEADINGS, LANGUAGE, MEANING, ORDINAL, Role, STORED_FIELDS, TEXT, TITLE, WORDS,
-    chunk_point, point_id,
+    self, HEADINGS, LANGUAGE, MEANING, Role, STORED_FIELDS, TEXT, TITLE, chunk_point, point_id,
 };
-use super::tuning::{MOST_LANGUAGES, MOST_TIES, OVERSAMPLING, PAGE, SEARCH_CANDIDATES, TIES};
-use super::{Error, Inner, filters, words};
-use crate::vectors::{UnitVector, VectorQuery};
-use crate::words::{Language, Languages, Sought};
-use crate::{ChunkId, Counts, EmbeddedChunk, Hit, LexicalQuery, ParsedQuery, StoredChunk, sort_hits};
-
-/// A search for words, as it waits for Qdrant.
-pub(super) struct WordsQuery {
-    workspace: Uuid,
-    words: ParsedQuery,
-    containers: Option<HashSet<Uuid>>,
-    documents: Option<HashSet<Uuid>>,
-    limit: usize,
-}
-
-impl WordsQuery {
-    /// None if nothing can be found.
-    pub(super) fn new(query: &LexicalQuery<'_>) -> Option<Self> {
-        if query.limit == 0 || query.containers.is_some_and(HashSet::is_empty) {
-            return None;
-        }
-        let LexicalQuery { workspace, words, containers, documents, limit } = query.clone();
-        let (containers, documents) = (containers.cloned(), documents.cloned());
-        Some(Self { workspace, words: words.clone(), containers, documents, limit })
-    }
-}
-
-/// A search as it is asked: what is found, and how many.
-pub(super) struct Search {
-    request: QueryPoints,
-    limit: usize,
-}
+use super::tuning::{MOST_LANGUAGES, PAGE};
+use super::{Error, Inner, filters};
+use crate::words::{Language, Languages};
+use crate::{ChunkId, Counts, EmbeddedChunk, StoredChunk};
 
 impl Inner {
-    /// The search for words; none if it names nothing.
-    fn by_words(&self, query: &WordsQuery, sought: &Sought) -> Option<Search> {
-        let weights = words::query(sought);
-        if weights.is_empty() {
-            return None;
-        }
-        let (indices, values) = weights.into_iter().unzip();
-        let containers = query.containers.as_ref();
-        let mut filter = filters::searched(query.workspace, containers, &sought.phrases, &sought.excluded);
-        filter.must.extend(filters::among(query.documents.as_ref()));
-        let vector = Input::Sparse(SparseVector { values, indices });
-        // How rare a word is, is counted in what may be found: no other tenant's words move a score.
-        let mut corpus = filters::searched(query.workspace, containers, &[], &[]);
-        corpus.must.push(filters::role(Role::Chunk));
-        let params =
-            SearchParams { idf: Some(IdfParams { corpus: Some(corpus) }), ..SearchParams::default() };
-        let request = QueryPoints { params: Some(params), ..self.nearest(WORDS, vector, filter) };
-        Some(Search { request, limit: query.limit })
-    }
-
-    /// The best chunks for words.
-    pub(super) async fn search_words(&self, query: WordsQuery) -> Result<Vec<Hit>, Error> {
-        self.ready().await?;
-        let sought = Sought::new(&query.words, self.languages(query.workspace).await?);
-        match self.by_words(&query, &sought) {
-            Some(search) => self.search(search).await,
-            None => Ok(Vec::new()),
-        }
-    }
-
     /// The languages that chunks of the workspace are in, as they were a moment ago.
-    async fn languages(&self, workspace: Uuid) -> Result<Languages, Error> {
+    pub(super) async fn languages(&self, workspace: Uuid) -> Result<Languages, Error> {
         if let Some(known) = self.spoken.known(workspace) {
             return Ok(known);
         }
@@ -102,114 +40,6 @@ impl Inner {
         Ok(languages)
     }
 
-    /// The search by meaning; none if it can find nothing.
-    pub(super) fn by_meaning(&self, query: &VectorQuery<'_>) -> Option<Search> {
-        UnitVector::new(query.vector)?;
-        if query.limit == 0 || query.containers.is_some_and(HashSet::is_empty) {
-            return None;
-        }
-        let mut filter = filters::searched(query.workspace, query.containers, &[], &[]);
-        filter.must.extend(filters::among(query.documents));
-        let vector = Input::Dense(DenseVector { data: query.vector.to_vec() });
-        let quantization =
-            QuantizationSearchParams { ignore: None, rescore: Some(true), oversampling: Some(OVERSAMPLING) };
-        let params = SearchParams {
-            hnsw_ef: Some(SEARCH_CANDIDATES),
-            quantization: Some(quantization),
-            ..SearchParams::default()
-        };
-        let request = QueryPoints { params: Some(params), ..self.nearest(MEANING, vector, filter) };
-        Some(Search { request, limit: query.limit })
-    }
-
-    fn nearest(&self, using: &str, vector: Input, filter: Filter) -> QueryPoints {
-        QueryPoints {
-            collection_name: self.collection.clone(),
-            query: Some(Query { variant: Some(Variant::Nearest(VectorInput { variant: Some(vector) })) }),
-            using: Some(using.to_owned()),
-            filter: Some(filter),
-            with_payload: Some(fields(&[DOCUMENT, ORDINAL])),
-            ..QueryPoints::default()
-        }
-    }
-
-    /// The best hits in the one order that ties have. Where equal scores reach over the end of what was asked for, more
-    /// is asked for.
-    pub(super) async fn search(&self, search: Search) -> Result<Vec<Hit>, Error> {
-        self.ready().await?;
-        let mut asked = search.limit.saturating_add(TIES);
-        loop {
-            let limit = u64::try_from(asked).unwrap_or(u64::MAX);
-            let request = QueryPoints { limit: Some(limit), ..search.request.clone() };
-            let found = self.answered(self.client.api.query(request).await)?.result;
-            let all = found.len() < asked;
-            let mut hits = found.iter().map(hit).collect::<Result<Vec<Hit>, Error>>()?;
-            sort_hits(&mut hits);
-            let last_wanted =
-                search.limit.checked_sub(1).and_then(|last| hits.get(last)).map(|hit| hit.score);
-            let reaches_over = last_wanted.is_some() && last_wanted == hits.last().map(|hit| hit.score);
-            if all || !reaches_over || asked >= MOST_TIES {
-                hits.truncate(search.limit);
-                return Ok(hits);
-            }
-            asked = asked.saturating_mul(4);
-        }
-    }
-
-    /// The exact cosines of given chunks, in the given order.
-    pub(super) async fn scores(
-        &self,
-        workspace: Uuid,
-        vector: Vec<f32>,
-        chunks: Vec<ChunkId>,
-    ) -> Result<Vec<Hit>, Error> {
-        self.ready().await?;
-        let filter = Filter::must([filters::these(workspace, &chunks)]);
-        let exact = SearchParams {
-            exact: Some(true),
-            quantization: Some(QuantizationSearchParams {
-                ignore: Some(true),
-                rescore: None,
-                oversampling: None,
-            }),
-            ..SearchParams::default()
-        };
-        let request = QueryPoints {
-            params: Some(exact),
-            limit: u64::try_from(chunks.len()).ok(),
-            with_payload: Some(no_fields()),
-            ..self.nearest(MEANING, Input::Dense(DenseVector { data: vector }), filter)
-        };
-        let found = self.answered(self.client.api.query(request).await)?.result;
-        let scores: HashMap<Uuid, f32> = found
-            .iter()
-            .filter_map(|point| Some((points::uuid_of(point.id.as_ref())?, point.score)))
-            .collect();
-        let score =
-            |chunk: &ChunkId| scores.get(&chunk_point(workspace, *chunk)).copied().unwrap_or_default();
-        Ok(chunks.iter().map(|chunk| Hit { chunk: *chunk, score: score(chunk) }).collect())
-    }
-
-    /// Those of the chunks that hold an exclusion.
-    pub(super) async fn excluded(
-        &self,
-        workspace: Uuid,
-        words: ParsedQuery,
-        chunks: Vec<ChunkId>,
-    ) -> Result<HashSet<ChunkId>, Error> {
-        self.ready().await?;
-        let excluded = Sought::new(&words, self.languages(workspace).await?).excluded;
-        if excluded.is_empty() {
-            return Ok(HashSet::new());
-        }
-        let by_point: HashMap<Uuid, ChunkId> =
-            chunks.iter().map(|chunk| (chunk_point(workspace, *chunk), *chunk)).collect();
-        let filter = filters::holding_any(workspace, &chunks, &excluded);
-        let found = self.scroll(filter, no_fields(), None).await?;
-        let ids = found.iter().filter_map(|point| points::uuid_of(point.id.as_ref()));
-        Ok(ids.filter_map(|id| by_point.get(&id).copied()).collect())
-    }
-
     /// The chunks that are there, in the given order.
     pub(super) async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error> {
         self.ready().await?;
@@ -222,18 +52,18 @@ impl Inner {
         Ok(ids.iter().filter_map(chunk).collect())
     }
 
-    /// The vectors of a document with what was embedded.
+    /// The chunks of documents that have a vector, with what was embedded of each.
     pub(super) async fn embedded(
         &self,
         workspace: Uuid,
-        document: Uuid,
+        documents: Vec<Uuid>,
         with: &[&str],
-    ) -> Result<Vec<(u32, EmbeddedChunk)>, Error> {
+    ) -> Result<Vec<(ChunkId, EmbeddedChunk)>, Error> {
         self.ready().await?;
         let filter = Filter::must([
             filters::workspace(workspace),
             filters::role(Role::Chunk),
-            filters::document(document),
+            filters::documents(documents),
         ]);
         let mut embedded = Vec::new();
         for point in self.scroll(filter, fields(with), Some(meaning())).await? {
@@ -244,9 +74,9 @@ impl Inner {
                 text: points::text(&point.payload, TEXT),
                 embedding,
             };
-            embedded.push((points::ordinal(&point.payload), chunk));
+            embedded.push((points::read_chunk_id(&point.payload)?, chunk));
         }
-        embedded.sort_unstable_by_key(|(ordinal, _)| *ordinal);
+        embedded.sort_unstable_by_key(|(chunk, _)| *chunk);
         Ok(embedded)
     }
 
@@ -313,10 +143,6 @@ impl Inner {
     }
 }
 
-fn hit(point: &ScoredPoint) -> Result<Hit, Error> {
-    Ok(Hit { chunk: points::read_chunk_id(&point.payload)?, score: point.score })
-}
-
 pub(super) fn fields(names: &[&str]) -> WithPayloadSelector {
     let fields = names.iter().map(|name| (*name).to_owned()).collect();
     WithPayloadSelector {
@@ -326,7 +152,7 @@ pub(super) fn fields(names: &[&str]) -> WithPayloadSelector {
     }
 }
 
-fn no_fields() -> WithPayloadSelector {
+pub(super) fn no_fields() -> WithPayloadSelector {
     WithPayloadSelector { selector_options: Some(with_payload_selector::SelectorOptions::Enable(false)) }
 }
 

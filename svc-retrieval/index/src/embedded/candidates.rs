@@ -1,0 +1,94 @@
+//! Finds what a search ranks. Computes: runs off the async threads.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Index;
+use super::query::LexicalQuery;
+use crate::tuning::MOST_CANDIDATES;
+use crate::vectors::VectorQuery;
+use crate::{Candidates, ChunkId, Error, Hit, ParsedQuery, Query, Wanted, sort_hits};
+
+impl Index {
+    /// One answer for each list that is asked for.
+    pub(super) fn candidates(&self, query: &Query) -> Result<Vec<Candidates>, Error> {
+        query.lists.iter().map(|wanted| self.list(query, wanted)).collect()
+    }
+
+    fn list(&self, query: &Query, wanted: &Wanted) -> Result<Candidates, Error> {
+        let words = match &wanted.words {
+            Some(words) => self.by_words(query, words, &wanted.without)?,
+            None => Vec::new(),
+        };
+        let Some(vector) = &wanted.vector else { return Ok(Candidates { words, cosines: Vec::new() }) };
+        let exclusions: Vec<&ParsedQuery> =
+            wanted.words.iter().chain(&wanted.without).map(Arc::as_ref).collect();
+        let near = if wanted.is_met_by(&words) { Vec::new() } else { self.near(query, vector, &exclusions)? };
+        if words.is_empty() {
+            return Ok(Candidates { words, cosines: near });
+        }
+        let mut cosines = self.vectors().scores(query.workspace, vector, &union(&words, &near))?;
+        sort_hits(&mut cosines);
+        Ok(Candidates { words, cosines })
+    }
+
+    fn by_words(
+        &self,
+        query: &Query,
+        words: &ParsedQuery,
+        without: &[Arc<ParsedQuery>],
+    ) -> Result<Vec<Hit>, Error> {
+        let hits = self.search(&LexicalQuery {
+            workspace: query.workspace,
+            words,
+            containers: query.containers.as_ref(),
+            documents: query.documents.as_ref(),
+            limit: query.limit,
+        })?;
+        // Its own exclusions are left out already.
+        let without: Vec<&ParsedQuery> = without.iter().map(Arc::as_ref).collect();
+        self.without_excluded(query, hits, &without)
+    }
+
+    /// The nearest chunks that none of the queries excludes. Where exclusions take many, it looks farther.
+    fn near(&self, query: &Query, vector: &[f32], exclusions: &[&ParsedQuery]) -> Result<Vec<Hit>, Error> {
+        let mut limit = query.limit;
+        loop {
+            let mut hits = self.vectors().search(&VectorQuery {
+                workspace: query.workspace,
+                vector,
+                containers: query.containers.as_ref(),
+                documents: query.documents.as_ref(),
+                limit,
+            })?;
+            let is_all = hits.len() < limit;
+            hits.retain(|hit| hit.score > 0.0);
+            let mut kept = self.without_excluded(query, hits, exclusions)?;
+            if is_all || kept.len() >= query.limit || limit >= MOST_CANDIDATES {
+                kept.truncate(query.limit);
+                return Ok(kept);
+            }
+            limit = limit.saturating_mul(4).min(MOST_CANDIDATES);
+        }
+    }
+
+    fn without_excluded(
+        &self,
+        query: &Query,
+        mut hits: Vec<Hit>,
+        exclusions: &[&ParsedQuery],
+    ) -> Result<Vec<Hit>, Error> {
+        for words in exclusions.iter().filter(|words| !words.excluded().is_empty()) {
+            let chunks: Vec<ChunkId> = hits.iter().map(|hit| hit.chunk).collect();
+            let excluded = self.excluded(query.workspace, words, &chunks)?;
+            hits.retain(|hit| !excluded.contains(&hit.chunk));
+        }
+        Ok(hits)
+    }
+}
+
+/// The chunks of both lists, each once.
+fn union(words: &[Hit], near: &[Hit]) -> Vec<ChunkId> {
+    let chunks: HashSet<ChunkId> = words.iter().chain(near).map(|hit| hit.chunk).collect();
+    chunks.into_iter().collect()
+}
