@@ -40,10 +40,6 @@ impl Key {
 /// Where the counts are kept could not be asked.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-#[cfg_attr(
-    not(any(test, feature = "redis")),
-    expect(dead_code, reason = "the engine in this process is never away")
-)]
 pub(crate) struct Unreachable(String);
 
 /// What the configuration says of limits.
