@@ -208,7 +208,11 @@ fn decode_patch(request: proto::UpdateDatabaseRequest) -> (String, DatabasePatch
 }
 
 fn decode_property_patch(request: proto::UpdatePropertyRequest) -> PropertyPatch {
-    let mask = Mask::read(request.update_mask, &PROPERTY_MASK);
+    let mut asked = request.update_mask.unwrap_or_default();
+    let names_type = asked.paths.iter().any(|path| path == "type");
+    // Its refusal has words of its own.
+    asked.paths.retain(|path| path != "type");
+    let mask = Mask::read(Some(asked), &PROPERTY_MASK);
     let given = request.config.unwrap_or_default();
     // What is empty was not given, unless the mask names it.
     let has_config = |field, is_given: bool| mask.names(field) || (mask.names("config") && is_given);
@@ -225,7 +229,7 @@ fn decode_property_patch(request: proto::UpdatePropertyRequest) -> PropertyPatch
         name: mask.names("name").then_some(request.name),
         config: mask.named.iter().any(|field| field.starts_with("config")).then_some(config),
         position: mask.names("position").then_some(request.position),
-        names_type: mask.names("type"),
+        names_type,
         unknown_fields: mask.unknown,
     }
 }
