@@ -282,3 +282,30 @@ fn a_page_is_what_the_model_says() {
         result.unwrap();
     }
 }
+
+#[test]
+fn a_record_with_several_values_is_skipped_once() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for bench in runtime.block_on(benches()) {
+        runtime.block_on(async {
+            let table = Table::new(&bench, None).await;
+            let mut rows = Vec::new();
+            for _ in 0..4 {
+                rows.push(row(&table, &table.make(json!({"Name": "Ada", "Tags": OPTIONS})).await));
+            }
+            let filter = json!({"fieldId": "Tags", "operator": "is_not_empty"});
+            for search in ["", "ada"] {
+                let search = search.to_owned();
+                let asked = Question {
+                    filter: filter.clone(),
+                    sorts: Vec::new(),
+                    search,
+                    limit: 1,
+                    offset: 2,
+                    wanted: 3,
+                };
+                answer(&bench, &table, &rows, &asked).await;
+            }
+        });
+    }
+}

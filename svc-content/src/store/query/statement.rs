@@ -36,6 +36,10 @@ pub(super) struct Sql {
 /// A search of more records than this reads them in the order in which they lie.
 const MAX_INDEXED: u64 = 20_000;
 
+/// Ends a subquery of EXISTS. SQLite 3.51 makes a join of one without a limit, and OFFSET then counts each row that the
+/// join finds, so that a record with three values is skipped as three. PostgreSQL leaves the limit out.
+const END_OF_EXISTS: &str = " LIMIT 1)";
+
 pub(super) const LIVE: &str = "WHERE r.workspace_id = $1 AND r.database_id = $2 AND r.deleted_at IS NULL";
 
 impl Order {
@@ -252,7 +256,7 @@ impl Sql {
             "{not}EXISTS (SELECT 1 FROM record_cells f WHERE f.workspace_id = $1 AND f.record_id = {id} AND \
              f.property_id = "
         ));
-        self.bind_text(condition.property).push(" AND ").test(&condition.test, "f").push(")")
+        self.bind_text(condition.property).push(" AND ").test(&condition.test, "f").push(END_OF_EXISTS)
     }
 
     /// The cells that fulfil a condition.
@@ -302,7 +306,8 @@ impl Sql {
         self.push(&format!("{cell}.text_key IS NOT NULL AND EXISTS (SELECT 1 FROM "));
         let folder = match kind {
             PropertyType::AssetReference => {
-                return self.push(&format!("assets v WHERE v.workspace_id = $1 AND v.id = {cell}.text_key)"));
+                let asset = format!("assets v WHERE v.workspace_id = $1 AND v.id = {cell}.text_key");
+                return self.push(&asset).push(END_OF_EXISTS);
             }
             PropertyType::Relation => {
                 self.push("records v JOIN databases h ON h.workspace_id = $1 AND h.id = v.database_id ");
@@ -326,7 +331,7 @@ impl Sql {
         ));
         self.push("(WITH RECURSIVE below (id) AS (SELECT id FROM folders WHERE workspace_id = $1 ");
         self.push("AND deleted_at IS NULL AND id IN ").json_list(folders);
-        self.push(concat!(below!(), " SELECT id FROM below))"))
+        self.push(concat!(below!(), " SELECT id FROM below)")).push(END_OF_EXISTS)
     }
 
     fn texts(&mut self, texts: &[(String, Option<String>)], cell: &str) -> &mut Self {
@@ -359,7 +364,8 @@ impl Sql {
         self.push("w.workspace_id = $1 AND w.database_id = $2 AND w.deleted_at IS NULL AND ");
         self.has("w.searched", &word.folded).push(" AND EXISTS (SELECT 1 FROM record_cells f ");
         self.push("WHERE f.workspace_id = $1 AND f.record_id = w.id AND ");
-        self.has("COALESCE(f.rest, f.text_key)", &word.folded).push("))");
+        self.has("COALESCE(f.rest, f.text_key)", &word.folded).push(END_OF_EXISTS);
+        self.push(if is_probe { END_OF_EXISTS } else { ")" });
         if !word.option_ids.is_empty() {
             // The database is left out of a probe as in `condition`.
             match is_probe {
