@@ -56,7 +56,11 @@ mod mcp {
             assert_eq!(Some(&request.id), asked.as_ref());
         }
         match era::judge(&message, headers) {
-            Ok(Era::Modern) => assert_eq!(headers.get(HEADERS[0]).unwrap(), era::SUPPORTED[0]),
+            Ok(Era::Modern) => {
+                let version = headers.get(HEADERS[0]).and_then(|value| value.to_str().ok()).unwrap();
+                // White space around a value is no part of it (RFC 9110, section 5.5).
+                assert_eq!(version.trim(), era::SUPPORTED[0]);
+            }
             Ok(Era::Legacy) => {}
             Err(failure) => check(message.id(), failure),
         }
