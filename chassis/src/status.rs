@@ -151,6 +151,14 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// Whether the caller asked for what cannot be had: nothing failed then.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self.reason.code(),
+            Code::InvalidArgument | Code::Unauthenticated | Code::PermissionDenied | Code::NotFound
+        )
+    }
+
     /// A problem with a message for the caller.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), violations: Vec::new(), retry_after: None }

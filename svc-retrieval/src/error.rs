@@ -7,7 +7,7 @@ use cairn_chassis::status::{Problem, Violation};
 use cairn_embed as embed;
 use cairn_index as index;
 use thiserror::Error;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// When a caller may try again after a dependency failed.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
@@ -41,10 +41,9 @@ pub enum Error {
 impl Error {
     /// Whether the caller asked for what cannot be had: nothing failed then.
     pub(crate) fn is_refusal(&self) -> bool {
-        let refusals = [Code::InvalidArgument, Code::Unauthenticated, Code::PermissionDenied, Code::NotFound];
         match self {
             Self::Invalid(_) => true,
-            Self::Upstream(problem) => refusals.contains(&problem.reason.code()),
+            Self::Upstream(problem) => problem.is_refusal(),
             Self::Storage(_) | Self::Index(_) | Self::Embed(_) | Self::Answer(_) | Self::Task(_) => false,
         }
     }

@@ -41,39 +41,50 @@ impl From<proto::DatabaseQuery> for DatabaseQuery {
     }
 }
 
-/// A part of a memory.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Member {
-    #[schema(format = "uuid")]
-    pub(crate) id: String,
-    pub(crate) kind: MemberKind,
-    /// The file, for a member of kind `file`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uuid")]
-    file_id: Option<String>,
-    /// The folder, for a member of kind `folder`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uuid")]
-    folder_id: Option<String>,
-    /// The document, for a member of kind `source_document`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uuid")]
-    source_document_id: Option<String>,
-    /// The database, for a member of kind `database`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uuid")]
-    database_id: Option<String>,
-    /// Which of its records, for a member of kind `database` with a query.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    database_query: Option<DatabaseQuery>,
-    /// Its place among the members, from 0 without gaps.
-    position: u32,
-    #[schema(format = DateTime)]
-    added_at: String,
-    /// The present name of what it refers to; null when that is gone or out of the caller's reach.
-    #[schema(required = true)]
-    title: Option<String>,
+/// Both shapes of a member have these fields. Each has them itself: a flattened one would be two schemas in one.
+macro_rules! member {
+    ($(#[$doc:meta])* $name:ident { $($more:tt)* }) => {
+        #[derive(Debug, Serialize, ToSchema)]
+        #[serde(rename_all = "camelCase")]
+        $(#[$doc])*
+        pub(crate) struct $name {
+            #[schema(format = "uuid")]
+            pub(crate) id: String,
+            pub(crate) kind: MemberKind,
+            /// The file, for a member of kind `file`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schema(format = "uuid")]
+            file_id: Option<String>,
+            /// The folder, for a member of kind `folder`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schema(format = "uuid")]
+            folder_id: Option<String>,
+            /// The document, for a member of kind `source_document`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schema(format = "uuid")]
+            source_document_id: Option<String>,
+            /// The database, for a member of kind `database`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schema(format = "uuid")]
+            database_id: Option<String>,
+            /// Which of its records, for a member of kind `database` with a query.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            database_query: Option<DatabaseQuery>,
+            /// Its place among the members, from 0 without gaps.
+            position: u32,
+            #[schema(format = DateTime)]
+            added_at: String,
+            /// The present name of what it refers to; null when that is gone or out of the caller's reach.
+            #[schema(required = true)]
+            title: Option<String>,
+            $($more)*
+        }
+    };
+}
+
+member! {
+    /// A part of a memory.
+    Member {}
 }
 
 /// A curated set that an agent loads whole.
@@ -126,44 +137,15 @@ pub(crate) struct Entry {
     pub(crate) citation: Citation,
 }
 
-/// A member with what it stands for now.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ResolvedMember {
-    #[schema(format = "uuid")]
-    id: String,
-    kind: MemberKind,
-    /// The file, for a member of kind `file`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uuid")]
-    file_id: Option<String>,
-    /// The folder, for a member of kind `folder`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uuid")]
-    folder_id: Option<String>,
-    /// The document, for a member of kind `source_document`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uuid")]
-    source_document_id: Option<String>,
-    /// The database, for a member of kind `database`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = "uuid")]
-    database_id: Option<String>,
-    /// Which of its records, for a member of kind `database` with a query.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    database_query: Option<DatabaseQuery>,
-    /// Its place among the members, from 0 without gaps.
-    position: u32,
-    #[schema(format = DateTime)]
-    added_at: String,
-    /// The present name of what it refers to; null when that is gone or out of the caller's reach.
-    #[schema(required = true)]
-    title: Option<String>,
-    /// Nothing when the coverage notes say why.
-    pub(crate) entries: Vec<Entry>,
-    /// The database's properties, in their order, for a member of kind `database` that is here.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    fields: Vec<Property>,
+member! {
+    /// A member with what it stands for now.
+    ResolvedMember {
+        /// Nothing when the coverage notes say why.
+        pub(crate) entries: Vec<Entry>,
+        /// The database's properties, in their order, for a member of kind `database` that is here.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        fields: Vec<Property>,
+    }
 }
 
 /// A memory with the current contents of its members.

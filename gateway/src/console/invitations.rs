@@ -93,14 +93,14 @@ pub(super) async fn look_up(
     Ok(JsonBody(InvitationOffer::from(found)).into_response())
 }
 
-/// What accepting with a link needs: who accepts is known when the body is read.
+/// What accepting with a link needs, as JSON or on the page: who accepts is known when the body is read.
 #[derive(Clone)]
 pub(super) struct Accepting {
-    upstreams: Arc<Upstreams>,
-    authenticator: Arc<Authenticator>,
-    sessions: Sessions,
-    limits: Arc<Limits>,
-    intake: Arc<Intake>,
+    pub(super) upstreams: Arc<Upstreams>,
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) sessions: Sessions,
+    pub(super) limits: Arc<Limits>,
+    pub(super) intake: Arc<Intake>,
 }
 
 impl FromRef<App> for Accepting {

@@ -1,9 +1,7 @@
 //! `/invite`: where the link of an invitation leads. Plain HTML; the one script moves the secret from the address into
 //! the form, and whoever runs no script pastes it there.
 
-use std::sync::Arc;
-
-use axum::extract::{FromRef, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Reason};
@@ -12,16 +10,13 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use maud::{Markup, html};
 
-use crate::app::App;
-use crate::auth::{self, Authenticator};
+use super::invitations::Accepting;
+use crate::auth;
 use crate::class::Class;
 use crate::error::Error;
-use crate::intake::Intake;
 use crate::oauth::pages::document;
 use crate::operations::invitations;
 use crate::operations::sessions::Sessions;
-use crate::rate_limit::Limits;
-use crate::upstreams::Upstreams;
 
 const SCRIPT: &str = include_str!("invite.js");
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -66,30 +61,8 @@ impl Form {
     }
 }
 
-/// What the page needs.
-#[derive(Clone)]
-pub(super) struct Page {
-    upstreams: Arc<Upstreams>,
-    authenticator: Arc<Authenticator>,
-    sessions: Sessions,
-    limits: Arc<Limits>,
-    intake: Arc<Intake>,
-}
-
-impl FromRef<App> for Page {
-    fn from_ref(app: &App) -> Self {
-        Self {
-            upstreams: FromRef::from_ref(app),
-            authenticator: FromRef::from_ref(app),
-            sessions: FromRef::from_ref(app),
-            limits: FromRef::from_ref(app),
-            intake: FromRef::from_ref(app),
-        }
-    }
-}
-
 /// `POST /invite`: shows what the invitation is for, then accepts it.
-pub(super) async fn answer(State(needed): State<Page>, request: Request) -> Response {
+pub(super) async fn answer(State(needed): State<Accepting>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(problem) = needed.limits.open_body(&parts).await {
         return code_page(Error::from(problem.clone()).status, Some(&sentence(&problem)));
@@ -130,7 +103,7 @@ struct Person {
     call: Call,
 }
 
-async fn person(page: &Page, parts: &Parts) -> Option<Person> {
+async fn person(page: &Accepting, parts: &Parts) -> Option<Person> {
     let call = page.authenticator.person(parts).await.ok()?.call;
     let asked = page.upstreams.sessions().get_session(call.request(proto::GetSessionRequest {})).await;
     Some(Person { email: asked.ok()?.into_inner().user?.email, call })

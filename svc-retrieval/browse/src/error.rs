@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cairn_chassis::status::{Problem, Violation};
 use thiserror::Error;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// When a script may be run again.
 const BUSY_FOR: Duration = Duration::from_secs(1);
@@ -32,10 +32,9 @@ pub enum Error {
 impl Error {
     /// Whether the caller asked for what cannot be had: nothing failed then.
     pub(crate) fn is_refusal(&self) -> bool {
-        let refusals = [Code::InvalidArgument, Code::Unauthenticated, Code::PermissionDenied, Code::NotFound];
         match self {
             Self::Invalid(_) => true,
-            Self::Upstream(problem) => refusals.contains(&problem.reason.code()),
+            Self::Upstream(problem) => problem.is_refusal(),
             Self::Answer(_) | Self::Busy | Self::Task(_) => false,
         }
     }
