@@ -18,14 +18,16 @@ use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
 use cairn_proto::ingest::v1::ingest_service_server::{self, IngestService, IngestServiceServer};
 use cairn_proto::ingest::v1::{
-    GetIngestedDocumentRequest, GetIngestedDocumentResponse, IngestDocumentRequest, IngestDocumentResponse,
-    IngestedDocument,
+    DeleteIngestedDocumentRequest, DeleteIngestedDocumentResponse, GetIngestedContentRequest,
+    GetIngestedContentResponse, GetIngestedDocumentRequest, GetIngestedDocumentResponse, GetUsageRequest,
+    GetUsageResponse, IngestDocumentRequest, IngestDocumentResponse, IngestFileRequest, IngestFileResponse,
+    IngestedDocument, ListIngestedDocumentsRequest, ListIngestedDocumentsResponse,
 };
 use clap::Parser;
 use cpu_time::ProcessTime;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
@@ -71,7 +73,7 @@ impl IngestService for Double {
         &self,
         _request: Request<IngestDocumentRequest>,
     ) -> Result<Response<IngestDocumentResponse>, Status> {
-        Err(Status::unimplemented("not measured"))
+        unused()
     }
 
     async fn get_ingested_document(
@@ -84,12 +86,51 @@ impl IngestService for Double {
         let document = IngestedDocument {
             id: request.into_inner().document_id,
             title: "How the staging server is rebuilt".to_owned(),
-            content_hash: format!("blake3:{}", "0".repeat(64)),
+            content_hash: Some(format!("blake3:{}", "0".repeat(64))),
             idempotency_key: "wiki:page:1234".to_owned(),
             ..IngestedDocument::default()
         };
         Ok(Response::new(GetIngestedDocumentResponse { document: Some(document) }))
     }
+
+    async fn ingest_file(
+        &self,
+        _request: Request<Streaming<IngestFileRequest>>,
+    ) -> Result<Response<IngestFileResponse>, Status> {
+        unused()
+    }
+
+    async fn list_ingested_documents(
+        &self,
+        _request: Request<ListIngestedDocumentsRequest>,
+    ) -> Result<Response<ListIngestedDocumentsResponse>, Status> {
+        unused()
+    }
+
+    async fn get_ingested_content(
+        &self,
+        _request: Request<GetIngestedContentRequest>,
+    ) -> Result<Response<GetIngestedContentResponse>, Status> {
+        unused()
+    }
+
+    async fn delete_ingested_document(
+        &self,
+        _request: Request<DeleteIngestedDocumentRequest>,
+    ) -> Result<Response<DeleteIngestedDocumentResponse>, Status> {
+        unused()
+    }
+
+    async fn get_usage(
+        &self,
+        _request: Request<GetUsageRequest>,
+    ) -> Result<Response<GetUsageResponse>, Status> {
+        unused()
+    }
+}
+
+fn unused<T>() -> Result<Response<T>, Status> {
+    Err(Status::unimplemented("not measured"))
 }
 
 /// What calls of one kind cost.

@@ -19,12 +19,14 @@ use cairn_chassis::{deadline, server};
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
 use cairn_proto::ingest::v1::ingest_service_server::{self, IngestService, IngestServiceServer};
 use cairn_proto::ingest::v1::{
-    GetIngestedDocumentRequest, GetIngestedDocumentResponse, IngestDocumentRequest, IngestDocumentResponse,
-    IngestedDocument,
+    DeleteIngestedDocumentRequest, DeleteIngestedDocumentResponse, GetIngestedContentRequest,
+    GetIngestedContentResponse, GetIngestedDocumentRequest, GetIngestedDocumentResponse, GetUsageRequest,
+    GetUsageResponse, IngestDocumentRequest, IngestDocumentResponse, IngestFileRequest, IngestFileResponse,
+    IngestedDocument, ListIngestedDocumentsRequest, ListIngestedDocumentsResponse,
 };
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Request, Response, Status, Streaming};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt as _;
@@ -49,7 +51,8 @@ impl IngestService for Double {
     ) -> Result<Response<IngestDocumentResponse>, Status> {
         let title = request.into_inner().content;
         let document = IngestedDocument { title, ..IngestedDocument::default() };
-        Ok(Response::new(IngestDocumentResponse { document: Some(document), deduplicated: false }))
+        let document = Some(document);
+        Ok(Response::new(IngestDocumentResponse { document, ..IngestDocumentResponse::default() }))
     }
 
     async fn get_ingested_document(
@@ -70,6 +73,45 @@ impl IngestService for Double {
         let document = IngestedDocument { title, ..IngestedDocument::default() };
         Ok(Response::new(GetIngestedDocumentResponse { document: Some(document) }))
     }
+
+    async fn ingest_file(
+        &self,
+        _request: Request<Streaming<IngestFileRequest>>,
+    ) -> Result<Response<IngestFileResponse>, Status> {
+        unused()
+    }
+
+    async fn list_ingested_documents(
+        &self,
+        _request: Request<ListIngestedDocumentsRequest>,
+    ) -> Result<Response<ListIngestedDocumentsResponse>, Status> {
+        unused()
+    }
+
+    async fn get_ingested_content(
+        &self,
+        _request: Request<GetIngestedContentRequest>,
+    ) -> Result<Response<GetIngestedContentResponse>, Status> {
+        unused()
+    }
+
+    async fn delete_ingested_document(
+        &self,
+        _request: Request<DeleteIngestedDocumentRequest>,
+    ) -> Result<Response<DeleteIngestedDocumentResponse>, Status> {
+        unused()
+    }
+
+    async fn get_usage(
+        &self,
+        _request: Request<GetUsageRequest>,
+    ) -> Result<Response<GetUsageResponse>, Status> {
+        unused()
+    }
+}
+
+fn unused<T>() -> Result<Response<T>, Status> {
+    Err(Status::unimplemented("not called"))
 }
 
 async fn routes(access: Access) -> server::Composed {

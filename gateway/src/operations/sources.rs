@@ -42,6 +42,7 @@ pub(crate) async fn documents(
         source_id,
         page_size: limit.unwrap_or_default(),
         page_token: cursor.unwrap_or_default(),
+        status: None,
     });
     let listed = answered(context.upstreams.sources().list_source_documents(request).await)?;
     Ok(Page::read(listed.documents, listed.next_page_token, listed.total_size))

@@ -104,6 +104,7 @@ fn encode((document, content): (Document, String)) -> proto::Document {
         content,
         content_hash: document.content_hash,
         updated_at: Some(document.updated_at.to_proto()),
+        ..proto::Document::default()
     }
 }
 
@@ -116,5 +117,6 @@ fn encode_confirmed(document: Document) -> ConfirmedDocument {
         database_id: document.database_id.map(|id| id.to_string()),
         content_hash: document.content_hash,
         updated_at: Some(document.updated_at.to_proto()),
+        ..ConfirmedDocument::default()
     }
 }

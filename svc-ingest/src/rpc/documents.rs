@@ -5,10 +5,13 @@ use cairn_chassis::identity::Verifier;
 use cairn_chassis::status::Problem;
 use cairn_proto::ingest::v1::ingest_service_server::{IngestService, IngestServiceServer};
 use cairn_proto::ingest::v1::{
-    GetIngestedDocumentRequest, GetIngestedDocumentResponse, IngestDocumentRequest, IngestDocumentResponse,
+    DeleteIngestedDocumentRequest, DeleteIngestedDocumentResponse, GetIngestedContentRequest,
+    GetIngestedContentResponse, GetIngestedDocumentRequest, GetIngestedDocumentResponse, GetUsageRequest,
+    GetUsageResponse, IngestDocumentRequest, IngestDocumentResponse, IngestFileRequest, IngestFileResponse,
+    ListIngestedDocumentsRequest, ListIngestedDocumentsResponse,
 };
 use tonic::metadata::MetadataMap;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
 pub(crate) fn server(verifier: Verifier) -> IngestServiceServer<Rpc> {
     IngestServiceServer::new(Rpc { verifier }).max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -41,6 +44,41 @@ impl IngestService for Rpc {
         &self,
         request: Request<GetIngestedDocumentRequest>,
     ) -> Result<Response<GetIngestedDocumentResponse>, Status> {
+        Err(self.refuse(request.metadata()).await)
+    }
+
+    async fn ingest_file(
+        &self,
+        request: Request<Streaming<IngestFileRequest>>,
+    ) -> Result<Response<IngestFileResponse>, Status> {
+        Err(self.refuse(request.metadata()).await)
+    }
+
+    async fn list_ingested_documents(
+        &self,
+        request: Request<ListIngestedDocumentsRequest>,
+    ) -> Result<Response<ListIngestedDocumentsResponse>, Status> {
+        Err(self.refuse(request.metadata()).await)
+    }
+
+    async fn get_ingested_content(
+        &self,
+        request: Request<GetIngestedContentRequest>,
+    ) -> Result<Response<GetIngestedContentResponse>, Status> {
+        Err(self.refuse(request.metadata()).await)
+    }
+
+    async fn delete_ingested_document(
+        &self,
+        request: Request<DeleteIngestedDocumentRequest>,
+    ) -> Result<Response<DeleteIngestedDocumentResponse>, Status> {
+        Err(self.refuse(request.metadata()).await)
+    }
+
+    async fn get_usage(
+        &self,
+        request: Request<GetUsageRequest>,
+    ) -> Result<Response<GetUsageResponse>, Status> {
         Err(self.refuse(request.metadata()).await)
     }
 }

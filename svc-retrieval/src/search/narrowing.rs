@@ -70,6 +70,7 @@ impl From<Narrowing> for SelectDocumentsRequest {
             kinds: narrowing.kinds,
             updated_after: narrowing.updated_after,
             updated_before: narrowing.updated_before,
+            source_ids: Vec::new(),
         }
     }
 }

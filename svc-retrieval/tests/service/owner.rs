@@ -68,6 +68,7 @@ impl Owner {
             folder_id: folder.map(|id| Uuid::from_u128(id).hyphenated().to_string()),
             updated_at: None,
             path: format!("/{title}"),
+            ..Document::default()
         };
         self.state.lock().unwrap().documents.insert(id.to_owned(), document);
     }
@@ -152,7 +153,7 @@ impl DocumentService for Owner {
             folder_id: document.folder_id,
             content_hash: document.content_hash,
             updated_at: document.updated_at,
-            database_id: None,
+            ..ConfirmedDocument::default()
         });
         Ok(Response::new(ConfirmDocumentsResponse { documents: documents.collect() }))
     }

@@ -245,6 +245,7 @@ impl View {
             content_hash: String::new(),
             updated_at: Some(Timestamp::from_micros(self.modified(node)).to_proto()),
             database_id: database.map(|id: Uuid| id.to_string()),
+            ..ConfirmedDocument::default()
         })
     }
 
