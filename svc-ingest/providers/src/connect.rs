@@ -1,0 +1,110 @@
+//! The one list of providers.
+
+use std::path::{Path, PathBuf};
+
+use cairn_chassis::outbound::Guard;
+use cairn_chassis::status::Violation;
+use cairn_chassis::wording;
+use cairn_proto::domain::SourceMode;
+use serde_json::Value;
+
+use crate::settings::Fields;
+use crate::{Provider, ProviderKind};
+
+/// What connections of this process may reach.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    guard: Guard,
+    roots: Vec<PathBuf>,
+    scratch: PathBuf,
+}
+
+impl Reach {
+    /// A reach: addresses that the guard goes to, folders below the operator's roots, and a folder for what is needed
+    /// while a run lasts. A root that is not there is none.
+    pub fn new(guard: Guard, roots: &[PathBuf], scratch: impl Into<PathBuf>) -> Self {
+        let roots = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
+        Self { guard, roots, scratch: scratch.into() }
+    }
+
+    /// The guard of outbound addresses.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// The operator's roots, without symbolic links.
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
+    }
+
+    /// A folder for what is needed while a run lasts.
+    pub fn scratch(&self) -> &Path {
+        &self.scratch
+    }
+}
+
+/// What a provider is made of.
+pub(crate) struct Draft<'a> {
+    pub(crate) settings: Fields<'a>,
+    pub(crate) credentials: Fields<'a>,
+    #[expect(dead_code, reason = "the providers that reach out are under way")]
+    pub(crate) reach: &'a Reach,
+}
+
+/// A provider that can be connected.
+struct Known {
+    kind: ProviderKind,
+    /// The default first.
+    modes: &'static [SourceMode],
+    /// Asks the draft for every field that there is, so that all problems are said; `None` after a problem.
+    make: fn(&mut Draft<'_>) -> Option<Box<dyn Provider>>,
+}
+
+/// The list: a new provider adds its line here.
+const KNOWN: &[Known] = &[];
+
+/// The modes of a provider, its default first; empty when it cannot be connected.
+pub fn modes(kind: ProviderKind) -> &'static [SourceMode] {
+    known(kind).map_or(&[], |known| known.modes)
+}
+
+/// Makes a provider. Nothing is asked yet.
+///
+/// # Errors
+/// All that is wrong, with paths such as `settings.url`, `credentials.token`, `mode` and `provider`.
+pub fn connect(
+    provider: ProviderKind,
+    settings: &Value,
+    credentials: Option<&Value>,
+    mode: Option<SourceMode>,
+    reach: &Reach,
+) -> Result<Box<dyn Provider>, Vec<Violation>> {
+    let Some(known) = known(provider) else {
+        let names: Vec<&str> = KNOWN.iter().map(|known| known.kind.as_str()).collect();
+        return Err(vec![Violation::new("provider", "invalid_value", wording::one_of(&names))]);
+    };
+    let mut draft = Draft {
+        settings: Fields::new("settings", Some(settings)),
+        credentials: Fields::new("credentials", credentials),
+        reach,
+    };
+    let made = (known.make)(&mut draft);
+    let mut violations = draft.settings.finish();
+    violations.extend(draft.credentials.finish());
+    if mode.is_some_and(|mode| !known.modes.contains(&mode)) {
+        let names: Vec<&str> = known.modes.iter().map(|mode| mode.as_str()).collect();
+        violations.push(Violation::new("mode", "invalid_value", wording::one_of(&names)));
+    }
+    match made {
+        Some(made) if violations.is_empty() => Ok(made),
+        Some(_) => Err(violations),
+        None if violations.is_empty() => {
+            Err(vec![Violation::new("settings", "invalid_value", "cannot be used together")])
+        }
+        None => Err(violations),
+    }
+}
+
+fn known(kind: ProviderKind) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.kind == kind)
+}

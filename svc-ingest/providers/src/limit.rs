@@ -1,0 +1,122 @@
+//! How providers say that they want to be left alone.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use cairn_chassis::clock::Timestamp;
+use http::{HeaderMap, StatusCode, header};
+
+/// The shortest and the longest wait that is taken over from an answer.
+pub(crate) const SHORTEST: Duration = Duration::from_secs(1);
+pub(crate) const LONGEST: Duration = Duration::from_secs(60 * 60);
+/// The wait when a provider says only that it is too much: what GitHub asks for.
+const UNSAID: Duration = Duration::from_secs(60);
+
+const OVERLOADED: u16 = 529;
+const REMAINING: &str = "x-ratelimit-remaining";
+const RESET: &str = "x-ratelimit-reset";
+
+/// Until when an answer asks to wait; `None` when it does not.
+///
+/// 429 and 529 always ask; 403 and 503 when a header says so. The wait is that of `Retry-After`, else the time at which
+/// a limit that is used up begins anew, else a minute; at least a second and at most an hour.
+pub(crate) fn asked_until(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Timestamp> {
+    let always = status == StatusCode::TOO_MANY_REQUESTS || status.as_u16() == OVERLOADED;
+    let sometimes = status == StatusCode::FORBIDDEN || status == StatusCode::SERVICE_UNAVAILABLE;
+    if !always && !sometimes {
+        return None;
+    }
+    let said = retry_after(headers, now).or_else(|| reset(headers, now));
+    let wait = said.or(always.then_some(UNSAID))?;
+    Some(now.plus(wait.clamp(SHORTEST, LONGEST)))
+}
+
+/// RFC 9110: seconds, or a date.
+fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds.max(0.0)).ok();
+    }
+    let at = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(Timestamp::from_micros(i64::try_from(at.as_micros()).ok()?).since(now))
+}
+
+/// When the limit that is used up begins anew. Vendors write seconds of the epoch, its milliseconds, seconds from now,
+/// or a time.
+fn reset(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    const LARGEST_DELTA: i64 = 100_000_000;
+    const SMALLEST_MILLIS: i64 = 100_000_000_000;
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    if text(REMAINING)? != "0" {
+        return None;
+    }
+    let text = text(RESET)?;
+    let Ok(number) = text.parse::<i64>() else {
+        return Timestamp::parse_rfc3339(text).map(|at| at.since(now));
+    };
+    match number {
+        ..0 => None,
+        0..LARGEST_DELTA => Some(Duration::from_secs(number.unsigned_abs())),
+        LARGEST_DELTA..SMALLEST_MILLIS => Some(Timestamp::from_seconds(number).since(now)),
+        _ => Some(Timestamp::from_seconds(number / 1_000).since(now)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    /// 2026-11-23T12:00:00Z.
+    const NOW: Timestamp = Timestamp::from_seconds(1_795_435_200);
+
+    fn wait(status: u16, headers: &[(&'static str, &str)]) -> Option<u64> {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
+        let until = asked_until(StatusCode::from_u16(status).unwrap(), &headers.collect(), NOW)?;
+        Some(until.since(NOW).as_secs())
+    }
+
+    #[test]
+    fn a_wait_is_seconds_or_a_date_and_bounded() {
+        assert_eq!(wait(429, &[("retry-after", "7")]), Some(7));
+        assert_eq!(wait(429, &[("retry-after", " 7.4 ")]), Some(7));
+        assert_eq!(wait(503, &[("retry-after", "Mon, 23 Nov 2026 12:02:00 GMT")]), Some(120));
+        assert_eq!(wait(529, &[("retry-after", "0")]), Some(1));
+        assert_eq!(wait(429, &[("retry-after", "-5")]), Some(1));
+        assert_eq!(
+            wait(429, &[("retry-after", "999999999999999999999999")]),
+            Some(60),
+            "no number of seconds"
+        );
+        assert_eq!(wait(429, &[("retry-after", "86400")]), Some(3_600));
+        assert_eq!(wait(429, &[("retry-after", "Mon, 23 Nov 2026 11:00:00 GMT")]), Some(1), "it has passed");
+        assert_eq!(wait(429, &[("retry-after", "soon")]), Some(60));
+        assert_eq!(wait(429, &[("retry-after", "nan")]), Some(1));
+    }
+
+    #[test]
+    fn who_says_only_that_it_is_too_much_gets_a_minute() {
+        assert_eq!(wait(429, &[]), Some(60));
+        assert_eq!(wait(529, &[]), Some(60));
+        assert_eq!(wait(503, &[]), None, "a failure, no limit");
+        assert_eq!(wait(403, &[]), None, "no access, no limit");
+        assert_eq!(wait(200, &[("retry-after", "7")]), None);
+    }
+
+    #[test]
+    fn a_limit_that_is_used_up_says_when_it_begins_anew() {
+        let used_up = |reset| wait(403, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", reset)]);
+        assert_eq!(used_up("1795435230"), Some(30));
+        assert_eq!(used_up("1795435230000"), Some(30));
+        assert_eq!(used_up("30"), Some(30));
+        assert_eq!(used_up("2026-11-23T12:00:30Z"), Some(30));
+        assert_eq!(used_up("1795435100"), Some(1), "it has passed");
+        assert_eq!(used_up("-1"), None);
+        assert_eq!(used_up("later"), None);
+        let left = [("x-ratelimit-remaining", "5"), ("x-ratelimit-reset", "30")];
+        assert_eq!(wait(403, &left), None, "something is left: it is no limit");
+        assert_eq!(wait(429, &left), Some(60));
+    }
+}
