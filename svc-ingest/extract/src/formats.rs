@@ -1,0 +1,4 @@
+//! One reader for each kind of file.
+
+pub(crate) mod archive;
+pub(crate) mod html;

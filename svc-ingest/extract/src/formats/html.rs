@@ -1,0 +1,56 @@
+//! HTML: what the page is about, as Markdown.
+
+mod content;
+mod hidden;
+mod links;
+mod shape;
+mod tokens;
+
+use dom_query::Document;
+
+use crate::model::{Failure, FailureKind, Format, Raw, Text};
+use crate::{charset, clean};
+
+/// The largest page that is read.
+const MOST_BYTES: usize = 10 * 1024 * 1024;
+
+/// The text of a page.
+pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
+    if raw.bytes.len() > MOST_BYTES {
+        return Err(Failure::new(
+            FailureKind::TooLarge,
+            "The page is over 10 MB, which is more than is read of one.",
+        ));
+    }
+    let html = charset::decode(&raw.bytes, raw.mime.as_deref(), charset::named_in_markup(&raw.bytes));
+    Ok(page(&html, raw.base_url.as_deref()))
+}
+
+/// The main content of a page that was decoded.
+pub(crate) fn page(html: &str, base_url: Option<&str>) -> Text {
+    if !tokens::can_be_a_tree(html) {
+        let (title, content) = tokens::words(html);
+        return Text { format: Format::Markdown, content, title };
+    }
+    let document = Document::from(html);
+    let title = title(&document);
+    prepare(&document, base_url);
+    content::drop_surroundings(&document);
+    let content = content::main(&document);
+    Text { format: Format::Markdown, content, title }
+}
+
+/// Brings a page into the shape in which it becomes Markdown, without what is not seen.
+fn prepare(document: &Document, base_url: Option<&str>) {
+    hidden::remove(document);
+    links::make_absolute(document, base_url);
+    shape::normalize(document);
+}
+
+fn title(document: &Document) -> Option<String> {
+    let named = document.select_single("head > title, title").text();
+    clean::title(&named).or_else(|| clean::title(&document.select_single("h1").text()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! HTML by its tokens, without a tree: what a parser that builds one must not be given, and the words of that.
+//!
+//! Elements that are nested thousands deep take html5ever quadratic time, and end the process when the tree is walked.
+
+use std::convert::Infallible;
+
+use html5gum::emitters::default::DefaultEmitter;
+use html5gum::{StringReader, Token, Tokenizer};
+
+use crate::clean;
+
+/// The deepest nesting; browsers have the same bound.
+const MOST_OPEN: usize = 512;
+const MOST_ELEMENTS: usize = 500_000;
+/// The parser compares each attribute of an element with all others.
+const MOST_ATTRIBUTES: usize = 500;
+
+const VOID: [&[u8]; 14] = [
+    b"area", b"base", b"br", b"col", b"embed", b"hr", b"img", b"input", b"link", b"meta", b"param",
+    b"source", b"track", b"wbr",
+];
+/// Elements that the next of their kind ends: pages leave out their end tags, and they do not nest by themselves.
+const ENDED_BY_THE_NEXT: [&[u8]; 17] = [
+    b"a",
+    b"p",
+    b"li",
+    b"dt",
+    b"dd",
+    b"tr",
+    b"td",
+    b"th",
+    b"tbody",
+    b"thead",
+    b"tfoot",
+    b"colgroup",
+    b"option",
+    b"optgroup",
+    b"rp",
+    b"rt",
+    b"body",
+];
+
+fn tokens(html: &str) -> impl Iterator<Item = Token> {
+    let mut emitter = DefaultEmitter::<()>::default();
+    emitter.naively_switch_states(true);
+    let tokenizer: Tokenizer<StringReader<'_>, _> = Tokenizer::new_with_emitter(html, emitter);
+    tokenizer.map(|token| token.unwrap_or_else(|never: Infallible| match never {}))
+}
+
+/// Whether a tree may be made of this page.
+pub(super) fn can_be_a_tree(html: &str) -> bool {
+    let (mut open, mut elements) = (0_usize, 0_usize);
+    for token in tokens(html) {
+        match token {
+            Token::StartTag(tag) => {
+                elements += 1;
+                let name: &[u8] = &tag.name;
+                if !tag.self_closing && !VOID.contains(&name) && !ENDED_BY_THE_NEXT.contains(&name) {
+                    open += 1;
+                }
+                if open > MOST_OPEN || elements > MOST_ELEMENTS || tag.attributes.len() > MOST_ATTRIBUTES {
+                    return false;
+                }
+            }
+            Token::EndTag(tag) => {
+                let name: &[u8] = &tag.name;
+                if !ENDED_BY_THE_NEXT.contains(&name) {
+                    open = open.saturating_sub(1);
+                }
+            }
+            Token::String(_) | Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
+        }
+    }
+    true
+}
+
+/// The title and the words of a page, a line for each block.
+pub(super) fn words(html: &str) -> (Option<String>, String) {
+    const UNSEEN: [&[u8]; 8] =
+        [b"script", b"style", b"template", b"noscript", b"nav", b"aside", b"footer", b"svg"];
+    const INLINE: [&[u8]; 12] =
+        [b"a", b"b", b"i", b"em", b"strong", b"span", b"code", b"u", b"small", b"sub", b"sup", b"font"];
+    let (mut title, mut text) = (String::new(), String::new());
+    let mut in_title = false;
+    // The element that is left out, and how many of its name are open within.
+    let mut skipped: Option<(Vec<u8>, usize)> = None;
+    for token in tokens(html) {
+        match token {
+            Token::StartTag(tag) => {
+                let name: &[u8] = &tag.name;
+                if let Some((unseen, open)) = &mut skipped {
+                    *open += usize::from(unseen == name);
+                    continue;
+                }
+                let hidden = tag.attributes.iter().any(|(attribute, value)| {
+                    let (attribute, value): (&[u8], &[u8]) = (attribute, value);
+                    attribute == b"hidden"
+                        || (attribute == b"style" && super::hidden::hides(&String::from_utf8_lossy(value)))
+                });
+                if UNSEEN.contains(&name) || (hidden && !VOID.contains(&name) && !tag.self_closing) {
+                    skipped = Some((name.to_vec(), 1));
+                }
+                in_title = name == b"title";
+                if !INLINE.contains(&name) {
+                    text.push('\n');
+                }
+            }
+            Token::EndTag(tag) => {
+                let name: &[u8] = &tag.name;
+                in_title = false;
+                skipped = skipped.and_then(|(unseen, open)| match open - usize::from(unseen == name) {
+                    0 => None,
+                    open => Some((unseen, open)),
+                });
+                if !INLINE.contains(&name) {
+                    text.push('\n');
+                }
+            }
+            Token::String(string) if skipped.is_none() => {
+                let string: &[u8] = &string;
+                let place = if in_title { &mut title } else { &mut text };
+                place.push_str(&String::from_utf8_lossy(string));
+            }
+            Token::String(_) | Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
+        }
+    }
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+    (clean::title(&title), lines.join("\n"))
+}

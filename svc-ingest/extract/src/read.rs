@@ -1,0 +1,60 @@
+//! The text of a document, in this process.
+
+use crate::formats;
+use crate::kind::Kind;
+use crate::model::{Failure, Format, MOST_TEXT_BYTES, Raw, Text};
+use crate::{charset, clean};
+
+/// The text of a document, read in this process: what a child does. Whoever is not a child asks [`crate::Extractor`].
+///
+/// # Errors
+/// [`Failure`] for what is no document, holds no text, or too much.
+pub fn read(raw: &Raw) -> Result<Text, Failure> {
+    let kind = Kind::of(raw)?;
+    let text = match kind {
+        Kind::Text => plain(raw, Format::Text),
+        Kind::Markdown => plain(raw, Format::Markdown),
+        Kind::Json => plain(raw, Format::Json),
+        Kind::Yaml => plain(raw, Format::Yaml),
+        Kind::Html => tidy(formats::html::read(raw)?),
+        Kind::Csv
+        | Kind::Notebook
+        | Kind::Pdf
+        | Kind::Docx
+        | Kind::Pptx
+        | Kind::Sheets
+        | Kind::OpenDocument
+        | Kind::Epub
+        | Kind::Mail
+        | Kind::Rtf => return Err(crate::kind::unsupported(None)),
+    };
+    bounded(text)
+}
+
+/// Text that is what it is: no character is changed but those that are none.
+fn plain(raw: &Raw, format: Format) -> Text {
+    let content = charset::decode(&raw.bytes, raw.mime.as_deref(), None);
+    Text { format, content, title: None }
+}
+
+/// What was made from a file, without what cannot be seen.
+fn tidy(text: Text) -> Text {
+    Text {
+        content: clean::markdown(&text.content),
+        title: text.title.as_deref().and_then(clean::title),
+        format: text.format,
+    }
+}
+
+fn bounded(text: Text) -> Result<Text, Failure> {
+    if text.content.len() > MOST_TEXT_BYTES {
+        return Err(Failure::text_too_long());
+    }
+    if text.content.contains('\0') {
+        return Err(crate::kind::unsupported(None));
+    }
+    if text.content.trim().is_empty() {
+        return Err(Failure::no_text());
+    }
+    Ok(text)
+}
