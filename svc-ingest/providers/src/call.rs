@@ -122,8 +122,7 @@ impl Call {
         let identity = HeaderValue::from_static("identity");
         request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(identity);
         let exchanged = async {
-            self.ledger.reserve().await?;
-            self.sent.fetch_add(1, Ordering::Relaxed);
+            self.reserve().await?;
             let limits = Limits { time: MOST_TIME, bytes: most_bytes };
             self.guard.send(request, limits).await.map_err(fault_of)
         };
@@ -138,6 +137,13 @@ impl Call {
     /// own way that it is too much. Gives what the provider's caller is to be told.
     pub async fn hold_for(&self, wait: Duration) -> Fault {
         self.hold(self.clock.now().plus(wait.clamp(limit::SHORTEST, limit::LONGEST))).await
+    }
+
+    /// Takes one request from the account and counts it.
+    pub(crate) async fn reserve(&self) -> Result<(), Fault> {
+        self.ledger.reserve().await?;
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 
     async fn hold(&self, until: Timestamp) -> Fault {

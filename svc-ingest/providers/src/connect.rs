@@ -49,6 +49,9 @@ pub(crate) struct Draft<'a> {
     pub(crate) credentials: Fields<'a>,
     #[expect(dead_code, reason = "the providers that reach out are under way")]
     pub(crate) reach: &'a Reach,
+    /// The one that was chosen, else the default.
+    #[expect(dead_code, reason = "the providers that do not always bring bodies are under way")]
+    pub(crate) mode: SourceMode,
 }
 
 /// A provider that can be connected.
@@ -87,6 +90,7 @@ pub fn connect(
         settings: Fields::new("settings", Some(settings)),
         credentials: Fields::new("credentials", credentials),
         reach,
+        mode: mode.or(known.modes.first().copied()).unwrap_or_default(),
     };
     let made = (known.make)(&mut draft);
     let mut violations = draft.settings.finish();
