@@ -5,12 +5,14 @@
 //! sorted out, so whoever has one need not think of the rest. Where "unspecified" means one of the values, that is the
 //! default, and a number of tomorrow is read as it.
 
+mod filter;
 mod kinds;
 mod page;
 mod permission;
 
 use std::fmt;
 
+pub use self::filter::{Condition, Filter, MOST_FILTER_LEVELS, Misread};
 pub use self::kinds::{DocumentKind, FileType, MemberKind, PropertyType, SourceMode, TrashKind};
 pub use self::page::{page_of, plain_page_of};
 pub use self::permission::{Permission, PermissionSet, Publishers, Role};

@@ -15,9 +15,10 @@ use cairn_proto::content::v1::batch_result::Item;
 use cairn_proto::content::v1::{
     BatchItem, BatchWriteRequest, CreateDatabaseRequest, CreateFileRequest, CreateFolderRequest,
     CreateMemoryRequest, CreatePropertyRequest, CreateRecordRequest, DeleteFolderRequest, FileType,
-    ListRecordsRequest, MemberInput, MemberKind, PropertyConfig, PropertyOption, PropertyType, RecordSort,
-    ResolveMemoryRequest,
+    ListRecordsRequest, MemberInput, MemberKind, PropertyConfig, PropertyOption, PropertyType,
+    ResolveMemoryRequest, Sort,
 };
+use cairn_proto::domain::{Condition, Filter, Operator, SortOrder};
 use clap::Parser;
 use cpu_time::ProcessTime;
 use serde_json::{Value, json};
@@ -265,35 +266,37 @@ async fn insert(side: &Side, shelf: &Shelf, options: &Options, table: &mut Table
 }
 
 async fn page(side: &Side, shelf: &Shelf, options: &Options, table: &mut Table) -> anyhow::Result<Verdict> {
-    let by = |field: &str| vec![RecordSort { field_id: field.to_owned(), direction: "desc".to_owned() }];
-    let is = |field: &str, operator: &str, value: Value| {
-        json!({"fieldId": field, "operator": operator, "value": value}).to_string()
+    let by = |field: &str| vec![Sort { field_id: field.to_owned(), order: SortOrder::Desc.number() }];
+    let is = |field: &str, operator: Operator, value: Value| {
+        let condition =
+            Condition { field_id: field.to_owned(), operator: Some(operator), value: Some(value) };
+        vec![Filter::Is(condition).into()]
     };
-    let asked = |sorts, filter_json, search: &str, record_id| ListRecordsRequest {
+    let asked = |sorts, filters, search: &str, record_id| ListRecordsRequest {
         database_id: shelf.database.clone(),
         sorts,
-        filter_json,
+        filters,
         search: search.to_owned(),
         record_id,
         ..ListRecordsRequest::default()
     };
-    let measured = is(&shelf.status, "equals", "Todo".into());
+    let measured = is(&shelf.status, Operator::Equals, "Todo".into());
     let middle = format!("{:08x}-0000-7000-8000-000000000000", options.records / 2);
     let pages = [
         ("filter and sort", asked(by(&shelf.points), measured, "", None)),
-        ("all, by creation", asked(Vec::new(), String::new(), "", None)),
-        ("all, sorted by a text", asked(by(&shelf.name), String::new(), "", None)),
+        ("all, by creation", asked(Vec::new(), Vec::new(), "", None)),
+        ("all, sorted by a text", asked(by(&shelf.name), Vec::new(), "", None)),
         (
             "rare filter, sorted by a text",
-            asked(by(&shelf.name), is(&shelf.points, "lt", 20.into()), "", None),
+            asked(by(&shelf.name), is(&shelf.points, Operator::Lt, 20.into()), "", None),
         ),
         (
             "wide filter, sorted by a text",
-            asked(by(&shelf.name), is(&shelf.points, "gte", 20.into()), "", None),
+            asked(by(&shelf.name), is(&shelf.points, Operator::Gte, 20.into()), "", None),
         ),
-        ("the page of a record, by creation", asked(Vec::new(), String::new(), "", Some(middle.clone()))),
-        ("the page of a record, sorted", asked(by(&shelf.points), String::new(), "", Some(middle))),
-        ("free-text search", asked(Vec::new(), String::new(), "777", None)),
+        ("the page of a record, by creation", asked(Vec::new(), Vec::new(), "", Some(middle.clone()))),
+        ("the page of a record, sorted", asked(by(&shelf.points), Vec::new(), "", Some(middle))),
+        ("free-text search", asked(Vec::new(), Vec::new(), "777", None)),
     ];
     let mut client = side.records.clone();
     let mut first = None;

@@ -1,7 +1,7 @@
 //! Filters: trees of conditions on typed values.
 
 use cairn_chassis::wording::{self, Unit};
-use cairn_proto::domain::Operator;
+use cairn_proto::domain::{self, MOST_FILTER_LEVELS, Misread, Operator};
 use cairn_proto::ids::PropertyId;
 use serde_json::Value;
 
@@ -10,7 +10,6 @@ use crate::model::{
     Condition, Database, Day, Filter, Property, PropertyType, Test, fold, micros_key, text_key,
 };
 
-const MAX_DEPTH: usize = 8;
 const MAX_CONDITIONS: usize = 50;
 const MAX_CHOICES: usize = 200;
 
@@ -60,11 +59,11 @@ const fn operators_of(kind: PropertyType) -> &'static [Operator] {
     }
 }
 
-/// Reads a tree; `None` when it breaks a rule, which is then said. An empty object is no filter.
+/// Reads a tree; `None` when it breaks a rule, which is then said.
 pub(crate) fn check(
     checks: &mut Checks,
     database: &Database,
-    tree: &Value,
+    tree: &domain::Filter,
     path: &str,
     allow_names: bool,
 ) -> Option<Filter> {
@@ -80,36 +79,24 @@ struct FilterReader<'a> {
 }
 
 impl FilterReader<'_> {
-    fn tree(&mut self, tree: &Value, path: &str, depth: usize) -> Option<Filter> {
-        if depth >= MAX_DEPTH {
-            self.checks.violation(path, "too_deep", format!("filters nest at most {MAX_DEPTH} levels deep"));
+    fn tree(&mut self, tree: &domain::Filter, path: &str, depth: usize) -> Option<Filter> {
+        if depth >= MOST_FILTER_LEVELS {
+            let too_deep = Misread::too_deep(path);
+            self.checks.violation(path, too_deep.code, too_deep.message);
             return None;
         }
-        let Some(fields) = tree.as_object() else {
-            let message = "must be {\"and\": […]}, {\"or\": […]} or {\"fieldId\", \"operator\", \"value\"}";
-            self.checks.violation(path, "wrong_type", message);
-            return None;
-        };
-        for (name, is_all) in [("and", true), ("or", false)] {
-            let Some(branches) = fields.get(name) else { continue };
-            if fields.len() > 1 {
-                let message = format!("'{name}' stands alone: nest other conditions in it");
-                self.checks.violation(path, "invalid", message);
-                return None;
+        match tree {
+            domain::Filter::All(branches) => {
+                self.branches(branches, &format!("{path}.and"), depth).map(Filter::All)
             }
-            return self.branches(branches, &format!("{path}.{name}"), depth, is_all);
+            domain::Filter::Any(branches) => {
+                self.branches(branches, &format!("{path}.or"), depth).map(Filter::Any)
+            }
+            domain::Filter::Is(condition) => self.condition(condition, path),
         }
-        if fields.is_empty() && depth == 0 {
-            return Some(Filter::All(Vec::new()));
-        }
-        self.condition(fields, path)
     }
 
-    fn branches(&mut self, branches: &Value, path: &str, depth: usize, is_all: bool) -> Option<Filter> {
-        let Some(branches) = branches.as_array() else {
-            self.checks.violation(path, "wrong_type", "must be a list of filters");
-            return None;
-        };
+    fn branches(&mut self, branches: &[domain::Filter], path: &str, depth: usize) -> Option<Vec<Filter>> {
         let mut read = Vec::with_capacity(branches.len().min(MAX_CONDITIONS));
         let mut is_whole = true;
         for (place, branch) in branches.iter().enumerate() {
@@ -121,27 +108,23 @@ impl FilterReader<'_> {
                 None => is_whole = false,
             }
         }
-        is_whole.then_some(if is_all { Filter::All(read) } else { Filter::Any(read) })
+        is_whole.then_some(read)
     }
 
-    fn condition(&mut self, fields: &serde_json::Map<String, Value>, path: &str) -> Option<Filter> {
+    fn condition(&mut self, given: &domain::Condition, path: &str) -> Option<Filter> {
         self.conditions += 1;
         if self.conditions > MAX_CONDITIONS {
             self.checks.violation(path, "too_many", wording::at_most(MAX_CONDITIONS, Unit::Conditions));
             return None;
         }
-        let is_strange = |name: &&String| !matches!(name.as_str(), "fieldId" | "operator" | "value");
-        if let Some(name) = fields.keys().find(is_strange) {
-            let message = "is not known; a condition has fieldId, operator and value";
-            self.checks.violation(&format!("{path}.{name}"), "unknown_field", message);
-            return None;
+        if given.operator.is_none() {
+            let at = format!("{path}.operator");
+            self.checks.violation(&at, "invalid_value", wording::one_of(&Operator::NAMES));
         }
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
-        let known = self.known_operator(text("operator"), &format!("{path}.operator"));
         let field = format!("{path}.fieldId");
-        let property = self.database.find(self.checks, &field, text("fieldId"), self.allow_names);
-        let (operator, property) = (known?, property?);
-        let value = fields.get("value").unwrap_or(&Value::Null);
+        let property = self.database.find(self.checks, &field, &given.field_id, self.allow_names);
+        let (operator, property) = (given.operator?, property?);
+        let value = given.value.as_ref().unwrap_or(&Value::Null);
         let (test, is_negated) = self.test(property, operator, value, path)?;
         let is_single = !matches!(
             property.kind,
@@ -151,14 +134,6 @@ impl FilterReader<'_> {
                 | PropertyType::AssetReference
         );
         Some(Filter::Is(Condition { property: property.id, test, is_negated, is_single }))
-    }
-
-    fn known_operator(&mut self, name: &str, path: &str) -> Option<Operator> {
-        let found = name.parse().ok();
-        if found.is_none() {
-            self.checks.violation(path, "invalid_value", wording::one_of(&Operator::NAMES));
-        }
-        found
     }
 
     fn test(

@@ -16,7 +16,7 @@ use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{FileId, RecordId};
 
 pub(crate) use self::documents::{Rendered, documents, readable};
-pub(crate) use self::list::{FieldFilter, RecordListRequest};
+pub(crate) use self::list::RecordListRequest;
 pub(crate) use self::references::Backlink;
 pub(crate) use self::trash::{folders_of, require_database, revive};
 use self::values::ValueChanges;

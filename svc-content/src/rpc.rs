@@ -5,6 +5,7 @@ pub(crate) mod batch;
 pub(crate) mod databases;
 pub(crate) mod documents;
 pub(crate) mod files;
+mod filters;
 pub(crate) mod folders;
 mod lifecycle;
 pub(crate) mod memories;

@@ -1,6 +1,7 @@
 //! The database and its views.
 
 use cairn_proto::content::v1::{self as proto, Property};
+use cairn_proto::domain::{Operator, SortOrder};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -12,7 +13,9 @@ use super::{optional_time, time};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ViewFilter {
     field_id: String,
-    operator: String,
+    /// Null for one of a newer service.
+    #[schema(required = true)]
+    operator: Option<Operator>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
 }
@@ -22,8 +25,7 @@ pub(crate) struct ViewFilter {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ViewSort {
     field_id: String,
-    /// `asc` or `desc`.
-    direction: String,
+    direction: SortOrder,
 }
 
 /// A saved way to look at a database.
@@ -47,12 +49,15 @@ pub(crate) struct View {
 
 impl From<proto::View> for View {
     fn from(view: proto::View) -> Self {
-        let filter = |filter: proto::ViewFilter| ViewFilter {
+        let filter = |filter: proto::Condition| ViewFilter {
             field_id: filter.field_id,
-            operator: filter.operator,
+            operator: Operator::from_number(filter.operator),
             value: filter.value_json.and_then(|text| serde_json::from_str(&text).ok()),
         };
-        let sort = |sort: proto::ViewSort| ViewSort { field_id: sort.field_id, direction: sort.direction };
+        let sort = |sort: proto::Sort| ViewSort {
+            field_id: sort.field_id,
+            direction: SortOrder::from_number(sort.order).unwrap_or_default(),
+        };
         Self {
             id: view.id,
             name: view.name,

@@ -35,7 +35,7 @@ impl From<proto::DatabaseQuery> for DatabaseQuery {
             search: given(query.search),
             filter: serde_json::from_str(&query.filter).ok(),
             sort_field_id: given(query.sort_field_id),
-            sort_direction: query.sort_direction.parse().ok(),
+            sort_direction: SortOrder::from_number(query.sort_direction),
             limit: Some(query.limit).filter(|limit| *limit > 0),
         }
     }

@@ -1,8 +1,9 @@
 //! Databases: make, read, list, change, trash; their properties and views.
 
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::wording;
 use cairn_proto::content::v1 as proto;
-use cairn_proto::domain::PropertyType;
+use cairn_proto::domain::{Condition, PropertyType, SortOrder};
 use cairn_proto::ids::{DatabaseId, PropertyId, ViewId};
 use serde::Deserialize;
 use serde_json::Value;
@@ -180,21 +181,30 @@ pub(crate) struct UpdateView {
     position: Option<u32>,
 }
 
-fn filters(inputs: Vec<FilterInput>) -> Vec<proto::ViewFilter> {
-    let filter = |input: FilterInput| proto::ViewFilter {
+fn filters(inputs: Vec<FilterInput>) -> Vec<proto::Condition> {
+    let condition = |input: FilterInput| Condition {
         field_id: input.field_id,
-        operator: input.operator,
-        value_json: input.value.map(|value| value.to_string()),
+        // The service says which there are.
+        operator: input.operator.parse().ok(),
+        value: input.value,
     };
-    inputs.into_iter().map(filter).collect()
+    inputs.into_iter().map(|input| condition(input).into()).collect()
 }
 
-fn sorts(inputs: Vec<SortInput>) -> Vec<proto::ViewSort> {
-    let sort = |input: SortInput| proto::ViewSort {
-        field_id: input.field_id,
-        direction: input.direction.unwrap_or_default(),
-    };
-    inputs.into_iter().map(sort).collect()
+/// The sorts of a list that is the caller's `sorts`.
+pub(super) fn sorts(inputs: Vec<SortInput>) -> Result<Vec<proto::Sort>, Problem> {
+    let mut sorts = Vec::with_capacity(inputs.len());
+    let mut unknown = Vec::new();
+    for (place, input) in inputs.into_iter().enumerate() {
+        let order = input.direction.as_deref().map_or(Ok(SortOrder::default()), str::parse);
+        let Ok(order) = order else {
+            let message = wording::one_of(&SortOrder::NAMES);
+            unknown.push(Violation::new(format!("sorts[{place}].direction"), "invalid_value", message));
+            continue;
+        };
+        sorts.push(proto::Sort { field_id: input.field_id, order: order.number() });
+    }
+    if unknown.is_empty() { Ok(sorts) } else { Err(Problem::validation(unknown)) }
 }
 
 pub(crate) async fn create(context: &Context, input: CreateDatabase) -> Result<Written<Database>, Problem> {
@@ -341,7 +351,7 @@ pub(crate) async fn create_view(
         database_id: id.to_string(),
         name: input.name,
         filters: filters(input.filters.unwrap_or_default()),
-        sorts: sorts(input.sorts.unwrap_or_default()),
+        sorts: sorts(input.sorts.unwrap_or_default())?,
         hidden_field_ids: input.hidden_field_ids.unwrap_or_default(),
     });
     let made = answered(context.upstreams.databases().create_view(request).await)?;
@@ -367,7 +377,7 @@ pub(crate) async fn update_view(
         update_mask: Some(changes(&fields, false)?),
         name: input.name.unwrap_or_default(),
         filters: filters(input.filters.unwrap_or_default()),
-        sorts: sorts(input.sorts.unwrap_or_default()),
+        sorts: sorts(input.sorts.unwrap_or_default())?,
         hidden_field_ids: input.hidden_field_ids.unwrap_or_default(),
         position: input.position.unwrap_or_default(),
     });

@@ -142,7 +142,7 @@ impl From<DatabaseQueryInput> for proto::DatabaseQuery {
             search: query.search.unwrap_or_default(),
             filter: query.filter.map(|tree| tree.to_string()).unwrap_or_default(),
             sort_field_id: query.sort_field_id.unwrap_or_default(),
-            sort_direction: query.sort_direction.map(|order| order.to_string()).unwrap_or_default(),
+            sort_direction: query.sort_direction.map(SortOrder::number).unwrap_or_default(),
             limit: query.limit.unwrap_or_default(),
         }
     }

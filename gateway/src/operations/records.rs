@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
+use cairn_chassis::json;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::content::v1 as proto;
+use cairn_proto::domain::{Condition, Filter, Misread, SortOrder};
 use cairn_proto::ids::{DatabaseId, FileId, RecordId};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::databases::SortInput;
+use super::databases::{self, SortInput};
 use super::{Context, Page, Paging, Written, answered, changes, null_or_value, present};
 use crate::answers::{Backlink, Record, RecordPage, RecordVersion};
 use crate::change;
@@ -53,64 +55,55 @@ pub(crate) struct Selection {
     pub(crate) record_id: Option<String>,
     pub(crate) search: Option<String>,
     pub(crate) sort_field_id: Option<String>,
-    pub(crate) sort_direction: Option<String>,
+    pub(crate) sort_direction: Option<SortOrder>,
     /// A JSON list of sorts.
     pub(crate) sorts: Option<String>,
     pub(crate) filter_field_id: Option<String>,
     pub(crate) filter_operator: Option<String>,
     pub(crate) filter_value: Option<String>,
-    /// A JSON tree.
-    pub(crate) filter: Option<String>,
+    /// A tree of conditions.
+    pub(crate) filter: Option<Value>,
     pub(crate) view_id: Option<String>,
     pub(crate) limit: Option<u32>,
     pub(crate) offset: Option<u64>,
     pub(crate) allow_names: bool,
 }
 
+/// Reads a filter that was sent as JSON.
+pub(crate) fn read_filter(text: &str) -> Result<Value, Problem> {
+    json::read(text.as_bytes()).map_err(|unreadable| {
+        Problem::validation(vec![Violation::new("filter", "invalid_json", unreadable.to_string())])
+    })
+}
+
 impl Selection {
-    fn sorts(&self) -> Result<Vec<proto::RecordSort>, Problem> {
-        let direction = self.sort_direction.clone().unwrap_or_default();
-        let first = self.sort_field_id.clone().map(|field_id| proto::RecordSort { field_id, direction });
-        let mut sorts: Vec<proto::RecordSort> = first.into_iter().collect();
+    fn sorts(&self) -> Result<Vec<proto::Sort>, Problem> {
+        let order = self.sort_direction.unwrap_or_default().number();
+        let first = self.sort_field_id.clone().map(|field_id| proto::Sort { field_id, order });
+        let mut sorts: Vec<proto::Sort> = first.into_iter().collect();
         if let Some(text) = &self.sorts {
             let read: Vec<SortInput> = serde_json::from_str(text).map_err(|error| {
                 let message = format!("must be a JSON list of {{\"fieldId\", \"direction\"}}: {error}");
                 Problem::validation(vec![Violation::new("sorts", "invalid_json", message)])
             })?;
-            sorts.extend(read.into_iter().map(|sort| proto::RecordSort {
-                field_id: sort.field_id,
-                direction: sort.direction.unwrap_or_default(),
-            }));
+            sorts.extend(databases::sorts(read)?);
         }
         Ok(sorts)
     }
 
-    /// The names of the caller's own parameters for those of the list of sorts that it was made into.
-    fn name_sorts(&self, mut problem: Problem) -> Problem {
-        if self.sort_field_id.is_none() {
-            return problem;
-        }
-        for violation in &mut problem.violations {
-            let Some((index, field)) =
-                violation.path.strip_prefix("sorts[").and_then(|rest| rest.split_once(']'))
-            else {
-                continue;
-            };
-            violation.path = match index.parse::<usize>().map(|index| index.checked_sub(1)) {
-                Ok(None) if field == ".direction" => "sortDirection".to_owned(),
-                Ok(None) => "sortFieldId".to_owned(),
-                // The parameter stands before those of the list.
-                Ok(Some(index)) => format!("sorts[{index}]{field}"),
-                Err(_) => continue,
-            };
-        }
-        problem
+    /// The one condition of the caller's own parameters first, then the tree.
+    fn filters(&self) -> Result<Vec<proto::Filter>, Problem> {
+        let condition = self.condition()?.map(Filter::Is);
+        let tree = self.filter.as_ref().map(|tree| Filter::read(tree, "filter")).transpose();
+        let violation = |one: Misread| Violation::new(one.path, one.code, one.message);
+        let tree =
+            tree.map_err(|misread| Problem::validation(misread.into_iter().map(violation).collect()))?;
+        Ok(condition.into_iter().chain(tree).map(proto::Filter::from).collect())
     }
 
     /// One condition needs both its property and its operator.
-    fn field_filter(&self) -> Result<Option<proto::FieldFilter>, Problem> {
-        let (field, operator) = (self.filter_field_id.clone(), self.filter_operator.clone());
-        let missing = match (&field, &operator) {
+    fn condition(&self) -> Result<Option<Condition>, Problem> {
+        let missing = match (&self.filter_field_id, &self.filter_operator) {
             (None, None) if self.filter_value.is_none() => return Ok(None),
             (Some(_), Some(_)) => None,
             (None, _) => Some("filterFieldId"),
@@ -120,11 +113,34 @@ impl Selection {
             let message = "filterFieldId and filterOperator go together";
             return Err(Problem::validation(vec![Violation::new(path, "required", message)]));
         }
-        Ok(Some(proto::FieldFilter {
-            field_id: field.unwrap_or_default(),
-            operator: operator.unwrap_or_default(),
-            value: self.filter_value.clone(),
+        Ok(Some(Condition {
+            field_id: self.filter_field_id.clone().unwrap_or_default(),
+            // The service says which there are.
+            operator: self.filter_operator.as_deref().and_then(|operator| operator.parse().ok()),
+            value: self.filter_value.clone().map(Value::String),
         }))
+    }
+
+    /// The caller's own parameters in place of the lists that they were made into.
+    fn own_names(&self, mut problem: Problem) -> Problem {
+        for violation in &mut problem.violations {
+            let Some((list, rest)) = violation.path.split_once('[') else { continue };
+            let Some((index, field)) = rest.split_once(']') else { continue };
+            let Ok(index) = index.parse::<usize>() else { continue };
+            violation.path = match (list, index) {
+                ("sorts", 0) if self.sort_field_id.is_some() => "sortFieldId".to_owned(),
+                // The parameter stands before those of the list.
+                ("sorts", index) if self.sort_field_id.is_some() => format!("sorts[{}]{field}", index - 1),
+                ("filters", 0) if self.filter_field_id.is_some() => match field {
+                    ".fieldId" => "filterFieldId".to_owned(),
+                    ".operator" => "filterOperator".to_owned(),
+                    _ => "filterValue".to_owned(),
+                },
+                ("filters", _) => format!("filter{field}"),
+                _ => continue,
+            };
+        }
+        problem
     }
 }
 
@@ -136,17 +152,16 @@ pub(crate) async fn list(
     let request = context.call.request(proto::ListRecordsRequest {
         database_id: database.to_string(),
         sorts: selection.sorts()?,
-        field_filter: selection.field_filter()?,
+        filters: selection.filters()?,
         record_id: selection.record_id.clone(),
         search: selection.search.clone().unwrap_or_default(),
-        filter_json: selection.filter.clone().unwrap_or_default(),
         view_id: selection.view_id.clone(),
         limit: selection.limit.unwrap_or_default(),
         offset: selection.offset.unwrap_or_default(),
         allow_names: selection.allow_names,
     });
     let listed = answered(context.upstreams.records().list_records(request).await);
-    listed.map_err(|problem| selection.name_sorts(problem))?.try_into()
+    listed.map_err(|problem| selection.own_names(problem))?.try_into()
 }
 
 pub(crate) async fn get(

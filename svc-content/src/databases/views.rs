@@ -1,6 +1,7 @@
 //! Saved views: filters that hold together, sorts, and what is hidden.
 
 use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::{self, Condition, SortOrder};
 use cairn_proto::ids::PropertyId;
 
 use super::properties::check_label;
@@ -17,15 +18,14 @@ pub(crate) const MAX_SORTS: usize = 5;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SortDraft {
     pub(crate) field_id: String,
-    /// "asc" (also when empty) or "desc".
-    pub(crate) direction: String,
+    pub(crate) order: SortOrder,
 }
 
 /// A view to be saved.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ViewDraft {
     pub(crate) name: String,
-    pub(crate) filters: Vec<ViewFilter>,
+    pub(crate) filters: Vec<Condition>,
     pub(crate) sorts: Vec<SortDraft>,
     pub(crate) hidden_field_ids: Vec<String>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct ViewDraft {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ViewPatch {
     pub(crate) name: Option<String>,
-    pub(crate) filters: Option<Vec<ViewFilter>>,
+    pub(crate) filters: Option<Vec<Condition>>,
     pub(crate) sorts: Option<Vec<SortDraft>>,
     pub(crate) hidden_field_ids: Option<Vec<String>>,
     pub(crate) position: Option<u32>,
@@ -49,8 +49,7 @@ impl View {
             self.name = name;
         }
         if let Some(filters) = patch.filters {
-            check_filters(checks, database, &filters);
-            self.filters = filters;
+            self.filters = check_filters(checks, database, filters);
         }
         if let Some(sorts) = patch.sorts {
             self.sorts = check_sorts(checks, database, &sorts, "sorts", false);
@@ -69,14 +68,21 @@ impl View {
     }
 }
 
-fn check_filters(checks: &mut Checks, database: &Database, filters: &[ViewFilter]) {
-    if filters.len() > MAX_FILTERS {
+/// Conditions that fit the database.
+fn check_filters(checks: &mut Checks, database: &Database, conditions: Vec<Condition>) -> Vec<ViewFilter> {
+    if conditions.len() > MAX_FILTERS {
         checks.violation("filters", "too_many", wording::at_most(MAX_FILTERS, Unit::Filters));
-        return;
+        return Vec::new();
     }
-    for (place, filter) in filters.iter().enumerate() {
-        filter::check(checks, database, &filter.to_tree(), &format!("filters[{place}]"), false);
+    let mut filters = Vec::with_capacity(conditions.len());
+    for (place, condition) in conditions.into_iter().enumerate() {
+        let tree = domain::Filter::Is(condition.clone());
+        let fits = filter::check(checks, database, &tree, &format!("filters[{place}]"), false).is_some();
+        if let (true, Condition { field_id, operator: Some(operator), value }) = (fits, condition) {
+            filters.push(ViewFilter { field_id, operator, value });
+        }
     }
+    filters
 }
 
 /// Sorts of properties that there are, each at most once.
@@ -94,14 +100,6 @@ pub(crate) fn check_sorts(
     let mut sorts: Vec<Sort> = Vec::with_capacity(drafts.len());
     for (place, draft) in drafts.iter().enumerate() {
         let at = format!("{path}[{place}]");
-        let is_descending = match draft.direction.as_str() {
-            "" | "asc" => false,
-            "desc" => true,
-            _ => {
-                checks.violation(&format!("{at}.direction"), "invalid_value", "must be one of: asc, desc");
-                false
-            }
-        };
         let field = format!("{at}.fieldId");
         let Some(property) = database.find(checks, &field, &draft.field_id, allow_names) else {
             continue;
@@ -109,7 +107,7 @@ pub(crate) fn check_sorts(
         if sorts.iter().any(|sort| sort.field_id == property.id) {
             checks.violation(&field, "duplicate", "the records are sorted by that property already");
         }
-        sorts.push(Sort { field_id: property.id, is_descending });
+        sorts.push(Sort { field_id: property.id, is_descending: draft.order == SortOrder::Desc });
     }
     sorts
 }

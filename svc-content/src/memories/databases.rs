@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::json;
 use cairn_chassis::status::Violation;
+use cairn_proto::domain::{Filter, Misread};
 use cairn_proto::ids::{DatabaseId, MemberId, RecordId};
 
 use super::Memories;
@@ -42,15 +44,29 @@ pub(super) struct MemberRecords {
 }
 
 impl DatabaseQuery {
-    fn list_request(&self) -> RecordListRequest {
-        let sort = SortDraft { field_id: self.sort_field_id.clone(), direction: self.sort_direction.clone() };
-        RecordListRequest {
+    /// The list of records that it means.
+    fn list_request(&self) -> Result<RecordListRequest, Error> {
+        let order = self.sort_direction.unwrap_or_default();
+        let sort = SortDraft { field_id: self.sort_field_id.clone(), order };
+        Ok(RecordListRequest {
             search: self.search.clone(),
-            filter: self.filter.clone(),
+            filters: self.tree()?.into_iter().collect(),
             sorts: if self.sort_field_id.is_empty() { Vec::new() } else { vec![sort] },
             limit: self.limit,
             ..RecordListRequest::default()
+        })
+    }
+
+    fn tree(&self) -> Result<Option<Filter>, Error> {
+        if self.filter.is_empty() {
+            return Ok(None);
         }
+        let tree = json::read(self.filter.as_bytes()).map_err(|unreadable| {
+            Error::Invalid(vec![Violation::new("filter", "invalid_json", unreadable.to_string())])
+        })?;
+        let violation = |one: Misread| Violation::new(one.path, one.code, one.message);
+        let read = Filter::read(&tree, "filter");
+        read.map(Some).map_err(|misread| Error::Invalid(misread.into_iter().map(violation).collect()))
     }
 }
 
@@ -64,8 +80,13 @@ impl Memories {
         path: &str,
     ) -> Result<Vec<Violation>, Error> {
         let records = Records::new(self.context.clone());
-        match records.list(caller, &database.to_string(), query.list_request()).await {
-            Ok(_) => Ok(Vec::new()),
+        let request = query.list_request();
+        let listed = match request {
+            Ok(request) => records.list(caller, &database.to_string(), request).await.map(drop),
+            Err(unreadable) => Err(unreadable),
+        };
+        match listed {
+            Ok(()) => Ok(Vec::new()),
             Err(Error::Invalid(found)) => {
                 Ok(found.into_iter().map(|violation| at_query(violation, path)).collect())
             }
@@ -87,7 +108,8 @@ impl Memories {
             Err(Error::NotFound { .. } | Error::OutOfScope(_)) => return Ok(None),
             Err(other) => return Err(other),
         };
-        let request = query.map(DatabaseQuery::list_request).unwrap_or_default();
+        let Ok(request) = query.map(DatabaseQuery::list_request).transpose() else { return Ok(None) };
+        let request = request.unwrap_or_default();
         let records = Records::new(self.context.clone());
         let listed = match records.list(caller, &id.to_string(), request).await {
             Ok(listed) => listed,
@@ -118,9 +140,8 @@ fn entry(database: &Database, rendered: Rendered) -> RecordEntry {
 /// The list of records names its own parameters; a member's query has them under its own names.
 fn at_query(violation: Violation, path: &str) -> Violation {
     let field = match violation.path.as_str() {
-        "sorts[0].direction" => "sortDirection",
-        sort if sort.starts_with("sorts") => "sortFieldId",
-        other => other,
+        sort if sort.starts_with("sorts") => "sortFieldId".to_owned(),
+        other => other.replacen("filters[0]", "filter", 1),
     };
     Violation { path: format!("{path}.{field}"), ..violation }
 }

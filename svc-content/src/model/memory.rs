@@ -1,8 +1,9 @@
 //! Memories and their members.
 
 use cairn_chassis::clock::Timestamp;
+use cairn_proto::domain::SortOrder;
 use cairn_proto::ids::{DatabaseId, DocumentId, FileId, FolderId, MemberId, MemoryId, WorkspaceId};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::MemberKind;
 
@@ -84,7 +85,14 @@ pub(crate) struct DatabaseQuery {
     pub(crate) filter: String,
     /// Empty for the usual order.
     pub(crate) sort_field_id: String,
-    pub(crate) sort_direction: String,
+    #[serde(deserialize_with = "order_or_none")]
+    pub(crate) sort_direction: Option<SortOrder>,
     /// 0 for the usual number.
     pub(crate) limit: u32,
+}
+
+/// Earlier queries were kept with an empty text for none.
+fn order_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SortOrder>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.and_then(|text| text.parse().ok()))
 }

@@ -1,26 +1,22 @@
 //! Saved views of a database.
 
+use cairn_proto::domain::{self, Operator};
 use cairn_proto::ids::{PropertyId, ViewId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A condition of a view.
+/// A condition of a view, as it was saved; the database may have changed since.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ViewFilter {
     pub(crate) field_id: String,
-    pub(crate) operator: String,
+    pub(crate) operator: Operator,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) value: Option<Value>,
 }
 
-impl ViewFilter {
-    /// The condition as a filter tree has it.
-    pub(crate) fn to_tree(&self) -> Value {
-        let mut tree = serde_json::json!({"fieldId": self.field_id, "operator": self.operator});
-        if let (Some(value), Some(fields)) = (&self.value, tree.as_object_mut()) {
-            fields.insert("value".to_owned(), value.clone());
-        }
-        tree
+impl From<ViewFilter> for domain::Condition {
+    fn from(filter: ViewFilter) -> Self {
+        Self { field_id: filter.field_id, operator: Some(filter.operator), value: filter.value }
     }
 }
 

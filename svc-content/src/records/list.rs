@@ -1,7 +1,7 @@
 //! A page of a database's records: which, in which order, from where on.
 
-use cairn_chassis::json;
 use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain;
 use cairn_proto::ids::RecordId;
 
 use super::{PropertyNames, Records, Shown, parse};
@@ -11,7 +11,7 @@ use crate::databases::schema::view_of;
 use crate::databases::views::{MAX_SORTS, SortDraft, check_sorts};
 use crate::filter;
 use crate::filter::sorts_by_number;
-use crate::model::{Database, Filter, Sort, fold};
+use crate::model::{Database, Sort, fold};
 use crate::scope::Caller;
 use crate::store::query::{Order, Selection, Word};
 use crate::{databases, store};
@@ -21,14 +21,6 @@ const MAX_LIMIT: u32 = 200;
 const MAX_WORDS: usize = 10;
 const MAX_SEARCH_CHARS: usize = 1_000;
 
-/// One condition, its value as text.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct FieldFilter {
-    pub(crate) field_id: String,
-    pub(crate) operator: String,
-    pub(crate) value: Option<String>,
-}
-
 /// What is asked for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordListRequest {
@@ -36,9 +28,8 @@ pub(crate) struct RecordListRequest {
     pub(crate) record_id: Option<String>,
     pub(crate) search: String,
     pub(crate) sorts: Vec<SortDraft>,
-    pub(crate) field_filter: Option<FieldFilter>,
-    /// A JSON tree; empty for none.
-    pub(crate) filter: String,
+    /// All of these hold.
+    pub(crate) filters: Vec<domain::Filter>,
     pub(crate) view_id: Option<String>,
     /// 0 for the usual number.
     pub(crate) limit: u32,
@@ -128,22 +119,16 @@ fn select(database: &Database, request: &RecordListRequest) -> Result<Selection,
         let view = database.views.get(view_of(database, view_id)?);
         for (place, filter) in view.into_iter().flat_map(|view| view.filters.iter().enumerate()) {
             let path = format!("view.filters[{place}]");
-            filters.extend(filter::check(&mut checks, database, &filter.to_tree(), &path, false));
+            let tree = domain::Filter::Is(filter.clone().into());
+            filters.extend(filter::check(&mut checks, database, &tree, &path, false));
         }
         if sorts.is_empty() {
             sorts = view.map(|view| view.sorts.clone()).unwrap_or_default();
         }
     }
-    if let Some(field_filter) = &request.field_filter {
-        filters.extend(check_field_filter(&mut checks, database, field_filter, request.allow_names));
-    }
-    if !request.filter.is_empty() {
-        match json::read(request.filter.as_bytes()) {
-            Ok(tree) => {
-                filters.extend(filter::check(&mut checks, database, &tree, "filter", request.allow_names));
-            }
-            Err(unreadable) => checks.violation("filter", "invalid_json", unreadable.to_string()),
-        }
+    for (place, tree) in request.filters.iter().enumerate() {
+        let path = format!("filters[{place}]");
+        filters.extend(filter::check(&mut checks, database, tree, &path, request.allow_names));
     }
     let words = words(&mut checks, database, &request.search);
     checks.finish()?;
@@ -155,32 +140,6 @@ fn select(database: &Database, request: &RecordListRequest) -> Result<Selection,
         words,
         orders: sorts.iter().take(MAX_SORTS).filter_map(|sort| order(database, sort)).collect(),
     })
-}
-
-/// The spec's own parameters; errors name them as the spec does.
-fn check_field_filter(
-    checks: &mut Checks,
-    database: &Database,
-    given: &FieldFilter,
-    allow_names: bool,
-) -> Option<Filter> {
-    let mut tree = serde_json::json!({"fieldId": given.field_id, "operator": given.operator});
-    if let (Some(value), Some(fields)) = (&given.value, tree.as_object_mut()) {
-        fields.insert("value".to_owned(), value.clone().into());
-    }
-    let mut own = Checks::default();
-    let filter = filter::check(&mut own, database, &tree, "filter", allow_names);
-    if let Err(Error::Invalid(violations)) = own.finish() {
-        for violation in violations {
-            let path = match violation.path.as_str() {
-                "filter.fieldId" => "filterFieldId",
-                "filter.operator" => "filterOperator",
-                _ => "filterValue",
-            };
-            checks.violation(path, &violation.code, violation.message);
-        }
-    }
-    filter
 }
 
 /// Words that must all be found, each with the options whose names hold it.

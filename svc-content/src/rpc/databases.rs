@@ -2,18 +2,18 @@
 
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::{Permission, Verifier};
-use cairn_chassis::json;
 use cairn_proto::content::v1::database_service_server::{DatabaseService, DatabaseServiceServer};
 use cairn_proto::content::v1::{self as proto};
-use serde_json::Value;
+use cairn_proto::domain::Condition;
 use tonic::{Request, Response, Status};
 
+use super::filters::{decode_condition, decode_sort, encode_sort};
 use super::{Mask, authorize, patch};
 use crate::databases::properties::{OptionDraft, PropertyDraft, PropertyPatch, SettingsDraft};
 use crate::databases::schema::Placed;
-use crate::databases::views::{SortDraft, ViewDraft, ViewPatch};
+use crate::databases::views::{ViewDraft, ViewPatch};
 use crate::databases::{DatabaseDraft, DatabasePatch, Databases};
-use crate::model::{Database, PageRequest, Property, PropertySettings, PropertyType, Sort, View, ViewFilter};
+use crate::model::{Database, PageRequest, Property, PropertySettings, PropertyType, View, ViewFilter};
 
 const PROPERTY_MASK: [&str; 6] =
     ["name", "config", "config.options", "config.multiple", "config.relation_database_id", "position"];
@@ -171,7 +171,7 @@ impl DatabaseService for Rpc {
         let asked = request.into_inner();
         let draft = ViewDraft {
             name: asked.name,
-            filters: asked.filters.into_iter().map(decode_filter).collect(),
+            filters: asked.filters.into_iter().map(decode_condition).collect(),
             sorts: asked.sorts.into_iter().map(decode_sort).collect(),
             hidden_field_ids: asked.hidden_field_ids,
         };
@@ -235,7 +235,7 @@ fn decode_property_patch(request: proto::UpdatePropertyRequest) -> PropertyPatch
 }
 
 fn decode_view_patch(request: proto::UpdateViewRequest) -> ViewPatch {
-    patch!(request => ViewPatch { name, filters: decode_filter, sorts: decode_sort, hidden_field_ids, position })
+    patch!(request => ViewPatch { name, filters: decode_condition, sorts: decode_sort, hidden_field_ids, position })
 }
 
 fn decode_option(option: proto::PropertyOption) -> OptionDraft {
@@ -248,16 +248,6 @@ fn decode_settings(config: proto::PropertyConfig) -> SettingsDraft {
         multiple: Some(config.multiple),
         relation_database_id: config.relation_database_id,
     }
-}
-
-/// A value that is no JSON is a text that nobody quoted.
-fn decode_filter(filter: proto::ViewFilter) -> ViewFilter {
-    let read = |text: String| json::read(text.as_bytes()).unwrap_or(Value::String(text));
-    ViewFilter { field_id: filter.field_id, operator: filter.operator, value: filter.value_json.map(read) }
-}
-
-fn decode_sort(sort: proto::ViewSort) -> SortDraft {
-    SortDraft { field_id: sort.field_id, direction: sort.direction }
 }
 
 fn encode_settings(config: PropertySettings) -> proto::PropertyConfig {
@@ -293,20 +283,12 @@ pub(super) fn encode_properties(properties: Vec<Property>) -> Vec<proto::Propert
 
 fn encode_view(placed: Placed<View>) -> proto::View {
     let view = placed.item;
-    let filter = |filter: ViewFilter| proto::ViewFilter {
-        field_id: filter.field_id,
-        operator: filter.operator,
-        value_json: filter.value.map(|value| value.to_string()),
-    };
-    let sort = |sort: Sort| proto::ViewSort {
-        field_id: sort.field_id.to_string(),
-        direction: if sort.is_descending { "desc" } else { "asc" }.to_owned(),
-    };
+    let filter = |filter: ViewFilter| proto::Condition::from(Condition::from(filter));
     proto::View {
         id: view.id.to_string(),
         name: view.name,
         filters: view.filters.into_iter().map(filter).collect(),
-        sorts: view.sorts.into_iter().map(sort).collect(),
+        sorts: view.sorts.into_iter().map(encode_sort).collect(),
         hidden_field_ids: view.hidden_field_ids.iter().map(ToString::to_string).collect(),
         position: u32::try_from(placed.position).unwrap_or(u32::MAX),
         is_default: view.is_default,

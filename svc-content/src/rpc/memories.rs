@@ -10,6 +10,7 @@ use cairn_proto::content::v1::{
     ListMemoriesRequest, ListMemoriesResponse, RemoveMemberRequest, RemoveMemberResponse,
     ResolveMemoryRequest, ResolveMemoryResponse, UpdateMemoryRequest, UpdateMemoryResponse,
 };
+use cairn_proto::domain::SortOrder;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
@@ -168,7 +169,7 @@ fn decode_query(query: proto::DatabaseQuery) -> DatabaseQuery {
         search: query.search,
         filter: query.filter,
         sort_field_id: query.sort_field_id,
-        sort_direction: query.sort_direction,
+        sort_direction: SortOrder::from_number(query.sort_direction),
         limit: query.limit,
     }
 }
@@ -178,7 +179,7 @@ fn encode_query(query: DatabaseQuery) -> proto::DatabaseQuery {
         search: query.search,
         filter: query.filter,
         sort_field_id: query.sort_field_id,
-        sort_direction: query.sort_direction,
+        sort_direction: query.sort_direction.map(SortOrder::number).unwrap_or_default(),
         limit: query.limit,
     }
 }

@@ -7,10 +7,10 @@ use cairn_proto::content::v1::{self as proto};
 use serde_json::Value;
 use tonic::{Request, Response, Status};
 
+use super::filters::{decode_filter, decode_sort};
 use super::{Mask, authorize};
-use crate::databases::views::SortDraft;
 use crate::model::{PageRequest, RecordVersion};
-use crate::records::{Backlink, FieldFilter, PropertyNames, RecordDraft, RecordListRequest, Records, Shown};
+use crate::records::{Backlink, PropertyNames, RecordDraft, RecordListRequest, Records, Shown};
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -169,18 +169,11 @@ fn names(shown: &mut Shown, allow_names: bool) -> PropertyNames {
 }
 
 fn decode_list(request: proto::ListRecordsRequest) -> (String, RecordListRequest) {
-    let sort = |sort: proto::RecordSort| SortDraft { field_id: sort.field_id, direction: sort.direction };
-    let field_filter = request.field_filter.map(|filter| FieldFilter {
-        field_id: filter.field_id,
-        operator: filter.operator,
-        value: filter.value,
-    });
     let ask = RecordListRequest {
         record_id: request.record_id,
         search: request.search,
-        sorts: request.sorts.into_iter().map(sort).collect(),
-        field_filter,
-        filter: request.filter_json,
+        sorts: request.sorts.into_iter().map(decode_sort).collect(),
+        filters: request.filters.into_iter().map(decode_filter).collect(),
         view_id: request.view_id,
         limit: request.limit,
         offset: request.offset,

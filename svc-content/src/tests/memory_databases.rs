@@ -1,3 +1,5 @@
+use cairn_proto::domain::SortOrder;
+
 use super::memory_rules::{codes, of_file};
 use super::*;
 use crate::databases::{self, Databases};
@@ -33,7 +35,7 @@ async fn a_database_member_stands_for_its_records() {
         };
         let sorted = DatabaseQuery {
             sort_field_id: name.clone(),
-            sort_direction: "desc".into(),
+            sort_direction: Some(SortOrder::Desc),
             limit: 2,
             ..DatabaseQuery::default()
         };

@@ -2,11 +2,12 @@
 
 use std::cmp::Ordering as Order;
 
+use cairn_proto::domain::SortOrder;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use super::tables::Table;
+use super::tables::{Table, tree};
 use super::*;
 use crate::databases::views::SortDraft;
 use crate::model::fold;
@@ -226,10 +227,10 @@ async fn answer(bench: &Bench, table: &Table, rows: &[Row], asked: &Question) {
     expected.sort_by(|one, other| compare(one, other, &asked.sorts));
     let sorts = asked.sorts.iter().map(|(field, is_down)| SortDraft {
         field_id: (*field).to_owned(),
-        direction: if *is_down { "desc" } else { "asc" }.to_owned(),
+        order: if *is_down { SortOrder::Desc } else { SortOrder::Asc },
     });
     let ask = RecordListRequest {
-        filter: asked.filter.to_string(),
+        filters: vec![tree(&asked.filter)],
         sorts: sorts.collect(),
         search: asked.search.clone(),
         limit: asked.limit,

@@ -1,15 +1,16 @@
 //! The rules of databases and records, on every engine.
 
+use cairn_proto::domain::{Condition, Filter, Operator, SortOrder};
 use serde_json::{Value, json};
 
 use super::backlink_rules::links;
-use super::tables::{Table, named};
+use super::tables::{Table, named, tree};
 use super::*;
 use crate::databases::properties::{OptionDraft, PropertyPatch, SettingsDraft};
 use crate::databases::views::{SortDraft, ViewDraft};
 use crate::databases::{self, Databases};
-use crate::model::{Record, ViewFilter};
-use crate::records::{self, FieldFilter, RecordListRequest};
+use crate::model::Record;
+use crate::records::{self, RecordListRequest};
 
 #[tokio::test]
 async fn a_database_is_born_with_a_name_and_a_table() {
@@ -221,7 +222,7 @@ async fn filters_and_sorts_know_types() {
             assert_eq!(table.sorted(sorts).await, expected, "{} {sorts:?}", bench.engine());
         }
         for offset in 0..5 {
-            let sorts = vec![SortDraft { field_id: "Done".into(), direction: String::new() }];
+            let sorts = vec![SortDraft { field_id: "Done".into(), order: SortOrder::Asc }];
             let ask = RecordListRequest { sorts, limit: 2, offset, ..RecordListRequest::default() };
             let whole = ["C", "A", "B", "D"];
             let from = usize::try_from(offset).unwrap();
@@ -246,15 +247,17 @@ async fn filters_and_sorts_know_types() {
             assert!(page.records.contains(shown));
         }
         let wrong = RecordListRequest {
-            filter: is("Points", "contains", json!(1)).to_string(),
-            field_filter: Some(FieldFilter { field_id: "x".into(), operator: "like".into(), value: None }),
+            filters: vec![
+                tree(&is("Points", "contains", json!(1))),
+                Filter::Is(Condition { field_id: "x".into(), operator: None, value: None }),
+            ],
             limit: 201,
             allow_names: true,
             ..RecordListRequest::default()
         };
         let refused = table.records.list(&table.caller, &table.id(), wrong).await;
         let paths: Vec<String> = violations(refused).into_iter().map(|(path, _)| path).collect();
-        assert_eq!(paths, ["limit", "filterOperator", "filterFieldId", "filter.operator"]);
+        assert_eq!(paths, ["limit", "filters[0].operator", "filters[1].operator", "filters[1].fieldId"]);
     }
 }
 
@@ -279,12 +282,12 @@ async fn schemas_change_under_records() {
         assert_eq!(table.filtered(json!({"fieldId": "Status", "operator": "is_empty"})).await, "CD");
         let view = ViewDraft {
             name: "Open".into(),
-            filters: vec![ViewFilter {
+            filters: vec![Condition {
                 field_id: table.field("Points"),
-                operator: "gt".into(),
+                operator: Some(Operator::Gt),
                 value: Some(json!(0)),
             }],
-            sorts: vec![SortDraft { field_id: table.field("Points"), direction: "asc".into() }],
+            sorts: vec![SortDraft { field_id: table.field("Points"), order: SortOrder::Asc }],
             hidden_field_ids: vec![status.clone()],
         };
         let view = table.databases.create_view(&table.caller, &table.id(), view).await.unwrap().item.item;
@@ -384,9 +387,9 @@ async fn measure_pages_of_100_000_records() {
         if let sql::Engine::Postgres(pool) = bench.context.db.engine() {
             sqlx::raw_sql("VACUUM ANALYZE").execute(pool).await.unwrap();
         }
-        let by = |field: &str| vec![SortDraft { field_id: field.to_owned(), direction: "desc".to_owned() }];
-        let filter = json!({"fieldId": "Status", "operator": "equals", "value": "Todo"}).to_string();
-        let rare = json!({"fieldId": "Points", "operator": "lt", "value": 20}).to_string();
+        let by = |field: &str| vec![SortDraft { field_id: field.to_owned(), order: SortOrder::Desc }];
+        let open = json!({"fieldId": "Status", "operator": "equals", "value": "Todo"});
+        let rare = json!({"fieldId": "Points", "operator": "lt", "value": 20});
         for (what, ask) in [
             ("by creation", RecordListRequest::default()),
             ("sorted", RecordListRequest { sorts: by("Points"), ..RecordListRequest::default() }),
@@ -394,13 +397,17 @@ async fn measure_pages_of_100_000_records() {
                 "filter and sort",
                 RecordListRequest {
                     sorts: by("Points"),
-                    filter: filter.clone(),
+                    filters: vec![tree(&open)],
                     ..RecordListRequest::default()
                 },
             ),
             (
                 "rare filter, sort",
-                RecordListRequest { sorts: by("Name"), filter: rare, ..RecordListRequest::default() },
+                RecordListRequest {
+                    sorts: by("Name"),
+                    filters: vec![tree(&rare)],
+                    ..RecordListRequest::default()
+                },
             ),
             ("search", RecordListRequest { search: "task 777".into(), ..RecordListRequest::default() }),
         ] {

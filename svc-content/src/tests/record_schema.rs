@@ -1,9 +1,10 @@
 //! What becomes of records when properties and options go, and what a folder scope hides of references, on every engine.
 
 use cairn_chassis::on_db;
+use cairn_proto::domain::SortOrder;
 use serde_json::{Value, json};
 
-use super::tables::Table;
+use super::tables::{Table, tree};
 use super::*;
 use crate::databases::properties::{OptionDraft, PropertyPatch, SettingsDraft};
 use crate::databases::views::{SortDraft, ViewDraft};
@@ -43,7 +44,7 @@ async fn every_record_that_loses_a_value_has_a_version() {
         let back = table.records.restore(caller, &id, &trashed).await.unwrap().item.record;
         assert_eq!((back.version, back.values.get(&status)), (2, None));
         let empty = json!({"fieldId": "Status", "operator": "is_empty"});
-        let ask = RecordListRequest { filter: empty.to_string(), limit: 1, ..RecordListRequest::default() };
+        let ask = RecordListRequest { filters: vec![tree(&empty)], limit: 1, ..RecordListRequest::default() };
         assert_eq!(table.titles(ask).await.1, 255);
 
         table.databases.delete_property(caller, &id, &status).await.unwrap();
@@ -131,8 +132,8 @@ impl Hidden {
         titles.concat()
     }
 
-    async fn filtered(&self, caller: &Caller, filter: &Value) -> String {
-        self.found(caller, RecordListRequest { filter: filter.to_string(), ..RecordListRequest::default() })
+    async fn filtered(&self, caller: &Caller, value: &Value) -> String {
+        self.found(caller, RecordListRequest { filters: vec![tree(value)], ..RecordListRequest::default() })
             .await
     }
 }
@@ -174,11 +175,11 @@ async fn filters_and_sorts_tell_nothing_of_what_is_hidden() {
             assert_eq!(hidden.filtered(&bench.caller, &filter).await, whole, "{engine} {filter}");
             assert_eq!(hidden.filtered(&hidden.scoped, &filter).await, scoped, "{engine} {filter}");
         }
-        for direction in ["asc", "desc"] {
+        for order in SortOrder::ALL {
             for field in ["File", "Files", "Theirs"] {
-                let sort = SortDraft { field_id: field.into(), direction: direction.into() };
+                let sort = SortDraft { field_id: field.into(), order };
                 let ask = RecordListRequest { sorts: vec![sort], ..RecordListRequest::default() };
-                assert_eq!(hidden.found(&hidden.scoped, ask).await, "ABCD", "{field} {direction}");
+                assert_eq!(hidden.found(&hidden.scoped, ask).await, "ABCD", "{field} {order}");
             }
         }
         for search in [&hidden.far, &hidden.far_record] {

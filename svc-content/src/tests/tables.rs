@@ -1,5 +1,6 @@
 //! A database with a property of most types, for tests of records.
 
+use cairn_proto::domain::Filter;
 use serde_json::{Value, json};
 
 use super::*;
@@ -8,6 +9,11 @@ use crate::databases::views::SortDraft;
 use crate::databases::{self, Databases};
 use crate::model::{Database, PropertyType};
 use crate::records::{self, RecordListRequest, Records, Shown};
+
+/// A filter as callers write it.
+pub(super) fn tree(value: &Value) -> Filter {
+    Filter::read(value, "filter").unwrap()
+}
 
 pub(super) struct Table {
     pub(super) databases: Databases,
@@ -103,18 +109,18 @@ impl Table {
         (listed.records.into_iter().map(|shown| shown.title).collect(), listed.total)
     }
 
-    pub(super) async fn filtered(&self, tree: Value) -> String {
-        let (titles, total) =
-            self.titles(RecordListRequest { filter: tree.to_string(), ..RecordListRequest::default() }).await;
-        assert_eq!(titles.len() as u64, total, "{tree}");
+    pub(super) async fn filtered(&self, value: Value) -> String {
+        let (titles, total) = self
+            .titles(RecordListRequest { filters: vec![tree(&value)], ..RecordListRequest::default() })
+            .await;
+        assert_eq!(titles.len() as u64, total, "{value}");
         titles.join("")
     }
 
     pub(super) async fn sorted(&self, sorts: &[(&str, &str)]) -> String {
-        let sorts = sorts.iter().map(|(field, direction)| SortDraft {
-            field_id: (*field).to_owned(),
-            direction: (*direction).to_owned(),
-        });
+        let sorts = sorts
+            .iter()
+            .map(|(field, order)| SortDraft { field_id: (*field).to_owned(), order: order.parse().unwrap() });
         self.titles(RecordListRequest { sorts: sorts.collect(), ..RecordListRequest::default() })
             .await
             .0

@@ -332,11 +332,11 @@ async fn query(context: &Context, arguments: Arguments) -> Result<Outcome, Probl
     let selection = Selection {
         search: input.search,
         sort_field_id: input.sort_field_id,
-        sort_direction: input.sort_direction.map(|order| order.to_string()),
+        sort_direction: input.sort_direction,
         filter_field_id: input.filter_field_id,
         filter_operator: input.filter_operator.map(|operator| operator.to_string()),
         filter_value: input.filter_value,
-        filter: input.filter.map(|tree| Value::Object(tree).to_string()),
+        filter: input.filter.map(Value::Object),
         view_id: input.view_id,
         limit: input.limit,
         offset: input.offset,

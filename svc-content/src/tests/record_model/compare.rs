@@ -1,8 +1,10 @@
 //! What the rules answer against what the model holds.
 
 use cairn_chassis::feed::Op;
+use cairn_proto::domain::SortOrder;
 use serde_json::json;
 
+use super::super::tables::tree;
 use super::*;
 use crate::databases::Databases;
 use crate::databases::views::SortDraft;
@@ -102,7 +104,7 @@ async fn query(bench: &Bench, caller: &Caller, table: &TableModel, field: &Field
         assert_eq!(page.total, page.records.len() as u64);
         page.records.into_iter().map(|shown| shown.record.id).collect::<Vec<_>>()
     };
-    let sort = SortDraft { field_id: field.id.to_string(), direction: "asc".into() };
+    let sort = SortDraft { field_id: field.id.to_string(), order: SortOrder::Asc };
     let sorted = list(RecordListRequest { sorts: vec![sort], ..RecordListRequest::default() }).await;
     let mut expected: Vec<_> = held.iter().map(|record| (sort_key(field, record), record.id)).collect();
     expected.sort_by(|(a, one), (b, other)| {
@@ -113,7 +115,7 @@ async fn query(bench: &Bench, caller: &Caller, table: &TableModel, field: &Field
 
     let is_empty = json!({"fieldId": field.id, "operator": "is_empty"});
     let mut found =
-        list(RecordListRequest { filter: is_empty.to_string(), ..RecordListRequest::default() }).await;
+        list(RecordListRequest { filters: vec![tree(&is_empty)], ..RecordListRequest::default() }).await;
     found.sort();
     let without = held.iter().filter(|record| sort_key(field, record).is_none());
     assert_eq!(found, without.map(|record| record.id).collect::<Vec<_>>(), "{}", bench.engine());
@@ -127,10 +129,12 @@ async fn query(bench: &Bench, caller: &Caller, table: &TableModel, field: &Field
                     "gt" => other > number,
                     _ => other <= number,
                 };
-                let tree = json!({"fieldId": field.id, "operator": operator, "value": number});
-                let mut found =
-                    list(RecordListRequest { filter: tree.to_string(), ..RecordListRequest::default() })
-                        .await;
+                let condition = json!({"fieldId": field.id, "operator": operator, "value": number});
+                let mut found = list(RecordListRequest {
+                    filters: vec![tree(&condition)],
+                    ..RecordListRequest::default()
+                })
+                .await;
                 found.sort();
                 let fitting = held.iter().filter(|other| sort_key(field, other).is_some_and(holds));
                 let fitting: Vec<_> = fitting.map(|other| other.id).collect();
