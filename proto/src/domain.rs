@@ -7,12 +7,13 @@
 
 mod filter;
 mod kinds;
+pub mod limits;
 mod page;
 mod permission;
 
 use std::fmt;
 
-pub use self::filter::{Condition, Filter, MOST_FILTER_LEVELS, Misread};
+pub use self::filter::{Condition, Filter, Misread};
 pub use self::kinds::{DocumentKind, FileType, MemberKind, PropertyType, SourceMode, TrashKind};
 pub use self::page::{page_of, plain_page_of};
 pub use self::permission::{Permission, PermissionSet, Publishers, Role};

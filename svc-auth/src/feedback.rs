@@ -10,6 +10,7 @@ use cairn_chassis::identity::Identity;
 use cairn_chassis::sql::Db;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::limits::FEEDBACK_CHARS;
 pub(crate) use cairn_proto::domain::{FeedbackCategory as Category, FeedbackChannel as Channel};
 use cairn_proto::ids::{UserId, WorkspaceId};
 use futures::StreamExt as _;
@@ -22,8 +23,6 @@ use crate::model::workspaces::Workspace;
 use crate::store;
 use crate::workspaces::{self, require_manager, require_member};
 
-/// Spec 2.9.
-const MAX_MESSAGE_CHARACTERS: usize = 5_000;
 const MAX_CONTEXT_BYTES: usize = 10 * 1024;
 /// Less than what the gateway gives the whole request, so that the caller learns that delivery failed.
 const DELIVERY_LIMIT: Duration = Duration::from_secs(8);
@@ -176,8 +175,8 @@ fn check(report: &Report) -> Result<Option<Value>, Error> {
     if report.message.trim().is_empty() {
         violations.push(Violation::new("message", "required", wording::EMPTY));
     }
-    if report.message.chars().count() > MAX_MESSAGE_CHARACTERS {
-        let message = wording::at_most(MAX_MESSAGE_CHARACTERS, Unit::Characters);
+    if report.message.chars().count() > FEEDBACK_CHARS {
+        let message = wording::at_most(FEEDBACK_CHARS, Unit::Characters);
         violations.push(Violation::new("message", "too_long", message));
     }
     let context = report.context.as_deref().and_then(|text| read_context(text, &mut violations));

@@ -2,17 +2,16 @@
 
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
-
-const MAX_LENGTH: usize = 100;
+use cairn_proto::domain::limits::LABEL_CHARS;
 
 /// The name without the blanks around it; what is wrong with it goes to the list.
 pub(crate) fn check(path: &str, given: &str, violations: &mut Vec<Violation>) -> String {
     let name = given.trim();
     if name.is_empty() {
-        violations.push(Violation::new(path, "required", wording::from_to(1, MAX_LENGTH, Unit::Characters)));
+        violations.push(Violation::new(path, "required", wording::from_to(1, LABEL_CHARS, Unit::Characters)));
     }
-    if name.chars().count() > MAX_LENGTH {
-        violations.push(Violation::new(path, "too_long", wording::at_most(MAX_LENGTH, Unit::Characters)));
+    if name.chars().count() > LABEL_CHARS {
+        violations.push(Violation::new(path, "too_long", wording::at_most(LABEL_CHARS, Unit::Characters)));
     }
     if name.chars().any(char::is_control) {
         violations.push(Violation::new(path, "invalid", wording::NO_CONTROL_CHARACTERS));

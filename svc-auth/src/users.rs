@@ -1,8 +1,7 @@
 //! People with accounts.
 
+use cairn_proto::domain::limits::EMAIL_BYTES;
 use cairn_proto::ids::UserId;
-
-const MAX_EMAIL_LENGTH: usize = 254;
 
 /// A person with an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +35,7 @@ pub(crate) fn fold_email(text: &str) -> Option<String> {
     if local.is_empty() || domain.is_empty() || local.contains(odd) || domain.contains(odd) {
         return None;
     }
-    (email.len() <= MAX_EMAIL_LENGTH).then_some(email)
+    (email.len() <= EMAIL_BYTES).then_some(email)
 }
 
 #[cfg(test)]

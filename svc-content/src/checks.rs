@@ -4,16 +4,12 @@ use std::str::FromStr;
 
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::limits::{FILE_DESCRIPTION_CHARS, NAME_CHARS, TAG_CHARS, TAGS};
 
 use crate::Error;
 use crate::model::MAX_CONTENT_BYTES;
 
 const MOST_VIOLATIONS: usize = 51;
-const MAX_NAME_CHARS: usize = 255;
-/// It is shown in lists.
-const MAX_DESCRIPTION_CHARS: usize = 1_000;
-const MAX_TAGS: usize = 50;
-const MAX_TAG_CHARS: usize = 100;
 
 /// Gathers violations.
 #[derive(Debug, Default)]
@@ -46,8 +42,8 @@ impl Checks {
         if name.trim().is_empty() {
             return self.violation("name", "required", "give a name");
         }
-        if name.chars().count() > MAX_NAME_CHARS {
-            self.violation("name", "too_long", wording::at_most(MAX_NAME_CHARS, Unit::Characters));
+        if name.chars().count() > NAME_CHARS {
+            self.violation("name", "too_long", wording::at_most(NAME_CHARS, Unit::Characters));
         }
         if name == "." || name == ".." {
             self.violation("name", "invalid", "'.' and '..' mean folders in a path and cannot be names");
@@ -79,8 +75,8 @@ impl Checks {
     /// What a file is for, in a few words; empty is none.
     pub(crate) fn description(&mut self, text: Option<String>) -> Option<String> {
         let text = text.filter(|text| !text.is_empty())?;
-        if text.chars().count() > MAX_DESCRIPTION_CHARS {
-            let message = wording::at_most(MAX_DESCRIPTION_CHARS, Unit::Characters);
+        if text.chars().count() > FILE_DESCRIPTION_CHARS {
+            let message = wording::at_most(FILE_DESCRIPTION_CHARS, Unit::Characters);
             self.violation("description", "too_long", message);
         }
         if text.contains('\0') {
@@ -91,19 +87,19 @@ impl Checks {
 
     /// Tags without repetition, in their order.
     pub(crate) fn tags(&mut self, tags: Vec<String>) -> Vec<String> {
-        let mut kept: Vec<String> = Vec::with_capacity(tags.len().min(MAX_TAGS));
+        let mut kept: Vec<String> = Vec::with_capacity(tags.len().min(TAGS));
         let mut is_too_many = false;
         for (place, tag) in tags.into_iter().enumerate() {
             let path = format!("tags[{place}]");
             if tag.trim().is_empty() {
                 self.violation(&path, "required", wording::EMPTY);
-            } else if tag.chars().count() > MAX_TAG_CHARS {
-                self.violation(&path, "too_long", wording::at_most(MAX_TAG_CHARS, Unit::Characters));
+            } else if tag.chars().count() > TAG_CHARS {
+                self.violation(&path, "too_long", wording::at_most(TAG_CHARS, Unit::Characters));
             } else if tag.contains(char::is_control) {
                 self.violation(&path, "invalid", wording::NO_CONTROL_CHARACTERS);
             } else if kept.contains(&tag) {
                 continue;
-            } else if kept.len() == MAX_TAGS {
+            } else if kept.len() == TAGS {
                 is_too_many = true;
                 break;
             } else {
@@ -111,7 +107,7 @@ impl Checks {
             }
         }
         if is_too_many {
-            self.violation("tags", "too_long", wording::at_most(MAX_TAGS, Unit::Tags));
+            self.violation("tags", "too_long", wording::at_most(TAGS, Unit::Tags));
         }
         kept
     }

@@ -1,7 +1,8 @@
 //! Filters: trees of conditions on typed values.
 
 use cairn_chassis::wording::{self, Unit};
-use cairn_proto::domain::{self, MOST_FILTER_LEVELS, Misread, Operator};
+use cairn_proto::domain::limits::FILTER_LEVELS;
+use cairn_proto::domain::{self, Misread, Operator};
 use cairn_proto::ids::PropertyId;
 use serde_json::Value;
 
@@ -80,7 +81,7 @@ struct FilterReader<'a> {
 
 impl FilterReader<'_> {
     fn tree(&mut self, tree: &domain::Filter, path: &str, depth: usize) -> Option<Filter> {
-        if depth >= MOST_FILTER_LEVELS {
+        if depth >= FILTER_LEVELS {
             let too_deep = Misread::too_deep(path);
             self.checks.violation(path, too_deep.code, too_deep.message);
             return None;

@@ -43,7 +43,7 @@ pub(super) struct LookUp {
 pub(super) struct Accept {
     #[schema(min_length = 1, max_length = 256)]
     secret: String,
-    #[schema(min_length = 1, max_length = 255)]
+    #[schema(min_length = 1, max_length = 100)]
     name: Option<String>,
     #[schema(min_length = 1, max_length = 1024)]
     password: Option<String>,

@@ -18,7 +18,7 @@ inputs!(AddMember, UpdateMember);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AddMember {
-    #[schema(min_length = 3, max_length = 320)]
+    #[schema(min_length = 3, max_length = 254)]
     email: String,
     role: Role,
 }

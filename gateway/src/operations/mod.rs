@@ -10,6 +10,8 @@ pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod grants;
 pub(crate) mod invitations;
+#[cfg(test)]
+mod limits;
 pub(crate) mod members;
 pub(crate) mod memories;
 pub(crate) mod overview;
@@ -46,8 +48,6 @@ use crate::upstreams::Upstreams;
 
 /// Names the root where an id of a folder could stand, in queries.
 pub(crate) const ROOT: &str = "root";
-/// What a list gives at once at most (contract, "Array endpoints").
-pub(crate) const MOST_ITEMS: u32 = 1_000;
 
 /// Who asks, and through what.
 #[derive(Debug, Clone)]

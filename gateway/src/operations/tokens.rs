@@ -20,7 +20,7 @@ inputs!(CreateToken, UpdateToken);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CreateToken {
-    #[schema(min_length = 1, max_length = 255)]
+    #[schema(min_length = 1, max_length = 100)]
     name: String,
     #[schema(min_items = 1)]
     permissions: Vec<Permission>,
@@ -37,7 +37,7 @@ pub(crate) struct CreateToken {
 pub(crate) struct ScopeInput {
     r#type: ScopeType,
     /// Needed for the type `folders`.
-    #[schema(min_items = 1, max_items = 1000)]
+    #[schema(min_items = 1, max_items = 100)]
     folder_ids: Option<Vec<String>>,
 }
 

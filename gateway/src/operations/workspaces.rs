@@ -18,7 +18,7 @@ inputs!(CreateWorkspace, UpdateWorkspace);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateWorkspace {
-    #[schema(min_length = 1, max_length = 255)]
+    #[schema(min_length = 1, max_length = 100)]
     name: String,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct CreateWorkspace {
 #[schema(min_properties = 1)]
 pub(crate) struct UpdateWorkspace {
     #[serde(default)]
-    #[schema(value_type = String, required = false, min_length = 1, max_length = 255)]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 100)]
     name: Option<String>,
     /// Only the owner may change it.
     #[serde(default)]

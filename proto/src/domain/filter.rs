@@ -3,11 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::Operator;
+use super::limits::FILTER_LEVELS;
 use crate::content::v1 as content;
 use crate::content::v1::filter::Tree;
-
-/// How deep filters nest at most. Deeper ones are not even read: protobuf could not carry them.
-pub const MOST_FILTER_LEVELS: usize = 8;
 
 /// A tree of conditions, before anybody compared it with a database.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +47,7 @@ impl Misread {
 
     /// Of a filter at a level that is too deep.
     pub fn too_deep(path: &str) -> Self {
-        let message = format!("filters nest at most {MOST_FILTER_LEVELS} levels deep");
+        let message = format!("filters nest at most {FILTER_LEVELS} levels deep");
         Self::new(path, "too_deep", message)
     }
 }
@@ -71,7 +69,7 @@ impl Filter {
 }
 
 fn read(tree: &Value, path: &str, level: usize, misread: &mut Vec<Misread>) -> Option<Filter> {
-    if level >= MOST_FILTER_LEVELS {
+    if level >= FILTER_LEVELS {
         misread.push(Misread::too_deep(path));
         return None;
     }

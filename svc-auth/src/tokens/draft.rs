@@ -6,12 +6,11 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Permission, PermissionSet, Role, Scope};
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording;
+use cairn_proto::domain::limits::SCOPE_FOLDERS;
 use cairn_proto::ids::FolderId;
 
 use crate::error::Error;
 use crate::names;
-
-const MAX_FOLDERS: usize = 100;
 
 /// A token as it was asked for.
 #[derive(Debug, Default)]
@@ -98,9 +97,9 @@ fn check_folders(asked: Option<&[String]>, violations: &mut Vec<Violation>) -> V
     let Some(asked) = asked else {
         return Vec::new();
     };
-    if asked.is_empty() || asked.len() > MAX_FOLDERS {
+    if asked.is_empty() || asked.len() > SCOPE_FOLDERS {
         let message =
-            format!("must have 1 to {MAX_FOLDERS} folder ids; leave the scope out for the whole workspace");
+            format!("must have 1 to {SCOPE_FOLDERS} folder ids; leave the scope out for the whole workspace");
         violations.push(Violation::new("scope.folderIds", "invalid", message));
         return Vec::new();
     }
@@ -185,7 +184,7 @@ mod tests {
         empty.folders = Some(Vec::new());
         assert_eq!(violations(empty, Role::Owner), [("scope.folderIds".to_owned(), "invalid".to_owned())]);
         let mut many = draft();
-        many.folders = Some(vec![FOLDER.into(); MAX_FOLDERS + 1]);
+        many.folders = Some(vec![FOLDER.into(); SCOPE_FOLDERS + 1]);
         assert_eq!(violations(many, Role::Owner), [("scope.folderIds".to_owned(), "invalid".to_owned())]);
         let mut whole = draft();
         whole.folders = None;

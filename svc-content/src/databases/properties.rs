@@ -1,6 +1,7 @@
 //! The properties of a database: ten types, each with what its values need to know.
 
 use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::limits::NAME_CHARS;
 use std::collections::HashSet;
 
 use cairn_proto::ids::DatabaseId;
@@ -10,7 +11,6 @@ use crate::model::{PropertyOption, PropertySettings, PropertyType, fold};
 
 pub(super) const MAX_PROPERTIES: usize = 200;
 const MAX_OPTIONS: usize = 500;
-const MAX_NAME_CHARS: usize = 255;
 const MAX_COLOR_CHARS: usize = 50;
 
 /// An option as a caller gives it.
@@ -56,8 +56,8 @@ pub(crate) struct PropertyPatch {
 pub(super) fn check_label(checks: &mut Checks, path: &str, name: &str) {
     if name.trim().is_empty() {
         checks.violation(path, "required", "give a name");
-    } else if name.chars().count() > MAX_NAME_CHARS {
-        checks.violation(path, "too_long", wording::at_most(MAX_NAME_CHARS, Unit::Characters));
+    } else if name.chars().count() > NAME_CHARS {
+        checks.violation(path, "too_long", wording::at_most(NAME_CHARS, Unit::Characters));
     }
     if name.contains(char::is_control) {
         checks.violation(path, "invalid", wording::NO_CONTROL_CHARACTERS);

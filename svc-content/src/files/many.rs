@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use cairn_proto::domain::limits::FILES_AT_ONCE;
 use cairn_proto::ids::FileId;
 
 use super::{Files, parse};
@@ -10,7 +11,6 @@ use crate::model::{Body, File};
 use crate::scope::Caller;
 use crate::store;
 
-const MOST_FILES: usize = 20;
 /// Contents in one answer, which must fit into a message.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -33,8 +33,8 @@ impl Files {
         ids: &[String],
         most_bytes: Option<u64>,
     ) -> Result<Vec<Result<FoundFile, Error>>, Error> {
-        if ids.is_empty() || ids.len() > MOST_FILES {
-            return Err(Error::invalid("ids", "invalid", format!("name 1 to {MOST_FILES} files")));
+        if ids.is_empty() || ids.len() > FILES_AT_ONCE {
+            return Err(Error::invalid("ids", "invalid", format!("name 1 to {FILES_AT_ONCE} files")));
         }
         let parsed: Vec<FileId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
         let files = store::files::get_many(&self.context.db, caller.workspace, &parsed).await?;

@@ -75,7 +75,7 @@ proptest! {
         }
         let mut checks = Checks::default();
         let Ok(tree) = domain::Filter::read(&tree, "filter") else {
-            prop_assert!(depth >= MOST_FILTER_LEVELS);
+            prop_assert!(depth >= FILTER_LEVELS);
             return Ok(());
         };
         let read = check(&mut checks, &database(), &tree, "filter", true);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::limits::{GUIDANCE_CHARS, MEMBERS_A_CALL, NAME_CHARS, SLUG_CHARS};
 use cairn_proto::ids::{DocumentId, FileId, FolderId, MemberId};
 
 use super::{Memories, slug};
@@ -13,11 +14,6 @@ use crate::model::{DatabaseQuery, Member, MemberKind, MemberTarget, Memory};
 use crate::scope::Caller;
 use crate::{databases, store};
 
-const MAX_NAME_CHARS: usize = 255;
-/// Guidance is read by agents that choose: it is a paragraph, not a document.
-const MAX_GUIDANCE_CHARS: usize = 10_000;
-/// Members in one call.
-const MAX_ADDED: usize = 100;
 /// Members of one memory, which an agent loads whole.
 const MAX_MEMBERS: usize = 1_000;
 
@@ -127,8 +123,8 @@ pub(super) fn check_patch(patch: MemoryPatch) -> Result<CheckedMemoryPatch, Erro
     check_guidance(&mut checks, "description", patch.description.as_ref().and_then(Option::as_deref));
     check_guidance(&mut checks, "useWhen", patch.use_when.as_ref().and_then(Option::as_deref));
     let add = check_members(&mut checks, "addMembers", patch.add);
-    if patch.remove.len() > MAX_ADDED {
-        checks.violation("removeMemberIds", "too_many", wording::at_most(MAX_ADDED, Unit::Members));
+    if patch.remove.len() > MEMBERS_A_CALL {
+        checks.violation("removeMemberIds", "too_many", wording::at_most(MEMBERS_A_CALL, Unit::Members));
     }
     checks.finish()?;
     let (name, slug, is_public) = (patch.name, patch.slug, patch.is_public);
@@ -264,8 +260,8 @@ fn check_name(checks: &mut Checks, name: &str) {
     if name.trim().is_empty() {
         return checks.violation("name", "required", "give a name");
     }
-    if name.chars().count() > MAX_NAME_CHARS {
-        checks.violation("name", "too_long", wording::at_most(MAX_NAME_CHARS, Unit::Characters));
+    if name.chars().count() > NAME_CHARS {
+        checks.violation("name", "too_long", wording::at_most(NAME_CHARS, Unit::Characters));
     }
     if name.contains(char::is_control) {
         checks.violation("name", "invalid", wording::NO_CONTROL_CHARACTERS);
@@ -277,7 +273,7 @@ fn check_slug(checks: &mut Checks, slug: Option<&str>) {
         let message = format!(
             "a slug is 1 to {} small letters and digits with single hyphens between, such as release-process, and \
              not spelled like an id",
-            slug::MAX_CHARS
+            SLUG_CHARS
         );
         checks.violation("slug", "invalid", message);
     }
@@ -285,8 +281,8 @@ fn check_slug(checks: &mut Checks, slug: Option<&str>) {
 
 fn check_guidance(checks: &mut Checks, path: &str, text: Option<&str>) {
     let Some(text) = text else { return };
-    if text.chars().count() > MAX_GUIDANCE_CHARS {
-        checks.violation(path, "too_long", wording::at_most(MAX_GUIDANCE_CHARS, Unit::Characters));
+    if text.chars().count() > GUIDANCE_CHARS {
+        checks.violation(path, "too_long", wording::at_most(GUIDANCE_CHARS, Unit::Characters));
     }
     if text.contains('\0') {
         checks.violation(path, "invalid", wording::NO_NUL);
@@ -294,8 +290,8 @@ fn check_guidance(checks: &mut Checks, path: &str, text: Option<&str>) {
 }
 
 fn check_members(checks: &mut Checks, field: &str, members: Vec<MemberDraft>) -> Vec<WantedMember> {
-    if members.len() > MAX_ADDED {
-        checks.violation(field, "too_many", wording::at_most(MAX_ADDED, Unit::Members));
+    if members.len() > MEMBERS_A_CALL {
+        checks.violation(field, "too_many", wording::at_most(MEMBERS_A_CALL, Unit::Members));
         return Vec::new();
     }
     let check = |(place, member)| check_member(checks, &format!("{field}[{place}]"), &member);

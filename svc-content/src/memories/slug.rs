@@ -1,11 +1,10 @@
 //! Slugs: names of memories for addresses and paths.
 
+use cairn_proto::domain::limits::SLUG_CHARS;
 use cairn_proto::ids::MemoryId;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// Characters of a slug.
-pub(super) const MAX_CHARS: usize = 100;
 /// Room for a number behind a derived one.
 const MAX_DERIVED: usize = 80;
 /// For a name without a letter or digit that a slug can hold.
@@ -16,7 +15,7 @@ pub(super) fn is_valid(slug: &str) -> bool {
     let is_group = |group: &str| {
         !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
-    slug.len() <= MAX_CHARS && slug.split('-').all(is_group) && slug.parse::<MemoryId>().is_err()
+    slug.len() <= SLUG_CHARS && slug.split('-').all(is_group) && slug.parse::<MemoryId>().is_err()
 }
 
 /// The slug that a name suggests.

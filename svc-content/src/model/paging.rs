@@ -2,12 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cairn_proto::domain::limits::PAGE;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-
-/// The most items on a page, and the number when none is asked for.
-pub(crate) const MAX_PAGE: u32 = 1_000;
 
 /// Where the next page begins: after this item. The number of all is carried along, so that it is counted once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,8 +40,8 @@ impl PageRequest {
     /// From the fields of a request.
     pub(crate) fn new(size: u32, token: &str) -> Result<Self, Error> {
         let size = match size {
-            0 => MAX_PAGE,
-            some => some.min(MAX_PAGE),
+            0 => PAGE,
+            some => some.min(PAGE),
         };
         if token.is_empty() {
             return Ok(Self { size, after: None });
@@ -109,7 +107,7 @@ mod tests {
         assert_eq!(page.items, ["a", "b"]);
         let next = PageRequest::new(0, &page.next).unwrap();
         assert_eq!(next.after, Some(Cursor { name: "b".into(), id: "id".into(), total: 5 }));
-        assert_eq!(next.size, MAX_PAGE);
+        assert_eq!(next.size, PAGE);
         assert_eq!(next.known_total(3), Some(5));
         assert_eq!(request.page(vec!["a"], 1, |_| Default::default()).next, "");
     }
@@ -119,6 +117,6 @@ mod tests {
         for odd in ["x", "e30", "!!", &URL_SAFE_NO_PAD.encode(r#"{"n":"a\u0000","i":"","t":1}"#)] {
             assert!(PageRequest::new(0, odd).is_err(), "{odd}");
         }
-        assert_eq!(PageRequest::new(5_000, "").unwrap().size, MAX_PAGE);
+        assert_eq!(PageRequest::new(5_000, "").unwrap().size, PAGE);
     }
 }

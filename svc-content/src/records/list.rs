@@ -2,6 +2,7 @@
 
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain;
+use cairn_proto::domain::limits::{RECORD_SEARCH_CHARS, RECORDS_PAGE};
 use cairn_proto::ids::RecordId;
 
 use super::{PropertyNames, Records, Shown, parse};
@@ -17,9 +18,7 @@ use crate::store::query::{Order, Selection, Word};
 use crate::{databases, store};
 
 const DEFAULT_LIMIT: u32 = 50;
-const MAX_LIMIT: u32 = 200;
 const MAX_WORDS: usize = 10;
-const MAX_SEARCH_CHARS: usize = 1_000;
 
 /// What is asked for.
 #[derive(Debug, Clone, Default)]
@@ -107,8 +106,8 @@ impl Records {
 
 fn select(database: &Database, request: &RecordListRequest) -> Result<Selection, Error> {
     let mut checks = Checks::default();
-    if request.limit > MAX_LIMIT {
-        checks.violation("limit", "out_of_range", wording::between(1, MAX_LIMIT));
+    if request.limit > RECORDS_PAGE {
+        checks.violation("limit", "out_of_range", wording::between(1, RECORDS_PAGE));
     }
     if i64::try_from(request.offset).is_err() {
         checks.violation("offset", "out_of_range", "no database has as many records");
@@ -144,8 +143,8 @@ fn select(database: &Database, request: &RecordListRequest) -> Result<Selection,
 
 /// Words that must all be found, each with the options whose names hold it.
 fn words(checks: &mut Checks, database: &Database, search: &str) -> Vec<Word> {
-    if search.chars().count() > MAX_SEARCH_CHARS {
-        let message = wording::at_most(MAX_SEARCH_CHARS, Unit::Characters);
+    if search.chars().count() > RECORD_SEARCH_CHARS {
+        let message = wording::at_most(RECORD_SEARCH_CHARS, Unit::Characters);
         checks.violation("search", "too_long", message);
     }
     if search.contains('\0') {

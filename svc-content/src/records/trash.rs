@@ -3,6 +3,7 @@
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::Tx;
+use cairn_proto::domain::limits::NAME_CHARS;
 use cairn_proto::ids::{DatabaseId, FolderId, RecordId};
 
 use super::{MAX_TRIES, Records, Shown, hold, locked, parse, schema_in_flux};
@@ -12,8 +13,6 @@ use crate::model::{Database, Deletion, Record, Written};
 use crate::scope::Caller;
 use crate::{databases, store};
 
-/// A title may be a whole text; in the list of the trash it is a name.
-const MAX_NAME_CHARS: usize = 255;
 const UNTITLED: &str = "Untitled";
 
 impl Records {
@@ -125,5 +124,5 @@ async fn trashed(
 
 fn name(database: &Database, record: &Record) -> String {
     let title = database.title_of(&record.values);
-    if title.trim().is_empty() { UNTITLED.to_owned() } else { title.chars().take(MAX_NAME_CHARS).collect() }
+    if title.trim().is_empty() { UNTITLED.to_owned() } else { title.chars().take(NAME_CHARS).collect() }
 }

@@ -3,13 +3,9 @@
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::document::v1::SelectDocumentsRequest;
+use cairn_proto::domain::limits::{KINDS, TAGS};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::retrieval::v1::SearchContextRequest;
-
-/// Tags of one search at most: as many as a file bears.
-const MAX_TAGS: usize = 50;
-/// Each kind once.
-const MAX_KINDS: usize = 8;
 
 /// A document must meet all that is given.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,12 +42,12 @@ impl Narrowing {
     /// What of it breaks rules; what a folder and a tag are, their owner knows.
     pub(super) fn violations(request: &SearchContextRequest) -> Vec<Violation> {
         let mut violations = Vec::new();
-        if request.tags.len() > MAX_TAGS {
-            let message = wording::at_most(MAX_TAGS, Unit::Tags);
+        if request.tags.len() > TAGS {
+            let message = wording::at_most(TAGS, Unit::Tags);
             violations.push(Violation::new("tags", "too_many", message));
         }
-        if request.kinds.len() > MAX_KINDS {
-            let message = wording::at_most(MAX_KINDS, Unit::Entries);
+        if request.kinds.len() > KINDS {
+            let message = wording::at_most(KINDS, Unit::Entries);
             violations.push(Violation::new("kinds", "too_many", message));
         }
         let is_known = |kind: &i32| Kind::try_from(*kind).is_ok_and(|kind| kind != Kind::Unspecified);

@@ -15,6 +15,7 @@ use cairn_index::StoredChunk;
 use cairn_proto::content::v1::GetFileRequest;
 use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::document::v1::ConfirmedDocument;
+use cairn_proto::domain::limits::RELATED;
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{GetRelatedFilesRequest, GetRelatedFilesResponse, RelatedFile};
@@ -30,7 +31,6 @@ use crate::generations::Generation;
 use crate::kinds;
 
 const DEFAULT_LIMIT: usize = 5;
-const MAX_LIMIT: usize = 20;
 
 /// A checked request for related files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +51,8 @@ impl TryFrom<GetRelatedFilesRequest> for RelatedRequest {
             0 => DEFAULT_LIMIT,
             limit => limit,
         };
-        if limit > MAX_LIMIT {
-            let message = wording::between(1, MAX_LIMIT);
+        if limit > RELATED {
+            let message = wording::between(1, RELATED);
             return Err(Error::Invalid(vec![Violation::new("limit", "out_of_range", message)]));
         }
         let max_wait = max_wait(request.max_wait.as_ref());

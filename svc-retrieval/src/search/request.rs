@@ -7,6 +7,7 @@ use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_index::ParsedQuery;
 use cairn_proto::domain::Feed;
+use cairn_proto::domain::limits::{QUERY_CHARS, RESULTS, SOURCES, SUBQUERIES};
 pub(crate) use cairn_proto::domain::{Mode, Strategy, SubqueryType};
 use cairn_proto::retrieval::v1::{self as proto, SearchContextRequest};
 
@@ -14,16 +15,10 @@ use super::narrowing::Narrowing;
 use super::{DEFAULT_WAIT, MAX_WAIT};
 use crate::error::Error;
 
-/// Characters of a query or a sub-query; longer ones are a mistake and cost every list.
-const MAX_QUERY_CHARACTERS: usize = 10_000;
 const DEFAULT_LIMIT: usize = 10;
-const MAX_LIMIT: usize = 50;
-const MAX_SUBQUERIES: usize = 8;
 /// Each is looked up for every list of a search, and none may be left out silently: a query that repeats `-x` through all
 /// of its 10 000 characters would keep a core for seconds.
 const MAX_EXCLUSIONS: usize = 64;
-/// More than a workspace has connected.
-const MAX_SOURCES: usize = 100;
 
 /// A typed sub-query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,15 +125,15 @@ fn limit(request: &SearchContextRequest) -> usize {
 fn checked(request: &SearchContextRequest) -> Result<(QueryText, Vec<Subquery>), Vec<Violation>> {
     let mut violations = Vec::new();
     let query = text("query", &request.query).map_err(|violation| violations.push(violation)).ok();
-    if limit(request) > MAX_LIMIT {
-        violations.push(Violation::new("limit", "out_of_range", wording::between(1, MAX_LIMIT)));
+    if limit(request) > RESULTS {
+        violations.push(Violation::new("limit", "out_of_range", wording::between(1, RESULTS)));
     }
-    if request.searches.len() > MAX_SUBQUERIES {
-        let message = wording::at_most(MAX_SUBQUERIES, Unit::SubQueries);
+    if request.searches.len() > SUBQUERIES {
+        let message = wording::at_most(SUBQUERIES, Unit::SubQueries);
         violations.push(Violation::new("searches", "too_many", message));
     }
     let mut searches = Vec::new();
-    for (place, search) in request.searches.iter().take(MAX_SUBQUERIES).enumerate() {
+    for (place, search) in request.searches.iter().take(SUBQUERIES).enumerate() {
         let kind = SubqueryType::from_number(search.r#type);
         if kind.is_none() {
             let path = format!("searches[{place}].type");
@@ -148,8 +143,8 @@ fn checked(request: &SearchContextRequest) -> Result<(QueryText, Vec<Subquery>),
         let text = text.map_err(|violation| violations.push(violation)).ok();
         searches.extend(kind.zip(text).map(|(kind, text)| Subquery { kind, text }));
     }
-    if request.source_ids.len() > MAX_SOURCES {
-        let message = wording::at_most(MAX_SOURCES, Unit::Sources);
+    if request.source_ids.len() > SOURCES {
+        let message = wording::at_most(SOURCES, Unit::Sources);
         violations.push(Violation::new("sourceIds", "too_many", message));
     }
     violations.extend(Narrowing::violations(request));
@@ -167,8 +162,8 @@ fn text(path: &str, given: &str) -> Result<QueryText, Violation> {
     if given.trim().is_empty() {
         return Err(Violation::new(path, "required", wording::EMPTY));
     }
-    if given.chars().count() > MAX_QUERY_CHARACTERS {
-        let message = wording::at_most(MAX_QUERY_CHARACTERS, Unit::Characters);
+    if given.chars().count() > QUERY_CHARS {
+        let message = wording::at_most(QUERY_CHARS, Unit::Characters);
         return Err(Violation::new(path, "too_long", message));
     }
     if given.contains('\0') {
@@ -220,7 +215,7 @@ mod tests {
     #[test]
     fn the_boundaries_are_accepted() {
         let request = SearchContextRequest {
-            query: "q".repeat(MAX_QUERY_CHARACTERS),
+            query: "q".repeat(QUERY_CHARS),
             limit: 50,
             min_score: Some(1.0),
             ..SearchContextRequest::default()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cairn_chassis::status::Problem;
+use cairn_proto::domain::limits::PAGE;
 use cairn_proto::domain::{Operator, SortOrder};
 use cairn_proto::ids::{DatabaseId, RecordId};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use super::search::one_line;
 use super::{DEFAULT_ITEMS, Hints, Terms, Tool, nearby};
 use crate::answers::{Database, Property, Record, RecordPage, View};
 use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
-use crate::operations::{Context, MOST_ITEMS, Page, Paging, Written, databases, null_or_value};
+use crate::operations::{Context, Page, Paging, Written, databases, null_or_value};
 use crate::schema::{Input as _, inlined, inputs};
 
 inputs!(
@@ -387,8 +388,7 @@ async fn unknown_database(context: &Context, tool: &str, given: &str) -> Result<
     let problem =
         Problem::not_found("databaseId is not the id of a database: ids are UUIDs, from list_databases");
     // A token that may not read is not helped with what it may not see.
-    let Ok(all) = databases::list(context, None, Paging { limit: Some(MOST_ITEMS), cursor: None }).await
-    else {
+    let Ok(all) = databases::list(context, None, Paging { limit: Some(PAGE), cursor: None }).await else {
         return Err(problem);
     };
     Ok(match nearby(given, all.items.iter().map(|database| (&*database.name, &*database.id))) {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::limits::PAGE;
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -14,7 +15,7 @@ use super::search::{one_line, quoted};
 use super::{DEFAULT_ITEMS, Hints, Terms, Tool, nearby};
 use crate::answers::{Memory, ResolvedMemory};
 use crate::operations::memories::{self, CreateMemory, MemberInput, Membership, UpdateMemory};
-use crate::operations::{Context, MOST_ITEMS, Paging, null_or_value};
+use crate::operations::{Context, Paging, null_or_value};
 use crate::schema::{Input as _, inlined, inputs};
 
 inputs!(ListMemories, GetMemory, ChangeMemory);
@@ -202,7 +203,7 @@ async fn not_found(
     problem: Problem,
 ) -> Result<Outcome, Problem> {
     // A token that may not read is not helped with what it may not see.
-    let Ok(all) = memories::list(context, Paging { limit: Some(MOST_ITEMS), cursor: None }).await else {
+    let Ok(all) = memories::list(context, Paging { limit: Some(PAGE), cursor: None }).await else {
         return Err(problem);
     };
     let known =
