@@ -145,6 +145,9 @@ fn by_ole(bytes: &[u8], expected: Option<Kind>) -> Result<Kind, Failure> {
     if names("EncryptedPackage") {
         return Err(Failure::encrypted());
     }
+    if names("__properties_version1.0") {
+        return Err(unsupported(Some("a message of Outlook; saved as .eml it can be read")));
+    }
     if expected == Some(Kind::Sheets) || names("Workbook") {
         return Ok(Kind::Sheets);
     }

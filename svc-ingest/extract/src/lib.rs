@@ -14,6 +14,7 @@ mod formats;
 mod frame;
 mod kind;
 mod limits;
+mod markdown;
 mod model;
 mod pool;
 mod process;

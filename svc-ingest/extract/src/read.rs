@@ -17,16 +17,16 @@ pub fn read(raw: &Raw) -> Result<Text, Failure> {
         Kind::Json => plain(raw, Format::Json),
         Kind::Yaml => plain(raw, Format::Yaml),
         Kind::Html => tidy(formats::html::read(raw)?),
-        Kind::Csv
-        | Kind::Notebook
-        | Kind::Pdf
-        | Kind::Docx
-        | Kind::Pptx
-        | Kind::Sheets
-        | Kind::OpenDocument
-        | Kind::Epub
-        | Kind::Mail
-        | Kind::Rtf => return Err(crate::kind::unsupported(None)),
+        Kind::Csv => tidy(formats::table::read(raw)?),
+        Kind::Notebook => tidy(formats::notebook::read(raw)?),
+        Kind::Pdf => tidy(formats::pdf::read(raw)?),
+        Kind::Docx => tidy(formats::docx::read(raw)?),
+        Kind::Pptx => tidy(formats::pptx::read(raw)?),
+        Kind::Sheets => tidy(formats::sheets::read(raw)?),
+        Kind::OpenDocument => tidy(formats::opendocument::read(raw)?),
+        Kind::Epub => tidy(formats::epub::read(raw)?),
+        Kind::Mail => tidy(formats::mail::read(raw)?),
+        Kind::Rtf => tidy(formats::rtf::read(raw)?),
     };
     bounded(text)
 }
@@ -58,3 +58,6 @@ fn bounded(text: Text) -> Result<Text, Failure> {
     }
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,6 +40,19 @@ pub(crate) fn page(html: &str, base_url: Option<&str>) -> Text {
     Text { format: Format::Markdown, content, title }
 }
 
+/// An address below which nothing is found: links of parts lead to other parts, which nobody can follow.
+const NOWHERE: &str = "about:blank";
+
+/// HTML that is all content, such as a chapter of a book or the body of a message.
+pub(crate) fn part(html: &str) -> String {
+    if !tokens::can_be_a_tree(html) {
+        return tokens::words(html).1;
+    }
+    let document = Document::from(html);
+    prepare(&document, Some(NOWHERE));
+    content::whole(&document)
+}
+
 /// Brings a page into the shape in which it becomes Markdown, without what is not seen.
 fn prepare(document: &Document, base_url: Option<&str>) {
     hidden::remove(document);

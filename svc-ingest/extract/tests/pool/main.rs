@@ -2,11 +2,12 @@
 //!
 //! `cargo test -p cairn-extract --test pool [part of a name]`
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "this is a test")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "this is a test")]
 
 mod misbehaviour;
 
 use std::future::Future;
+use std::io::Write as _;
 use std::pin::Pin;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -35,6 +36,8 @@ scenarios! {
     a_child_ends_with_its_parent_while_it_reads,
     a_program_that_cannot_be_started_is_no_fault_of_the_document,
     a_page_of_a_hundred_thousand_elements_in_each_other_is_read,
+    an_archive_that_unpacks_to_too_much_is_its_own_failure,
+    damaged_files_of_other_peoples_parsers_end_no_pool,
 }
 
 fn main() -> ExitCode {
@@ -231,5 +234,69 @@ async fn a_page_of_a_hundred_thousand_elements_in_each_other_is_read() {
         let page = format!("{}<p>found</p>", format!("<{element}>").repeat(100_000));
         let text = extractor.extract(Raw::html(page, None)).await.unwrap();
         assert_eq!(text.content, "found\n");
+    }
+}
+
+fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in entries {
+        zip.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+async fn an_archive_that_unpacks_to_too_much_is_its_own_failure() {
+    let extractor = Extractor::start(Settings { children: 1, ..settings() });
+    let zeros = vec![b'0'; 8 * 1024 * 1024];
+    let bomb = archive(&[("[Content_Types].xml", b"<Types/>"), ("word/document.xml", &zeros)]);
+    let failed = extractor.extract(Raw::file("a.docx", bomb)).await;
+    assert_eq!(kind(&failed), Some(FailureKind::TooLarge));
+    assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.");
+}
+
+/// Each file is damaged in a hundred places, always the same: whatever its parser does, the pool answers.
+async fn damaged_files_of_other_peoples_parsers_end_no_pool() {
+    let extractor = Extractor::start(Settings { wall: Duration::from_secs(10), ..settings() });
+    let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    let relation = |kind: &str, target: &str| {
+        let package = "http://schemas.openxmlformats.org/package/2006/relationships";
+        format!(
+            "<Relationships xmlns='{package}'><Relationship Id='a' Type='{office}/{kind}' Target='{target}'/></Relationships>"
+        )
+    };
+    let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+    let book = format!(
+        "<workbook xmlns='{main}' xmlns:r='{office}'><sheets><sheet name='One' sheetId='1' r:id='a'/></sheets></workbook>"
+    );
+    let sheet = format!(
+        "<worksheet xmlns='{main}'><sheetData><row r='1'><c r='A1'><v>1</v></c></row></sheetData></worksheet>"
+    );
+    let workbook = archive(&[
+        ("[Content_Types].xml", b"<Types/>"),
+        ("_rels/.rels", relation("officeDocument", "xl/workbook.xml").as_bytes()),
+        ("xl/_rels/workbook.xml.rels", relation("worksheet", "a.xml").as_bytes()),
+        ("xl/workbook.xml", book.as_bytes()),
+        ("xl/a.xml", sheet.as_bytes()),
+    ]);
+    let message = b"From: a@b.c\r\nSubject: x\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\nwords\r\n--x--\r\n";
+    let files =
+        [("a.pdf", include_bytes!("small.pdf").to_vec()), ("a.xlsx", workbook), ("a.eml", message.to_vec())];
+    for (name, whole) in files {
+        let read = extractor.extract(Raw::file(name, whole.clone())).await;
+        assert!(read.is_ok(), "{name}: {read:?}");
+        // A generator of numbers that needs no crate: the constants are Knuth's.
+        let mut number = 7_u64;
+        for _ in 0..100 {
+            let mut damaged = whole.clone();
+            for _ in 0..4 {
+                number =
+                    number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let place = usize::try_from(number >> 33).unwrap() % damaged.len();
+                damaged[place] = u8::try_from(number >> 56).unwrap();
+            }
+            drop(extractor.extract(Raw::file(name, damaged)).await);
+        }
+        assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.", "{name}");
     }
 }

@@ -1,6 +1,6 @@
 //! What of a page people do not see.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use dom_query::{Document, NodeRef};
 
@@ -14,9 +14,12 @@ const MOST_RULES: usize = 2_000;
 /// Removes elements that a browser would not show: by what they are, by their attributes, and by the page's own style
 /// sheets. What scripts and other style sheets hide is not known.
 pub(super) fn remove(document: &Document) {
-    for selector in hidden_by_sheets(document) {
-        if let Some(selection) = document.try_select(&selector) {
-            selection.remove();
+    let names = hidden_by_sheets(document);
+    if !names.is_empty() {
+        for node in document.select("[class], [id]").nodes() {
+            if is_named(node, &names) {
+                node.remove_from_parent();
+            }
         }
     }
     let styled = document.select("style, link[rel~=stylesheet]").exists();
@@ -40,6 +43,20 @@ fn comments(document: &Document) {
     for comment in comments {
         comment.remove_from_parent();
     }
+}
+
+/// Whether a name hides an element, and no other one shows it again on larger screens, as `hidden md:block` does.
+fn is_named(node: &NodeRef<'_>, names: &HashSet<String>) -> bool {
+    const SHOWN: [&str; 8] =
+        ["block", "flex", "grid", "table", "inline", "contents", "table-cell", "table-row"];
+    let class = node.class().unwrap_or_default();
+    let mut classes = class.split_ascii_whitespace();
+    let shown = classes.clone().any(|class| {
+        class.rsplit_once(':').is_some_and(|(_, display)| SHOWN.contains(&display))
+            || (class.starts_with("d-") && SHOWN.iter().any(|display| class.ends_with(display)))
+    });
+    let by_class = !shown && classes.any(|class| names.contains(&format!(".{class}")));
+    by_class || node.id_attr().is_some_and(|id| names.contains(&format!("#{id}")))
 }
 
 fn has(node: &NodeRef<'_>, selector: &str) -> bool {
@@ -139,14 +156,16 @@ fn pixels(value: &str) -> Option<f64> {
 }
 
 /// Selectors of one class or one id that the page's own sheets hide, everywhere and not only on paper or small screens.
-fn hidden_by_sheets(document: &Document) -> Vec<String> {
-    let mut hidden: Vec<String> = Vec::new();
+fn hidden_by_sheets(document: &Document) -> HashSet<String> {
+    let mut hidden = HashSet::new();
     for sheet in document.select("style").nodes() {
         for (selectors, declarations) in rules(&sheet.text()) {
             for selector in selectors.split(',').map(str::trim).filter(|selector| is_one_name(selector)) {
-                hidden.retain(|known| known != selector);
+                // The last rule that says how it is displayed counts.
                 if hides(&declarations) {
-                    hidden.push(selector.to_owned());
+                    hidden.insert(selector.to_owned());
+                } else if declarations.contains("display") || declarations.contains("visibility") {
+                    hidden.remove(selector);
                 }
             }
         }
@@ -228,6 +247,16 @@ mod tests {
         let sheet = "@import url(x); /* .c{display:none} */ .a, #b {display:none} \
                      @media print { .d { display:none } } .e { display: none } .e { display: block } .f .g {display:none}";
         let document = Document::from(format!("<style>{sheet}</style>"));
-        assert_eq!(hidden_by_sheets(&document), [".a", "#b"]);
+        assert_eq!(hidden_by_sheets(&document), HashSet::from([".a".to_owned(), "#b".to_owned()]));
+    }
+
+    #[test]
+    fn a_name_hides_unless_another_shows_it_on_larger_screens() {
+        let document = Document::from(
+            "<style>.hidden,.d-none,#x{display:none}</style><p class=hidden>1</p><p class='hidden md:block'>2</p>\
+             <p class='d-none d-md-flex'>3</p><p id=x>4</p><p class=other>5</p>",
+        );
+        remove(&document);
+        assert_eq!(document.select("p").text().as_ref(), "235");
     }
 }

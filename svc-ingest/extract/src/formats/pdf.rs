@@ -1,0 +1,96 @@
+//! PDF, page by page: the number of each page is a heading, and the file's own headings stand below it.
+
+use std::ops::ControlFlow;
+
+use unpdf::{
+    Block, Document, Error, Page, PageStreamOptions, ParseEvent, ParseOptions, PdfParser, RenderOptions,
+    render,
+};
+
+use crate::markdown::Markdown;
+use crate::model::{Failure, FailureKind, Format, Raw, Text};
+
+/// Pages with fewer characters than that hold what a scanner or a stamp adds, where an image fills them.
+const LEAST_CHARACTERS: usize = 20;
+/// The part of a page that is an image when the page is one.
+const IMAGE_PAGE: f32 = 0.5;
+
+pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
+    let options = ParseOptions::new().lenient().sequential();
+    let parser =
+        PdfParser::from_bytes_with_options(&raw.bytes, options.clone()).map_err(|error| failed(&error))?;
+    let mut reading = Reading::default();
+    let stream = PageStreamOptions::from(&options);
+    parser.for_each_page(stream, |event| reading.take(event)).map_err(|error| failed(&error))?;
+    reading.finish()
+}
+
+#[derive(Debug, Default)]
+struct Reading {
+    out: Markdown,
+    title: Option<String>,
+    pages: usize,
+    image_pages: usize,
+    characters: usize,
+}
+
+impl Reading {
+    fn take(&mut self, event: ParseEvent) -> ControlFlow<()> {
+        match event {
+            ParseEvent::DocumentStart { metadata, .. } => self.title = metadata.title,
+            ParseEvent::PageParsed(page) => self.write(page),
+            // A page that cannot be read is no reason to lose the others.
+            ParseEvent::PageFailed { .. } => self.pages += 1,
+            ParseEvent::Progress { .. } | ParseEvent::DocumentEnd { .. } => {}
+        }
+        if self.out.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn write(&mut self, mut page: Page) {
+        self.pages += 1;
+        self.image_pages += usize::from(page.image_coverage >= IMAGE_PAGE);
+        let number = page.number;
+        page.elements.retain(|block| !matches!(block, Block::Image { .. }));
+        for block in &mut page.elements {
+            if let Block::Paragraph(paragraph) = block
+                && let Some(level) = paragraph.style.heading_level
+            {
+                paragraph.style.heading_level = Some(level.saturating_add(2).min(6));
+            }
+        }
+        let mut document = Document::new();
+        document.add_page(page);
+        let options =
+            RenderOptions { escape_special_chars: false, max_heading_level: 6, ..RenderOptions::new() };
+        let text = render::to_markdown(&document, &options).unwrap_or_default();
+        self.characters += text.chars().filter(|character| !character.is_whitespace()).count();
+        if !text.trim().is_empty() {
+            self.out.heading(2, &format!("Page {number}"));
+            self.out.block(text.trim());
+        }
+    }
+
+    fn finish(self) -> Result<Text, Failure> {
+        let sparse = self.characters < LEAST_CHARACTERS * self.pages.max(1);
+        let scanned = sparse && self.image_pages * 2 >= self.pages.max(1);
+        if self.characters == 0 || scanned {
+            return Err(Failure::new(
+                FailureKind::NoText,
+                "There is no text in the PDF, no text layer: its pages are images, as a scanner makes them. Recognise the \
+                 text (OCR) and add it again.",
+            ));
+        }
+        Ok(Text { format: Format::Markdown, content: self.out.into_text(), title: self.title })
+    }
+}
+
+fn failed(error: &Error) -> Failure {
+    if matches!(error, Error::Encrypted | Error::InvalidPassword) {
+        Failure::encrypted()
+    } else {
+        Failure::broken("PDF")
+    }
+}
+
+#[cfg(test)]
+mod tests;
