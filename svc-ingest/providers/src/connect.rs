@@ -9,7 +9,7 @@ use cairn_proto::domain::SourceMode;
 use serde_json::Value;
 
 use crate::settings::Fields;
-use crate::{Provider, ProviderKind};
+use crate::{Provider, ProviderKind, github, mcp, notion};
 
 /// What connections of this process may reach.
 #[derive(Debug, Clone)]
@@ -47,10 +47,8 @@ impl Reach {
 pub(crate) struct Draft<'a> {
     pub(crate) settings: Fields<'a>,
     pub(crate) credentials: Fields<'a>,
-    #[expect(dead_code, reason = "the providers that reach out are under way")]
     pub(crate) reach: &'a Reach,
     /// The one that was chosen, else the default.
-    #[expect(dead_code, reason = "the providers that do not always bring bodies are under way")]
     pub(crate) mode: SourceMode,
 }
 
@@ -64,7 +62,11 @@ struct Known {
 }
 
 /// The list: a new provider adds its line here.
-const KNOWN: &[Known] = &[];
+const KNOWN: &[Known] = &[
+    Known { kind: ProviderKind::Mcp, modes: mcp::MODES, make: mcp::make },
+    Known { kind: ProviderKind::Github, modes: github::MODES, make: github::make },
+    Known { kind: ProviderKind::Notion, modes: notion::MODES, make: notion::make },
+];
 
 /// The modes of a provider, its default first; empty when it cannot be connected.
 pub fn modes(kind: ProviderKind) -> &'static [SourceMode] {
