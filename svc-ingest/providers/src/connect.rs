@@ -9,7 +9,7 @@ use cairn_proto::domain::SourceMode;
 use serde_json::Value;
 
 use crate::settings::Fields;
-use crate::{Provider, ProviderKind, github, mcp, notion};
+use crate::{Provider, ProviderKind, drive, github, linear, mcp, notion};
 
 /// What connections of this process may reach.
 #[derive(Debug, Clone)]
@@ -66,6 +66,8 @@ const KNOWN: &[Known] = &[
     Known { kind: ProviderKind::Mcp, modes: mcp::MODES, make: mcp::make },
     Known { kind: ProviderKind::Github, modes: github::MODES, make: github::make },
     Known { kind: ProviderKind::Notion, modes: notion::MODES, make: notion::make },
+    Known { kind: ProviderKind::GoogleDrive, modes: drive::MODES, make: drive::make },
+    Known { kind: ProviderKind::Linear, modes: linear::MODES, make: linear::make },
 ];
 
 /// The modes of a provider, its default first; empty when it cannot be connected.

@@ -9,12 +9,14 @@
 
 mod call;
 mod connect;
+mod drive;
 mod fault;
 mod github;
 mod item;
 mod kind;
 mod ledger;
 mod limit;
+mod linear;
 mod mcp;
 mod notion;
 mod position;

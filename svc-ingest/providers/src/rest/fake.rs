@@ -67,6 +67,12 @@ impl Reply {
         Self::with(status, "application/json", json!({ "message": WORDS }).to_string())
     }
 
+    /// With its JSON changed.
+    pub(crate) fn map_json(mut self, change: impl FnOnce(Value) -> Value) -> Self {
+        self.body = change(serde_json::from_slice(&self.body).unwrap()).to_string().into();
+        self
+    }
+
     /// With one more header.
     pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));

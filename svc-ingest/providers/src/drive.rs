@@ -1,0 +1,529 @@
+//! Files of Google Drive: those that an account sees, those of a shared drive, or those below a folder.
+//!
+//! Drive tells every change, removals too, from a token on that is taken before the first page of a listing.
+
+mod auth;
+mod objects;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use cairn_proto::domain::SourceMode;
+use http::{Method, Response, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use self::auth::Auth;
+use self::objects::{FIELDS, File, Way};
+use crate::connect::Draft;
+use crate::rest::{Api, Collected, Items, MOST_LIST_BYTES, read};
+use crate::{
+    Account, Body, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Listing, Page, Partial,
+    Position, Provider, Search, Then, Traits, Version,
+};
+
+pub(crate) const MODES: &[SourceMode] = &[SourceMode::Catalog, SourceMode::Indexed, SourceMode::Live];
+
+const SHAPE: u16 = 1;
+const HOST: &str = "https://www.googleapis.com";
+const EVERY: Duration = Duration::from_secs(15 * 60);
+/// The wait for a limit of which Google says no end: its quotas are counted by the minute.
+const UNSAID_LIMIT: Duration = Duration::from_secs(10);
+/// The most bytes of a file that is downloaded.
+const MOST_FILE_BYTES: usize = 25 * 1024 * 1024;
+/// The most folders that wait to be listed.
+const MOST_FOLDERS: usize = 200;
+/// The most parents on the way up to a folder.
+const MOST_DEPTH: usize = 100;
+
+#[derive(Debug)]
+struct Drive {
+    api: Api,
+    auth: Auth,
+    drive: Option<String>,
+    folder: Option<String>,
+    /// The files of the last page, so that a fetch need not ask for them again.
+    last_page: Mutex<HashMap<String, File>>,
+    /// Parents of folders that were asked for.
+    parents: Mutex<HashMap<String, Vec<String>>>,
+}
+
+/// Where a listing, or the changes, go on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Place {
+    Listing {
+        /// Where the changes begin.
+        start: String,
+        page: Option<String>,
+        /// Folders that are still to be listed, the present one first; none where all is listed at once.
+        folders: Vec<String>,
+        partial: Vec<Partial>,
+    },
+    Changes {
+        token: String,
+    },
+}
+
+/// Reads the settings.
+pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
+    let settings = &mut draft.settings;
+    let has_base = settings.value("baseUrl").is_some();
+    let base = settings.address("baseUrl", draft.reach.guard());
+    let (drive, folder) = (settings.text("driveId"), settings.text("folderId"));
+    for (name, id) in [("driveId", &drive), ("folderId", &folder)] {
+        if id.as_deref().is_some_and(|id| !is_id(id)) {
+            settings.refuse(
+                name,
+                "invalid_value",
+                "must be an id as it stands in the address of a drive or folder",
+            );
+        }
+    }
+    let auth = Auth::of(&mut draft.credentials, draft.reach.guard());
+    Some(Box::new(Drive {
+        api: Api::new(if has_base { base? } else { Url::parse(HOST).ok()? }),
+        auth: auth?,
+        drive,
+        folder,
+        last_page: Mutex::default(),
+        parents: Mutex::default(),
+    }))
+}
+
+/// Whether a text is an id as Google writes them: only such stand in addresses and queries.
+fn is_id(text: &str) -> bool {
+    let is_plain =
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    is_plain && (1..=128).contains(&text.len()) && !matches!(text, "." | "..")
+}
+
+impl Drive {
+    async fn get(&self, call: &Call, url: &Url, most_bytes: usize) -> Result<Response<Bytes>, Fault> {
+        let response = self.exchange(call, url, most_bytes).await?;
+        // A token may end before its time; a service account gets another one.
+        if response.status() == StatusCode::UNAUTHORIZED && self.auth.forget().await {
+            let response = self.exchange(call, url, most_bytes).await?;
+            crate::call::judge(response.status())?;
+            return Ok(response);
+        }
+        crate::call::judge(response.status())?;
+        Ok(response)
+    }
+
+    async fn exchange(&self, call: &Call, url: &Url, most_bytes: usize) -> Result<Response<Bytes>, Fault> {
+        let mut request = self.api.request(Method::GET, url, Bytes::new())?;
+        request.headers_mut().insert(header::AUTHORIZATION, self.auth.header(call).await?);
+        let response = call.exchange(request, most_bytes).await?;
+        if response.status() == StatusCode::FORBIDDEN {
+            match refusal(response.body()) {
+                Refusal::Limit => return Err(call.hold_for(UNSAID_LIMIT).await),
+                Refusal::ExportSize => return Err(Fault::TooLarge(10 * 1024 * 1024)),
+                Refusal::Access => {}
+            }
+        }
+        Ok(response)
+    }
+
+    /// An address of Drive with what every request about shared drives carries.
+    fn at(&self, parts: &[&str], query: &[(&str, &str)]) -> Url {
+        let parts = ["drive", "v3"].into_iter().chain(parts.iter().copied());
+        let mut url = self.api.at_with(parts, &[("supportsAllDrives", "true")]);
+        url.query_pairs_mut().extend_pairs(query);
+        url
+    }
+
+    fn listing(&self, query: &str, size: &str, page: Option<&str>) -> Url {
+        let fields = format!("nextPageToken,incompleteSearch,files({FIELDS})");
+        let mut url = self.at(
+            &["files"],
+            &[("includeItemsFromAllDrives", "true"), ("pageSize", size), ("q", query), ("fields", &fields)],
+        );
+        let mut pairs = url.query_pairs_mut();
+        match &self.drive {
+            // All drives at once is what Drive answers in part only.
+            None => pairs.append_pair("corpora", "user"),
+            Some(drive) => pairs.append_pair("corpora", "drive").append_pair("driveId", drive),
+        };
+        pairs.extend_pairs(page.map(|page| ("pageToken", page)));
+        drop(pairs);
+        url
+    }
+
+    async fn start(&self, call: &Call) -> Result<String, Fault> {
+        #[derive(Deserialize)]
+        struct Start {
+            #[serde(rename = "startPageToken")]
+            token: String,
+        }
+        let mut url = self.at(&["changes", "startPageToken"], &[]);
+        url.query_pairs_mut().extend_pairs(self.drive.as_ref().map(|drive| ("driveId", drive)));
+        match self.get(call, &url, MOST_LIST_BYTES).await {
+            // The shared drive is not there for us: everything in it would look as if it was gone.
+            Err(Fault::Gone) => Err(Fault::Forbidden),
+            answer => Ok(read::<Start>(answer?.body())?.token),
+        }
+    }
+
+    async fn page_of_listing(&self, call: &Call, place: Place) -> Result<Page, Fault> {
+        #[derive(Deserialize)]
+        struct Listed<'a> {
+            #[serde(borrow)]
+            files: Items<'a>,
+            #[serde(rename = "nextPageToken", default)]
+            next: Option<String>,
+            #[serde(rename = "incompleteSearch", default)]
+            is_incomplete: bool,
+        }
+        let Place::Listing { start, page, mut folders, mut partial } = place else {
+            return Err(Fault::PositionLost);
+        };
+        let query = match folders.first() {
+            Some(folder) => format!("'{folder}' in parents and trashed=false"),
+            None => "trashed=false".to_owned(),
+        };
+        let answer = self.get(call, &self.listing(&query, "1000", page.as_deref()), MOST_LIST_BYTES).await;
+        let answer = match answer {
+            Err(Fault::Refused | Fault::Gone) if page.is_some() => return Err(Fault::PositionLost),
+            answer => answer?,
+        };
+        let listed: Listed<'_> = read(answer.body())?;
+        if listed.is_incomplete && partial.is_empty() {
+            partial.push(Partial::everywhere("Drive says that it did not search all of it"));
+        }
+        let mut collected = Collected::default();
+        let mut kept = HashMap::new();
+        for file in listed.files.each::<File>() {
+            let file = match file {
+                Ok(file) => file,
+                Err(fault) => {
+                    collected.take(Err(fault));
+                    continue;
+                }
+            };
+            if file.is_folder() && self.folder.is_some() && is_id(&file.id) && !folders.contains(&file.id) {
+                if folders.len() < MOST_FOLDERS {
+                    folders.push(file.id);
+                } else if partial.len() < 2 {
+                    partial.push(Partial::everywhere(
+                        "there are more folders in a folder than are remembered at once",
+                    ));
+                }
+            } else if file.is_document() && !file.trashed {
+                collected.take(file.entry().map(Item::from));
+                kept.insert(file.id.clone(), file);
+            }
+        }
+        self.keep(kept);
+        let page = listed.next.filter(|next| !next.is_empty());
+        if page.is_none() && !folders.is_empty() {
+            folders.remove(0);
+        }
+        let is_over = page.is_none() && folders.is_empty();
+        let then = if is_over {
+            Then::End { next: Position::new(SHAPE, &Place::Changes { token: start })?, partial }
+        } else {
+            Then::More(Position::new(SHAPE, &Place::Listing { start, page, folders, partial })?)
+        };
+        collected.into_page(then)
+    }
+
+    async fn page_of_changes(&self, call: &Call, token: &str) -> Result<Page, Fault> {
+        #[derive(Deserialize)]
+        struct Listed<'a> {
+            #[serde(borrow)]
+            changes: Items<'a>,
+            #[serde(rename = "nextPageToken", default)]
+            next: Option<String>,
+            #[serde(rename = "newStartPageToken", default)]
+            start: Option<String>,
+        }
+        #[derive(Deserialize)]
+        struct Change {
+            #[serde(rename = "changeType", default)]
+            kind: Option<String>,
+            #[serde(default)]
+            removed: bool,
+            #[serde(rename = "fileId", default)]
+            file_id: Option<String>,
+            #[serde(default)]
+            file: Option<File>,
+        }
+        let fields =
+            format!("nextPageToken,newStartPageToken,changes(changeType,removed,fileId,file({FIELDS}))");
+        let query = [
+            ("includeItemsFromAllDrives", "true"),
+            ("includeRemoved", "true"),
+            ("pageSize", "1000"),
+            ("pageToken", token),
+            ("fields", &fields),
+        ];
+        let mut url = self.at(&["changes"], &query);
+        url.query_pairs_mut().extend_pairs(self.drive.as_ref().map(|drive| ("driveId", drive)));
+        let answer = match self.get(call, &url, MOST_LIST_BYTES).await {
+            Err(Fault::Refused | Fault::Gone) => return Err(Fault::PositionLost),
+            answer => answer?,
+        };
+        let listed: Listed<'_> = read(answer.body())?;
+        let mut collected = Collected::default();
+        let mut kept = HashMap::new();
+        for change in listed.changes.each::<Change>() {
+            let change = match change {
+                Ok(change) => change,
+                // What it was about is not known: only a listing can tell.
+                Err(_) => return Err(Fault::PositionLost),
+            };
+            if change.kind.as_deref().is_some_and(|kind| kind != "file") {
+                continue;
+            }
+            let id = change.file_id.as_ref().or(change.file.as_ref().map(|file| &file.id));
+            let Some(id) = id.and_then(|id| ExternalId::new(id.clone()).ok()) else { continue };
+            match change.file.filter(|file| !change.removed && !file.trashed) {
+                None => collected.take(Ok(Item::Gone(id))),
+                // What is below a folder that was moved or shared has no change of its own.
+                Some(file) if file.is_folder() && self.folder.is_some() => return Err(Fault::PositionLost),
+                Some(file) if !file.is_document() => {}
+                Some(file) if !self.is_in_scope(call, &file).await? => collected.take(Ok(Item::Gone(id))),
+                Some(file) => {
+                    collected.take(file.entry().map(Item::from));
+                    kept.insert(file.id.clone(), file);
+                }
+            }
+        }
+        self.keep(kept);
+        let next = |token| Position::new(SHAPE, &Place::Changes { token });
+        let then = match (listed.next, listed.start) {
+            (Some(more), _) if more == token => return Err(Fault::broken("Drive's changes do not go on")),
+            (Some(more), _) => Then::More(next(more)?),
+            (None, Some(start)) => Then::End { next: next(start)?, partial: Vec::new() },
+            (None, None) => return Err(Fault::broken("Drive does not say where its changes go on")),
+        };
+        collected.into_page(then)
+    }
+
+    fn keep(&self, files: HashMap<String, File>) {
+        *self.last_page.lock().unwrap_or_else(PoisonError::into_inner) = files;
+    }
+
+    /// Whether a file is below the folder that was chosen, if one was.
+    async fn is_in_scope(&self, call: &Call, file: &File) -> Result<bool, Fault> {
+        let Some(folder) = &self.folder else { return Ok(true) };
+        let mut level = file.parents.clone();
+        for _ in 0..MOST_DEPTH {
+            if level.contains(folder) {
+                return Ok(true);
+            }
+            let Some(parent) = level.first().filter(|parent| is_id(parent)) else { return Ok(false) };
+            level = self.parents_of(call, parent).await?;
+        }
+        Ok(false)
+    }
+
+    async fn parents_of(&self, call: &Call, folder: &str) -> Result<Vec<String>, Fault> {
+        let known = self.parents.lock().unwrap_or_else(PoisonError::into_inner).get(folder).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let parents = match self
+            .get(call, &self.at(&["files", folder], &[("fields", FIELDS)]), MOST_LIST_BYTES)
+            .await
+        {
+            Err(Fault::Gone | Fault::Forbidden) => Vec::new(),
+            answer => read::<File>(answer?.body())?.parents,
+        };
+        self.parents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(folder.to_owned(), parents.clone());
+        Ok(parents)
+    }
+
+    async fn file(&self, call: &Call, id: &str) -> Result<Option<File>, Fault> {
+        let kept = self.last_page.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+        if kept.is_some() {
+            return Ok(kept);
+        }
+        match self.get(call, &self.at(&["files", id], &[("fields", FIELDS)]), MOST_LIST_BYTES).await {
+            Err(Fault::Gone) => Ok(None),
+            answer => Ok(Some(read(answer?.body())?)),
+        }
+    }
+
+    /// The bytes of a file, and their kind.
+    async fn bytes(&self, call: &Call, file: &File) -> Result<Fetched, Fault> {
+        let kinds = match file.way() {
+            Way::None => return Ok(Fetched::Unsupported(file.mime.clone())),
+            Way::Download => {
+                let url = self.at(&["files", &file.id], &[("alt", "media")]);
+                return Ok(self.body(file, self.get(call, &url, MOST_FILE_BYTES).await?, &file.mime));
+            }
+            Way::Export(kinds) => kinds,
+        };
+        let mut refused = Fault::Refused;
+        for kind in kinds {
+            let url = self.at(&["files", &file.id, "export"], &[("mimeType", kind)]);
+            match self.get(call, &url, MOST_FILE_BYTES).await {
+                Err(fault @ Fault::Refused) => refused = fault,
+                answer => return Ok(self.body(file, answer?, kind)),
+            }
+        }
+        Err(refused)
+    }
+
+    fn body(&self, file: &File, answer: Response<Bytes>, kind: &str) -> Fetched {
+        let version = file.version().unwrap_or_else(|| Version::of_bytes(answer.body()));
+        let mut body = Body::new(answer.into_body(), kind, version);
+        body.title = Some(file.name.clone()).filter(|name| !name.is_empty());
+        body.url.clone_from(&file.web);
+        Fetched::Body(body)
+    }
+}
+
+/// What a 403 means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    Limit,
+    ExportSize,
+    Access,
+}
+
+fn refusal(body: &[u8]) -> Refusal {
+    #[derive(Deserialize)]
+    struct Refused {
+        error: Details,
+    }
+    #[derive(Deserialize)]
+    struct Details {
+        #[serde(default)]
+        errors: Vec<Reason>,
+    }
+    #[derive(Deserialize)]
+    struct Reason {
+        #[serde(default)]
+        reason: Option<String>,
+    }
+    let reasons =
+        serde_json::from_slice::<Refused>(body).map(|refused| refused.error.errors).unwrap_or_default();
+    for reason in reasons.iter().filter_map(|reason| reason.reason.as_deref()) {
+        match reason {
+            "userRateLimitExceeded"
+            | "rateLimitExceeded"
+            | "dailyLimitExceeded"
+            | "sharingRateLimitExceeded"
+            | "quotaExceeded" => return Refusal::Limit,
+            "exportSizeLimitExceeded" => return Refusal::ExportSize,
+            _ => {}
+        }
+    }
+    Refusal::Access
+}
+
+#[async_trait]
+impl Provider for Drive {
+    fn traits(&self) -> Traits {
+        Traits {
+            listing: Listing::Exhaustive,
+            changes: Changes::Exact,
+            deletions: Deletions::FromChanges,
+            gone_after: None,
+            search: Search::Text,
+            every: EVERY,
+        }
+    }
+
+    async fn check(&self, call: &Call) -> Result<Account, Fault> {
+        #[derive(Deserialize)]
+        struct About {
+            #[serde(default)]
+            user: Option<User>,
+        }
+        #[derive(Deserialize)]
+        struct User {
+            #[serde(rename = "emailAddress", default)]
+            email: Option<String>,
+        }
+        self.start(call).await?;
+        if let Some(folder) = &self.folder
+            && !self.file(call, folder).await?.is_some_and(|file| file.is_folder())
+        {
+            return Err(Fault::Gone);
+        }
+        let about =
+            self.get(call, &self.at(&["about"], &[("fields", "user(emailAddress)")]), MOST_LIST_BYTES).await;
+        let name = match about {
+            Ok(answer) => read::<About>(answer.body())?.user.and_then(|user| user.email),
+            Err(Fault::Gone | Fault::Forbidden) => None,
+            Err(fault) => return Err(fault),
+        };
+        let words = "Drive answers. Everything that the account sees there is shown to every member of the workspace.";
+        Ok(Account::new(name.as_deref(), words))
+    }
+
+    async fn list(&self, call: &Call, from: Option<&Position>) -> Result<Page, Fault> {
+        let place = match from {
+            Some(from) => from.read(SHAPE)?,
+            None => Place::Listing {
+                start: self.start(call).await?,
+                page: None,
+                folders: self.folder.iter().cloned().collect(),
+                partial: Vec::new(),
+            },
+        };
+        self.page_of_listing(call, place).await
+    }
+
+    async fn changes(&self, call: &Call, from: &Position) -> Result<Page, Fault> {
+        match from.read(SHAPE)? {
+            Place::Changes { token } => self.page_of_changes(call, &token).await,
+            Place::Listing { .. } => Err(Fault::PositionLost),
+        }
+    }
+
+    async fn fetch(&self, call: &Call, id: &ExternalId, known: Option<&Version>) -> Result<Fetched, Fault> {
+        if !is_id(id.as_str()) {
+            return Ok(Fetched::Gone);
+        }
+        let Some(file) =
+            self.file(call, id.as_str()).await?.filter(|file| !file.trashed && file.is_document())
+        else {
+            return Ok(Fetched::Gone);
+        };
+        if known.is_some() && known == file.version().as_ref() {
+            return Ok(Fetched::Same);
+        }
+        match file.size().filter(|size| *size > MOST_FILE_BYTES as u64) {
+            Some(size) => Ok(Fetched::TooLarge(size)),
+            None => match self.bytes(call, &file).await {
+                Err(Fault::TooLarge(bytes)) => Ok(Fetched::TooLarge(bytes)),
+                Err(Fault::Gone) => Ok(Fetched::Gone),
+                fetched => fetched,
+            },
+        }
+    }
+
+    async fn search(&self, call: &Call, query: &str, limit: usize) -> Result<Vec<Entry>, Fault> {
+        #[derive(Deserialize)]
+        struct Found<'a> {
+            #[serde(borrow)]
+            files: Items<'a>,
+        }
+        let words: String =
+            query.chars().take(200).collect::<String>().replace('\\', "\\\\").replace('\'', "\\'");
+        let query = format!("fullText contains '{words}' and trashed=false");
+        let size = limit.clamp(1, 100).to_string();
+        let answer = self.get(call, &self.listing(&query, &size, None), MOST_LIST_BYTES).await?;
+        let found: Found<'_> = read(answer.body())?;
+        let mut entries = Vec::new();
+        for file in found.files.each::<File>().flatten().filter(|file| file.is_document() && !file.trashed) {
+            if entries.len() < limit && self.is_in_scope(call, &file).await? {
+                entries.extend(file.entry().ok());
+            }
+        }
+        Ok(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests;
