@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::formats::archive;
+use crate::formats::{archive, pdf};
 use crate::model::{Failure, FailureKind, Raw};
 
 /// A kind of file whose text is read.
@@ -118,10 +118,8 @@ fn by_magic(bytes: &[u8], start: &[u8], expected: Option<Kind>) -> Result<Option
     if start.starts_with(b"%PDF-") {
         return Ok(Some(Kind::Pdf));
     }
-    // Readers of PDF look for the mark in the first kilobyte, and files with something before it are about.
-    if expected == Some(Kind::Pdf)
-        && start.get(..1024).unwrap_or(start).windows(5).any(|window| window == b"%PDF-")
-    {
+    // Some files have something before the mark, such as what a program said while it wrote them.
+    if expected == Some(Kind::Pdf) && pdf::start(start).is_some() {
         return Ok(Some(Kind::Pdf));
     }
     if start.starts_with(b"{\\rtf") {

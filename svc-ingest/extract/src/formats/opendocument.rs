@@ -21,8 +21,12 @@ pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     let text = archive.text("content.xml")?.ok_or_else(|| Failure::broken(WHAT))?;
     let document = xml::parse(&text, WHAT)?;
     let body = xml::path(document.root_element(), &["body"]).ok_or_else(|| Failure::broken(WHAT))?;
-    let mut writer =
-        Writer { hidden: hidden_styles(&document), code: code_styles(&document), ..Writer::default() };
+    let mut writer = Writer {
+        hidden: hidden_styles(&document),
+        code: code_styles(&document),
+        ordered: ordered_levels(&document),
+        ..Writer::default()
+    };
     for content in body.children() {
         match xml::name(content) {
             "presentation" => writer.slides(content),
@@ -55,6 +59,17 @@ fn code_styles(document: &Document<'_>) -> HashSet<String> {
     based.filter_map(|style| xml::attribute(style, "name").map(str::to_owned)).collect()
 }
 
+/// Levels of lists that are counted by numbers or letters, by the name of the list's style.
+fn ordered_levels(document: &Document<'_>) -> HashSet<(String, usize)> {
+    let levels = xml::all(document.root(), "list-level-style-number").filter_map(|level| {
+        let style = xml::attribute(level.parent()?, "name")?.to_owned();
+        let depth: usize = xml::attribute(level, "level")?.parse().ok()?;
+        xml::attribute(level, "num-format").filter(|format| !format.is_empty())?;
+        Some((style, depth.checked_sub(1)?))
+    });
+    levels.collect()
+}
+
 fn is_code_name(name: &str) -> bool {
     name.starts_with("Preformatted") || name.starts_with("Source_20_Code")
 }
@@ -63,6 +78,7 @@ fn is_code_name(name: &str) -> bool {
 struct Writer {
     hidden: HashSet<String>,
     code: HashSet<String>,
+    ordered: HashSet<(String, usize)>,
     out: Markdown,
     lines_of_code: Vec<String>,
 }
@@ -108,7 +124,7 @@ impl Writer {
                 "p" => self.paragraph(node),
                 "list" => {
                     self.end_code();
-                    self.list(node, 0);
+                    self.list(node, "", 0);
                 }
                 "table" => {
                     self.end_code();
@@ -159,14 +175,19 @@ impl Writer {
         }
     }
 
-    fn list(&mut self, list: Node<'_, '_>, depth: usize) {
-        for item in list.children().filter(|child| matches!(xml::name(*child), "list-item" | "list-header")) {
+    /// Writes a list; one within another has the style of that where it names none.
+    fn list(&mut self, list: Node<'_, '_>, style: &str, depth: usize) {
+        let style = xml::attribute(list, "style-name").unwrap_or(style);
+        let ordered = self.ordered.contains(&(style.to_owned(), depth));
+        let items = list.children().filter(|child| matches!(xml::name(*child), "list-item" | "list-header"));
+        for (index, item) in items.enumerate() {
             for node in item.children().filter(Node::is_element) {
                 match xml::name(node) {
-                    "list" => self.list(node, depth + 1),
+                    "list" => self.list(node, style, depth + 1),
                     "p" | "h" if !self.is_hidden(node) => {
                         let text = self.line(node);
-                        self.out.item(depth, "-", &text);
+                        let marker = if ordered { format!("{}.", index + 1) } else { "-".to_owned() };
+                        self.out.item(depth, &marker, &text);
                     }
                     _ => {}
                 }

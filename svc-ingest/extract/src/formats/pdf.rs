@@ -3,22 +3,32 @@
 use std::ops::ControlFlow;
 
 use unpdf::{
-    Block, Document, Error, Page, PageStreamOptions, ParseEvent, ParseOptions, PdfParser, RenderOptions,
-    render,
+    Block, Document, Error, InlineContent, Page, PageStreamOptions, ParseEvent, ParseOptions, PdfParser,
+    RenderOptions, render,
 };
 
 use crate::markdown::Markdown;
 use crate::model::{Failure, FailureKind, Format, Raw, Text};
 
+/// How many bytes may stand before the mark of a PDF.
+const MOST_BEFORE: usize = 8 * 1024;
 /// Pages with fewer characters than that hold what a scanner or a stamp adds, where an image fills them.
 const LEAST_CHARACTERS: usize = 20;
 /// The part of a page that is an image when the page is one.
 const IMAGE_PAGE: f32 = 0.5;
 
+/// Where a PDF begins, among the first bytes of a file.
+pub(crate) fn start(bytes: &[u8]) -> Option<usize> {
+    let looked_at = bytes.get(..MOST_BEFORE).unwrap_or(bytes);
+    memchr::memmem::find(looked_at, b"%PDF-")
+}
+
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
+    // Places in the file are counted from its mark.
+    let bytes = start(&raw.bytes).and_then(|start| raw.bytes.get(start..)).unwrap_or(&raw.bytes);
     let options = ParseOptions::new().lenient().sequential();
     let parser =
-        PdfParser::from_bytes_with_options(&raw.bytes, options.clone()).map_err(|error| failed(&error))?;
+        PdfParser::from_bytes_with_options(bytes, options.clone()).map_err(|error| failed(&error))?;
     let mut reading = Reading::default();
     let stream = PageStreamOptions::from(&options);
     parser.for_each_page(stream, |event| reading.take(event)).map_err(|error| failed(&error))?;
@@ -51,13 +61,7 @@ impl Reading {
         self.image_pages += usize::from(page.image_coverage >= IMAGE_PAGE);
         let number = page.number;
         page.elements.retain(|block| !matches!(block, Block::Image { .. }));
-        for block in &mut page.elements {
-            if let Block::Paragraph(paragraph) = block
-                && let Some(level) = paragraph.style.heading_level
-            {
-                paragraph.style.heading_level = Some(level.saturating_add(2).min(6));
-            }
-        }
+        page.elements.iter_mut().for_each(fit_in);
         let mut document = Document::new();
         document.add_page(page);
         let options =
@@ -81,6 +85,32 @@ impl Reading {
             ));
         }
         Ok(Text { format: Format::Markdown, content: self.out.into_text(), title: self.title })
+    }
+}
+
+/// Lowers headings below that of the page, and keeps what stands in a cell in it.
+fn fit_in(block: &mut Block) {
+    match block {
+        Block::Paragraph(paragraph) => {
+            let level = &mut paragraph.style.heading_level;
+            *level = level.map(|level| level.saturating_add(2).min(6));
+        }
+        Block::Table(table) => {
+            let cells = table.rows.iter_mut().flat_map(|row| &mut row.cells);
+            for content in
+                cells.flat_map(|cell| &mut cell.content).flat_map(|paragraph| &mut paragraph.content)
+            {
+                if let InlineContent::Text(run) = content {
+                    run.text = run.text.replace('|', "\\|");
+                }
+            }
+        }
+        Block::Image { .. }
+        | Block::HorizontalRule
+        | Block::PageBreak
+        | Block::SectionBreak
+        | Block::Code { .. }
+        | Block::Raw { .. } => {}
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod tokens;
 
+use std::collections::HashMap;
+
 use encoding_rs::{Encoding, WINDOWS_1252};
 
 use self::tokens::{Token, Tokens};
@@ -11,10 +13,9 @@ use crate::model::{Failure, Format, Raw, Text};
 
 const MOST_DEPTH: usize = 1_000;
 /// Groups whose text is not the document's. Others that say that they may be ignored begin with `\*`.
-const LEFT_OUT: [&str; 23] = [
+const LEFT_OUT: [&str; 22] = [
     "fonttbl",
     "colortbl",
-    "stylesheet",
     "info",
     "pict",
     "object",
@@ -58,21 +59,34 @@ fn markdown_title(title: &str) -> Option<String> {
     Some(markdown::one_line(title)).filter(|title| !title.is_empty())
 }
 
+/// Where text goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Into the paragraph.
+    Line,
+    /// Nowhere.
+    Out,
+    /// The title in the file's properties.
+    Title,
+    /// Names of styles.
+    Styles,
+    /// The number or the bullet before an item.
+    Marker,
+}
+
 /// What holds until the end of a group.
 #[derive(Debug, Clone, Copy)]
 struct State {
-    /// Whether its text is left out.
-    out: bool,
     hidden: bool,
-    /// Whether it is the title in the file's properties.
-    title: bool,
+    /// Where its text goes.
+    place: Place,
     /// Characters that follow one in Unicode for readers that know none.
     fallback: usize,
 }
 
 impl Default for State {
     fn default() -> Self {
-        Self { out: false, hidden: false, title: false, fallback: 1 }
+        Self { hidden: false, place: Place::Line, fallback: 1 }
     }
 }
 
@@ -90,6 +104,12 @@ struct Reader {
     skipped: usize,
     line: String,
     level: Option<usize>,
+    /// The levels of headings by their styles, and the style whose name is being read.
+    styles: HashMap<i32, usize>,
+    style: i32,
+    style_name: String,
+    marker: String,
+    depth: usize,
     in_table: bool,
     row: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -108,6 +128,11 @@ impl Default for Reader {
             skipped: 0,
             line: String::new(),
             level: None,
+            styles: HashMap::new(),
+            style: 0,
+            style_name: String::new(),
+            marker: String::new(),
+            depth: 0,
             in_table: false,
             row: Vec::new(),
             rows: Vec::new(),
@@ -127,10 +152,11 @@ impl Reader {
             }
             Token::Close => {
                 self.flush();
+                self.end_style();
                 self.state = self.groups.pop().unwrap_or_default();
                 self.skipped = 0;
             }
-            Token::Ignorable => self.state.out = true,
+            Token::Ignorable => self.state.place = Place::Out,
             Token::Byte(byte) => self.byte(byte),
             Token::Symbol(symbol) => self.symbol(symbol),
             Token::Word(word, value) => self.word(word, value),
@@ -162,18 +188,22 @@ impl Reader {
             "u" => self.unicode(value.unwrap_or_default()),
             "uc" => self.state.fallback = usize::try_from(value.unwrap_or(1)).unwrap_or_default().min(20),
             "ansicpg" => self.encoding = code_page(value.unwrap_or_default()).unwrap_or(self.encoding),
-            "title" => self.state = State { title: true, out: false, ..self.state },
+            "title" => self.state.place = Place::Title,
+            "stylesheet" => self.state.place = Place::Styles,
+            "listtext" | "pntext" => self.state.place = Place::Marker,
+            "s" => self.style(value.unwrap_or_default()),
+            "ilvl" => self.depth = value.and_then(|depth| usize::try_from(depth).ok()).unwrap_or_default(),
             "v" => self.state.hidden = value != Some(0),
             "deleted" => self.state.hidden = value != Some(0),
             "plain" => self.state.hidden = false,
-            "pard" => {
+            // Markers of items have a format of their own.
+            "pard" if self.state.place == Place::Line => {
                 self.level = None;
+                self.depth = 0;
                 self.in_table = false;
             }
             "intbl" => self.in_table = true,
-            "outlinelevel" => {
-                self.level = value.and_then(|level| usize::try_from(level).ok()).filter(|level| *level < 9)
-            }
+            "outlinelevel" => self.outline_level(value),
             "par" | "sect" | "page" => self.end_paragraph(),
             "cell" | "nestcell" => self.row.push(std::mem::take(&mut self.line)),
             "row" | "nestrow" => self.rows.push(std::mem::take(&mut self.row)),
@@ -186,7 +216,7 @@ impl Reader {
             "ldblquote" => self.push('“'),
             "rdblquote" => self.push('”'),
             "bullet" => self.push('•'),
-            _ if LEFT_OUT.contains(&word) => self.state.out = true,
+            _ if LEFT_OUT.contains(&word) => self.state.place = Place::Out,
             _ => {}
         }
     }
@@ -205,12 +235,41 @@ impl Reader {
         self.skipped = self.state.fallback;
     }
 
+    /// The style of a paragraph, or the one that is being told of.
+    fn style(&mut self, number: i32) {
+        if self.state.place == Place::Styles {
+            self.style = number;
+        } else {
+            self.level = self.styles.get(&number).copied();
+        }
+    }
+
+    fn outline_level(&mut self, value: Option<i32>) {
+        let level = value.and_then(|level| usize::try_from(level).ok()).filter(|level| *level < 9);
+        if self.state.place != Place::Styles {
+            self.level = level;
+        } else if let Some(level) = level {
+            self.styles.insert(self.style, level);
+        }
+    }
+
+    /// Styles are known as headings by their names, too.
+    fn end_style(&mut self) {
+        if self.state.place == Place::Styles {
+            let name = std::mem::take(&mut self.style_name).trim().to_ascii_lowercase();
+            let level = name
+                .strip_prefix("heading ")
+                .and_then(|level| level.trim_end_matches(';').parse::<usize>().ok());
+            if let Some(level) = level.filter(|level| (1..=9).contains(level)) {
+                self.styles.insert(self.style, level - 1);
+            }
+        }
+    }
+
     fn push(&mut self, character: char) {
         self.flush();
-        if self.state.title {
-            self.title.push(character);
-        } else if !self.state.out && !self.state.hidden {
-            self.line.push(character);
+        if let Some(place) = self.place() {
+            place.push(character);
         }
     }
 
@@ -219,19 +278,29 @@ impl Reader {
             return;
         }
         let bytes = std::mem::take(&mut self.bytes);
-        if self.state.out && !self.state.title || self.state.hidden {
-            return;
-        }
         let text = self.encoding.decode_without_bom_handling(&bytes).0;
-        if self.state.title { self.title.push_str(&text) } else { self.line.push_str(&text) }
+        if let Some(place) = self.place() {
+            place.push_str(&text);
+        }
+    }
+
+    fn place(&mut self) -> Option<&mut String> {
+        match self.state.place {
+            Place::Line => (!self.state.hidden).then_some(&mut self.line),
+            Place::Title => Some(&mut self.title),
+            Place::Styles => Some(&mut self.style_name),
+            Place::Marker => Some(&mut self.marker),
+            Place::Out => None,
+        }
     }
 
     fn end_paragraph(&mut self) {
         self.flush();
-        if self.state.out {
+        if self.state.place != Place::Line {
             return;
         }
         if self.in_table {
+            self.marker.clear();
             self.line.push('\n');
         } else {
             self.end_table();
@@ -242,9 +311,11 @@ impl Reader {
     fn end_line(&mut self) {
         self.flush();
         let line = std::mem::take(&mut self.line);
+        let marker = std::mem::take(&mut self.marker);
         match self.level {
             Some(level) => self.out.heading(level + 1, &line),
-            None => self.out.paragraph(&line),
+            None if marker.trim().is_empty() => self.out.paragraph(&line),
+            None => self.out.item(self.depth, &item_marker(marker.trim()), &line),
         }
     }
 
@@ -257,6 +328,12 @@ impl Reader {
             self.out.table(&rows);
         }
     }
+}
+
+/// A number where the item has one, else a bullet.
+fn item_marker(marker: &str) -> String {
+    let digits: String = marker.chars().take_while(char::is_ascii_digit).collect();
+    if digits.is_empty() { "-".to_owned() } else { format!("{digits}.") }
 }
 
 /// The charset of a Windows code page.
@@ -294,6 +371,15 @@ mod tests {
         let expected =
             "# Chapter\n\nFirst bold line\nsecond\n\nseen\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\nafter\n";
         assert_eq!(text.content, expected);
+    }
+
+    #[test]
+    fn headings_by_their_style_and_items_by_their_markers() {
+        let text = rtf(
+            r"{\rtf1{\stylesheet{\s0 Normal;}{\s1\b Heading 1;}{\s2\outlinelevel1 Mine;}}\pard\s1 Part\par\pard\s2 Deeper\par
+\pard\s0{\listtext\pard\plain \u8226\'95\tab}\ilvl0 one\par\pard{\listtext 1.\tab}\ilvl1 two\par\pard three\par}",
+        );
+        assert_eq!(text.content, "# Part\n\n## Deeper\n\n- one\n    1. two\n\nthree\n");
     }
 
     #[test]

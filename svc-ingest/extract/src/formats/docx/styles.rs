@@ -74,7 +74,7 @@ impl Style {
             level: named.or_else(|| properties.and_then(outline_level)),
             list: properties.and_then(list_of),
             hidden: xml::child(node, "rPr").is_some_and(|properties| office::is_on(properties, "vanish")),
-            code: ["source code", "html preformatted", "code", "code block", "plain text"]
+            code: ["source code", "html preformatted", "preformatted text", "code", "code block"]
                 .contains(&name.as_str()),
         }
     }

@@ -18,6 +18,19 @@ pub(super) fn normalize(document: &Document) {
     for code in document.select("pre").nodes() {
         normalize_code(code);
     }
+    for table in document.select("table").nodes() {
+        name_columns(table);
+    }
+}
+
+/// The first row of a table names its columns, where it says nothing else: a table in Markdown has names.
+fn name_columns(table: &NodeRef<'_>) {
+    let table = Selection::from(*table);
+    if !table.select("th").exists() {
+        for cell in table.select("tr").first().select("td").nodes() {
+            cell.rename("th");
+        }
+    }
 }
 
 fn replace_by_text(node: &NodeRef<'_>, text: &str) {

@@ -79,6 +79,12 @@ fn a_code_block_keeps_its_language_and_its_lines() {
 }
 
 #[test]
+fn the_first_row_of_a_table_names_its_columns() {
+    let text = markdown("<table><tr><td>k<td>v<tr><td>a<td>1</table>");
+    assert_eq!(text, "| k | v |\n| - | - |\n| a | 1 |\n");
+}
+
+#[test]
 fn a_page_of_any_depth_has_its_words() {
     for element in ["div", "b", "span", "font size=1", "ul"] {
         let html = format!("<title>Deep</title>{}<p>found</p>", format!("<{element}>").repeat(100_000));

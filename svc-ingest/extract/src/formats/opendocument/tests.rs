@@ -35,6 +35,15 @@ fn a_text_document_keeps_its_structure_and_nothing_hidden() {
 }
 
 #[test]
+fn lists_that_are_counted_have_numbers() {
+    let styles = "<text:list-style style:name='L1'><text:list-level-style-number text:level='1' style:num-format='1'/>\
+                  <text:list-level-style-bullet text:level='2'/></text:list-style>";
+    let body = "<text:list text:style-name='L1'><text:list-item><text:p>a</text:p><text:list><text:list-item><text:p>b</text:p>\
+                </text:list-item></text:list></text:list-item><text:list-item><text:p>c</text:p></text:list-item></text:list>";
+    assert_eq!(odf("text", styles, body).unwrap().content, "1. a\n    - b\n2. c\n");
+}
+
+#[test]
 fn slides_have_their_number_and_notes() {
     let body = "<draw:page><draw:frame presentation:class='title'><draw:text-box><text:p>Hello</text:p></draw:text-box></draw:frame>\
         <draw:frame presentation:class='outline'><draw:text-box><text:list><text:list-item><text:p>one</text:p></text:list-item></text:list></draw:text-box></draw:frame>\

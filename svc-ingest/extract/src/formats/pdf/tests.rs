@@ -45,10 +45,12 @@ fn each_page_stands_under_its_number() {
     let first =
         [words(12, 700, "The first page holds a sentence."), words(12, 500, "And a second one.")].concat();
     let bytes = pdf(&[&first, &words(12, 700, "The other page.")]);
-    let text = read(&Raw::file("a.pdf", bytes)).unwrap();
+    let text = read(&Raw::file("a.pdf", bytes.clone())).unwrap();
     let expected =
         "## Page 1\n\nThe first page holds a sentence. And a second one.\n\n## Page 2\n\nThe other page.\n";
     assert_eq!(text.content, expected);
+    let noisy = [b"A program said this.\n".as_slice(), &bytes].concat();
+    assert_eq!(read(&Raw::file("a.pdf", noisy)).unwrap().content, expected);
 }
 
 #[test]
