@@ -77,6 +77,13 @@ impl Kind {
         Ok(guessed().or(named.filter(textual)).or(sent.filter(textual)).unwrap_or(Self::Text))
     }
 
+    /// The kind of a document that is text already, where that is known without looking into an archive.
+    pub(crate) fn of_plain(raw: &Raw) -> Option<Self> {
+        let container = raw.bytes.starts_with(b"PK") || raw.bytes.starts_with(OLE);
+        let kind = if container && raw.kind.is_none() { None } else { Self::of(raw).ok() };
+        kind.filter(|kind| matches!(kind, Self::Text | Self::Markdown | Self::Json | Self::Yaml))
+    }
+
     fn is_written_as_text(self) -> bool {
         matches!(
             self,

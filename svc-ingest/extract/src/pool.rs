@@ -97,7 +97,8 @@ impl Extractor {
         Self { inside: Inside::ThisProcess }
     }
 
-    /// The text of a document. Waits until a child is free; giving up waiting (dropping the future) frees the child.
+    /// The text of a document. What is text already is decoded here and now; for the rest it waits until a child is free.
+    /// Giving up waiting (dropping the future) frees the child.
     ///
     /// # Errors
     /// [`Failure`] with a sentence for a person: for what is no document, holds no text, or cannot be read within the
@@ -108,6 +109,9 @@ impl Extractor {
                 FailureKind::TooLarge,
                 "The file is over 100 MB, which is more than is read.",
             ));
+        }
+        if let Some(outcome) = crate::read::read_plain(&raw) {
+            return outcome;
         }
         match &self.inside {
             Inside::Children(pool) => pool.extract(&raw).await,

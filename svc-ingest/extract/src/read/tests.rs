@@ -150,11 +150,33 @@ proptest! {
     }
 
     #[test]
+    fn what_is_read_without_a_child_is_what_a_child_would_read(bytes in any_bytes(), name in "a(\\.(md|txt|rs|json|csv|html|pdf))?") {
+        let raw = Raw::file(name, bytes);
+        if let Some(outcome) = read_plain(&raw) {
+            prop_assert_eq!(outcome, read(&raw));
+        }
+    }
+
+    #[test]
     fn text_stays_what_it_is(text in "\\PC{1,200}") {
         prop_assume!(!text.trim().is_empty() && !text.starts_with('\u{feff}'));
         let raw = Raw { kind: Some(Kind::Markdown), ..Raw::file("a.md", text.clone()) };
         prop_assert_eq!(read(&raw).map(|read| read.content), Ok(text));
     }
+}
+
+#[test]
+fn only_what_is_text_already_needs_no_child() {
+    let is_plain = |name: &str, bytes: &'static [u8]| read_plain(&Raw::file(name, bytes)).is_some();
+    assert!(is_plain("a.md", b"# x") && is_plain("main.rs", b"fn main() {}") && is_plain("a", b"caf\xE9"));
+    assert!(
+        !is_plain("a.html", b"<p>x") && !is_plain("a.txt", b"<!doctype html>x") && !is_plain("a.csv", b"a,b")
+    );
+    assert!(
+        !is_plain("a.md", b"PK\x03\x04")
+            && !is_plain("a.md", b"%PDF-1.4")
+            && !is_plain("a.md", b"\x89PNG\r\n\x1a\n\0")
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use cairn_extract::{Extractor, Failure, FailureKind, Format, Raw, Settings, Text};
+use cairn_extract::{Extractor, Failure, FailureKind, Format, Kind, Raw, Settings, Text};
 
 use crate::misbehaviour::misbehave;
 
@@ -83,7 +83,7 @@ fn settings() -> Settings {
 }
 
 async fn ask(extractor: &Extractor, name: &str) -> Result<Text, Failure> {
-    extractor.extract(Raw::file(name, "Some words.")).await
+    extractor.extract(Raw { kind: Some(Kind::Html), ..Raw::file(name, "Some words.") }).await
 }
 
 async fn pid(extractor: &Extractor) -> u32 {
@@ -115,8 +115,8 @@ async fn a_child_reads_documents() {
     let text = extractor.extract(page).await.unwrap();
     assert_eq!((text.format, text.title.as_deref()), (Format::Markdown, Some("T")));
     assert_eq!(text.content, "# H\n\na [b](https://example.com/b)\n");
-    let text = ask(&extractor, "notes.md").await.unwrap();
-    assert_eq!((text.format, text.content.as_str()), (Format::Markdown, "Some words."));
+    let text = ask(&extractor, "other.txt").await.unwrap();
+    assert_eq!((text.format, text.content.as_str()), (Format::Markdown, "Some words.\n"));
     assert_eq!(kind(&extractor.extract(Raw::file("a", "")).await), Some(FailureKind::NoText));
     let image = extractor.extract(Raw::file("a.png", &b"\x89PNG\r\n\x1a\n\0\0"[..])).await;
     assert_eq!(kind(&image), Some(FailureKind::Unsupported));
@@ -129,8 +129,8 @@ async fn what_a_document_does_to_its_reader_is_its_failure_and_nobody_elses() {
         assert_eq!(kind(&failed), Some(FailureKind::Exhausted), "{fault}");
         let message = failed.unwrap_err().message;
         assert!(message.ends_with('.') && !message.contains("panic") && !message.contains('/'), "{message}");
-        assert_eq!(other.unwrap().content, "Some words.", "{fault}");
-        assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.", "{fault}");
+        assert_eq!(other.unwrap().content, "Some words.\n", "{fault}");
+        assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.\n", "{fault}");
     }
 }
 
@@ -143,7 +143,7 @@ async fn a_document_that_takes_too_long_is_given_up_and_its_child_is_gone() {
         assert_eq!(kind(&failed), Some(FailureKind::Exhausted), "{fault}");
         assert!(failed.unwrap_err().message.contains("time"), "{fault}");
         eventually_gone(child).await;
-        assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.");
+        assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.\n");
     }
 }
 
@@ -153,7 +153,7 @@ async fn a_caller_that_goes_away_frees_its_child() {
     let patience = tokio::time::timeout(Duration::from_millis(100), ask(&extractor, "spin"));
     assert!(patience.await.is_err());
     eventually_gone(child).await;
-    assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.");
+    assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.\n");
 }
 
 async fn a_child_opens_nothing_and_knows_nothing_of_its_parent() {
@@ -177,7 +177,7 @@ async fn children_without_work_end() {
     let extractor = Extractor::start(Settings { idle: Duration::from_millis(50), ..settings() });
     let child = pid(&extractor).await;
     eventually_gone(child).await;
-    assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.");
+    assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.\n");
     let child = pid(&extractor).await;
     drop(extractor);
     eventually_gone(child).await;
@@ -223,6 +223,8 @@ async fn a_child_ends_with_its_parent_while_it_reads() {
 
 async fn a_program_that_cannot_be_started_is_no_fault_of_the_document() {
     let extractor = Extractor::start(Settings { program: "/nonexistent".into(), ..settings() });
+    let plain = extractor.extract(Raw::file("a.md", "# Text needs no child")).await.unwrap();
+    assert_eq!((plain.format, plain.content.as_str()), (Format::Markdown, "# Text needs no child"));
     let failed = ask(&extractor, "a.txt").await.unwrap_err();
     assert!(failed.may_pass());
     assert_eq!(failed.kind, FailureKind::Unavailable);
@@ -252,7 +254,7 @@ async fn an_archive_that_unpacks_to_too_much_is_its_own_failure() {
     let bomb = archive(&[("[Content_Types].xml", b"<Types/>"), ("word/document.xml", &zeros)]);
     let failed = extractor.extract(Raw::file("a.docx", bomb)).await;
     assert_eq!(kind(&failed), Some(FailureKind::TooLarge));
-    assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.");
+    assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.\n");
 }
 
 /// Each file is damaged in a hundred places, always the same: whatever its parser does, the pool answers.
@@ -297,6 +299,6 @@ async fn damaged_files_of_other_peoples_parsers_end_no_pool() {
             }
             drop(extractor.extract(Raw::file(name, damaged)).await);
         }
-        assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.", "{name}");
+        assert_eq!(ask(&extractor, "next.txt").await.unwrap().content, "Some words.\n", "{name}");
     }
 }
