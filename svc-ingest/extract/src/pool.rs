@@ -11,6 +11,10 @@ use tokio::time::Instant;
 use crate::child::{CHILD_COMMAND, gave_up};
 use crate::model::{Failure, FailureKind, MOST_FILE_BYTES, Raw, Text};
 use crate::process::{Answer, Lost, Program, Reader};
+use crate::read;
+
+/// A text up to this is decoded in less time than a thread is woken and asked.
+const AT_ONCE_BYTES: usize = 64 * 1024;
 
 /// How documents are read.
 #[derive(Debug, Clone)]
@@ -110,17 +114,23 @@ impl Extractor {
                 "The file is over 100 MB, which is more than is read.",
             ));
         }
-        if let Some(outcome) = crate::read::read_plain(&raw) {
-            return outcome;
+        if read::is_plain(&raw) {
+            return read_here(raw).await;
         }
         match &self.inside {
             Inside::Children(pool) => pool.extract(&raw).await,
             #[cfg(feature = "testing")]
-            Inside::ThisProcess => tokio::task::spawn_blocking(move || crate::read::read(&raw))
-                .await
-                .unwrap_or_else(|_| Err(gave_up())),
+            Inside::ThisProcess => read_here(raw).await,
         }
     }
+}
+
+/// Reads a document in this process, a long one on a thread that may be busy for a while.
+async fn read_here(raw: Raw) -> Result<Text, Failure> {
+    if raw.bytes.len() <= AT_ONCE_BYTES {
+        return read::read(&raw);
+    }
+    tokio::task::spawn_blocking(move || read::read(&raw)).await.unwrap_or_else(|_| Err(gave_up()))
 }
 
 impl Pool {

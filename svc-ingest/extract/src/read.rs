@@ -31,13 +31,10 @@ pub fn read(raw: &Raw) -> Result<Text, Failure> {
     bounded(text)
 }
 
-/// The text of a document that is text already: decoding it is no risk, so it needs no child. `None` for all others.
-pub(crate) fn read_plain(raw: &Raw) -> Option<Result<Text, Failure>> {
+/// Whether a document is text already: decoding it is no risk, so it needs no child.
+pub(crate) fn is_plain(raw: &Raw) -> bool {
     // In UTF-16, a text takes twice its bytes.
-    if raw.bytes.len() > 2 * MOST_TEXT_BYTES {
-        return None;
-    }
-    Kind::of_plain(raw).map(|_| read(raw))
+    raw.bytes.len() <= 2 * MOST_TEXT_BYTES && Kind::of_plain(raw).is_some()
 }
 
 /// Text that is what it is: no character is changed but those that are none.
