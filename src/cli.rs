@@ -16,7 +16,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cairn_chassis::debug_fields;
-use cairn_content::{AssetLocation, PlanLimits};
+use cairn_chassis::limits::PlanLimits;
+use cairn_content::AssetLocation;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::asset_location::AssetLocationParser;

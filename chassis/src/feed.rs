@@ -25,6 +25,7 @@ pub use self::rpc::Rpc;
 pub use self::token::{ChangeToken, InvalidToken, Source};
 pub use self::unit_of_work::{Positions, UnitOfWork};
 use crate::clock::{Clock, Timestamp};
+use crate::doctor::Check;
 use crate::sql::{self, Db, Dialect, Migration, Statement, Text, Tx};
 use crate::{execute, fetch, statements};
 
@@ -66,6 +67,17 @@ statements! {
 
     const HEAD: &str = "SELECT position FROM feed_heads WHERE workspace_id = $1";
 }
+
+/// What always holds of a feed, for the doctor.
+pub const CHECKS: &[Check] = &[Check {
+    rule: "the feed has no gap and ends at its head",
+    sql: "SELECT 'workspace ' || h.workspace_id || ' head ' || CAST(h.position AS TEXT) FROM feed_heads h \
+          LEFT JOIN (SELECT workspace_id, COUNT(*) AS told, MIN(position) AS first, MAX(position) AS last \
+          FROM feed_changes GROUP BY workspace_id) c ON c.workspace_id = h.workspace_id \
+          WHERE COALESCE(c.told, 0) <> h.position OR (h.position > 0 AND (c.first <> 1 OR c.last <> h.position)) \
+          UNION ALL SELECT DISTINCT 'workspace ' || c.workspace_id || ' without a head' FROM feed_changes c \
+          LEFT JOIN feed_heads h ON h.workspace_id = c.workspace_id WHERE h.workspace_id IS NULL",
+}];
 
 /// Every statement of the feed, for [`sql::prepare_all`].
 pub fn statements() -> Vec<Statement> {

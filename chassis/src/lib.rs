@@ -2,6 +2,7 @@
 //! telemetry, shutdown.
 
 pub mod ambient;
+pub mod bodies;
 pub mod breaker;
 pub mod call;
 pub mod channel;
@@ -17,6 +18,7 @@ pub mod ids;
 pub mod jobs;
 pub mod json;
 pub mod lifecycle;
+pub mod limits;
 pub mod outbound;
 pub mod sealing;
 pub mod server;

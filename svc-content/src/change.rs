@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Entry, Kind, Op, Positions, UnitOfWork};
 use cairn_chassis::ids::IdSource;
+use cairn_chassis::limits::{Allowance, Grown};
 use cairn_chassis::sql::Tx;
 use cairn_chassis::status::Violation;
 use cairn_proto::ids::{DatabaseId, DeletionId, RecordId, WorkspaceId};
 
 use crate::context::Context;
-use crate::limits::Allowance;
 use crate::model::{Deletion, Growth, Usage, Written};
 use crate::scope::Caller;
 use crate::store::folders::Taken;
@@ -212,18 +212,9 @@ impl Change {
 
 /// `used` is what the workspace keeps with the growth.
 fn require_room(allowance: Allowance, growth: Growth, used: Usage) -> Result<(), Error> {
-    let beyond = |more: i64, used: u64, most: Option<u64>| {
-        let most = most.filter(|most| more > 0 && used > *most)?;
-        Some((used.saturating_sub(more.unsigned_abs()), more.unsigned_abs(), most))
-    };
-    let mut refused = Vec::new();
-    if let Some((used, more, most)) = beyond(growth.files, used.files, allowance.files) {
-        let message = format!("{used} of {most} are used, and this would add {more}");
-        refused.push(Violation::new("files", "limit_exceeded", message));
-    }
-    if let Some((used, more, most)) = beyond(growth.bytes, used.bytes, allowance.stored_bytes) {
-        let message = format!("{used} of {most} bytes are used, and this would add {more}");
-        refused.push(Violation::new("storageBytes", "limit_exceeded", message));
-    }
+    let files = Grown { by: growth.files, to: used.files }.refusal("files", allowance.files, "");
+    let bytes = Grown { by: growth.bytes, to: used.bytes };
+    let bytes = bytes.refusal("storageBytes", allowance.stored_bytes, " bytes");
+    let refused: Vec<Violation> = files.into_iter().chain(bytes).collect();
     if refused.is_empty() { Ok(()) } else { Err(Error::LimitExceeded(refused)) }
 }

@@ -6,9 +6,8 @@ use cairn_chassis::clock::Clock;
 use cairn_chassis::feed::Feed;
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::lifecycle::Suspensions;
+use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::sql::Db;
-
-use crate::limits::PlanLimits;
 
 /// What every rule stands on; cheap to clone.
 #[derive(Debug, Clone)]

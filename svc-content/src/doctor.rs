@@ -4,16 +4,13 @@
 //! Numbers in the statements: kinds 1 file, 2 folder, 3 memory, 4 database and 5 record, ops 1 upsert and 2 delete, as in
 //! the feed.
 
+use cairn_chassis::bodies;
 use cairn_chassis::clock::Clock;
 use cairn_chassis::doctor::{self, Check, Finding, Progress};
+use cairn_chassis::feed;
 use cairn_chassis::sql::{self, Db, Tx};
 
-use crate::model::{Body, content_hash};
 use crate::{AssetLocation, Error, assets, store};
-
-/// Bodies that are in memory at once: at most 5 MiB each.
-const BODIES_AT_ONCE: i64 = 16;
-const BODY_RULE: &str = "every body can be read and has its hash and size";
 
 /// Whether the last change that the feed tells of each of these items is what became of it.
 macro_rules! last_word {
@@ -67,7 +64,7 @@ mod records;
 
 /// Every invariant of the tables that a statement can see.
 pub(crate) fn checks() -> Vec<Check> {
-    [CHECKS, memories::CHECKS, databases::CHECKS].concat()
+    [feed::CHECKS, CHECKS, memories::CHECKS, databases::CHECKS].concat()
 }
 
 const CHECKS: &[Check] = &[
@@ -106,15 +103,6 @@ const CHECKS: &[Check] = &[
     },
     Check { rule: "a trashed file carries its deletion", sql: trashed!("files", "1") },
     Check { rule: "a trashed folder carries its deletion", sql: trashed!("folders", "2") },
-    Check {
-        rule: "the feed has no gap and ends at its head",
-        sql: "SELECT 'workspace ' || h.workspace_id || ' head ' || CAST(h.position AS TEXT) FROM feed_heads h \
-              LEFT JOIN (SELECT workspace_id, COUNT(*) AS told, MIN(position) AS first, MAX(position) AS last \
-              FROM feed_changes GROUP BY workspace_id) c ON c.workspace_id = h.workspace_id \
-              WHERE COALESCE(c.told, 0) <> h.position OR (h.position > 0 AND (c.first <> 1 OR c.last <> h.position)) \
-              UNION ALL SELECT DISTINCT 'workspace ' || c.workspace_id || ' without a head' FROM feed_changes c \
-              LEFT JOIN feed_heads h ON h.workspace_id = c.workspace_id WHERE h.workspace_id IS NULL",
-    },
     Check {
         rule: "what a workspace uses is what it keeps",
         sql: "SELECT 'workspace ' || workspace_id FROM (\
@@ -176,8 +164,7 @@ pub async fn examine(
 pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
     let mut tx = db.begin_read().await?;
     let mut findings = examine_in(&mut tx, progress).await?;
-    progress(BODY_RULE);
-    findings.extend(examine_bodies(&mut tx).await?);
+    findings.extend(bodies::examine(&mut tx, progress).await?);
     tx.rollback().await?;
     Ok(findings)
 }
@@ -187,31 +174,4 @@ pub(crate) async fn examine_in(tx: &mut Tx, progress: Progress<'_>) -> Result<Ve
     let mut findings = doctor::run(tx, &checks(), progress).await?;
     findings.extend(records::examine(tx, progress).await?);
     Ok(findings)
-}
-
-async fn examine_bodies(tx: &mut Tx) -> Result<Vec<Finding>, Error> {
-    let mut findings = Vec::new();
-    let mut after = (String::new(), String::new());
-    loop {
-        let bodies = store::bodies::list_all(tx, &after.0, &after.1, BODIES_AT_ONCE).await?;
-        let Some((workspace, last)) = bodies.last() else { break };
-        after = (workspace.clone(), last.hash.clone());
-        // Decompressing and hashing this much would hold up whoever shares the thread.
-        let examined = tokio::task::spawn_blocking(move || {
-            bodies.into_iter().filter_map(|(workspace, body)| damage(&workspace, body)).collect::<Vec<_>>()
-        });
-        findings.extend(examined.await.map_err(|_| sql::Error::corrupt("a body could not be examined"))?);
-    }
-    Ok(findings)
-}
-
-fn damage(workspace: &str, body: Body) -> Option<Finding> {
-    let name = format!("workspace {workspace} body {}", body.hash);
-    let recorded = body.hash.clone();
-    let wrong = match body.into_text() {
-        Ok(text) if content_hash(&text) == recorded => return None,
-        Ok(text) => format!("{name}: what is stored has the hash {}", content_hash(&text)),
-        Err(error) => format!("{name}: {error}"),
-    };
-    Some(Finding { rule: BODY_RULE, subject: wrong })
 }

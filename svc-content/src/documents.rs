@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use cairn_chassis::bodies::Damaged;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::wording::{self, Unit};
@@ -206,10 +207,10 @@ impl Documents {
             }
         }
         let content_of = |document: &Document| {
-            texts.get(&document.content_hash).cloned().ok_or_else(|| Error::DamagedBody {
-                hash: document.content_hash.clone(),
-                detail: "it is missing".into(),
-            })
+            texts
+                .get(&document.content_hash)
+                .cloned()
+                .ok_or_else(|| Error::from(Damaged::missing(&document.content_hash)))
         };
         let whole = |live: Live| match live.content {
             Some(content) => Ok((live.document, content)),

@@ -1,5 +1,7 @@
 //! What can go wrong, and what the caller gets of it.
 
+use cairn_chassis::bodies::Damaged;
+use cairn_chassis::limits;
 use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_chassis::wording;
@@ -74,7 +76,7 @@ pub enum Error {
     #[error("{0}")]
     TooLarge(String),
     /// More than the plan allows in all: each limit with what is used of it.
-    #[error("the plan of this workspace has no room for this: {}", said(.0))]
+    #[error("the plan of this workspace has no room for this: {}", limits::said(.0))]
     LimitExceeded(Vec<Violation>),
     /// What the request was checked against changed again and again.
     #[error("{0}")]
@@ -89,13 +91,8 @@ pub enum Error {
     #[error("the bytes of the asset {0} are not in the store")]
     LostAsset(String),
     /// A stored body cannot be read back.
-    #[error("the body {hash} is damaged: {detail}")]
-    DamagedBody {
-        /// Which body.
-        hash: String,
-        /// What is wrong with it.
-        detail: String,
-    },
+    #[error(transparent)]
+    DamagedBody(#[from] Damaged),
 }
 
 impl Error {
@@ -171,15 +168,9 @@ impl From<Error> for Problem {
                 let message = "the store of assets does not answer now: try again";
                 Self::unavailable(message, std::time::Duration::from_secs(1))
             }
-            Error::LostAsset(_) | Error::DamagedBody { .. } => Self::internal(error),
+            Error::LostAsset(_) | Error::DamagedBody(_) => Self::internal(error),
         }
     }
-}
-
-/// Violations in one line.
-fn said(violations: &[Violation]) -> String {
-    let one = |violation: &Violation| format!("{}: {}", violation.path, violation.message);
-    violations.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 impl From<Error> for tonic::Status {

@@ -16,7 +16,6 @@ mod error;
 mod files;
 mod filter;
 mod folders;
-mod limits;
 mod memories;
 mod model;
 mod overview;
@@ -35,7 +34,6 @@ mod versions;
 pub use self::assets::{AssetLocation, Bucket, UnknownLocation};
 pub use self::doctor::examine;
 pub use self::error::Error;
-pub use self::limits::{InvalidLimits, PlanLimits};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 
 mod asset;
 mod author;
-mod body;
 mod cell;
 mod database;
 mod deletion;
@@ -21,11 +20,11 @@ mod usage;
 mod view;
 mod written;
 
+pub(crate) use cairn_chassis::bodies::{Body, MAX_CONTENT_BYTES, content_hash};
 pub(crate) use cairn_proto::domain::{FileType, MemberKind, PropertyType};
 
 pub(crate) use self::asset::{Asset, StoredObject};
 pub(crate) use self::author::Author;
-pub(crate) use self::body::{Body, Encoding, MAX_CONTENT_BYTES, content_hash};
 pub(crate) use self::cell::{Cell, Day, cells, micros_key, place_key, searched, text_key};
 pub(crate) use self::database::Database;
 pub(crate) use self::deletion::Deletion;

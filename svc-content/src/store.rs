@@ -2,7 +2,6 @@
 
 pub(crate) mod assets;
 pub(crate) mod backlinks;
-pub(crate) mod bodies;
 pub(crate) mod cells;
 pub(crate) mod databases;
 pub(crate) mod doctor;
@@ -22,6 +21,7 @@ pub(crate) mod tree;
 pub(crate) mod usage;
 pub(crate) mod versions;
 
+pub(crate) use cairn_chassis::bodies;
 use cairn_chassis::sql::{Migration, Statement};
 use cairn_chassis::{feed, jobs, lifecycle, migration};
 

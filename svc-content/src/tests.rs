@@ -47,6 +47,7 @@ use cairn_chassis::feed::{Change, Entry, Feed};
 use cairn_chassis::identity::Scope;
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::lifecycle::Suspensions;
+use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::sql::{self, Db};
 use cairn_chassis::testing::{TestDb, engines};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
@@ -59,7 +60,7 @@ use crate::folders::{self, Folders};
 use crate::model::{File, FileType, Folder, PageRequest};
 use crate::scope::Caller;
 use crate::service::Config;
-use crate::{AssetLocation, Error, PlanLimits, store};
+use crate::{AssetLocation, Error, store};
 
 /// One engine with the rules on it.
 struct Bench {

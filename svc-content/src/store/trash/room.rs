@@ -1,7 +1,7 @@
 //! What a removal for good makes room of.
 
-use cairn_chassis::sql::{Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
-use cairn_chassis::{fetch, list_statement, statements};
+use cairn_chassis::sql::{Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{bodies, fetch, list_statement, statements};
 use cairn_proto::ids::WorkspaceId;
 
 use crate::model::Deletion;
@@ -17,13 +17,6 @@ statements! {
          SELECT OCTET_LENGTH(r.field_values) AS bytes FROM gone JOIN records r ON r.workspace_id = $1 AND r.id = gone.id UNION ALL \
          SELECT OCTET_LENGTH(v.field_values) FROM gone \
          JOIN record_versions v ON v.workspace_id = $1 AND v.record_id = gone.id) AS kept";
-
-    /// Who stores a file with one of these bodies holds it: once it is locked, the next statement sees that
-    /// file. In one order, so that nobody deadlocks.
-    const LOCK_BODIES: PostgresOnly = PostgresOnly(
-        "SELECT 1 FROM bodies WHERE workspace_id = $1 \
-         AND hash IN (SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))) ORDER BY hash FOR UPDATE",
-    );
 
     const SWEEP_BODIES: Dialect = list_statement!(
         "DELETE FROM bodies WHERE workspace_id = $1 AND hash IN ",
@@ -48,9 +41,7 @@ pub(super) async fn sweep_bodies(
         return Ok(0);
     }
     let list = json_list(hashes);
-    if let Engine::Postgres(connection) = tx.engine() {
-        sqlx::query(LOCK_BODIES.0).bind(Text(workspace)).bind(&list).execute(connection).await?;
-    }
+    bodies::lock(tx, workspace, hashes).await?;
     let sizes: Vec<i64> = fetch!(scalars, tx, SWEEP_BODIES, Text(workspace), &list)?;
     Ok(sizes.iter().sum())
 }

@@ -1,14 +1,14 @@
-//! Bodies by hash.
+//! The table of bodies.
 
-use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
-use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::WorkspaceId;
 
-use super::page::{to_column, to_count};
-use crate::model::{Body, Encoding};
+use super::{Body, Encoding};
+use crate::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
+use crate::{execute, fetch, list_statement, statements};
 
 statements! {
-    pub(super) fn statements;
+    /// Every statement of bodies, for [`crate::sql::prepare_all`].
+    pub fn statements;
 
     /// On PostgreSQL the body is held, so that nobody removes it before what refers to it is there.
     const EXISTS: Dialect = Dialect {
@@ -25,6 +25,13 @@ statements! {
         ""
     );
 
+    /// Who stores what refers to one of these bodies holds it: once it is locked, the next statement sees that. In one
+    /// order, so that nobody deadlocks.
+    const LOCK: PostgresOnly = PostgresOnly(
+        "SELECT 1 FROM bodies WHERE workspace_id = $1 \
+         AND hash IN (SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))) ORDER BY hash FOR UPDATE",
+    );
+
     /// Of every workspace, in one order, from after $1 and $2 on.
     const LIST_ALL: &str = "SELECT workspace_id, hash, encoding, size_bytes, data FROM bodies \
          WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";
@@ -32,26 +39,42 @@ statements! {
 
 /// A body's columns.
 #[derive(Debug, sqlx::FromRow)]
-pub(super) struct Row {
-    pub(super) hash: String,
-    pub(super) encoding: i64,
-    pub(super) size_bytes: i64,
-    pub(super) data: Vec<u8>,
+pub struct Row {
+    /// `blake3:` and 64 hexadecimal digits.
+    pub hash: String,
+    /// 0 or 1, as [`Encoding`] has it.
+    pub encoding: i64,
+    /// Of the text.
+    pub size_bytes: i64,
+    /// As it is stored.
+    pub data: Vec<u8>,
 }
 
 impl Row {
-    pub(super) fn into_body(self) -> Result<Body, Error> {
+    /// The body.
+    ///
+    /// # Errors
+    /// When its encoding is none that there is.
+    pub fn into_body(self) -> Result<Body, Error> {
         let encoding = match self.encoding {
             0 => Encoding::Plain,
             1 => Encoding::Zstd,
             _ => return Err(Error::corrupt("a body of an unknown encoding")),
         };
-        Ok(Body { hash: self.hash, encoding, size_bytes: to_count(self.size_bytes), data: self.data })
+        Ok(Body {
+            hash: self.hash,
+            encoding,
+            size_bytes: u64::try_from(self.size_bytes).unwrap_or(0),
+            data: self.data,
+        })
     }
 }
 
 /// Stores a body, unless the workspace has it; answers how many bytes that are new it has.
-pub(crate) async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result<u64, Error> {
+///
+/// # Errors
+/// When the database fails.
+pub async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result<u64, Error> {
     let exists = EXISTS.of(tx.engine());
     let known: Option<i32> = fetch!(optional_scalar, tx, exists, Text(workspace), &body.hash)?;
     if known.is_some() {
@@ -61,8 +84,8 @@ pub(crate) async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Res
         Encoding::Plain => 0_i64,
         Encoding::Zstd => 1,
     };
-    let inserted: u64 =
-        execute!(tx, INSERT, Text(workspace), &body.hash, encoding, to_column(body.size_bytes), &body.data)?;
+    let size = i64::try_from(body.size_bytes).unwrap_or(i64::MAX);
+    let inserted: u64 = execute!(tx, INSERT, Text(workspace), &body.hash, encoding, size, &body.data)?;
     // Another transaction may have stored it meanwhile.
     Ok(if inserted == 0 { 0 } else { body.size_bytes })
 }
@@ -74,8 +97,23 @@ struct RowOfWorkspace {
     body: Row,
 }
 
+/// Holds these bodies until the transaction ends, so that nobody refers to them while it looks whether anybody does.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock(tx: &mut Tx, workspace: WorkspaceId, hashes: &[String]) -> Result<(), Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        let list = json_list(hashes);
+        sqlx::query(LOCK.0).bind(Text(workspace)).bind(&list).execute(connection).await?;
+    }
+    Ok(())
+}
+
 /// Bodies of every workspace with the workspace's id, in the order of both, from after these on.
-pub(crate) async fn list_all(
+///
+/// # Errors
+/// When the database fails, or a body has an encoding that there is not.
+pub async fn list_all(
     tx: &mut Tx,
     workspace: &str,
     hash: &str,
@@ -86,7 +124,10 @@ pub(crate) async fn list_all(
 }
 
 /// The bodies with these hashes, in no order; those that are missing are left out.
-pub(crate) async fn get_many(db: &Db, workspace: WorkspaceId, hashes: &[&str]) -> Result<Vec<Body>, Error> {
+///
+/// # Errors
+/// When the database fails, or a body has an encoding that there is not.
+pub async fn get_many(db: &Db, workspace: WorkspaceId, hashes: &[&str]) -> Result<Vec<Body>, Error> {
     let rows: Vec<Row> = fetch!(all, db, GET_MANY, Text(workspace), json_list(hashes))?;
     rows.into_iter().map(Row::into_body).collect()
 }

@@ -2,18 +2,46 @@
 
 use std::collections::BTreeMap;
 
+use crate::status::Violation;
+
 const MB: u64 = 1024 * 1024;
 const GB: u64 = 1024 * MB;
 
 /// What a plan allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Allowance {
-    /// Of one asset.
-    pub(crate) object_bytes: u64,
+pub struct Allowance {
+    /// Of one asset or ingested file.
+    pub object_bytes: u64,
     /// Of all that is stored of a workspace, equal contents counted once; absent: no limit.
-    pub(crate) stored_bytes: Option<u64>,
-    /// How many files, trash included; absent: no limit.
-    pub(crate) files: Option<u64>,
+    pub stored_bytes: Option<u64>,
+    /// How many files, trash included, and how many documents from outside; absent: no limit.
+    pub files: Option<u64>,
+}
+
+/// How much a write adds to something, and how much there is with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grown {
+    /// Negative when it takes away.
+    pub by: i64,
+    /// What there is after the write.
+    pub to: u64,
+}
+
+impl Grown {
+    /// What is said at `path` when there is no room for that: what takes away, or adds nothing, is never refused, however
+    /// full the workspace is. `of` follows the number: `""` or `" bytes"`.
+    pub fn refusal(self, path: &str, most: Option<u64>, of: &str) -> Option<Violation> {
+        let most = most.filter(|most| self.by > 0 && self.to > *most)?;
+        let (used, more) = (self.to.saturating_sub(self.by.unsigned_abs()), self.by);
+        let message = format!("{used} of {most}{of} are used, and this would add {more}");
+        Some(Violation::new(path, "limit_exceeded", message))
+    }
+}
+
+/// Violations in one line, for the text of an error.
+pub fn said(violations: &[Violation]) -> String {
+    let one = |violation: &Violation| format!("{}: {}", violation.path, violation.message);
+    violations.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 const LEAST: Allowance =
@@ -72,7 +100,7 @@ impl PlanLimits {
     }
 
     /// What the plan of an identity allows; an unknown one gets what the smallest gets.
-    pub(crate) fn of(&self, plan: Option<&str>) -> Allowance {
+    pub fn of(&self, plan: Option<&str>) -> Allowance {
         plan.and_then(|plan| self.0.get(plan)).copied().unwrap_or(LEAST)
     }
 }

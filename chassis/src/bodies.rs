@@ -1,0 +1,195 @@
+//! The texts of documents: stored once in each workspace by their hash, compressed when that helps.
+//!
+//! A service that keeps texts has a table `bodies` among its migrations, whose rows are written and read here; which of
+//! them are still referred to, only the service knows.
+
+mod rows;
+
+use std::cell::RefCell;
+use std::io;
+
+use zstd::bulk::Decompressor;
+
+pub use self::rows::{Row, get_many, list_all, lock, put, statements};
+use crate::doctor::{Finding, Progress};
+use crate::sql::{self, Tx};
+
+/// The most bytes of a text.
+pub const MAX_CONTENT_BYTES: usize = 5 * 1024 * 1024;
+/// Smaller texts do not repay the frame that compression puts around them.
+const MIN_COMPRESSED: usize = 256;
+const LEVEL: i32 = 3;
+/// Hashing and compressing more than this takes long enough to hold up other requests on the same thread.
+const MAX_INLINE: usize = 64 * 1024;
+
+/// How a body's bytes stand in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// As they are.
+    Plain,
+    /// One zstd frame.
+    Zstd,
+}
+
+/// A stored body cannot be read back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the body {hash} is damaged: {detail}")]
+pub struct Damaged {
+    /// Which body.
+    pub hash: String,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+impl Damaged {
+    /// The body that something refers to is not there.
+    pub fn missing(hash: &str) -> Self {
+        Self { hash: hash.to_owned(), detail: "it is missing".to_owned() }
+    }
+}
+
+/// A body as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// `blake3:` and 64 hexadecimal digits, of the text's bytes.
+    pub hash: String,
+    /// How `data` stands for the text.
+    pub encoding: Encoding,
+    /// Of the text.
+    pub size_bytes: u64,
+    /// As it is stored.
+    pub data: Vec<u8>,
+}
+
+impl Body {
+    /// The stored form of a text; a long one is packed on a thread that may block.
+    ///
+    /// # Errors
+    /// When that thread is gone.
+    pub async fn of(text: String) -> Result<Self, sql::Error> {
+        if text.len() <= MAX_INLINE {
+            return Ok(Self::pack(text));
+        }
+        let packed = tokio::task::spawn_blocking(|| Self::pack(text)).await;
+        packed.map_err(|_| sql::Error::corrupt("a body could not be compressed"))
+    }
+
+    fn pack(text: String) -> Self {
+        let hash = content_hash(&text);
+        let size_bytes = text.len() as u64;
+        let compressed = if text.len() < MIN_COMPRESSED {
+            None
+        } else {
+            zstd::bulk::compress(text.as_bytes(), LEVEL).ok().filter(|bytes| bytes.len() < text.len())
+        };
+        match compressed {
+            Some(data) => Self { hash, encoding: Encoding::Zstd, size_bytes, data },
+            None => Self { hash, encoding: Encoding::Plain, size_bytes, data: text.into_bytes() },
+        }
+    }
+
+    /// The text. What does not have the recorded size is damaged, so a forged frame cannot fill the memory.
+    ///
+    /// # Errors
+    /// When what is stored is not what was written.
+    pub fn into_text(self) -> Result<String, Damaged> {
+        let damaged = |detail: &str| Damaged { hash: self.hash.clone(), detail: detail.to_owned() };
+        let size = usize::try_from(self.size_bytes).unwrap_or(usize::MAX);
+        if size > MAX_CONTENT_BYTES {
+            return Err(damaged("it is larger than any body may be"));
+        }
+        let bytes = match self.encoding {
+            Encoding::Plain => self.data,
+            Encoding::Zstd => decompress(&self.data, size)
+                .map_err(|error| Damaged { hash: self.hash.clone(), detail: error.to_string() })?,
+        };
+        if bytes.len() != size {
+            return Err(Damaged { hash: self.hash, detail: "its size is not the recorded one".into() });
+        }
+        String::from_utf8(bytes).map_err(|_| Damaged { hash: self.hash, detail: "it is not UTF-8".into() })
+    }
+}
+
+/// To make a decompressor costs more than to decompress a usual body, so each thread keeps its own.
+fn decompress(data: &[u8], size: usize) -> io::Result<Vec<u8>> {
+    thread_local! {
+        static DECOMPRESSOR: RefCell<Decompressor<'static>> = RefCell::default();
+    }
+    DECOMPRESSOR.with_borrow_mut(|decompressor| decompressor.decompress(data, size))
+}
+
+/// What [`examine`] looks at.
+const RULE: &str = "every body can be read and has its hash and size";
+/// Bodies that are in memory at once while they are examined: at most 5 MiB each.
+const EXAMINED_AT_ONCE: i64 = 16;
+
+/// Reads every body of a storage, for the doctor.
+///
+/// # Errors
+/// When the database fails.
+pub async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>, sql::Error> {
+    progress(RULE);
+    let mut findings = Vec::new();
+    let mut after = (String::new(), String::new());
+    loop {
+        let bodies = list_all(tx, &after.0, &after.1, EXAMINED_AT_ONCE).await?;
+        let Some((workspace, last)) = bodies.last() else { return Ok(findings) };
+        after = (workspace.clone(), last.hash.clone());
+        // Decompressing and hashing this much would hold up whoever shares the thread.
+        let examined = tokio::task::spawn_blocking(move || {
+            bodies.into_iter().filter_map(|(workspace, body)| damage(&workspace, body)).collect::<Vec<_>>()
+        });
+        findings.extend(examined.await.map_err(|_| sql::Error::corrupt("a body could not be examined"))?);
+    }
+}
+
+fn damage(workspace: &str, body: Body) -> Option<Finding> {
+    let name = format!("workspace {workspace} body {}", body.hash);
+    let recorded = body.hash.clone();
+    let wrong = match body.into_text() {
+        Ok(text) if content_hash(&text) == recorded => return None,
+        Ok(text) => format!("{name}: what is stored has the hash {}", content_hash(&text)),
+        Err(error) => format!("{name}: {error}"),
+    };
+    Some(Finding { rule: RULE, subject: wrong })
+}
+
+/// The content hash of a text: `blake3:` and 64 hexadecimal digits.
+pub fn content_hash(text: &str) -> String {
+    format!("blake3:{}", blake3::hash(text.as_bytes()).to_hex())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_text_comes_back(text in ".{0,2000}") {
+            prop_assert_eq!(Body::pack(text.clone()).into_text().unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn compression_only_when_it_helps() {
+        assert_eq!(Body::pack("short".into()).encoding, Encoding::Plain);
+        let long = Body::pack("again and ".repeat(1_000));
+        assert_eq!(long.encoding, Encoding::Zstd);
+        assert!(long.data.len() < 200);
+    }
+
+    #[test]
+    fn a_damaged_body_is_said_not_served() {
+        let good = Body::pack("again and ".repeat(1_000));
+        let bomb = Body { size_bytes: 10, ..good.clone() };
+        assert!(bomb.into_text().is_err());
+        let huge = Body { size_bytes: u64::MAX, ..good.clone() };
+        assert!(huge.into_text().is_err());
+        let short = Body { size_bytes: 20_000, ..good.clone() };
+        assert!(short.into_text().is_err());
+        let noise = Body { data: vec![1, 2, 3], ..good };
+        assert!(noise.into_text().is_err());
+    }
+}
