@@ -16,7 +16,7 @@ use crate::{secret_keys, storages};
 pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
     let mut examined = Vec::new();
     let mut findings = Vec::new();
-    for role in [Role::Auth, Role::Content, Role::Retrieval] {
+    for role in [Role::Auth, Role::Content, Role::Ingest, Role::Retrieval] {
         for storage in storages::of(role, &options.stored.data, options.stored.database.as_deref())? {
             if let Some(found) = examine(role, &storage, &options).await? {
                 examined.push(role.name());
@@ -56,7 +56,8 @@ async fn examine(
         }
         Role::Content => cairn_content::examine(storage, &assets(options), &SystemClock, &progress).await?,
         Role::Retrieval => cairn_retrieval::examine(storage, &progress).await?,
-        Role::Gateway | Role::Ingest | Role::Sync => None,
+        Role::Ingest => cairn_ingest::examine(storage, &progress).await?,
+        Role::Gateway | Role::Sync => None,
     };
     Ok(found)
 }

@@ -151,7 +151,7 @@ fn locations(options: &ServeOptions, site: &Site) -> anyhow::Result<Locations> {
     Ok(Locations {
         auth: location(role == Role::Auth, &urls.auth_url, || services.auth(site))?,
         content: location(role == Role::Content, &urls.content_url, || services.content(site))?,
-        ingest: location(role == Role::Ingest, &urls.ingest_url, || Ok(()))?,
+        ingest: location(role == Role::Ingest, &urls.ingest_url, || services.ingest(site))?,
         retrieval: location(role == Role::Retrieval, &urls.retrieval_url, || services.retrieval(site))?,
         sync: location(role == Role::Sync, &urls.sync_url, || Ok(()))?,
         mesh_secret: site.mesh_secret.clone(),
@@ -173,7 +173,8 @@ fn site(options: &ServeOptions) -> anyhow::Result<Site> {
     let folder = options.data.join(role.name());
     let keeps_index = role == Role::Retrieval && !options.services.index_is_elsewhere()?;
     let keeps_files = keeps_index
-        || (options.database.is_none() && matches!(role, Role::Auth | Role::Content | Role::Retrieval));
+        || (options.database.is_none()
+            && matches!(role, Role::Auth | Role::Content | Role::Ingest | Role::Retrieval));
     let data = if keeps_files { Some(Arc::new(DataFolder::claim(&folder)?)) } else { None };
     let database = options.database.clone();
     Ok(Site {

@@ -34,7 +34,7 @@ pub(crate) enum Location<C> {
 pub(crate) struct Locations {
     pub(crate) auth: Location<cairn_auth::Config>,
     pub(crate) content: Location<cairn_content::Config>,
-    pub(crate) ingest: Location<()>,
+    pub(crate) ingest: Location<cairn_ingest::Config>,
     pub(crate) retrieval: Location<cairn_retrieval::Config>,
     pub(crate) sync: Location<()>,
     /// The secret that services of the mesh share.
@@ -87,14 +87,17 @@ pub(crate) struct Mesh {
 /// What runs here.
 #[derive(Default)]
 struct Hosted {
-    plain: Routes,
-    /// LifecycleService of each service that has one: they share their name.
-    lifecycles: Vec<Routes>,
-    names: Vec<&'static str>,
-    access: Vec<Access>,
+    services: Vec<Served>,
     background: Vec<Background>,
     ready: Vec<Ready>,
     closing: Vec<Closing>,
+}
+
+/// What a service serves.
+struct Served {
+    routes: Routes,
+    names: Vec<&'static str>,
+    access: Access,
 }
 
 impl Hosted {
@@ -107,15 +110,12 @@ impl Hosted {
         access: Access,
         verifier: &Verifier,
     ) -> anyhow::Result<ServiceChannel> {
-        let mut own = (routes.clone(), names.to_vec());
-        if let Some(lifecycle) = lifecycle {
-            own = (merged(own.0, lifecycle.clone()), [names, &[lifecycle::SERVICE_NAME]].concat());
-            self.lifecycles.push(lifecycle);
-        }
-        let composed = server::compose(own.0, &own.1, &[access], verifier).await?;
-        self.plain = merged(std::mem::take(&mut self.plain), routes);
-        self.names.extend_from_slice(names);
-        self.access.push(access);
+        let (routes, names) = match lifecycle {
+            Some(lifecycle) => (merged(routes, lifecycle), [names, &[lifecycle::SERVICE_NAME]].concat()),
+            None => (routes, names.to_vec()),
+        };
+        let composed = server::compose(routes.clone(), &names, &[access], verifier).await?;
+        self.services.push(Served { routes, names, access });
         Ok(ServiceChannel::local(composed.routes))
     }
 
@@ -191,12 +191,7 @@ impl Mesh {
         }
         let ingest = match locations.ingest {
             Location::Remote(address) => remote("ingest", &address, tls)?,
-            Location::Local(()) => {
-                let service = cairn_ingest::Service::open(&ambient);
-                let lifecycle = Some(service.lifecycle());
-                let (names, access) = (cairn_ingest::SERVICE_NAMES, cairn_ingest::ACCESS);
-                hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?
-            }
+            Location::Local(config) => open_ingest(config, &ambient, &mut hosted).await?,
         };
         let sync = match locations.sync {
             Location::Remote(address) => remote("sync", &address, tls)?,
@@ -235,15 +230,13 @@ impl Mesh {
         gateway.connect(upstreams, self.ambient.clone())
     }
 
-    /// Everything that runs here, for the gRPC listener of a service of the mesh.
+    /// What runs here, for the gRPC listener of a service of the mesh. Services share names, such as that of the change
+    /// feed, so only one that runs alone has a listener.
     pub(crate) async fn served(&self) -> anyhow::Result<Composed> {
-        let (mut routes, mut names) = (self.hosted.plain.clone(), self.hosted.names.clone());
-        // Where several services are, svc-auth is among them and needs no way over a listener.
-        if let [lifecycle] = self.hosted.lifecycles.as_slice() {
-            routes = merged(routes, lifecycle.clone());
-            names.push(lifecycle::SERVICE_NAME);
-        }
-        Ok(server::compose(routes, &names, &self.hosted.access, &self.ambient.verifier).await?)
+        let [Served { routes, names, access }] = self.hosted.services.as_slice() else {
+            anyhow::bail!("a gRPC listener is for one service");
+        };
+        Ok(server::compose(routes.clone(), names, &[*access], &self.ambient.verifier).await?)
     }
 
     /// Starts the work that goes on beside the requests; the token ends it.
@@ -277,6 +270,22 @@ async fn open_content(
     let opened = cairn_content::Service::open(config, ambient.clone()).await;
     let service = Arc::new(opened.context("the content service cannot open its storage")?);
     let (names, access) = (cairn_content::SERVICE_NAMES, cairn_content::ACCESS);
+    let lifecycle = Some(service.lifecycle());
+    let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
+    let closing = Arc::clone(&service);
+    hosted.on_start(|shutdown| async move { service.run(shutdown).await });
+    hosted.at_end(|| async move { closing.close().await });
+    Ok(channel)
+}
+
+async fn open_ingest(
+    config: cairn_ingest::Config,
+    ambient: &Ambient,
+    hosted: &mut Hosted,
+) -> anyhow::Result<ServiceChannel> {
+    let opened = cairn_ingest::Service::open(config, ambient.clone()).await;
+    let service = Arc::new(opened.context("the ingest service cannot open its storage")?);
+    let (names, access) = (cairn_ingest::SERVICE_NAMES, cairn_ingest::ACCESS);
     let lifecycle = Some(service.lifecycle());
     let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
     let closing = Arc::clone(&service);

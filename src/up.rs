@@ -130,7 +130,7 @@ fn all_local(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::
     Ok(Locations {
         auth: Location::Local(services.auth(&site)?),
         content: Location::Local(services.content(&site)?),
-        ingest: Location::Local(()),
+        ingest: Location::Local(services.ingest(&site)?),
         retrieval: Location::Local(services.retrieval(&site)?),
         sync: Location::Local(()),
         mesh_secret: site.mesh_secret,

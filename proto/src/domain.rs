@@ -14,7 +14,9 @@ mod permission;
 use std::fmt;
 
 pub use self::filter::{Condition, Filter, Misread};
-pub use self::kinds::{DocumentKind, FileType, MemberKind, PropertyType, SourceMode, TrashKind};
+pub use self::kinds::{
+    ContentType, DocumentKind, FileType, IngestStatus, MemberKind, PropertyType, SourceMode, TrashKind,
+};
 pub use self::page::{page_of, plain_page_of};
 pub use self::permission::{Permission, PermissionSet, Publishers, Role};
 

@@ -108,6 +108,14 @@ impl ServiceOptions {
         })
     }
 
+    /// What svc-ingest is told.
+    pub(crate) fn ingest(&self, site: &Site) -> anyhow::Result<cairn_ingest::Config> {
+        Ok(cairn_ingest::Config {
+            storage: (site.database)(Role::Ingest)?,
+            limits: self.content.asset_limits.clone().unwrap_or_default(),
+        })
+    }
+
     /// What svc-retrieval is told.
     pub(crate) fn retrieval(&self, site: &Site) -> anyhow::Result<cairn_retrieval::Config> {
         Ok(cairn_retrieval::Config {

@@ -1,10 +1,13 @@
 //! What can go wrong, and what the caller gets of it.
 
-use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::bodies::Damaged;
+use cairn_chassis::limits;
+use cairn_chassis::sql;
+use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_chassis::wording;
 
 /// An error of this service.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Fields of the request break rules: all of them at once.
     #[error("{}", wording::invalid_fields(.0.len()))]
@@ -12,20 +15,69 @@ pub enum Error {
     /// No such source is connected to the caller's workspace.
     #[error("no connected source {0}: no source is connected to this workspace")]
     NoSource(String),
-    /// Sources stand in no folder, so a token that is bound to folders has none.
+    /// No such document was ingested into the caller's workspace.
+    #[error("no ingested document {0}")]
+    NoDocument(String),
+    /// The document is there, and its text is not.
+    #[error("the ingested document {id} has no text: {why}")]
+    NoText {
+        /// As the caller gave it.
+        id: String,
+        /// What there is instead.
+        why: String,
+    },
+    /// The key is another content's.
     #[error(
-        "connected sources are for workspace-wide tokens, and this token is bound to folders: use one without a \
-         folder scope"
+        "the idempotency key '{key}' was used for other content (document {id}): send new content under a new key, or \
+         remove that document first"
     )]
-    BoundToFolders,
+    KeyTaken {
+        /// As the caller gave it.
+        key: String,
+        /// The document that has it.
+        id: String,
+    },
+    /// What stands in no folder is not for a token that is bound to folders.
+    #[error(
+        "{0} are for workspace-wide tokens, and this token is bound to folders: use one without a folder scope"
+    )]
+    BoundToFolders(&'static str),
+    /// More bytes than are taken at once.
+    #[error("{0}")]
+    TooLarge(String),
+    /// More than the plan allows in all: each limit with what is used of it.
+    #[error("the plan of this workspace has no room for this: {}", limits::said(.0))]
+    LimitExceeded(Vec<Violation>),
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] sql::Error),
+    /// A stored text cannot be read back.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+}
+
+impl Error {
+    pub(crate) fn invalid(path: &str, code: &str, message: impl Into<String>) -> Self {
+        Self::Invalid(vec![Violation::new(path, code, message)])
+    }
 }
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
             Error::Invalid(violations) => Self::validation(violations),
-            Error::NoSource(_) => Self::not_found(error.to_string()),
-            Error::BoundToFolders => Self::out_of_scope(error.to_string()),
+            Error::NoSource(_) | Error::NoDocument(_) | Error::NoText { .. } => {
+                Self::not_found(error.to_string())
+            }
+            Error::KeyTaken { .. } => Self::new(Reason::IdempotencyConflict, error.to_string()),
+            Error::BoundToFolders(_) => Self::out_of_scope(error.to_string()),
+            Error::TooLarge(message) => Self::new(Reason::PayloadTooLarge, message),
+            Error::LimitExceeded(ref refused) => {
+                let message = format!("{error}; remove documents, or choose another plan");
+                Self { violations: refused.clone(), ..Self::new(Reason::LimitExceeded, message) }
+            }
+            Error::Storage(storage) => Self::from(storage),
+            Error::Damaged(_) => Self::internal(error),
         }
     }
 }

@@ -2,35 +2,43 @@
 
 use cairn_chassis::identity::{Identity, Scope};
 use cairn_chassis::status::Problem;
+use cairn_proto::ids::WorkspaceId;
 
 use crate::Error;
 
 /// The caller of a rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
+    pub(crate) workspace: WorkspaceId,
     scope: Scope,
+    /// The workspace's plan.
+    pub(crate) plan: Option<String>,
 }
 
 impl TryFrom<Identity> for Caller {
     type Error = Problem;
 
     fn try_from(identity: Identity) -> Result<Self, Problem> {
-        identity.workspace_id()?;
-        Ok(Self { scope: identity.scope })
+        Ok(Self { workspace: identity.workspace_id()?, scope: identity.scope, plan: identity.plan })
     }
 }
 
 impl Caller {
     #[cfg(test)]
-    pub(crate) fn with_scope(scope: Scope) -> Self {
-        Self { scope }
+    pub(crate) fn of_test(workspace: WorkspaceId, scope: Scope, plan: &str) -> Self {
+        Self { workspace, scope, plan: Some(plan.to_owned()) }
     }
 
-    /// Checks that the caller may see what stands in no folder.
-    pub(crate) fn require_whole_workspace(&self) -> Result<(), Error> {
+    /// Whether the caller may see what stands in no folder.
+    pub(crate) const fn has_whole_workspace(&self) -> bool {
         match self.scope {
-            Scope::All => Ok(()),
-            Scope::Folders(_) => Err(Error::BoundToFolders),
+            Scope::All => true,
+            Scope::Folders(_) => false,
         }
+    }
+
+    /// Checks that it may; `what` it is about begins the refusal.
+    pub(crate) fn require_whole_workspace(&self, what: &'static str) -> Result<(), Error> {
+        if self.has_whole_workspace() { Ok(()) } else { Err(Error::BoundToFolders(what)) }
     }
 }

@@ -93,6 +93,36 @@ domain! {
         Memory = "memory",
     }
 
+    /// What a text is that is ingested.
+    #[derive(Default)]
+    ContentType of ingest::ContentType {
+        /// CommonMark.
+        #[default]
+        Markdown = "markdown",
+        /// Text.
+        Text = "text",
+        /// JSON.
+        Json = "json",
+        /// YAML.
+        Yaml = "yaml",
+        /// HTML, which is retained as Markdown.
+        Html = "html",
+    }
+
+    /// How far an ingested document is.
+    #[derive(Default)]
+    IngestStatus of ingest::IngestStatus {
+        /// It waits for its turn.
+        #[default]
+        Pending = "pending",
+        /// Its text is being taken out of it, or is on its way into the index.
+        Indexing = "indexing",
+        /// Search finds it.
+        Indexed = "indexed",
+        /// Search does not find it; `error` says why.
+        Failed = "failed",
+    }
+
     /// How much of a source is kept.
     #[derive(Default)]
     SourceMode of ingest::SourceMode {
@@ -103,6 +133,18 @@ domain! {
         Catalog = "catalog",
         /// Nothing: it is asked each time.
         Live = "live",
+    }
+}
+
+impl FileType {
+    /// The media type of such a text, without parameters.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Markdown => "text/markdown",
+            Self::Json => "application/json",
+            Self::Yaml => "text/yaml",
+            Self::Text => "text/plain",
+        }
     }
 }
 

@@ -1,0 +1,88 @@
+//! What must always hold of documents from outside.
+//!
+//! Numbers in the statements: kind 7 is an ingested document, ops 1 upsert and 2 delete, as in the feed; status 3 is
+//! indexed and 4 failed.
+
+use cairn_chassis::doctor::{self, Check, Finding, Progress};
+use cairn_chassis::sql::{self, Db};
+use cairn_chassis::{bodies, feed};
+
+use crate::{Error, store};
+
+/// Every invariant of the tables that a statement can see.
+pub(crate) fn checks() -> Vec<Check> {
+    [feed::CHECKS, CHECKS].concat()
+}
+
+const CHECKS: &[Check] = &[
+    Check {
+        rule: "what a workspace uses is what it keeps",
+        sql: "SELECT 'workspace ' || workspace_id FROM (\
+              SELECT workspace_id, -documents AS documents, -bytes AS bytes FROM workspace_usage UNION ALL \
+              SELECT workspace_id, COUNT(*), 0 FROM ingested_documents GROUP BY workspace_id UNION ALL \
+              SELECT workspace_id, 0, SUM(size_bytes) FROM bodies GROUP BY workspace_id UNION ALL \
+              SELECT workspace_id, 0, SUM(size_bytes) FROM extractions GROUP BY workspace_id) AS counted \
+              GROUP BY workspace_id HAVING SUM(documents) <> 0 OR SUM(bytes) <> 0",
+    },
+    Check {
+        rule: "an ingested document with a text has a name, a format and a body of its size",
+        sql: "SELECT 'workspace ' || d.workspace_id || ' document ' || d.id FROM ingested_documents d \
+              LEFT JOIN bodies b ON b.workspace_id = d.workspace_id AND b.hash = d.content_hash \
+              WHERE (d.content_hash IS NULL) <> (d.name IS NULL) OR (d.content_hash IS NULL) <> (d.format IS NULL) \
+              OR (d.content_hash IS NOT NULL AND (b.hash IS NULL OR b.size_bytes <> d.size_bytes)) \
+              OR (d.content_hash IS NULL AND (d.status = 3 OR d.size_bytes <> 0))",
+    },
+    Check {
+        rule: "a document has a text, or somebody will read it, or it failed",
+        sql: "SELECT 'workspace ' || d.workspace_id || ' document ' || d.id FROM ingested_documents d \
+              LEFT JOIN extractions e ON e.workspace_id = d.workspace_id AND e.document_id = d.id \
+              WHERE (d.content_hash IS NULL AND d.status <> 4) <> (e.document_id IS NOT NULL)",
+    },
+    Check {
+        rule: "what is to be read is there whole",
+        sql: "SELECT 'workspace ' || e.workspace_id || ' document ' || e.document_id FROM extractions e \
+              LEFT JOIN (SELECT workspace_id, document_id, SUM(LENGTH(data)) AS bytes FROM upload_pieces \
+              GROUP BY workspace_id, document_id) p ON p.workspace_id = e.workspace_id AND p.document_id = e.document_id \
+              WHERE COALESCE(p.bytes, 0) <> e.size_bytes",
+    },
+    Check {
+        rule: "every text is some document's",
+        sql: "SELECT 'workspace ' || b.workspace_id || ' body ' || b.hash FROM bodies b WHERE NOT EXISTS (\
+              SELECT 1 FROM ingested_documents d WHERE d.workspace_id = b.workspace_id AND d.content_hash = b.hash)",
+    },
+    Check {
+        rule: "the feed's last word on an ingested document is true",
+        sql: "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \
+              FROM feed_changes WHERE kind = 7 GROUP BY workspace_id, item_id) \
+              SELECT 'workspace ' || d.workspace_id || ' document ' || d.id FROM ingested_documents d \
+              LEFT JOIN last ON last.workspace_id = d.workspace_id AND last.item_id = d.id \
+              LEFT JOIN feed_changes c ON c.workspace_id = d.workspace_id AND c.position = last.position \
+              WHERE d.content_hash IS NOT NULL AND (c.op IS NULL OR c.op <> 1) \
+              UNION ALL SELECT 'workspace ' || c.workspace_id || ' document ' || c.item_id FROM last \
+              JOIN feed_changes c ON c.workspace_id = last.workspace_id AND c.position = last.position \
+              LEFT JOIN ingested_documents d ON d.workspace_id = last.workspace_id AND d.id = last.item_id \
+              WHERE c.op = 1 AND (d.id IS NULL OR d.content_hash IS NULL)",
+    },
+];
+
+/// Looks for what is wrong with the documents in a storage; `None` when it holds none. Nothing is written.
+///
+/// # Errors
+/// When the storage cannot be read.
+pub async fn examine(storage: &sql::Config, progress: Progress<'_>) -> Result<Option<Vec<Finding>>, Error> {
+    let Some(db) = Db::open_existing(storage, store::SCHEMA, store::MIGRATIONS).await? else {
+        return Ok(None);
+    };
+    let findings = examine_open(&db, progress).await?;
+    db.close().await;
+    Ok(Some(findings))
+}
+
+/// As [`examine`], on what is open; all checks see one moment.
+pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
+    let mut tx = db.begin_read().await?;
+    let mut findings = doctor::run(&mut tx, &checks(), progress).await?;
+    findings.extend(bodies::examine(&mut tx, progress).await?);
+    tx.rollback().await?;
+    Ok(findings)
+}

@@ -1,0 +1,171 @@
+//! What retrieval needs of the documents of this service: reading them to index, and confirming them before a result
+//! leaves.
+
+use std::collections::HashMap;
+
+use cairn_chassis::bodies::Damaged;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
+use cairn_chassis::wording::{self, Unit};
+use cairn_proto::ids::{DocumentId, WorkspaceId};
+
+use crate::context::Context;
+use crate::model::{Body, Document, DocumentRef, Key};
+use crate::scope::Caller;
+use crate::{Error, store};
+
+const MAX_READ: usize = 100;
+const MAX_CONFIRMED: usize = 1_000;
+/// Contents in one answer; one document more than that is always answered, so that a reader gets on.
+const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Documents as they are to be indexed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReadDocuments {
+    /// Those that there are, in the order asked for.
+    pub(crate) documents: Vec<(Document, String)>,
+    /// How many references, from the first on, were looked at.
+    pub(crate) read: usize,
+}
+
+/// What a search is narrowed to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Narrowing {
+    /// Whether folders or tags are asked for, which nothing here has.
+    pub(crate) names_place: bool,
+    /// None: of any kind.
+    pub(crate) kinds: Vec<Kind>,
+    /// None: of any source, and of none.
+    pub(crate) source_ids: Vec<String>,
+    pub(crate) updated_after: Option<Timestamp>,
+    pub(crate) updated_before: Option<Timestamp>,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Documents {
+    context: Context,
+}
+
+impl Documents {
+    pub(crate) const fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// Some documents of a workspace, for a service of the mesh.
+    pub(crate) async fn read(&self, workspace: &str, refs: &[DocumentRef]) -> Result<ReadDocuments, Error> {
+        let workspace: WorkspaceId =
+            workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", wording::ID))?;
+        check_count(refs, MAX_READ)?;
+        let mut live = self.live(workspace, refs).await?;
+
+        let mut found = Vec::new();
+        let mut bytes = 0_u64;
+        let mut read = 0;
+        for reference in refs {
+            if bytes > MAX_READ_BYTES {
+                break;
+            }
+            read += 1;
+            // Removed, so that a document that is named twice is answered once.
+            if let Some(document) = reference.key().and_then(|key| live.remove(&key)) {
+                bytes += document.size_bytes;
+                found.push(document);
+            }
+        }
+        Ok(ReadDocuments { documents: self.with_content(workspace, found).await?, read })
+    }
+
+    /// Those of some documents that there are and that the caller may see: it sees all or none, as they stand in no folder.
+    pub(crate) async fn confirm(
+        &self,
+        caller: &Caller,
+        refs: &[DocumentRef],
+    ) -> Result<Vec<Document>, Error> {
+        check_count(refs, MAX_CONFIRMED)?;
+        if !caller.has_whole_workspace() {
+            return Ok(Vec::new());
+        }
+        let mut live = self.live(caller.workspace, refs).await?;
+        Ok(refs.iter().filter_map(|reference| live.remove(&reference.key()?)).collect())
+    }
+
+    /// The documents that the caller may see and that meet all of a narrowing.
+    pub(crate) async fn select(
+        &self,
+        caller: &Caller,
+        narrowing: &Narrowing,
+    ) -> Result<Vec<DocumentId>, Error> {
+        if !caller.has_whole_workspace() || narrowing.names_place {
+            return Ok(Vec::new());
+        }
+        let wants = |kind: Kind| narrowing.kinds.is_empty() || narrowing.kinds.contains(&kind);
+        let after = narrowing.updated_after.unwrap_or(Timestamp::from_micros(i64::MIN));
+        let before = narrowing.updated_before.unwrap_or(Timestamp::from_micros(i64::MAX));
+        let mut found = Vec::new();
+        if wants(Kind::Ingested) && narrowing.source_ids.is_empty() {
+            let db = &self.context.db;
+            found.extend(store::ingest::select(db, caller.workspace, after, before).await?);
+        }
+        Ok(found)
+    }
+
+    async fn live(
+        &self,
+        workspace: WorkspaceId,
+        refs: &[DocumentRef],
+    ) -> Result<HashMap<Key, Document>, Error> {
+        let mut live = Vec::new();
+        let ingested = ids_of(refs, Kind::Ingested);
+        if !ingested.is_empty() {
+            let found = store::ingest::get_many(&self.context.db, workspace, &ingested).await?;
+            live.extend(found.into_iter().filter_map(Document::of));
+        }
+        Ok(live.into_iter().map(|document| (document.key(), document)).collect())
+    }
+
+    /// Texts never change under their hash, so this second look cannot disagree with the first.
+    async fn with_content(
+        &self,
+        workspace: WorkspaceId,
+        found: Vec<Document>,
+    ) -> Result<Vec<(Document, String)>, Error> {
+        let hashes: Vec<&str> = found.iter().map(|document| document.content_hash.as_str()).collect();
+        let mut texts = HashMap::with_capacity(hashes.len());
+        if !hashes.is_empty() {
+            for body in store::bodies::get_many(&self.context.db, workspace, &hashes).await? {
+                texts.insert(body.hash.clone(), Body::into_text(body)?);
+            }
+        }
+        let mut documents = Vec::with_capacity(found.len());
+        for document in found {
+            let text = texts.get(&document.content_hash).cloned();
+            // It may have been removed between the two looks: then it is gone, as the feed will tell.
+            let Some(text) = text else {
+                if self.live(workspace, &[reference(&document)]).await?.is_empty() {
+                    continue;
+                }
+                return Err(Damaged::missing(&document.content_hash).into());
+            };
+            documents.push((document, text));
+        }
+        Ok(documents)
+    }
+}
+
+fn reference(document: &Document) -> DocumentRef {
+    DocumentRef { kind: Some(document.kind), id: document.id.to_string() }
+}
+
+/// The ids of one kind among references.
+fn ids_of(refs: &[DocumentRef], kind: Kind) -> Vec<DocumentId> {
+    let keys = refs.iter().filter_map(DocumentRef::key);
+    keys.filter(|(found, _)| *found == kind).map(|(_, id)| id).collect()
+}
+
+fn check_count(refs: &[DocumentRef], most: usize) -> Result<(), Error> {
+    if refs.len() <= most {
+        return Ok(());
+    }
+    Err(Error::invalid("refs", "out_of_range", wording::at_most(most, Unit::Documents)))
+}

@@ -1,0 +1,239 @@
+//! Takes the text out of documents, one after the other, beside the requests.
+//!
+//! Of the processes on one storage, the one that claimed a document reads it, and says again and again that it still does;
+//! when it dies, another one takes the document over. The text, the end of the work and what the feed is told are one
+//! transaction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use cairn_chassis::feed::Kind;
+use cairn_extract::{Extractor, Failure, Format, Raw, Text};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::model::{Body, Extraction, FileType, Growth, Ingested, Pieces, Place, Retained, name_of, twin_of};
+use crate::work::Work;
+use crate::{Error, store};
+
+/// Documents that this process reads at once: as many as there are children to do it.
+const AT_ONCE: usize = 2;
+/// A document whose reader's process died is taken over after this.
+const TERM: Duration = Duration::from_secs(20);
+/// How often its reader says that it still reads.
+const RENEWAL: Duration = Duration::from_secs(5);
+/// How often somebody looks for what other processes took in, or left.
+const POLL: Duration = Duration::from_secs(2);
+/// A document that was begun so often and never ended keeps its readers from others.
+const MAX_ATTEMPTS: u32 = 4;
+const GAVE_UP: &str = "The file could not be read: each try ended before it was done.";
+/// Before the next try, when it was not the document's fault.
+const PAUSE: Duration = Duration::from_secs(5);
+/// Before somebody looks again at what a deleted workspace left.
+const SUSPENDED_PAUSE: Duration = Duration::from_secs(300);
+/// An upload that began longer ago was cut.
+const UPLOAD_LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// Takes texts out of documents.
+#[derive(Debug, Clone)]
+pub(crate) struct Extractions {
+    context: Context,
+    extractor: Extractor,
+    /// This process.
+    holder: Arc<str>,
+}
+
+impl Extractions {
+    pub(crate) fn new(context: Context, extractor: Extractor) -> Self {
+        let holder = context.ids.next::<Uuid>().to_string().into();
+        Self { context, extractor, holder }
+    }
+
+    /// Works until the shutdown. What is begun then is given back.
+    pub(crate) async fn run(&self, shutdown: &CancellationToken) {
+        let workers: [_; AT_ONCE] = std::array::from_fn(|_| self.work(shutdown));
+        tokio::join!(futures::future::join_all(workers), self.sweep_uploads(shutdown));
+    }
+
+    async fn work(&self, shutdown: &CancellationToken) {
+        while !shutdown.is_cancelled() {
+            match self.claim().await {
+                Ok(Some(job)) => {
+                    tokio::select! {
+                        () = self.take(&job) => {}
+                        () = shutdown.cancelled() => self.give_back(job.place, Duration::ZERO).await,
+                    }
+                }
+                Ok(None) => self.wait(shutdown).await,
+                Err(error) => {
+                    tracing::warn!(%error, "documents cannot be claimed for reading now; trying again");
+                    self.wait(shutdown).await;
+                }
+            }
+        }
+    }
+
+    async fn wait(&self, shutdown: &CancellationToken) {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = self.context.arrivals.notified() => {}
+            () = sleep(POLL) => {}
+        }
+    }
+
+    /// Takes the work that has waited longest, if there is any.
+    pub(crate) async fn claim(&self) -> Result<Option<Extraction>, Error> {
+        let (db, now) = (&self.context.db, self.context.clock.now());
+        if !store::extractions::is_any_due(db, now).await? {
+            return Ok(None);
+        }
+        let claimed = store::extractions::claim(db, &self.holder, now.plus(TERM), now).await?;
+        if let Some(job) = &claimed {
+            // Whoever else waits may find more.
+            self.context.arrivals.notify_one();
+            store::ingest::begin(db, job.place, now).await?;
+        }
+        Ok(claimed)
+    }
+
+    /// Reads a document that was claimed, to its end. What fails here is tried again when the claim has ended.
+    pub(crate) async fn take(&self, job: &Extraction) {
+        if self.context.suspensions.is_suspended(job.place.workspace) {
+            return self.give_back(job.place, SUSPENDED_PAUSE).await;
+        }
+        let done = match self.read(job).await {
+            Ok(Some((document, Ok(text)))) => self.keep(job, &document, text).await,
+            Ok(Some((_, Err(failure)))) if failure.may_pass() && job.attempts < MAX_ATTEMPTS => {
+                return self.give_back(job.place, PAUSE * job.attempts).await;
+            }
+            Ok(Some((_, Err(failure)))) => self.fail(job, &failure.message).await,
+            // It was removed, or somebody else reads it.
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, document.id = %job.place.document, "a document is not read yet; trying again");
+        }
+    }
+
+    /// The document with its text, or why it has none; `None` when it is no longer ours.
+    async fn read(&self, job: &Extraction) -> Result<Option<(Ingested, Result<Text, Failure>)>, Error> {
+        let Place { workspace, document } = job.place;
+        let Some(document) = store::ingest::get(&self.context.db, workspace, document).await? else {
+            return Ok(None);
+        };
+        if job.attempts > MAX_ATTEMPTS {
+            self.fail(job, GAVE_UP).await?;
+            return Ok(None);
+        }
+        let raw = Raw { base_url: document.url.clone(), ..self.raw(job).await? };
+        let extraction = self.extractor.extract(raw);
+        tokio::pin!(extraction);
+        let mut renewals = interval(RENEWAL);
+        renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                text = &mut extraction => return Ok(Some((document, text))),
+                _ = renewals.tick() => {
+                    let until = self.context.clock.now().plus(TERM);
+                    if !store::extractions::renew(&self.context.db, job.place, &self.holder, until).await? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What was sent, whole.
+    async fn raw(&self, job: &Extraction) -> Result<Raw, Error> {
+        let pieces = store::extractions::read_pieces(&self.context.db, job.place).await?;
+        let mut bytes = BytesMut::with_capacity(pieces.len() * Pieces::MOST_BYTES);
+        for piece in pieces {
+            bytes.extend_from_slice(&piece);
+        }
+        let bytes: Bytes = bytes.freeze();
+        if job.upload.is_html {
+            return Ok(Raw::html(String::from_utf8_lossy(&bytes), None));
+        }
+        let upload = job.upload.clone();
+        Ok(Raw { bytes, name: upload.file_name, mime: upload.mime_type, ..Raw::default() })
+    }
+
+    async fn keep(&self, job: &Extraction, document: &Ingested, text: Text) -> Result<(), Error> {
+        let format = match text.format {
+            Format::Markdown => FileType::Markdown,
+            Format::Text => FileType::Text,
+            Format::Json => FileType::Json,
+            Format::Yaml => FileType::Yaml,
+        };
+        let body = Body::of(text.content).await?;
+        let mut work = Work::without_limits(&self.context, job.place.workspace).await?;
+        work.keep_text(&body).await?;
+        if !store::extractions::finish(work.tx(), job.place, &self.holder).await? {
+            return work.rollback().await;
+        }
+        let mut name = name_of(&document.title, format);
+        if store::ingest::has_name(work.tx(), job.place.workspace, &name).await? {
+            name = twin_of(&name, document.id);
+        }
+        let text = Retained { name, format, hash: body.hash.clone(), size_bytes: body.size_bytes };
+        let now = work.now();
+        if !store::ingest::keep_text(work.tx(), job.place, &text, now).await? {
+            return work.rollback().await;
+        }
+        work.grow(unread(job));
+        work.publish_upsert(Kind::Ingested, document.id);
+        work.commit().await.map(drop)
+    }
+
+    async fn fail(&self, job: &Extraction, why: &str) -> Result<(), Error> {
+        let mut work = Work::without_limits(&self.context, job.place.workspace).await?;
+        if !store::extractions::finish(work.tx(), job.place, &self.holder).await? {
+            return work.rollback().await;
+        }
+        let now = work.now();
+        store::ingest::fail(work.tx(), job.place, why, now).await?;
+        work.grow(unread(job));
+        work.commit().await.map(drop)
+    }
+
+    /// Lets somebody have the work after a while.
+    async fn give_back(&self, place: Place, pause: Duration) {
+        let at = self.context.clock.now().plus(pause);
+        if let Err(error) = store::extractions::renew(&self.context.db, place, &self.holder, at).await {
+            tracing::debug!(%error, "work is not given back; it is free when its time has passed");
+        }
+    }
+
+    /// Forgets, at the start and every hour, what is left of uploads that were cut.
+    async fn sweep_uploads(&self, shutdown: &CancellationToken) {
+        let mut ticks = interval(UPLOAD_LIMIT);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                _ = ticks.tick() => {}
+            }
+            if let Err(error) = self.sweep_once().await {
+                tracing::warn!(%error, "what uploads left is not removed yet; the next try is in an hour");
+            }
+        }
+    }
+
+    async fn sweep_once(&self) -> Result<u64, Error> {
+        let ago = self.context.clock.now().as_micros() / 1_000
+            - i64::try_from(UPLOAD_LIMIT.as_millis()).unwrap_or(i64::MAX);
+        // Ids begin with the milliseconds of their making.
+        let before = Uuid::from_u128(u128::from(u64::try_from(ago).unwrap_or(0)) << 80);
+        Ok(store::extractions::sweep_pieces(&self.context.db, before.into()).await?)
+    }
+}
+
+/// What is no longer kept when a document was read.
+fn unread(job: &Extraction) -> Growth {
+    let bytes = i64::try_from(job.upload.size_bytes).unwrap_or(i64::MAX);
+    Growth { documents: 0, bytes: -bytes }
+}

@@ -1,0 +1,48 @@
+//! What retrieval tells of documents: that they are in the index, or why not.
+
+use cairn_chassis::wording::{self, Unit};
+use cairn_proto::ids::WorkspaceId;
+
+use crate::context::Context;
+use crate::model::Outcome;
+use crate::{Error, store};
+
+const MAX_OUTCOMES: usize = 1_000;
+/// Of a reason for people.
+const MAX_FAILURE_CHARS: usize = 500;
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Indexing {
+    context: Context,
+}
+
+impl Indexing {
+    pub(crate) const fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// Notes what became of ingested documents in the index. It may be told twice, and too late: what is about another
+    /// text than the document has by now says nothing of it.
+    pub(crate) async fn acknowledge(&self, workspace: &str, outcomes: Vec<Outcome>) -> Result<(), Error> {
+        let workspace: WorkspaceId =
+            workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", wording::ID))?;
+        if outcomes.len() > MAX_OUTCOMES {
+            let message = wording::at_most(MAX_OUTCOMES, Unit::Documents);
+            return Err(Error::invalid("documents", "out_of_range", message));
+        }
+        if outcomes.is_empty() {
+            return Ok(());
+        }
+        let outcomes: Vec<Outcome> = outcomes.into_iter().map(bounded).collect();
+        let mut tx = self.context.db.begin_write().await?;
+        let now = self.context.clock.now();
+        store::ingest::acknowledge(&mut tx, workspace, &outcomes, now).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+fn bounded(outcome: Outcome) -> Outcome {
+    let failure = outcome.failure.map(|text| text.chars().take(MAX_FAILURE_CHARS).collect());
+    Outcome { failure, ..outcome }
+}

@@ -1,0 +1,113 @@
+//! Puts the service together.
+
+use std::sync::Arc;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::feed::{self, Feed};
+use cairn_chassis::identity::Verifier;
+use cairn_chassis::lifecycle::{self, Suspensions};
+use cairn_chassis::limits::PlanLimits;
+use cairn_chassis::server::Access;
+use cairn_chassis::sql::{self, Db};
+use cairn_extract::{Extractor, Settings};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+
+use crate::context::Context;
+use crate::documents::Documents;
+use crate::extraction::Extractions;
+use crate::indexing::Indexing;
+use crate::ingest::Ingests;
+use crate::removal::Removal;
+use crate::tree::Trees;
+use crate::usage::Accounts;
+use crate::{Error, rpc, store};
+
+/// The full names of the gRPC services that [`Service::routes`] serves.
+pub const SERVICE_NAMES: &[&str] = &[
+    cairn_proto::document::v1::document_service_server::SERVICE_NAME,
+    cairn_proto::feed::v1::feed_service_server::SERVICE_NAME,
+    cairn_proto::ingest::v1::indexing_service_server::SERVICE_NAME,
+    cairn_proto::ingest::v1::ingest_service_server::SERVICE_NAME,
+    cairn_proto::ingest::v1::source_service_server::SERVICE_NAME,
+    cairn_proto::ingest::v1::tree_service_server::SERVICE_NAME,
+];
+
+/// Documents are large.
+pub const ACCESS: Access = Access {
+    open: &[],
+    large: &["/cairn.ingest.v1.IngestService/IngestDocument", "/cairn.ingest.v1.IngestService/IngestFile"],
+};
+
+/// What the service is told at its opening.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where its tables are.
+    pub storage: sql::Config,
+    /// How much each plan may keep, and send at once.
+    pub limits: PlanLimits,
+}
+
+/// The service.
+#[derive(Debug)]
+pub struct Service {
+    context: Context,
+    extractions: Extractions,
+    verifier: Verifier,
+}
+
+impl Service {
+    /// Opens the storage and brings its tables up to date.
+    ///
+    /// # Errors
+    /// When the database cannot be reached or written, or was written by a newer version.
+    pub async fn open(config: Config, ambient: Ambient) -> Result<Self, Error> {
+        let context = open(config, &ambient).await?;
+        let extractions = Extractions::new(context.clone(), Extractor::start(Settings::default()));
+        let verifier = ambient.verifier.refusing(context.suspensions.clone());
+        Ok(Self { context, extractions, verifier })
+    }
+
+    /// The generated servers, without layers: the composition adds those.
+    pub fn routes(&self) -> Routes {
+        let verifier = || self.verifier.clone();
+        let context = || self.context.clone();
+        let (ingests, accounts) = (Ingests::new(context()), Accounts::new(context()));
+        Routes::new(rpc::ingest::server(ingests, accounts, verifier()))
+            .add_service(rpc::documents::server(Documents::new(context()), verifier()))
+            .add_service(rpc::indexing::server(Indexing::new(context()), verifier()))
+            .add_service(rpc::sources::server(verifier()))
+            .add_service(rpc::tree::server(Trees::new(context()), verifier()))
+            .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
+    }
+
+    /// The server by which svc-auth tells what becomes of workspaces; each service has its own of that name.
+    pub fn lifecycle(&self) -> Routes {
+        let suspensions = self.context.suspensions.clone();
+        let removal = Arc::new(Removal::new(self.context.clone()));
+        Routes::new(lifecycle::Rpc::server(suspensions, removal, self.verifier.clone()))
+    }
+
+    /// Reads what was sent and follows what becomes of workspaces until the shutdown, then ends the open feed streams so that the server can drain.
+    /// Closing the storage is [`close`](Self::close), after the drain.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        tokio::join!(self.context.suspensions.run(shutdown.clone()), self.extractions.run(&shutdown));
+        shutdown.cancelled().await;
+        self.context.feed.close();
+    }
+
+    /// Closes the storage, when nothing is served any more.
+    pub async fn close(&self) {
+        self.context.db.close().await;
+    }
+}
+
+async fn open(config: Config, ambient: &Ambient) -> Result<Context, Error> {
+    let db = Db::open(&config.storage, store::SCHEMA, store::MIGRATIONS).await?;
+    let feed = Feed::new(db.clone(), Arc::clone(&ambient.clock));
+    let suspensions = Suspensions::open(db.clone(), Arc::clone(&ambient.clock)).await?;
+    let (clock, ids, limits) = (Arc::clone(&ambient.clock), ambient.ids.clone(), Arc::new(config.limits));
+    let arrivals = Arc::new(Notify::new());
+    Ok(Context { db, feed, suspensions, clock, ids, limits, arrivals })
+}

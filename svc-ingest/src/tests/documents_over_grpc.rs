@@ -1,0 +1,79 @@
+//! Who may call what.
+
+use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::identity::{Permission, Scope};
+use cairn_chassis::server;
+use cairn_chassis::testing::identity::Issuer;
+use cairn_proto::document::v1::ReadDocumentsRequest;
+use cairn_proto::document::v1::document_service_client::DocumentServiceClient;
+use cairn_proto::ingest::v1::indexing_service_client::IndexingServiceClient;
+use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
+use cairn_proto::ingest::v1::tree_service_client::TreeServiceClient;
+use cairn_proto::ingest::v1::{
+    AckDocumentsRequest, DeleteIngestedDocumentRequest, GetIngestedContentRequest, GetUsageRequest,
+    IngestDocumentRequest, IngestDraft, ListTreeRequest,
+};
+use tonic::Code;
+
+use super::*;
+use crate::service::{ACCESS, SERVICE_NAMES, Service};
+
+async fn channel(test: &TestDb, issuer: &Issuer) -> ServiceChannel {
+    let ambient = issuer.ambient();
+    let verifier = ambient.verifier.clone();
+    let service = Service::open(config(test), ambient).await.unwrap();
+    let composed = server::compose(service.routes(), SERVICE_NAMES, &[ACCESS], &verifier).await.unwrap();
+    ServiceChannel::local(composed.routes)
+}
+
+fn sent() -> IngestDocumentRequest {
+    let draft = IngestDraft { idempotency_key: "k".into(), title: "A".into(), ..IngestDraft::default() };
+    IngestDocumentRequest { draft: Some(draft), content: "text".into(), content_type: 0 }
+}
+
+#[tokio::test]
+async fn each_method_asks_for_its_permission() {
+    for test in engines().await {
+        let issuer = Issuer::new().unwrap();
+        let mut ingest = IngestServiceClient::new(channel(&test, &issuer).await);
+        let mine = workspace(1);
+        let may = |permission: Permission| issuer.token(mine, &[permission], Scope::All);
+        let reads = may(Permission::Read);
+        let status = ingest.ingest_document(issuer.request_as(&reads, sent()).unwrap()).await.unwrap_err();
+        assert_eq!(status.code(), Code::PermissionDenied);
+        let taken = ingest.ingest_document(issuer.request_as(&may(Permission::Write), sent()).unwrap()).await;
+        let document_id = taken.unwrap().into_inner().document.unwrap().id;
+        let content = GetIngestedContentRequest { document_id: document_id.clone() };
+        let read = ingest.get_ingested_content(issuer.request_as(&reads, content).unwrap()).await.unwrap();
+        assert_eq!(read.get_ref().content, "text");
+        assert_eq!(read.get_ref().mime_type, "text/markdown");
+        let delete = DeleteIngestedDocumentRequest { document_id };
+        let writes = issuer.request_as(&may(Permission::Write), delete.clone()).unwrap();
+        assert_eq!(ingest.delete_ingested_document(writes).await.unwrap_err().code(), Code::PermissionDenied);
+        let usage = ingest.get_usage(issuer.request_as(&reads, GetUsageRequest {}).unwrap()).await.unwrap();
+        assert_eq!((usage.get_ref().documents, usage.get_ref().storage_bytes), (1, 4));
+        let deletes = issuer.request_as(&may(Permission::Delete), delete).unwrap();
+        ingest.delete_ingested_document(deletes).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_is_for_services_is_for_nobody_else() {
+    let [test, ..] = engines().await.try_into().unwrap_or_else(|mut all: Vec<TestDb>| [all.remove(0)]);
+    let issuer = Issuer::new().unwrap();
+    let channel = channel(&test, &issuer).await;
+    let mine = workspace(1);
+    let mut documents = DocumentServiceClient::new(channel.clone());
+    let status =
+        documents.read_documents(issuer.request(mine, ReadDocumentsRequest::default()).unwrap()).await;
+    assert_eq!(status.unwrap_err().code(), Code::PermissionDenied);
+    let mut tree = TreeServiceClient::new(channel.clone());
+    let status = tree.list_tree(issuer.request(mine, ListTreeRequest::default()).unwrap()).await;
+    assert_eq!(status.unwrap_err().code(), Code::PermissionDenied);
+    let mut indexing = IndexingServiceClient::new(channel);
+    let told = AckDocumentsRequest { workspace_id: mine.to_string(), documents: Vec::new() };
+    let status = indexing.ack_documents(issuer.request(mine, told.clone()).unwrap()).await;
+    assert_eq!(status.unwrap_err().code(), Code::PermissionDenied);
+    let retrieval = issuer.service("retrieval");
+    indexing.ack_documents(issuer.request_as(&retrieval, told).unwrap()).await.unwrap();
+}

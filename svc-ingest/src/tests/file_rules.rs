@@ -1,0 +1,161 @@
+//! Files and HTML, whose text is taken out of them beside the requests.
+
+use bytes::Bytes;
+use cairn_chassis::feed::Kind;
+use futures::stream;
+
+use super::*;
+use crate::ingest::{FileDraft, UploadEnd, UploadPart};
+use crate::model::{ContentType, FileType, IngestStatus, Ingested};
+
+fn parts(key: &str, name: &str, chunks: &[&[u8]]) -> Vec<UploadPart> {
+    let draft = Draft { idempotency_key: key.into(), ..Draft::default() };
+    let draft = FileDraft { draft, file_name: name.into(), mime_type: String::new() };
+    let bytes = chunks.iter().map(|chunk| UploadPart::Bytes(Bytes::copy_from_slice(chunk)));
+    let end = UploadEnd { size_bytes: chunks.iter().map(|chunk| chunk.len() as u64).sum() };
+    [UploadPart::Draft(Box::new(draft))].into_iter().chain(bytes).chain([UploadPart::End(end)]).collect()
+}
+
+impl Bench {
+    async fn send(&self, parts: Vec<UploadPart>) -> Result<Taken, Error> {
+        self.ingests.file(&self.caller, stream::iter(parts.into_iter().map(Ok))).await
+    }
+
+    /// Reads all that is to be read.
+    async fn read_all(&self) {
+        while let Some(job) = self.extractions.claim().await.unwrap() {
+            self.extractions.take(&job).await;
+        }
+    }
+
+    async fn now(&self, document: &Ingested) -> Ingested {
+        self.ingests.get(&self.caller, &document.id.to_string()).await.unwrap()
+    }
+
+    async fn pieces(&self) -> i64 {
+        let db = &self.context.db;
+        cairn_chassis::fetch!(scalar, db, "SELECT COUNT(*) FROM upload_pieces").unwrap()
+    }
+}
+
+#[tokio::test]
+async fn html_becomes_markdown() {
+    for bench in benches().await {
+        let html = "<main><h1>Plan</h1><p>Two <b>steps</b>, <a href=\"/next\">next</a>.</p></main>";
+        let mut sent = TextDraft { content_type: ContentType::Html, ..text("h", "Plan", html) };
+        sent.draft.url = Some("https://wiki.example/plan".into());
+        let taken = bench.ingests.text(&bench.caller, sent.clone()).await.unwrap();
+        assert_eq!((taken.document.status, &taken.document.text), (IngestStatus::Pending, &None));
+        let id = taken.document.id.to_string();
+        assert!(matches!(bench.ingests.content(&bench.caller, &id).await, Err(Error::NoText { .. })));
+        assert!(bench.told(0).await.is_empty(), "there is nothing to index");
+        assert!(bench.ingests.text(&bench.caller, sent).await.unwrap().is_replay);
+        assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
+        bench.read_all().await;
+        let read = bench.ingests.content(&bench.caller, &id).await.unwrap();
+        assert!(read.text.contains("# Plan"), "{}", read.text);
+        assert!(read.text.contains("(https://wiki.example/next)"), "{}", read.text);
+        assert_eq!(bench.now(&taken.document).await.status, IngestStatus::Indexing);
+        assert_eq!(bench.told(0).await, [Entry::upsert(Kind::Ingested, &id)]);
+        assert_eq!(bench.pieces().await, 0);
+        assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_kept_in_pieces_and_read_once() {
+    let line = b"a line of a long text\n".repeat(80_000);
+    for bench in benches().await {
+        let chunks: Vec<&[u8]> = line.chunks(300_000).collect();
+        let mut sent = parts("f", "docs/notes.txt", &chunks);
+        let first = bench.send(sent.clone()).await.unwrap();
+        assert_eq!(first.document.title, "notes.txt");
+        assert_eq!(first.document.status, IngestStatus::Pending);
+        let draft = sent.remove(0);
+        sent.insert(sent.len() - 1, draft);
+        let again = bench.send(sent).await.unwrap();
+        assert!(again.is_replay && again.document.id == first.document.id, "in another order of its parts");
+        assert_eq!(bench.pieces().await, 2, "{}: those of the first", bench.test.engine);
+        assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
+        bench.read_all().await;
+        let now = bench.now(&first.document).await;
+        let text = now.text.unwrap();
+        assert_eq!((text.name.as_str(), text.format), ("notes.txt", FileType::Text));
+        let read = bench.ingests.content(&bench.caller, &now.id.to_string()).await.unwrap();
+        assert_eq!(read.text.as_bytes(), line);
+        let account = bench.accounts.get(&bench.caller).await.unwrap();
+        assert_eq!((account.documents, account.bytes), (1, line.len() as u64));
+        assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
+    }
+}
+
+#[tokio::test]
+async fn a_file_without_a_text_fails_and_says_why() {
+    for bench in benches().await {
+        let sent = bench.send(parts("f", "x.bin", &[&[0, 159, 146, 150, 0, 1, 2, 3]])).await.unwrap();
+        bench.read_all().await;
+        let now = bench.now(&sent.document).await;
+        assert_eq!((now.status, now.text.clone()), (IngestStatus::Failed, None));
+        let why = now.error.unwrap();
+        let id = now.id.to_string();
+        let refused = bench.ingests.content(&bench.caller, &id).await.unwrap_err();
+        assert!(refused.to_string().contains(&why), "{refused}");
+        assert!(bench.told(0).await.is_empty());
+        let account = bench.accounts.get(&bench.caller).await.unwrap();
+        assert_eq!((account.documents, account.bytes, bench.pieces().await), (1, 0, 0));
+        assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
+        bench.ingests.delete(&bench.caller, &id).await.unwrap();
+        assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
+    }
+}
+
+#[tokio::test]
+async fn an_upload_that_is_cut_or_wrong_leaves_nothing() {
+    let large = vec![b'x'; 1_200_000];
+    for bench in benches().await {
+        let whole = || parts("f", "a.txt", &[&large]);
+        let mut cut = whole();
+        cut.pop();
+        let mut short = whole();
+        short.pop();
+        short.push(UploadPart::End(UploadEnd { size_bytes: 7 }));
+        let mut twice = whole();
+        twice.insert(0, twice[0].clone());
+        let mut nameless = whole();
+        nameless.remove(0);
+        let empty = parts("f", "a.txt", &[]);
+        let keyless = parts("", "a.txt", &[&large]);
+        for (odd, path) in [
+            (cut, "file"),
+            (short, "end.sizeBytes"),
+            (twice, "draft"),
+            (nameless, "draft"),
+            (empty, "file"),
+            (keyless, "idempotencyKey"),
+        ] {
+            match bench.send(odd).await {
+                Err(Error::Invalid(said)) => assert_eq!(said[0].path, path),
+                other => panic!("{path}: {other:?}"),
+            }
+        }
+        let small = Caller::of_test(workspace(1), Scope::All, "small");
+        let sent = stream::iter(whole().into_iter().map(Ok));
+        assert!(matches!(bench.ingests.file(&small, sent).await, Err(Error::TooLarge(_))));
+        assert_eq!(bench.pieces().await, 0);
+        assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
+    }
+}
+
+#[tokio::test]
+async fn a_document_that_is_removed_while_it_is_read_is_gone() {
+    for bench in benches().await {
+        let sent = bench.send(parts("f", "a.txt", &[b"text"])).await.unwrap();
+        let job = bench.extractions.claim().await.unwrap().unwrap();
+        assert_eq!(bench.now(&sent.document).await.status, IngestStatus::Indexing);
+        assert!(bench.extractions.claim().await.unwrap().is_none(), "somebody has it");
+        bench.ingests.delete(&bench.caller, &sent.document.id.to_string()).await.unwrap();
+        bench.extractions.take(&job).await;
+        assert!(bench.told(0).await.is_empty());
+        assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
+    }
+}

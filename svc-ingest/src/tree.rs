@@ -1,0 +1,142 @@
+//! What stands below `/sources`, for the services of the mesh that draw a workspace's tree up elsewhere.
+//!
+//! A copy begins with pages of everything, which are read one after the other while the workspace changes, and is made
+//! exact by the changes since the first page; from then on each change names documents, and what is told of one is how it
+//! stands now.
+
+use std::collections::{BTreeSet, HashMap};
+
+use cairn_chassis::feed::{self, Kind};
+use cairn_chassis::wording::{self, Unit};
+use cairn_proto::ids::{DocumentId, WorkspaceId};
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::model::{Document, Key};
+use crate::{Error, store};
+
+const PAGE: i64 = 2_000;
+const MAX_TEXTS: usize = 1_000;
+/// Texts in one answer; one more than that is always answered, so that a reader gets on.
+const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
+/// Texts that are read from the storage at once: at most 5 MiB each.
+const TEXTS_AT_ONCE: usize = 4;
+
+/// A page of everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TreePage {
+    pub(crate) documents: Vec<Document>,
+    /// Empty after the last page.
+    pub(crate) next: String,
+    /// The position of the feed that the page shows at least.
+    pub(crate) position: u64,
+}
+
+/// What changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TreeChanges {
+    /// Up to here.
+    pub(crate) position: u64,
+    pub(crate) head: u64,
+    pub(crate) documents: Vec<Document>,
+    pub(crate) gone: Vec<Key>,
+}
+
+/// Texts by the places of the hashes that they were asked by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Texts {
+    pub(crate) found: Vec<(usize, String)>,
+    /// How many hashes, from the first on, were looked at.
+    pub(crate) read: usize,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Trees {
+    context: Context,
+}
+
+impl Trees {
+    pub(crate) const fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// A page of everything, each page of one moment.
+    pub(crate) async fn list(&self, workspace: &str, token: &str) -> Result<TreePage, Error> {
+        let workspace = parse(workspace)?;
+        let after = match token {
+            "" => DocumentId(Uuid::nil()),
+            token => token.parse().map_err(|_| {
+                Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
+            })?,
+        };
+        let mut tx = self.context.db.begin_read().await?;
+        let position = feed::head(&mut tx, workspace).await?;
+        let found = store::ingest::after(&mut tx, workspace, after, PAGE).await?;
+        tx.rollback().await?;
+        let is_full = i64::try_from(found.len()).is_ok_and(|found| found == PAGE);
+        let next = found.last().filter(|_| is_full).map(|last| last.id.to_string()).unwrap_or_default();
+        Ok(TreePage { documents: found.into_iter().filter_map(Document::of).collect(), next, position })
+    }
+
+    /// What changed after a position, as it stands now.
+    pub(crate) async fn changes(&self, workspace: &str, after: u64) -> Result<TreeChanges, Error> {
+        let workspace = parse(workspace)?;
+        let page = self.context.feed.read(workspace, after, feed::MAX_READ).await?;
+        let Some(last) = page.changes.last() else {
+            return Ok(TreeChanges { position: page.head, head: page.head, ..TreeChanges::default() });
+        };
+        let position = last.position;
+        let named = page
+            .changes
+            .iter()
+            .filter_map(|change| Some((change.entry.kind, change.entry.item_id.parse::<DocumentId>().ok()?)));
+        // In one order, and each once.
+        let changed: BTreeSet<(i32, DocumentId)> = named.map(|(kind, id)| (i32::from(kind), id)).collect();
+        let ids = |of: Kind| -> Vec<DocumentId> {
+            changed.iter().filter(|(kind, _)| *kind == i32::from(of)).map(|(_, id)| *id).collect()
+        };
+        let mut tx = self.context.db.begin_read().await?;
+        let ingested = store::ingest::some(&mut tx, workspace, &ids(Kind::Ingested)).await?;
+        tx.rollback().await?;
+        let documents: Vec<Document> = ingested.into_iter().filter_map(Document::of).collect();
+        let live: BTreeSet<(i32, DocumentId)> =
+            documents.iter().map(|document| (i32::from(document.kind), document.id)).collect();
+        let gone = changed.difference(&live);
+        let gone = gone.filter_map(|(kind, id)| Some((Kind::try_from(*kind).ok()?, *id))).collect();
+        Ok(TreeChanges { position, head: page.head, documents, gone })
+    }
+
+    /// Texts by their hashes.
+    pub(crate) async fn texts(&self, workspace: &str, hashes: &[String]) -> Result<Texts, Error> {
+        let workspace = parse(workspace)?;
+        if hashes.len() > MAX_TEXTS {
+            let message = wording::at_most(MAX_TEXTS, Unit::Entries);
+            return Err(Error::invalid("contentHashes", "out_of_range", message));
+        }
+        let mut texts = Texts::default();
+        let mut bytes = 0;
+        for some in hashes.chunks(TEXTS_AT_ONCE) {
+            if bytes > MAX_TEXT_BYTES {
+                break;
+            }
+            let asked: Vec<&str> = some.iter().map(String::as_str).collect();
+            let mut found = HashMap::with_capacity(asked.len());
+            for body in store::bodies::get_many(&self.context.db, workspace, &asked).await? {
+                found.insert(body.hash.clone(), body.into_text()?);
+            }
+            for hash in some {
+                if let Some(text) = found.get(hash) {
+                    bytes += text.len();
+                    texts.found.push((texts.read, text.clone()));
+                }
+                texts.read += 1;
+            }
+        }
+        Ok(texts)
+    }
+}
+
+fn parse(workspace: &str) -> Result<WorkspaceId, Error> {
+    workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", wording::ID))
+}
