@@ -4,6 +4,7 @@ mod connection;
 mod exec;
 mod feedback;
 mod health;
+mod ingest;
 pub(crate) mod mcp;
 mod output;
 mod search;
@@ -13,6 +14,7 @@ use clap::Subcommand;
 use self::exec::ExecOptions;
 use self::feedback::FeedbackOptions;
 use self::health::HealthOptions;
+use self::ingest::IngestOptions;
 use self::mcp::McpOptions;
 use self::search::SearchOptions;
 
@@ -25,6 +27,9 @@ pub(crate) enum ClientCommand {
     /// Run a read-only shell script over the workspace; ends with 1 when it fails.
     #[command(after_help = exec::EXAMPLES)]
     Exec(ExecOptions),
+    /// Send files for searching: texts, PDF, Office, e-books, mail, HTML, tables, notebooks.
+    #[command(after_help = ingest::EXAMPLES)]
+    Ingest(IngestOptions),
     /// Speak MCP on stdin and stdout for clients that know only that, and pass every message on to /mcp.
     #[command(after_help = mcp::EXAMPLES)]
     Mcp(McpOptions),
@@ -40,6 +45,7 @@ pub(crate) async fn run(command: ClientCommand) -> anyhow::Result<()> {
     match command {
         ClientCommand::Search(options) => search::run(options).await,
         ClientCommand::Exec(options) => exec::run(options).await,
+        ClientCommand::Ingest(options) => ingest::run(options).await,
         ClientCommand::Mcp(options) => mcp::run(options).await,
         ClientCommand::Feedback(options) => feedback::run(options).await,
         ClientCommand::Health(options) => health::run(options).await,

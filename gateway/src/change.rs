@@ -18,6 +18,11 @@ pub(crate) const fn of_content(position: u64) -> ChangeToken {
     ChangeToken { source: Source::Content, position }
 }
 
+/// The token of a write of svc-ingest.
+pub(crate) const fn of_ingest(position: u64) -> ChangeToken {
+    ChangeToken { source: Source::Ingest, position }
+}
+
 /// What a search waits for to see that write of svc-content.
 pub(crate) fn of_feed(position: u64) -> FeedPosition {
     FeedPosition { feed: CONTENT.to_owned(), position }
@@ -44,6 +49,8 @@ mod tests {
     fn a_token_comes_back_as_its_position() {
         let read = parse(&of_content(42).to_string(), "x").unwrap();
         assert_eq!((read.feed.as_str(), read.position), ("content", 42));
+        let read = parse(&of_ingest(7).to_string(), "x").unwrap();
+        assert_eq!((read.feed.as_str(), read.position), ("ingest", 7));
         assert_eq!(parse("nonsense", "x").unwrap_err().violations[0].path, "x");
     }
 }

@@ -19,6 +19,9 @@ const ORDINARY_BUDGET: Duration = Duration::from_secs(15);
 /// A search may wait 10 s for the index before it begins, and a script may scan for 10 s.
 const PATIENT_BUDGET: Duration = Duration::from_secs(30);
 
+/// The largest file over a slow line.
+const UPLOAD_BUDGET: Duration = Duration::from_secs(600);
+
 /// Who may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
@@ -108,6 +111,11 @@ impl Class {
     /// It may wait, for the index or for a script.
     pub(crate) const fn patient(self) -> Self {
         Self { budget: PATIENT_BUDGET, ..self }
+    }
+
+    /// It takes files as they come.
+    pub(crate) const fn with_upload(self) -> Self {
+        Self { budget: UPLOAD_BUDGET, ..self }
     }
 
     pub(crate) const fn up_to(self, most_bytes: usize) -> Self {

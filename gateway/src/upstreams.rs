@@ -20,6 +20,7 @@ use cairn_proto::content::v1::overview_service_client::OverviewServiceClient;
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
 use cairn_proto::content::v1::trash_service_client::TrashServiceClient;
 use cairn_proto::content::v1::usage_service_client::UsageServiceClient;
+use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
 use cairn_proto::ingest::v1::source_service_client::SourceServiceClient;
 use cairn_proto::retrieval::v1::analytics_service_client::AnalyticsServiceClient;
 use cairn_proto::retrieval::v1::browse_service_client::BrowseServiceClient;
@@ -75,6 +76,7 @@ clients!(
     trash: TrashServiceClient on content,
     overviews: OverviewServiceClient on content,
     usage: UsageServiceClient on content,
+    ingest_documents: IngestServiceClient on ingest,
     sources: SourceServiceClient on ingest,
     search: SearchServiceClient on retrieval,
     browse: BrowseServiceClient on retrieval,

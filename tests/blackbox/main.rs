@@ -41,6 +41,7 @@ mod grpc_limits;
 mod health;
 mod hidden_references;
 mod hostile_bodies;
+mod ingest;
 mod invitations;
 mod keys;
 mod limits;

@@ -60,6 +60,10 @@ const fn whole(name: &'static str) -> Entry {
     Entry { name, needs: Some("read"), reach: Reach::Whole }
 }
 
+const fn whole_with(name: &'static str, needs: &'static str) -> Entry {
+    Entry { name, needs: Some(needs), reach: Reach::Whole }
+}
+
 const fn anything(name: &'static str, needs: Option<&'static str>) -> Entry {
     Entry { name, needs, reach: Reach::Anything }
 }

@@ -2,6 +2,7 @@
 
 use cairn_proto::auth::v1::TokenUsage;
 use cairn_proto::content::v1 as proto;
+use cairn_proto::ingest::v1::GetUsageResponse as GetIngestUsageResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -32,7 +33,8 @@ pub(crate) struct Usage {
     /// Files, those in trash too.
     files: Option<Measure>,
     /// The bytes of all content: of files, their versions, what is in trash, and assets, equal contents once;
-    /// and of the values of records and their versions.
+    /// of the values of records and their versions; and of documents from outside. What comes from outside and what is
+    /// written here are each held to the limit by themselves.
     storage_bytes: Option<Measure>,
     /// Documents that were ingested.
     documents: Option<Measure>,
@@ -41,12 +43,23 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    pub(crate) fn read(content: Option<proto::GetUsageResponse>, tokens: Option<TokenUsage>) -> Self {
+    pub(crate) fn read(
+        content: Option<proto::GetUsageResponse>,
+        ingest: Option<GetIngestUsageResponse>,
+        tokens: Option<TokenUsage>,
+    ) -> Self {
         let content = content.unwrap_or_default();
+        let documents = |ingest: &GetIngestUsageResponse| Measure {
+            used: ingest.documents,
+            limit: ingest.documents_limit,
+        };
+        let outside = ingest.as_ref().map_or(0, |ingest| ingest.storage_bytes);
+        let with_outside =
+            |bytes: proto::Measure| Measure { used: bytes.used.saturating_add(outside), limit: bytes.limit };
         Self {
             files: content.files.map(Measure::from),
-            storage_bytes: content.storage_bytes.map(Measure::from),
-            documents: Some(Measure { used: 0, limit: None }),
+            storage_bytes: content.storage_bytes.map(with_outside),
+            documents: ingest.as_ref().map(documents),
             tokens: tokens.map(Measure::from),
         }
     }

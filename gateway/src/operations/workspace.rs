@@ -5,6 +5,7 @@ use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::auth::v1 as proto;
 use cairn_proto::content::v1::GetUsageRequest;
 use cairn_proto::ids::WorkspaceId;
+use cairn_proto::ingest::v1::GetUsageRequest as GetIngestUsageRequest;
 
 use super::person::Person;
 use super::{Context, answered, present};
@@ -41,7 +42,13 @@ async fn usage(
         Err(problem) if is_away(problem.reason) => None,
         Err(problem) => return Err(problem),
     };
-    Ok(Usage::read(content, tokens))
+    let ingest = upstreams.ingest_documents().get_usage(call.request(GetIngestUsageRequest {})).await;
+    let ingest = match answered(ingest) {
+        Ok(ingest) => Some(ingest),
+        Err(problem) if is_away(problem.reason) => None,
+        Err(problem) => return Err(problem),
+    };
+    Ok(Usage::read(content, ingest, tokens))
 }
 
 /// Of a service that is older than this one, too.

@@ -7,6 +7,7 @@ mod feedback;
 mod file_versions;
 mod files;
 mod folders;
+mod ingest;
 mod memories;
 pub(crate) mod paging;
 mod records;
@@ -104,6 +105,11 @@ pub(crate) fn routes() -> Routes {
         .api(READ, routes!(sources::list))
         .api(READ, routes!(sources::query))
         .api(READ, routes!(sources::fetch))
+        .api(READ, routes!(ingest::list))
+        .api(WRITE_FILE.with_upload(), routes!(ingest::create))
+        .api(READ, routes!(ingest::get))
+        .api(DELETE, routes!(ingest::delete))
+        .api(READ, routes!(ingest::content))
         .api(ANY_TOKEN, routes!(workspace::get))
 }
 

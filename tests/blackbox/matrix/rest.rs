@@ -1,7 +1,7 @@
 //! The operations of `/api/v1`.
 
 use super::stage::{Call, Stage};
-use super::{Entry, anything, named, shown, whole};
+use super::{Entry, anything, named, shown, whole, whole_with};
 use crate::support::http::{id, items};
 use crate::support::prelude::*;
 
@@ -66,6 +66,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     whole("listSources"),
     whole("querySource"),
     whole("fetchSourceDocument"),
+    whole("listIngested"),
+    whole_with("ingestDocument", "write"),
+    whole("getIngested"),
+    whole("getIngestedContent"),
+    whole_with("deleteIngested", "delete"),
     anything("submitFeedback", Some("read")),
     anything("getWorkspace", None),
 ];
@@ -130,9 +135,28 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         "listSources" => Call::get("/api/v1/sources"),
         "querySource" => Call::post(format!("/api/v1/sources/{SOURCE}/query"), json!({"query": "x"})),
         "fetchSourceDocument" => Call::get(format!("/api/v1/sources/{SOURCE}/documents/page%2F1")),
+        "listIngested" | "ingestDocument" | "getIngested" | "getIngestedContent" | "deleteIngested" => {
+            ingested(operation, stage).await
+        }
         "submitFeedback" => Call::post("/api/v1/feedback", json!({"message": "all is well"})),
         "getWorkspace" => Call::get("/api/v1/workspace"),
         _ => databases(operation, stage).await,
+    }
+}
+
+async fn ingested(operation: &str, stage: &Stage<'_>) -> Call {
+    let body = json!({"idempotencyKey": stage.marker, "title": stage.marker, "content": "text"});
+    if operation == "ingestDocument" {
+        return Call::post("/api/v1/ingest", body);
+    }
+    let sent = stage.workspace.token.post("/api/v1/ingest").json(&body).await.expect(202).json();
+    let path = format!("/api/v1/ingest/{}", id(&sent));
+    match operation {
+        "listIngested" => Call::get("/api/v1/ingest"),
+        "getIngested" => Call::get(path),
+        "getIngestedContent" => Call::get(format!("{path}/content")),
+        "deleteIngested" => Call::delete(path),
+        _ => panic!("no way to call {operation}"),
     }
 }
 

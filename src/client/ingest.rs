@@ -1,0 +1,215 @@
+//! `cairn ingest`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use reqwest::{Method, RequestBuilder};
+use serde_json::Value;
+
+use super::connection::{Connection, ConnectionOptions};
+use super::output::print;
+
+pub(super) const EXAMPLES: &str = "Examples:
+  cairn ingest report.pdf notes.md
+  cairn ingest report.pdf --url https://intranet.example/report --title 'Annual report'
+  cairn ingest handbook/ --wait                      every file below it, until all are searched
+  cairn ingest page.html --key wiki:page:1234 --metadata '{\"team\": \"sales\"}'
+
+A file that was sent before is not kept twice; a changed one is a new document. It ends with 1 when a file fails.";
+
+/// Between two looks at what is being read.
+const PAUSE: Duration = Duration::from_millis(300);
+/// Longer than any document takes.
+const LOOKS: u32 = 1_000;
+const MOST_FILES: usize = 10_000;
+
+#[derive(Debug, Args)]
+pub(crate) struct IngestOptions {
+    #[command(flatten)]
+    connection: ConnectionOptions,
+    /// Files, and folders with all files below them but hidden ones.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Names the document for its sender; of one file only. Default: made of its path and its content.
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Of one file only. Default: its name.
+    #[arg(long)]
+    title: Option<String>,
+    /// Where people read it; of one file only.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// What belongs to each: a JSON object of at most 16 KB.
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// Wait until search finds them.
+    #[arg(long)]
+    wait: bool,
+}
+
+pub(super) async fn run(options: IngestOptions) -> anyhow::Result<()> {
+    let mut files = Vec::new();
+    for path in &options.paths {
+        gather(path, &mut files)?;
+    }
+    let names_one = options.key.is_some() || options.title.is_some() || options.url.is_some();
+    if names_one && files.len() != 1 {
+        bail!("--key, --title and --url are for one file, and there are {}", files.len());
+    }
+    let connection = Connection::open(&options.connection)?;
+    let (mut waiting, mut failed) = (Vec::new(), 0_usize);
+    let bar = progress("sending", files.len());
+    for file in &files {
+        bar.set_message(file.display().to_string());
+        match send(&connection, &options, file).await {
+            Ok(document) => waiting.push((file, document)),
+            Err(error) => {
+                failed += 1;
+                bar.suspend(|| print(&format!("failed   {}: {error:#}", file.display())))?;
+            }
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let bar = progress(if options.wait { "waiting" } else { "sent" }, waiting.len());
+    for (file, document) in waiting {
+        bar.set_message(file.display().to_string());
+        let document = if options.wait { settled(&connection, document).await? } else { document };
+        let field = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
+        let error = field("error");
+        let line = if field("status") == "failed" {
+            failed += 1;
+            format!("failed   {}: {error}", file.display())
+        } else {
+            format!("{:<8} {} {}", field("status"), field("id"), file.display())
+        };
+        bar.suspend(|| print(&line))?;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if failed == 0 { Ok(()) } else { Err(anyhow!("{failed} of {} failed", files.len())) }
+}
+
+/// The files that a path names, in the order of their names.
+fn gather(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let told = || format!("{} cannot be read", path.display());
+    if !fs_err::metadata(path).with_context(told)?.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    let mut entries = fs_err::read_dir(path).with_context(told)?.collect::<Result<Vec<_>, _>>()?;
+    entries.sort_by_key(fs_err::DirEntry::file_name);
+    for entry in entries {
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        // A link could lead out of the folder, or around in it.
+        if is_hidden || entry.file_type()?.is_symlink() {
+            continue;
+        }
+        if files.len() >= MOST_FILES {
+            bail!("there are more than {MOST_FILES} files: send them in parts");
+        }
+        gather(&entry.path(), files)?;
+    }
+    Ok(())
+}
+
+async fn send(connection: &Connection, options: &IngestOptions, file: &Path) -> anyhow::Result<Value> {
+    let content = fs_err::read(file)?;
+    let key = options.key.clone().unwrap_or_else(|| key_of(file, &content));
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let fields = [
+        ("idempotencyKey", Some(key.as_str())),
+        ("title", options.title.as_deref()),
+        ("url", options.url.as_deref()),
+        ("metadata", options.metadata.as_deref()),
+    ];
+    let request = connection.request(Method::POST, "/api/v1/ingest");
+    connection.json(with_form(request, &fields, &name, &content)).await
+}
+
+/// The same file is the same document, a changed one another.
+fn key_of(file: &Path, content: &[u8]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(file.to_string_lossy().as_bytes());
+    hasher.update(&[0]);
+    hasher.update(content);
+    format!("cli:{}", hasher.finalize().to_hex())
+}
+
+/// A form (RFC 7578) of these fields and the file.
+fn with_form(
+    request: RequestBuilder,
+    fields: &[(&str, Option<&str>)],
+    name: &str,
+    content: &[u8],
+) -> RequestBuilder {
+    // No content holds its own hash.
+    let boundary = format!("cairn-{}", blake3::hash(content).to_hex());
+    let name = name.replace(['"', '\r', '\n'], "_");
+    let mut body = Vec::with_capacity(content.len() + 1_024);
+    for (field, value) in fields {
+        let Some(value) = value else { continue };
+        let part =
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{field}\"\r\n\r\n{value}\r\n");
+        body.extend_from_slice(part.as_bytes());
+    }
+    let head = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
+         Content-Type: application/octet-stream\r\n\r\n"
+    );
+    body.extend_from_slice(head.as_bytes());
+    body.extend_from_slice(content);
+    body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+    request.header("content-type", format!("multipart/form-data; boundary={boundary}")).body(body)
+}
+
+/// The document when it is searched, or has failed.
+async fn settled(connection: &Connection, mut document: Value) -> anyhow::Result<Value> {
+    let id = document.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    for _ in 0..LOOKS {
+        let status = document.get("status").and_then(Value::as_str).unwrap_or_default();
+        if matches!(status, "indexed" | "failed") {
+            return Ok(document);
+        }
+        tokio::time::sleep(PAUSE).await;
+        document = connection.json(connection.request(Method::GET, &format!("/api/v1/ingest/{id}"))).await?;
+    }
+    bail!("the document {id} is not searched yet; ask for it again with GET /api/v1/ingest/{id}")
+}
+
+/// Shown on a terminal only.
+fn progress(what: &str, files: usize) -> ProgressBar {
+    let template = format!("{what} {{pos}} of {{len}} {{wide_bar}} {{msg}}");
+    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(files as u64).with_style(style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_file_has_another_key() {
+        let key = |path: &str, content: &str| key_of(Path::new(path), content.as_bytes());
+        assert_eq!(key("a.md", "x"), key("a.md", "x"));
+        assert_ne!(key("a.md", "x"), key("a.md", "y"));
+        assert_ne!(key("a.md", "x"), key("b.md", "x"));
+    }
+
+    #[test]
+    fn a_folder_is_all_its_files_but_hidden_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs_err::create_dir_all(path("b/c")).unwrap();
+        for name in ["z.md", "a.md", ".hidden", "b/c/d.md"] {
+            fs_err::write(path(name), "x").unwrap();
+        }
+        let mut files = Vec::new();
+        gather(folder.path(), &mut files).unwrap();
+        assert_eq!(files, ["a.md", "b/c/d.md", "z.md"].map(path));
+        assert!(gather(&path("nothing"), &mut files).is_err());
+    }
+}
