@@ -9,7 +9,7 @@ use cairn_proto::domain::SourceMode;
 use serde_json::Value;
 
 use crate::settings::Fields;
-use crate::{Provider, ProviderKind, drive, github, linear, mcp, notion};
+use crate::{Provider, ProviderKind, confluence, drive, github, jira, linear, mcp, notion, slack};
 
 /// What connections of this process may reach.
 #[derive(Debug, Clone)]
@@ -68,6 +68,9 @@ const KNOWN: &[Known] = &[
     Known { kind: ProviderKind::Notion, modes: notion::MODES, make: notion::make },
     Known { kind: ProviderKind::GoogleDrive, modes: drive::MODES, make: drive::make },
     Known { kind: ProviderKind::Linear, modes: linear::MODES, make: linear::make },
+    Known { kind: ProviderKind::Jira, modes: jira::MODES, make: jira::make },
+    Known { kind: ProviderKind::Confluence, modes: confluence::MODES, make: confluence::make },
+    Known { kind: ProviderKind::Slack, modes: slack::MODES, make: slack::make },
 ];
 
 /// The modes of a provider, its default first; empty when it cannot be connected.

@@ -8,11 +8,13 @@
 //! Nothing here knows a database or an RPC. Bodies are bytes with a media type; what they say is read elsewhere.
 
 mod call;
+mod confluence;
 mod connect;
 mod drive;
 mod fault;
 mod github;
 mod item;
+mod jira;
 mod kind;
 mod ledger;
 mod limit;
@@ -28,6 +30,7 @@ mod secret;
     expect(dead_code, reason = "each provider asks for its own kinds of fields; the first are under way")
 )]
 mod settings;
+mod slack;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -304,16 +304,11 @@ impl Provider for Linear {
         #[derive(Deserialize)]
         struct Data {
             viewer: Viewer,
-            #[serde(default)]
-            organization: Option<Organization>,
         }
         #[derive(Deserialize)]
         struct Viewer {
             #[serde(default)]
             email: Option<String>,
-        }
-        #[derive(Deserialize)]
-        struct Organization {
             #[serde(default)]
             name: Option<String>,
         }
@@ -321,7 +316,7 @@ impl Provider for Linear {
             return Err(Fault::Credentials);
         };
         let data: Data = read(data.as_bytes())?;
-        let name = data.viewer.email.or_else(|| data.organization.and_then(|organization| organization.name));
+        let name = data.viewer.email.or(data.viewer.name);
         let words = "Linear answers. Everything that the key's owner sees there is shown to every member of the workspace.";
         Ok(Account::new(name.as_deref(), words))
     }

@@ -6,6 +6,8 @@ mod collected;
 #[cfg(test)]
 pub(crate) mod contract;
 #[cfg(test)]
+mod counterparts;
+#[cfg(test)]
 pub(crate) mod fake;
 mod json;
 mod link;
@@ -14,7 +16,7 @@ mod moment;
 pub(crate) use self::api::Api;
 pub(crate) use self::collected::Collected;
 pub(crate) use self::json::{Items, read};
-pub(crate) use self::link::next_page;
+pub(crate) use self::link::{follow, next_page};
 pub(crate) use self::moment::{NO_ZONE, moment};
 
 /// The most bytes of an answer that lists things.

@@ -2,7 +2,7 @@
 //!
 //! Flat pages with few nested connections: the cost of a query is multiplied by `first` of everything that it is in.
 
-pub(super) const VIEWER: &str = "query Viewer { viewer { email } organization { name } }";
+pub(super) const VIEWER: &str = "query Viewer { viewer { email name } }";
 
 pub(super) const ISSUES: &str = "query Issues($first: Int!, $after: String, $filter: IssueFilter) {
   issues(first: $first, after: $after, filter: $filter, includeArchived: true, orderBy: updatedAt) {

@@ -28,6 +28,11 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
 pub(crate) struct Items<'a, const MOST: usize = { Page::MOST_ITEMS }>(Vec<&'a RawValue>);
 
 impl<'a, const MOST: usize> Items<'a, MOST> {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Each of them, or what is wrong with it.
     pub(crate) fn each<T: Deserialize<'a>>(&self) -> impl Iterator<Item = Result<T, ItemFault>> {
         self.0.iter().map(|item| {

@@ -1,0 +1,266 @@
+//! Messages of Slack, asked when a question comes: nothing is listed, and nothing is kept.
+
+mod objects;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use cairn_proto::domain::SourceMode;
+use http::{Method, header};
+use serde::Deserialize;
+use url::Url;
+
+use self::objects::{Hit, Message, message_id, place_of};
+use crate::connect::Draft;
+use crate::rest::{Api, Items, MOST_BODY_BYTES, MOST_BODY_PAGES, MOST_LIST_BYTES, read};
+use crate::{
+    Account, Body, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Listing, Page, Position,
+    Provider, Search, Traits, Version,
+};
+
+/// Slack's terms allow questions, not copies.
+pub(crate) const MODES: &[SourceMode] = &[SourceMode::Live];
+
+const HOST: &str = "https://slack.com/api";
+const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+const CHANNEL_TYPES: [&str; 4] = ["public_channel", "private_channel", "mpim", "im"];
+/// The most hits of one search.
+const MOST_HITS: usize = 20;
+/// The wait for a limit that tells no end: Slack counts by the minute.
+const UNSAID_LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+struct Slack {
+    api: Api,
+    channel_types: Vec<String>,
+}
+
+/// What Slack says instead of an answer.
+enum Answered {
+    Good(Bytes),
+    /// The method is not for this token.
+    NotAllowed,
+    /// The channel or the thread is not there.
+    Gone,
+}
+
+/// Reads the settings.
+pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
+    let settings = &mut draft.settings;
+    let channel_types: Vec<String> = settings.choices("channelTypes", &CHANNEL_TYPES);
+    let has_base = settings.value("baseUrl").is_some();
+    let base = settings.address("baseUrl", draft.reach.guard());
+    let advice = "give a user token (`xoxp-…`) of an app of your own with the scope `search:read.public`";
+    let Ok(bearer) = draft.credentials.required_secret("token", advice)?.bearer() else {
+        draft.credentials.refuse("token", "invalid_value", "cannot stand in an HTTP header");
+        return None;
+    };
+    // One person's token sees that person's private channels: they are read only when they are asked for.
+    let channel_types =
+        if channel_types.is_empty() { vec!["public_channel".to_owned()] } else { channel_types };
+    let api =
+        Api::new(if has_base { base? } else { Url::parse(HOST).ok()? }).with(header::AUTHORIZATION, bearer);
+    Some(Box::new(Slack { api, channel_types }))
+}
+
+impl Slack {
+    async fn ask(&self, call: &Call, method: &str, arguments: &[(&str, &str)]) -> Result<Answered, Fault> {
+        #[derive(Deserialize)]
+        struct Outcome {
+            ok: bool,
+            #[serde(default)]
+            error: Option<String>,
+        }
+        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(arguments).finish();
+        let mut request = self.api.request(Method::POST, &self.api.at([method]), Bytes::from(form))?;
+        let form_type = header::HeaderValue::from_static("application/x-www-form-urlencoded");
+        request.headers_mut().insert(header::CONTENT_TYPE, form_type);
+        let answer = call.send(request, MOST_LIST_BYTES).await?;
+        let outcome: Outcome = read(answer.body())?;
+        if outcome.ok {
+            return Ok(Answered::Good(answer.into_body()));
+        }
+        match outcome.error.as_deref().unwrap_or_default() {
+            "invalid_auth"
+            | "not_authed"
+            | "account_inactive"
+            | "token_revoked"
+            | "token_expired"
+            | "no_permission_to_use_token" => Err(Fault::Credentials),
+            "ratelimited" | "rate_limited" => Err(call.hold_for(UNSAID_LIMIT).await),
+            "missing_scope"
+            | "not_allowed_token_type"
+            | "unknown_method"
+            | "method_deprecated"
+            | "feature_not_enabled"
+            | "assistant_search_context_disabled" => Ok(Answered::NotAllowed),
+            "access_denied"
+            | "team_access_not_granted"
+            | "enterprise_is_restricted"
+            | "ekm_access_denied" => Err(Fault::Forbidden),
+            "channel_not_found" | "thread_not_found" | "message_not_found" | "not_in_channel"
+            | "is_archived" => Ok(Answered::Gone),
+            "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout" => {
+                Err(Fault::Unavailable)
+            }
+            _ => Err(Fault::Refused),
+        }
+    }
+
+    /// The search for assistants, which knows meanings.
+    async fn search_context(&self, call: &Call, query: &str, limit: &str) -> Result<Option<Vec<Hit>>, Fault> {
+        #[derive(Deserialize)]
+        struct Found<'a> {
+            #[serde(borrow)]
+            results: Results<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Results<'a> {
+            #[serde(borrow, default)]
+            messages: Items<'a>,
+        }
+        let types = self.channel_types.join(",");
+        let arguments =
+            [("query", query), ("content_types", "messages"), ("channel_types", &types), ("limit", limit)];
+        match self.ask(call, "assistant.search.context", &arguments).await? {
+            Answered::NotAllowed => Ok(None),
+            Answered::Gone => Ok(Some(Vec::new())),
+            Answered::Good(body) => {
+                let found: Found<'_> = read(&body)?;
+                Ok(Some(found.results.messages.each::<Hit>().flatten().collect()))
+            }
+        }
+    }
+
+    /// The older search by words.
+    async fn search_messages(&self, call: &Call, query: &str, limit: &str) -> Result<Vec<Hit>, Fault> {
+        #[derive(Deserialize)]
+        struct Found<'a> {
+            #[serde(borrow)]
+            messages: Matches<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Matches<'a> {
+            #[serde(borrow, default)]
+            matches: Items<'a>,
+        }
+        match self.ask(call, "search.messages", &[("query", query), ("count", limit)]).await? {
+            Answered::NotAllowed => Err(Fault::Forbidden),
+            Answered::Gone => Ok(Vec::new()),
+            Answered::Good(body) => {
+                let found: Found<'_> = read(&body)?;
+                let hits = found.messages.matches.each::<Hit>().flatten();
+                Ok(hits
+                    .filter(|hit| self.channel_types.iter().any(|kind| kind == hit.channel_type()))
+                    .collect())
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for Slack {
+    fn traits(&self) -> Traits {
+        Traits {
+            listing: Listing::BestEffort,
+            changes: Changes::None,
+            deletions: Deletions::ByProbe,
+            gone_after: None,
+            search: Search::Semantic,
+            every: EVERY,
+        }
+    }
+
+    async fn check(&self, call: &Call) -> Result<Account, Fault> {
+        #[derive(Deserialize)]
+        struct Me {
+            #[serde(default)]
+            team: Option<String>,
+            #[serde(default)]
+            user: Option<String>,
+        }
+        let Answered::Good(body) = self.ask(call, "auth.test", &[]).await? else {
+            return Err(Fault::Forbidden);
+        };
+        let me: Me = read(&body)?;
+        let name = [me.user, me.team].into_iter().flatten().collect::<Vec<_>>().join(" at ");
+        let words = "Slack answers. What the token's owner may search in these kinds of channels is shown to every member of the workspace.";
+        Ok(Account::new(Some(&name), words))
+    }
+
+    async fn list(&self, _call: &Call, _from: Option<&Position>) -> Result<Page, Fault> {
+        Err(Fault::Refused)
+    }
+
+    /// A thread: the message that was found with its replies.
+    async fn fetch(&self, call: &Call, id: &ExternalId, known: Option<&Version>) -> Result<Fetched, Fault> {
+        #[derive(Deserialize)]
+        struct Thread<'a> {
+            #[serde(borrow)]
+            messages: Items<'a>,
+            #[serde(default)]
+            has_more: bool,
+            #[serde(default)]
+            response_metadata: Option<Metadata>,
+        }
+        #[derive(Deserialize)]
+        struct Metadata {
+            #[serde(default)]
+            next_cursor: Option<String>,
+        }
+        let Some((channel, ts)) = place_of(id.as_str()) else { return Ok(Fetched::Gone) };
+        let (mut text, mut cursor) = (String::new(), String::new());
+        for _ in 0..MOST_BODY_PAGES {
+            let arguments = [("channel", channel), ("ts", ts), ("limit", "200"), ("cursor", cursor.as_str())];
+            let arguments =
+                if cursor.is_empty() { arguments.get(..3).unwrap_or_default() } else { &arguments };
+            let body = match self.ask(call, "conversations.replies", arguments).await? {
+                Answered::Good(body) => body,
+                Answered::Gone => return Ok(Fetched::Gone),
+                Answered::NotAllowed => return Err(Fault::Forbidden),
+            };
+            let thread: Thread<'_> = read(&body)?;
+            for message in thread.messages.each::<Message>().flatten() {
+                message.add_to(&mut text);
+            }
+            if text.len() > MOST_BODY_BYTES {
+                return Ok(Fetched::TooLarge(text.len() as u64));
+            }
+            let next = thread.response_metadata.and_then(|metadata| metadata.next_cursor).unwrap_or_default();
+            if !thread.has_more || next.is_empty() || next == cursor {
+                break;
+            }
+            cursor = next;
+        }
+        if text.is_empty() {
+            return Ok(Fetched::Gone);
+        }
+        let version = Version::of_bytes(text.as_bytes());
+        Ok(if known == Some(&version) {
+            Fetched::Same
+        } else {
+            Fetched::Body(Body::new(text, "text/markdown", version))
+        })
+    }
+
+    async fn search(&self, call: &Call, query: &str, limit: usize) -> Result<Vec<Entry>, Fault> {
+        let size = limit.clamp(1, MOST_HITS).to_string();
+        let query: String = query.chars().take(500).collect();
+        let hits = match self.search_context(call, &query, &size).await? {
+            Some(hits) => hits,
+            None => self.search_messages(call, &query, &size).await?,
+        };
+        let mut entries: Vec<Entry> = Vec::new();
+        for hit in hits {
+            let entry = message_id(&hit).map(|id| hit.entry(id));
+            // Several messages of a thread are one document.
+            entries.extend(entry.filter(|entry| entries.iter().all(|known| known.id != entry.id)));
+        }
+        entries.truncate(limit);
+        Ok(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::ProviderKind;
+use crate::rest::contract;
+use crate::rest::fake::{Asked, Fake, Mood, Reply, WORDS, World};
+
+fn refused(error: &str) -> Reply {
+    Reply::json(&json!({"ok": false, "error": error, "warning": WORDS}))
+}
+
+fn served(has_assistant: bool, asked: &Asked) -> Reply {
+    if asked.header("authorization") != Some("Bearer xoxp-x") {
+        return refused("invalid_auth");
+    }
+    let form: Vec<(String, String)> = url::form_urlencoded::parse(&asked.body).into_owned().collect();
+    let argument = |name: &str| form.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    match asked.path.as_str() {
+        "/auth.test" => Reply::json(&json!({"ok": true, "team": "Acme", "user": "ada"})),
+        "/assistant.search.context" if !has_assistant => refused("not_allowed_token_type"),
+        "/assistant.search.context" => {
+            assert_eq!(argument("channel_types"), Some("public_channel"));
+            let link = "https://acme.slack.com/archives/C1/p2?thread_ts=1763640000.000100&cid=C1";
+            Reply::json(&json!({"ok": true, "results": {"messages": [
+                {"channel_id": "C1", "channel_name": "general", "message_ts": "1763640001.000200", "content": "The *plan*", "permalink": link},
+                {"channel_id": "C1", "channel_name": "general", "message_ts": "1763640000.000100", "content": "Start", "permalink": "https://acme.slack.com/archives/C1/p1"},
+                {"channel_id": "no channel", "message_ts": "1"}, 7]}}))
+        }
+        "/search.messages" => Reply::json(&json!({"ok": true, "messages": {"matches": [
+            {"channel": {"id": "C2", "name": "secret", "is_private": true}, "ts": "1763640009.0", "text": "hidden"},
+            {"channel": {"id": "C1", "name": "general"}, "ts": "1763640000.000100", "text": "Start", "permalink": "https://acme.slack.com/archives/C1/p1"}]}})),
+        "/conversations.replies" if argument("channel") != Some("C1") => refused("channel_not_found"),
+        "/conversations.replies" => {
+            let message = |ts: &str, text: &str| json!({"ts": ts, "user": "U1", "text": text});
+            let is_second = argument("cursor").is_some();
+            let messages: Vec<Value> = if is_second {
+                vec![message("1763640002.0", "Third")]
+            } else {
+                vec![
+                    message("1763640000.000100", "Start"),
+                    message("1763640001.0", "<https://a.example|Second>"),
+                ]
+            };
+            let next = if is_second { "" } else { "more" };
+            Reply::json(
+                &json!({"ok": true, "messages": messages, "has_more": !is_second, "response_metadata": {"next_cursor": next}}),
+            )
+        }
+        _ => refused("unknown_method"),
+    }
+}
+
+async fn setting(has_assistant: bool) -> (World, Fake) {
+    let fake = Fake::start(|_| move |asked: &Asked| served(has_assistant, asked)).await;
+    (World::new(), fake)
+}
+
+fn connect(world: &World, fake: &Fake) -> Box<dyn Provider> {
+    let settings = json!({"baseUrl": fake.base().as_str()});
+    world.connect(ProviderKind::Slack, &settings, &json!({"token": "xoxp-x"}), "live")
+}
+
+#[tokio::test]
+async fn threads_are_found_by_either_search_and_private_ones_only_when_asked_for() {
+    for has_assistant in [true, false] {
+        let (world, fake) = setting(has_assistant).await;
+        let found = connect(&world, &fake).search(&world.call, "plan", 5).await.unwrap();
+        let ids: Vec<&str> = found.iter().map(|entry| entry.id.as_str()).collect();
+        assert_eq!(ids, ["C1__1763640000.000100"], "one thread, once");
+        assert!(found[0].title.starts_with("#general: "), "{}", found[0].title);
+        assert!(found[0].url.as_ref().unwrap().starts_with("https://acme.slack.com/archives/C1/"));
+    }
+}
+
+#[tokio::test]
+async fn a_thread_is_read_with_all_its_replies() {
+    let (world, fake) = setting(true).await;
+    let provider = connect(&world, &fake);
+    let text = contract::text(&world, &*provider, "C1__1763640000.000100").await.unwrap();
+    let expected = "**U1**, 2025-11-20T12:00:00.000Z:\n\nStart\n\n**U1**, 2025-11-20T12:00:01.000Z:\n\n[Second](https://a.example)\n";
+    assert!(text.starts_with(expected) && text.ends_with("\n\nThird\n"), "{text}");
+    for gone in ["C9__1.0", "nonsense"] {
+        assert_eq!(contract::text(&world, &*provider, gone).await, None);
+    }
+    assert_eq!(provider.list(&world.call, None).await, Err(Fault::Refused), "nothing is copied");
+}
+
+#[tokio::test]
+async fn what_slack_says_becomes_a_fault_of_ours() {
+    let (world, fake) = setting(true).await;
+    let provider = connect(&world, &fake);
+    assert_eq!(provider.check(&world.call).await.unwrap().name.as_deref(), Some("ada at Acme"));
+    for (error, fault) in [
+        ("token_revoked", Fault::Credentials),
+        ("access_denied", Fault::Forbidden),
+        ("internal_error", Fault::Unavailable),
+        ("something_new", Fault::Refused),
+        ("missing_scope", Fault::Forbidden),
+    ] {
+        fake.set_mood(Mood::Always(refused(error)));
+        assert_eq!(provider.search(&world.call, "x", 5).await, Err(fault), "{error}");
+    }
+    let html = Reply::with(200, "text/html", "<html>");
+    for mood in
+        [Mood::Always(html), Mood::Endless, Mood::Cut, Mood::Silent, Mood::Always(Reply::json(&json!([[]])))]
+    {
+        fake.set_mood(mood);
+        let call = world.hurried(Duration::from_secs(2));
+        assert!(provider.search(&call, "x", 5).await.is_err());
+        assert!(provider.fetch(&call, &ExternalId::new("C1__1.0").unwrap(), None).await.is_err());
+    }
+    for limit in [refused("ratelimited"), Reply::refusal(429).header("retry-after", "30")] {
+        fake.set_mood(Mood::Once(limit));
+        assert!(matches!(provider.search(&world.call, "x", 5).await, Err(Fault::Waiting { .. })));
+        fake.take_asked();
+        assert!(matches!(provider.search(&world.call, "x", 5).await, Err(Fault::Waiting { .. })));
+        assert!(fake.take_asked().is_empty());
+        world.clock.advance(Duration::from_secs(3_600));
+    }
+}
+
+#[tokio::test]
+async fn it_is_live_only_and_settings_are_checked() {
+    let world = World::new();
+    assert_eq!(crate::modes(ProviderKind::Slack), [SourceMode::Live]);
+    let violations = world.violations(
+        ProviderKind::Slack,
+        &json!({"channelTypes": ["secret"], "channels": []}),
+        &json!({}),
+    );
+    assert_eq!(
+        violations,
+        [
+            "settings.channelTypes[0] invalid_value",
+            "settings.channels unknown_field",
+            "credentials.token required"
+        ]
+    );
+}
