@@ -182,9 +182,12 @@ impl Mesh {
             }
         };
 
-        let content = match locations.content {
-            Location::Remote(address) => remote("content", &address, tls)?,
-            Location::Local(config) => open_content(config, &ambient, &mut hosted).await?,
+        let (content_service, content) = match locations.content {
+            Location::Remote(address) => (None, remote("content", &address, tls)?),
+            Location::Local(config) => {
+                let (service, channel) = open_content(config, &ambient, &mut hosted).await?;
+                (Some(service), channel)
+            }
         };
         if let Some(service) = &auth {
             service.connect(content.clone());
@@ -206,12 +209,16 @@ impl Mesh {
             let (secret, clock) = (locations.mesh_secret.clone(), Arc::clone(&clock));
             ServiceIdentitySource::new(service, secret, auth_channel.clone(), clock)
         };
+        if let Some(service) = content_service {
+            service.connect(ingest.clone(), identity_of("content"));
+        }
         let gateway = identity_of("gateway");
         let retrieval = match locations.retrieval {
             Location::Remote(address) => remote("retrieval", &address, tls)?,
             Location::Local(config) => {
                 let identity = identity_of("retrieval");
-                let upstreams = cairn_retrieval::Upstreams { content: content.clone(), identity };
+                let upstreams =
+                    cairn_retrieval::Upstreams { content: content.clone(), ingest: ingest.clone(), identity };
                 open_retrieval(config, &ambient, upstreams, &mut hosted).await?
             }
         };
@@ -266,16 +273,16 @@ async fn open_content(
     config: cairn_content::Config,
     ambient: &Ambient,
     hosted: &mut Hosted,
-) -> anyhow::Result<ServiceChannel> {
+) -> anyhow::Result<(Arc<cairn_content::Service>, ServiceChannel)> {
     let opened = cairn_content::Service::open(config, ambient.clone()).await;
     let service = Arc::new(opened.context("the content service cannot open its storage")?);
     let (names, access) = (cairn_content::SERVICE_NAMES, cairn_content::ACCESS);
     let lifecycle = Some(service.lifecycle());
     let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
-    let closing = Arc::clone(&service);
-    hosted.on_start(|shutdown| async move { service.run(shutdown).await });
+    let (running, closing) = (Arc::clone(&service), Arc::clone(&service));
+    hosted.on_start(|shutdown| async move { running.run(shutdown).await });
     hosted.at_end(|| async move { closing.close().await });
-    Ok(channel)
+    Ok((service, channel))
 }
 
 async fn open_ingest(

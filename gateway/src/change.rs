@@ -10,8 +10,8 @@ pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-cairn-change");
 /// The key in `_meta` that carries it over MCP, in both directions.
 pub(crate) const META: &str = "cairn/change";
 
-/// What retrieval calls the feed of svc-content.
-const CONTENT: &str = "content";
+/// Tokens of one request at most; each is of another feed, or a mistake.
+const MOST_TOKENS: usize = 8;
 
 /// The token of a write of svc-content.
 pub(crate) const fn of_content(position: u64) -> ChangeToken {
@@ -23,22 +23,23 @@ pub(crate) const fn of_ingest(position: u64) -> ChangeToken {
     ChangeToken { source: Source::Ingest, position }
 }
 
-/// What a search waits for to see that write of svc-content.
-pub(crate) fn of_feed(position: u64) -> FeedPosition {
-    FeedPosition { feed: CONTENT.to_owned(), position }
+/// What a search waits for to see a write.
+pub(crate) fn of_token(token: ChangeToken) -> FeedPosition {
+    FeedPosition { feed: token.source.as_str().to_owned(), position: token.position }
 }
 
-/// Reads a token that a caller sent back; `path` is where it stood.
-pub(crate) fn parse(text: &str, path: &str) -> Result<FeedPosition, Problem> {
-    let token: ChangeToken = text.parse().map_err(|_| {
-        let message = "must be a change token as a write answered it; leave it out if you have none";
-        Problem::validation(vec![Violation::new(path, "invalid_change", message)])
-    })?;
-    let feed = match token.source {
-        Source::Content => CONTENT,
-        Source::Ingest => "ingest",
-    };
-    Ok(FeedPosition { feed: feed.to_owned(), position: token.position })
+/// Reads the tokens that a caller sent back, with commas between them as in a header that is given twice: what the
+/// workspace holds itself and what comes from outside are written apart. `path` is where they stood.
+pub(crate) fn parse(text: &str, path: &str) -> Result<Vec<FeedPosition>, Problem> {
+    let tokens: Result<Vec<ChangeToken>, _> =
+        text.split(',').take(MOST_TOKENS + 1).map(|token| token.trim().parse()).collect();
+    match tokens {
+        Ok(tokens) if tokens.len() <= MOST_TOKENS => Ok(tokens.into_iter().map(of_token).collect()),
+        Ok(_) | Err(_) => {
+            let message = "must be a change token as a write answered it; leave it out if you have none";
+            Err(Problem::validation(vec![Violation::new(path, "invalid_change", message)]))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -47,10 +48,16 @@ mod tests {
 
     #[test]
     fn a_token_comes_back_as_its_position() {
-        let read = parse(&of_content(42).to_string(), "x").unwrap();
-        assert_eq!((read.feed.as_str(), read.position), ("content", 42));
-        let read = parse(&of_ingest(7).to_string(), "x").unwrap();
-        assert_eq!((read.feed.as_str(), read.position), ("ingest", 7));
-        assert_eq!(parse("nonsense", "x").unwrap_err().violations[0].path, "x");
+        let read = |text: &str| {
+            let positions = parse(text, "x")?.into_iter();
+            Ok::<_, Problem>(positions.map(|read| (read.feed, read.position)).collect::<Vec<_>>())
+        };
+        assert_eq!(read(&of_content(42).to_string()), Ok(vec![("content".to_owned(), 42)]));
+        let outside = of_ingest(7);
+        let both = format!("{}, {outside}", of_content(42));
+        assert_eq!(read(&both), Ok(vec![("content".to_owned(), 42), ("ingest".to_owned(), 7)]));
+        for odd in ["nonsense", "", "c1-1,", &vec!["c1-1"; 9].join(",")] {
+            assert_eq!(read(odd).unwrap_err().violations[0].path, "x", "{odd}");
+        }
     }
 }

@@ -37,11 +37,21 @@ pub(crate) struct OwnWrites {
     last: Cache<Writer, Arc<Last>>,
 }
 
+/// The last write to each feed.
+#[derive(Debug, Default)]
+struct Last([LastOfFeed; Source::ALL.len()]);
+
 /// Requests of one writer may run at the same time: the latest position counts.
 #[derive(Debug, Default)]
-struct Last {
+struct LastOfFeed {
     position: AtomicU64,
     micros: AtomicI64,
+}
+
+impl Last {
+    fn of(&self, source: Source) -> Option<&LastOfFeed> {
+        Source::ALL.into_iter().zip(&self.0).find(|(one, _)| *one == source).map(|(_, last)| last)
+    }
 }
 
 cairn_chassis::debug_fields!(OwnWrites);
@@ -55,21 +65,27 @@ impl OwnWrites {
         Self { clock, last: Cache::new(writers) }
     }
 
-    /// Remembers a write of svc-content.
+    /// Remembers a write.
     pub(crate) fn remember(&self, writer: &Writer, change: ChangeToken) {
-        let ChangeToken { source: Source::Content, position } = change else { return };
         let made = self.last.get_or_insert_with(writer, || Ok::<_, std::convert::Infallible>(Arc::default()));
         let Ok(last) = made;
-        last.position.fetch_max(position, Ordering::AcqRel);
+        let Some(last) = last.of(change.source) else { return };
+        last.position.fetch_max(change.position, Ordering::AcqRel);
         last.micros.fetch_max(self.clock.now().as_micros(), Ordering::AcqRel);
     }
 
-    /// What a search of that writer must see.
-    pub(crate) fn of(&self, writer: &Writer) -> Option<FeedPosition> {
-        let last = self.last.get(writer)?;
-        let at = Timestamp::from_micros(last.micros.load(Ordering::Acquire));
-        let is_of_late = self.clock.now().since(at) < REMEMBERED_FOR;
-        is_of_late.then(|| change::of_feed(last.position.load(Ordering::Acquire)))
+    /// What a search of that writer must see: of each feed the last write, where it is of late.
+    pub(crate) fn of(&self, writer: &Writer) -> Vec<FeedPosition> {
+        let Some(last) = self.last.get(writer) else { return Vec::new() };
+        let now = self.clock.now();
+        let of_late = |source: Source| {
+            let last = last.of(source)?;
+            let at = Timestamp::from_micros(last.micros.load(Ordering::Acquire));
+            let position = last.position.load(Ordering::Acquire);
+            let is_of_late = position > 0 && now.since(at) < REMEMBERED_FOR;
+            is_of_late.then(|| change::of_token(ChangeToken { source, position }))
+        };
+        Source::ALL.into_iter().filter_map(of_late).collect()
     }
 }
 
@@ -90,7 +106,7 @@ mod tests {
     }
 
     fn position(writes: &OwnWrites, name: &str) -> Option<u64> {
-        writes.of(&writer(name)).map(|position| position.position)
+        writes.of(&writer(name)).first().map(|position| position.position)
     }
 
     #[test]
@@ -110,10 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_write_of_the_workspace_is_not_remembered_and_room_is_bounded() {
+    fn each_feed_is_remembered_and_room_is_bounded() {
         let (writes, _) = writes(8);
         writes.remember(&writer("a"), ChangeToken { source: Source::Ingest, position: 7 });
-        assert_eq!(position(&writes, "a"), None);
+        writes.remember(&writer("a"), change::of_content(3));
+        let told = writes.of(&writer("a")).into_iter().map(|told| (told.feed, told.position));
+        assert_eq!(told.collect::<Vec<_>>(), [("content".to_owned(), 3), ("ingest".to_owned(), 7)]);
         for number in 0..1_000_u32 {
             writes.remember(&writer(&number.to_string()), change::of_content(1));
         }

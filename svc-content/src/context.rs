@@ -9,6 +9,8 @@ use cairn_chassis::lifecycle::Suspensions;
 use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::sql::Db;
 
+use crate::outside::Outside;
+
 /// What every rule stands on; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
@@ -18,4 +20,6 @@ pub(crate) struct Context {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: IdSource,
     pub(crate) limits: Arc<PlanLimits>,
+    /// Where documents of connected sources are asked for.
+    pub(crate) outside: Outside,
 }

@@ -78,6 +78,9 @@ pub enum Error {
     /// More than the plan allows in all: each limit with what is used of it.
     #[error("the plan of this workspace has no room for this: {}", limits::said(.0))]
     LimitExceeded(Vec<Violation>),
+    /// The service that keeps documents of connected sources does not answer.
+    #[error("the service that keeps documents of sources does not answer now: try again in a moment")]
+    Unanswered,
     /// What the request was checked against changed again and again.
     #[error("{0}")]
     OutOfDate(String),
@@ -155,6 +158,7 @@ impl From<Error> for Problem {
                 Self::version_conflict(format!("{error}; read it again and decide anew"))
             }
             Error::OutOfDate(message) => Self::unavailable(message, std::time::Duration::from_secs(1)),
+            Error::Unanswered => Self::unavailable(error.to_string(), std::time::Duration::from_secs(2)),
             Error::Storage(storage) => Self::from(storage),
             Error::TooLarge(message) => Self::new(Reason::PayloadTooLarge, message),
             Error::LimitExceeded(ref refused) => {

@@ -18,6 +18,7 @@ mod filter;
 mod folders;
 mod memories;
 mod model;
+mod outside;
 mod overview;
 mod records;
 mod removal;

@@ -6,6 +6,7 @@
 mod databases;
 mod guidance;
 mod input;
+mod outside;
 mod resolve;
 mod slug;
 mod trash;
@@ -16,6 +17,7 @@ use cairn_proto::ids::{MemberId, MemoryId, WorkspaceId};
 pub(crate) use self::databases::{FieldsOf, RecordEntry};
 pub(crate) use self::guidance::document;
 pub(crate) use self::input::{MemberDraft, MemoryDraft, MemoryPatch};
+pub(crate) use self::outside::DocumentEntry;
 pub(crate) use self::resolve::{CoverageNote, Resolved};
 pub(crate) use self::trash::{require_trashed, revive};
 use crate::Error;
@@ -69,20 +71,28 @@ impl Memories {
         };
         store::memories::insert(change.tx(), &memory).await?;
         self.append(&mut change, &mut memory, wanted).await?;
-        publish(change, memory).await
+        let written = publish(change, memory).await?;
+        Ok(self.with_names(caller, written).await)
+    }
+
+    /// What was written, with the names that are not kept here.
+    async fn with_names(&self, caller: &Caller, mut written: Written<Memory>) -> Written<Memory> {
+        self.named(caller, std::iter::once(&mut written.item)).await;
+        written
     }
 
     /// Memories in the order of name, then id.
     pub(crate) async fn list(&self, caller: &Caller, request: PageRequest) -> Result<Page<Memory>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         let _turn = db.reading_fairly(workspace).await?;
-        let memories =
+        let mut memories =
             store::memories::list(db, workspace, caller.listed(), request.after.as_ref(), request.fetch())
                 .await?;
         let total = match request.known_total(memories.len()) {
             Some(total) => total,
             None => store::memories::count(db, workspace).await?,
         };
+        self.named(caller, memories.iter_mut()).await;
         Ok(request.page(memories, total, |memory| (memory.name.clone(), memory.id.to_string())))
     }
 
@@ -116,7 +126,8 @@ impl Memories {
             caller.require_publisher("adding to a public memory")?;
         }
         if memory == before && removed.is_empty() && wanted.is_empty() {
-            return change.commit_with(memory).await;
+            let unchanged = change.commit_with(memory).await?;
+            return Ok(self.with_names(caller, unchanged).await);
         }
         take_out(&mut change, caller, &mut memory, removed).await?;
         self.append(&mut change, &mut memory, wanted).await?;
@@ -124,7 +135,8 @@ impl Memories {
             caller.require_publisher("making a memory public")?;
             require_all(caller, &memory.members, "make public")?;
         }
-        save(change, memory).await
+        let written = save(change, memory).await?;
+        Ok(self.with_names(caller, written).await)
     }
 
     /// Puts members behind those that the memory has, and answers the new ones.

@@ -16,6 +16,7 @@ pub(crate) mod tree;
 pub(crate) mod usage;
 pub(crate) mod versions;
 
+use cairn_chassis::call::Call;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_chassis::status::Problem;
 use cairn_chassis::wording;
@@ -28,7 +29,8 @@ async fn authorize(
     metadata: &MetadataMap,
     permission: Permission,
 ) -> Result<Caller, Problem> {
-    verifier.authorize(metadata, permission).await
+    let caller: Caller = verifier.authorize(metadata, permission).await?;
+    Ok(Caller { call: Some(Call::from_metadata(metadata)), ..caller })
 }
 
 /// What an update mask names.

@@ -3,6 +3,7 @@
 //! A folder scope covers the listed folders and all below them. What stands in the root is outside every folder scope.
 //! Whether something is covered follows from the folders above it, so a read learns both at once.
 
+use cairn_chassis::call::Call;
 use cairn_chassis::identity::{Identity, Principal, PrincipalKind, Scope};
 use cairn_chassis::status::Problem;
 use cairn_proto::ids::{FolderId, WorkspaceId};
@@ -20,6 +21,8 @@ pub(crate) struct Caller {
     pub(crate) plan: Option<String>,
     /// Whether it may make memories public.
     pub(crate) may_publish: bool,
+    /// The call that it came with, for what another service is asked in its name; absent for callers without an identity.
+    pub(crate) call: Option<Call>,
 }
 
 impl TryFrom<Identity> for Caller {
@@ -32,6 +35,7 @@ impl TryFrom<Identity> for Caller {
             principal: identity.principal,
             plan: identity.plan,
             may_publish: identity.may_publish,
+            call: None,
         })
     }
 }
@@ -41,7 +45,7 @@ impl Caller {
     /// gives out.
     pub(crate) const fn anybody(workspace: WorkspaceId) -> Self {
         let principal = Principal { kind: PrincipalKind::Service, id: String::new(), name: String::new() };
-        Self { workspace, scope: Scope::All, principal, plan: None, may_publish: false }
+        Self { workspace, scope: Scope::All, principal, plan: None, may_publish: false, call: None }
     }
 
     /// Whether the scope covers what stands in the last of these folders, which lead there from the root.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
+use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::feed::{self, Feed};
-use cairn_chassis::identity::Verifier;
+use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle::{self, Suspensions};
 use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::server::Access;
@@ -21,6 +22,7 @@ use crate::documents::Documents;
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::memories::Memories;
+use crate::outside::Outside;
 use crate::overview::Overviews;
 use crate::records::Records;
 use crate::removal::Removal;
@@ -98,6 +100,12 @@ impl Service {
         Ok(Self { context, trash, assets, removal, verifier })
     }
 
+    /// Learns where svc-ingest is, which opens after this service; `identity` is this service's own. Until then documents of
+    /// connected sources are left out of memories.
+    pub fn connect(&self, ingest: ServiceChannel, identity: ServiceIdentitySource) {
+        self.context.outside.connect(ingest, identity);
+    }
+
     /// The generated servers, without layers: the composition adds those.
     pub fn routes(&self) -> Routes {
         let verifier = || self.verifier.clone();
@@ -157,5 +165,6 @@ async fn open(config: &Config, ambient: &Ambient) -> Result<Context, Error> {
     let suspensions = Suspensions::open(db.clone(), Arc::clone(&ambient.clock)).await?;
     let limits = Arc::new(config.limits.clone());
     let (clock, ids) = (Arc::clone(&ambient.clock), ambient.ids.clone());
-    Ok(Context { db, feed, suspensions, clock, ids, limits })
+    let outside = Outside::default();
+    Ok(Context { db, feed, suspensions, clock, ids, limits, outside })
 }

@@ -28,6 +28,7 @@ mod record_schema;
 mod record_trash;
 mod removal;
 mod scale;
+mod source_members;
 mod tables;
 mod tag_rules;
 mod trash_over_grpc;
@@ -111,7 +112,8 @@ impl Bench {
         let ids = IdSource::new(Arc::clone(&clock), entropy);
         let suspensions = Suspensions::in_memory(Arc::clone(&clock));
         let feed = Feed::new(db.clone(), Arc::clone(&clock));
-        let context = Context { feed, suspensions, db, clock, ids, limits: Arc::default() };
+        let (limits, outside) = Default::default();
+        let context = Context { feed, suspensions, db, clock, ids, limits, outside };
         Self {
             test,
             files: Files::new(context.clone()),

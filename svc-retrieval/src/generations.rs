@@ -9,7 +9,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use cairn_browse::IndexPosition;
+use cairn_browse::{IndexPosition, Indexed};
 use cairn_embed::{Embedder, EmbedderIdentity, Embedders, QueryEmbedder};
 use cairn_index::{Engine, EngineFactory};
 use cairn_proto::domain::Feed;
@@ -30,9 +30,11 @@ const LOG_INTERVAL: Duration = Duration::from_secs(30);
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 
 impl IndexPosition for Generations {
-    fn position(&self, workspace: WorkspaceId) -> Option<u64> {
+    fn position(&self, workspace: WorkspaceId) -> Indexed {
         let progress = self.current().indexer.progress(workspace);
-        progress.iter().find(|progress| progress.feed == Feed::Content).map(|progress| progress.position)
+        let of =
+            |feed| progress.iter().find(|progress| progress.feed == feed).map(|progress| progress.position);
+        Indexed { content: of(Feed::Content), outside: of(Feed::Ingest) }
     }
 }
 

@@ -2,8 +2,12 @@
 //!
 //! Each workspace is caught up by one task at a time: the one that the watch woke, or a search that waits for a write.
 //! Changes and the cursor are applied together, so a crash costs a replay and never a fact. Vectors of an embedder that
-//! takes its time follow the words ([`pending`]).
+//! takes its time follow the words ([`pending`]), and the owner of outside documents is told what became of them
+//! ([`acknowledge`]).
+//!
+//! The feeds of a workspace are followed apart: the owner of one may be down, and the other goes on.
 
+mod acknowledge;
 mod pending;
 mod prepare;
 
@@ -19,14 +23,17 @@ use cairn_proto::domain::Feed;
 use cairn_proto::feed::v1::{Change, Kind, Op, WatchFeedResponse};
 use cairn_proto::ids::WorkspaceId;
 use futures::StreamExt as _;
-use tokio::sync::Notify;
+use futures::future::join_all;
+use tokio::sync::{MutexGuard, Notify};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use self::acknowledge::Acknowledgements;
 use self::prepare::Cutter;
 use crate::error::Error;
 use crate::owners::Owner;
+use crate::partition;
 
 /// Changes that are read, cut, embedded and committed at once: as many as the documents that ReadDocuments takes.
 const CHANGES_A_BATCH: usize = 100;
@@ -51,8 +58,9 @@ struct Inner {
     feeds: Mutex<HashMap<(Feed, WorkspaceId), Arc<FeedState>>>,
     /// The feeds whose every head has been told.
     told: Mutex<HashSet<Feed>>,
-    /// Woken when there may be something to embed.
-    to_embed: Notify,
+    /// Woken when there may be something to embed of that feed.
+    to_embed: HashMap<Feed, Notify>,
+    acknowledgements: Acknowledgements,
 }
 
 /// What is known of one feed of one workspace.
@@ -80,8 +88,9 @@ impl Indexer {
     pub(crate) fn new(index: Arc<dyn Engine>, embedder: Arc<dyn Embedder>, owners: Vec<Owner>) -> Self {
         // What is embedded at once is not cut again.
         let cutter = if embedder.is_immediate() { Cutter::forgetful() } else { Cutter::default() };
-        let (feeds, told, to_embed) = (Mutex::default(), Mutex::default(), Notify::new());
-        Self(Arc::new(Inner { index, embedder, cutter, owners, feeds, told, to_embed }))
+        let to_embed = owners.iter().map(|owner| (owner.feed, Notify::new())).collect();
+        let (feeds, told, acknowledgements) = Default::default();
+        Self(Arc::new(Inner { index, embedder, cutter, owners, feeds, told, to_embed, acknowledgements }))
     }
 
     /// Every owner of documents.
@@ -121,10 +130,16 @@ impl Indexer {
                 () = self.follow(owner) => {}
             }
         };
-        let embed = async {
+        let embed = |owner: Owner| async {
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = self.embed_pending() => {}
+                () = self.embed_pending(owner) => {}
+            }
+        };
+        let acknowledge = async {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.acknowledge() => {}
             }
         };
         let maintain = async {
@@ -133,7 +148,8 @@ impl Indexer {
                 () = self.maintain() => {}
             }
         };
-        tokio::join!(futures::future::join_all(self.0.owners.iter().cloned().map(follow)), embed, maintain);
+        let owners = || self.0.owners.iter().cloned();
+        tokio::join!(join_all(owners().map(follow)), join_all(owners().map(embed)), acknowledge, maintain);
         // What a batch that is still under way brings is committed when the engine is closed.
         warn_of("flushed", self.0.index.flush().await);
     }
@@ -157,17 +173,21 @@ impl Indexer {
             let feeds = self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner);
             feeds.iter().map(|(key, state)| (*key, Arc::clone(state))).collect()
         };
+        let mut failed = HashSet::new();
         for ((feed, workspace), state) in states {
             let head = state.head.load(Ordering::Acquire);
             let is_worked_on = state.applying.try_lock().is_err();
-            if is_worked_on || self.0.index.cursor(feed.as_str(), workspace.0) >= head {
+            if failed.contains(&feed)
+                || is_worked_on
+                || self.0.index.cursor(feed.as_str(), workspace.0) >= head
+            {
                 continue;
             }
             let Some(owner) = self.owner(feed) else { continue };
             if let Err(error) = self.reach(owner, workspace, head).await {
                 tracing::warn!(%feed, %workspace, %error, "a workspace cannot be indexed now; trying again");
-                // The next would most likely meet the same.
-                return;
+                // The next of that owner would most likely meet the same.
+                failed.insert(feed);
             }
         }
     }
@@ -234,11 +254,22 @@ impl Indexer {
     /// given out anew is not what stands there now.
     async fn start_over(&self, owner: &Owner, workspace: WorkspaceId) -> Result<(), Error> {
         tracing::warn!(feed = %owner.feed, %workspace, "the feed has gone back; indexing the workspace anew");
-        let state = self.feed(owner.feed, workspace);
-        let _applying = state.applying.lock().await;
-        state.head.store(0, Ordering::Release);
-        self.0.index.forget(workspace.0).await?;
-        Ok(())
+        // What the other feed brought goes, too, and is read again (`resume`).
+        let states = self.states(workspace);
+        let _applying = held(&states).await;
+        self.feed(owner.feed, workspace).head.store(0, Ordering::Release);
+        self.wipe(workspace).await
+    }
+
+    fn states(&self, workspace: WorkspaceId) -> Vec<Arc<FeedState>> {
+        self.0.owners.iter().map(|owner| self.feed(owner.feed, workspace)).collect()
+    }
+
+    /// Removes all that the index holds of a workspace. Its feeds are held.
+    async fn wipe(&self, workspace: WorkspaceId) -> Result<(), Error> {
+        // The cursors last: until they are gone nothing is taken for indexed that is not there.
+        self.0.index.forget(partition::of(workspace, true)).await?;
+        Ok(self.0.index.forget(workspace.0).await?)
     }
 
     /// Forgets a workspace that no owner has any more.
@@ -246,14 +277,11 @@ impl Indexer {
     /// # Errors
     /// When the index fails; it may be repeated.
     pub(crate) async fn forget(&self, workspace: WorkspaceId) -> Result<(), Error> {
-        let states: Vec<_> = self.0.owners.iter().map(|owner| self.feed(owner.feed, workspace)).collect();
+        let states = self.states(workspace);
         // Nothing is applied meanwhile.
-        let mut held = Vec::with_capacity(states.len());
-        for state in &states {
-            held.push(state.applying.lock().await);
-            state.head.store(0, Ordering::Release);
-        }
-        self.0.index.forget(workspace.0).await?;
+        let _applying = held(&states).await;
+        states.iter().for_each(|state| state.head.store(0, Ordering::Release));
+        self.wipe(workspace).await?;
         let mut known = self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(_, other), _| *other != workspace);
         Ok(())
@@ -310,15 +338,14 @@ impl Indexer {
 
     async fn apply(&self, owner: &Owner, workspace: WorkspaceId, changes: &[Change]) -> Result<(), Error> {
         let Some(last) = changes.last() else { return Ok(()) };
+        let before = self.0.index.cursor(owner.feed.as_str(), workspace.0);
         let touched = touched_documents(changes);
         let refs = touched.iter().map(|(_, reference)| reference.clone()).collect();
         let live = owner.read_documents(workspace, refs).await?;
-        // What the owner no longer gives out is gone, and so is what it gives out anew: replaced, not merged.
-        let deletions = touched.into_iter().map(|(document, _)| (workspace.0, document)).collect();
-        let cursor =
-            Cursor { feed: owner.feed.as_str().to_owned(), workspace: workspace.0, position: last.position };
+        let (deletions, cursors) = goes(owner.feed, workspace, &touched, last.position);
 
         let mut cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?;
+        let failed = cut.take_failed();
         let embedder = Arc::clone(&self.0.embedder);
         let documents = off(move || {
             if let Some(embedder) = embedder.immediate() {
@@ -327,8 +354,12 @@ impl Indexer {
             cut.into_documents(embedder.dimensions())
         });
         let documents = documents.await?;
-        self.0.index.apply(Batch { documents, deletions, cursors: vec![cursor] }).await?;
-        self.0.to_embed.notify_one();
+        let outcomes = (owner.feed == Feed::Ingest).then(|| prepare::outcomes(&documents, failed));
+        self.0.index.apply(Batch { documents, deletions, cursors }).await?;
+        if let Some(outcomes) = outcomes {
+            self.0.acknowledgements.note(workspace, (before, last.position), outcomes);
+        }
+        self.0.to_embed.get(&owner.feed).inspect(|pending| pending.notify_one());
         Ok(())
     }
 
@@ -336,6 +367,39 @@ impl Indexer {
         let mut feeds = self.0.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(feeds.entry((feed, workspace)).or_default())
     }
+}
+
+/// Holds feeds until it is dropped. Always in the order of the owners: of two who hold feeds of one workspace neither waits
+/// for the other.
+async fn held(states: &[Arc<FeedState>]) -> Vec<MutexGuard<'_, ()>> {
+    let mut held = Vec::with_capacity(states.len());
+    for state in states {
+        held.push(state.applying.lock().await);
+    }
+    held
+}
+
+/// What a batch removes before it brings anything, and where it leaves the feed.
+///
+/// What the owner no longer gives out is gone, and so is what it gives out anew: replaced, not merged. A document of a
+/// source may have been one of a catalog, and the other way round.
+fn goes(
+    feed: Feed,
+    workspace: WorkspaceId,
+    touched: &[(Uuid, DocumentRef)],
+    position: u64,
+) -> (Vec<(Uuid, Uuid)>, Vec<Cursor>) {
+    let mut deletions: Vec<_> = touched.iter().map(|(document, _)| (workspace.0, *document)).collect();
+    let mut cursors = vec![Cursor { feed: feed.as_str().to_owned(), workspace: workspace.0, position }];
+    let of_sources = touched.iter().filter(|(_, reference)| reference.kind() == Kind::SourceDocument);
+    let catalog = partition::of(workspace, true);
+    let before = deletions.len();
+    deletions.extend(of_sources.map(|(document, _)| (catalog, *document)));
+    if deletions.len() > before {
+        // An engine without transactions tells by it which of two writes is newer.
+        cursors.push(Cursor { feed: format!("{feed}/catalog"), workspace: catalog, position });
+    }
+    (deletions, cursors)
 }
 
 /// Computes on a thread that may block.

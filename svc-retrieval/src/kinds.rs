@@ -24,7 +24,12 @@ pub(crate) fn stored(kind: Kind) -> &'static str {
 
 /// What the document of a chunk is to its owner.
 pub(crate) fn of_chunk(chunk: &StoredChunk) -> Kind {
-    STORED.iter().find(|(_, name)| *name == chunk.kind).map_or(Kind::Unspecified, |(kind, _)| *kind)
+    known(&chunk.kind)
+}
+
+/// The kind with that name in indexes.
+pub(crate) fn known(stored: &str) -> Kind {
+    STORED.iter().find(|(_, name)| *name == stored).map_or(Kind::Unspecified, |(kind, _)| *kind)
 }
 
 /// The feed of the service that owns documents of that kind.

@@ -11,6 +11,7 @@ mod generations;
 mod indexing;
 mod kinds;
 mod owners;
+mod partition;
 mod rpc;
 mod search;
 mod store;
@@ -28,7 +29,6 @@ use cairn_chassis::server::Access;
 use cairn_chassis::sql;
 use cairn_embed::Embedders;
 use cairn_index::{EngineFactory, FolderFactory, qdrant};
-use cairn_proto::domain::Feed;
 use cairn_proto::retrieval::v1::analytics_service_server::{self, AnalyticsServiceServer};
 use cairn_proto::retrieval::v1::browse_service_server::{self, BrowseServiceServer};
 use cairn_proto::retrieval::v1::index_service_server::{self, IndexServiceServer};
@@ -80,6 +80,8 @@ pub struct Config {
 pub struct Upstreams {
     /// Owns files and folders, and says which folders a scope covers.
     pub content: ServiceChannel,
+    /// Owns what comes from outside.
+    pub ingest: ServiceChannel,
     /// This service's own identity, for the feeds.
     pub identity: ServiceIdentitySource,
 }
@@ -101,15 +103,22 @@ impl Service {
     /// When the storage cannot be opened, the index folder cannot be used, or the configured embedder can never be.
     pub async fn open(config: Config, ambient: Ambient, upstreams: Upstreams) -> Result<Self, Error> {
         let analytics = Analytics::open(&config.storage, &ambient).await?;
-        let owners = vec![Owner::new(Feed::Content, upstreams.content.clone(), upstreams.identity.clone())];
-        let ranking = config.ranking.clone();
-        let clock = Arc::clone(&ambient.clock);
-        let (browsing, identity) = (config.browse, upstreams.identity);
-        let generations = open_generations(&config, owners, clock).await?;
-        let clock = Arc::clone(&ambient.clock);
-        let browser =
-            Browser::new(browsing, upstreams.content.clone(), identity, Arc::new(generations.clone()), clock);
-        let searcher = Searcher::new(generations.clone(), upstreams.content, ambient.clock, ranking);
+        let (ranking, browsing) = (config.ranking.clone(), config.browse);
+        let clock = || Arc::clone(&ambient.clock);
+        let Upstreams { content, ingest, identity } = upstreams;
+        let owners = vec![
+            Owner::of_content(content.clone(), identity.clone()),
+            Owner::of_outside(ingest.clone(), identity.clone(), clock()),
+        ];
+        let generations = open_generations(&config, owners, clock()).await?;
+        let browser = Browser::new(
+            browsing,
+            (content.clone(), ingest.clone()),
+            identity,
+            Arc::new(generations.clone()),
+            clock(),
+        );
+        let searcher = Searcher::new(generations.clone(), (content, ingest), clock(), ranking);
         let verifier = ambient.verifier.refusing(analytics.suspensions().clone());
         Ok(Self { verifier, searcher, browser, generations, analytics })
     }

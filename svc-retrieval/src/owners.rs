@@ -1,10 +1,14 @@
 //! The services that own documents: their feeds are read, their documents indexed, their word asked before a result
 //! leaves.
 
+use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
+use cairn_chassis::breaker::{Breaker, Threshold};
 use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::ServiceIdentitySource;
 use cairn_proto::document::v1::document_service_client::DocumentServiceClient;
 use cairn_proto::document::v1::{
@@ -15,6 +19,8 @@ use cairn_proto::domain::Feed;
 use cairn_proto::feed::v1::feed_service_client::FeedServiceClient;
 use cairn_proto::feed::v1::{ReadFeedRequest, ReadFeedResponse, WatchFeedRequest, WatchFeedResponse};
 use cairn_proto::ids::WorkspaceId;
+use cairn_proto::ingest::v1::indexing_service_client::IndexingServiceClient;
+use cairn_proto::ingest::v1::{AckDocumentsRequest, IndexedDocument};
 use tonic::Streaming;
 use uuid::Uuid;
 
@@ -24,6 +30,10 @@ use crate::error::Error;
 const READ_BUDGET: Duration = Duration::from_secs(30);
 /// A watch is opened anew after this time, so that a connection that died silently is noticed.
 const WATCH_BUDGET: Duration = Duration::from_secs(300);
+/// How long an answer waits for an owner that it can do without.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// When such an owner is left alone, so that no search waits for it.
+const THRESHOLD: Threshold = Threshold { failures: 2, pause: Duration::from_secs(5) };
 
 /// A service that owns documents.
 #[derive(Debug, Clone)]
@@ -32,12 +42,56 @@ pub(crate) struct Owner {
     pub(crate) feed: Feed,
     channel: ServiceChannel,
     identity: ServiceIdentitySource,
+    /// Of an owner that answers can do without.
+    breaker: Option<Arc<Breaker>>,
 }
 
 impl Owner {
-    /// The owner behind a channel; `identity` is this service's own.
-    pub(crate) fn new(feed: Feed, channel: ServiceChannel, identity: ServiceIdentitySource) -> Self {
-        Self { feed, channel, identity }
+    /// The owner of what the workspace holds itself, behind a channel; `identity` is this service's own.
+    pub(crate) const fn of_content(channel: ServiceChannel, identity: ServiceIdentitySource) -> Self {
+        Self { feed: Feed::Content, channel, identity, breaker: None }
+    }
+
+    /// The owner of outside documents. They stand beside what the workspace holds itself: an answer without them is one,
+    /// so this owner may be down.
+    pub(crate) fn of_outside(
+        channel: ServiceChannel,
+        identity: ServiceIdentitySource,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let breaker = Some(Arc::new(Breaker::new(THRESHOLD, clock)));
+        Self { feed: Feed::Ingest, channel, identity, breaker }
+    }
+
+    /// Whether answers can do without it.
+    pub(crate) const fn is_optional(&self) -> bool {
+        self.breaker.is_some()
+    }
+
+    /// What the owner answers; none when it does not, and the caller's answer can do without.
+    pub(crate) async fn answered<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<Option<T>, Error> {
+        let Some(breaker) = &self.breaker else { return answer.await.map(Some) };
+        if !breaker.lets_through() {
+            return Ok(None);
+        }
+        let answered = tokio::time::timeout(PATIENCE, answer).await;
+        let is_up =
+            matches!(&answered, Ok(Ok(_))) || matches!(&answered, Ok(Err(error)) if error.is_refusal());
+        metrics::gauge!("cairn_owner_answers", "feed" => self.feed.as_str()).set(f64::from(is_up));
+        if is_up {
+            breaker.succeeded();
+        } else {
+            breaker.failed(None);
+        }
+        match answered {
+            Ok(Ok(answer)) => return Ok(Some(answer)),
+            Ok(Err(error)) => tracing::warn!(feed = %self.feed, %error, "an answer does without an owner"),
+            Err(_elapsed) => tracing::warn!(feed = %self.feed, "an owner does not answer in time"),
+        }
+        Ok(None)
     }
 
     fn documents(&self) -> DocumentServiceClient<ServiceChannel> {
@@ -91,24 +145,46 @@ impl Owner {
         Ok(documents)
     }
 
-    /// Which documents live and are in the caller's scope, and where they stand now.
+    /// Tells what became of documents, once that is committed.
+    pub(crate) async fn acknowledge(
+        &self,
+        workspace: WorkspaceId,
+        documents: Vec<IndexedDocument>,
+    ) -> Result<(), Error> {
+        let call = self.own_call(READ_BUDGET).await?;
+        let request = AckDocumentsRequest { workspace_id: workspace.to_string(), documents };
+        IndexingServiceClient::new(self.channel.clone()).ack_documents(call.request(request)).await?;
+        Ok(())
+    }
+
+    /// Which documents live and are in the caller's scope, and where they stand now; none when this owner does not answer
+    /// and the caller's answer can do without.
     pub(crate) async fn confirm(
         &self,
         call: &Call,
         refs: Vec<DocumentRef>,
-    ) -> Result<Vec<ConfirmedDocument>, Error> {
+    ) -> Result<Option<Vec<ConfirmedDocument>>, Error> {
+        let mut documents = self.documents();
         let request = call.request(ConfirmDocumentsRequest { refs });
-        Ok(self.documents().confirm_documents(request).await?.into_inner().documents)
+        self.answered(async move { Ok(documents.confirm_documents(request).await?.into_inner().documents) })
+            .await
     }
 
-    /// Which documents live, are in the caller's scope and meet what a search is narrowed to.
+    /// Which documents live, are in the caller's scope and meet what a search is narrowed to; none when this owner does
+    /// not answer and the caller's answer can do without.
     pub(crate) async fn select(
         &self,
         call: &Call,
         narrowing: SelectDocumentsRequest,
-    ) -> Result<Vec<Uuid>, Error> {
+    ) -> Result<Option<Vec<Uuid>>, Error> {
+        let mut documents = self.documents();
         let request = call.request(narrowing);
-        let selected = self.documents().select_documents(request).await?.into_inner().document_ids;
-        Ok(selected.iter().filter_map(|id| Uuid::from_slice(id).ok()).collect())
+        let selected =
+            self.answered(
+                async move { Ok(documents.select_documents(request).await?.into_inner().document_ids) },
+            );
+        let ids =
+            |ids: Vec<_>| ids.iter().filter_map(|id: &bytes::Bytes| Uuid::from_slice(id).ok()).collect();
+        Ok(selected.await?.map(ids))
     }
 }

@@ -15,11 +15,14 @@ mod related;
 mod request;
 pub mod rerank;
 mod similar;
+mod sources;
 pub(crate) mod tuning;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+use futures::future::try_join_all;
 
 use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
@@ -34,7 +37,6 @@ use uuid::Uuid;
 use self::evidence::Evidence;
 pub(crate) use self::live::LiveDocument;
 use self::page::Page;
-use self::plan::Plan;
 use self::pool::{Pool, Site};
 use self::rank::Ranking;
 pub(crate) use self::related::RelatedRequest;
@@ -45,6 +47,7 @@ use self::tuning::{MAX_RERANKED_BYTES, RERANKED_CHUNKS};
 
 use crate::error::Error;
 use crate::generations::{Generation, Generations};
+use crate::owners::Owner;
 
 /// An answer, and what it took.
 #[derive(Debug)]
@@ -75,19 +78,20 @@ impl Default for Preferences {
 pub(crate) struct Searcher {
     generations: Generations,
     content: ServiceChannel,
+    ingest: ServiceChannel,
     clock: Arc<dyn Clock>,
     preferences: Preferences,
 }
 
 impl Searcher {
-    /// A searcher over the current generation; `content` resolves folder scopes.
+    /// A searcher over the current generation; `content` resolves folder scopes, `ingest` knows the connected sources.
     pub(crate) fn new(
         generations: Generations,
-        content: ServiceChannel,
+        (content, ingest): (ServiceChannel, ServiceChannel),
         clock: Arc<dyn Clock>,
         preferences: Preferences,
     ) -> Self {
-        Self { generations, content, clock, preferences }
+        Self { generations, content, ingest, clock, preferences }
     }
 
     /// Ranked evidence of the identity's workspace, confirmed by its owners for the identity's scope.
@@ -103,9 +107,10 @@ impl Searcher {
         let workspace = identity.workspace_id()?;
         // One search sees one generation, whatever becomes current meanwhile.
         let generation = self.generations.current();
-        let mut coverage = catch_up(&generation, workspace, &request.after, request.max_wait).await;
-        // Who connects sources is svc-ingest, and no source is connected yet.
-        let plan = Plan::new(request.mode, &request.source_ids, &[], identity.scope != Scope::All);
+        let (mut coverage, plan) = tokio::join!(
+            catch_up(&generation, workspace, &request.after, request.max_wait),
+            self.plan(&generation, identity, call, &request),
+        );
         coverage.extend(plan.catalogs.iter().chain(&plan.live).map(|source| answer::not_consulted(*source)));
         coverage.extend(plan.notes.iter().cloned());
         if !plan.searches_the_index() {
@@ -116,7 +121,8 @@ impl Searcher {
             Some(sources) => Some(sources.into_iter().collect()),
             None => self.scope(identity, call).await?,
         };
-        let documents = self.narrowed(&generation, call, &request).await?;
+        let (documents, note) = narrowed(&generation, workspace, call, &request).await?;
+        coverage.extend(note);
         if documents.as_ref().is_some_and(HashSet::is_empty) {
             let response = answer::response(Vec::new(), coverage, request.mode);
             return Ok(Searched { response, is_cached: false });
@@ -150,6 +156,7 @@ impl Searcher {
         let results =
             page.passages.iter().map(|passage| answer::result(passage, explained(passage.best))).collect();
         notes.extend(answer::left_out(page.over_budget, pool.outdated()));
+        notes.extend(answer::unanswered(pool.unanswered()));
         Ok((results, notes))
     }
 
@@ -190,23 +197,27 @@ impl Searcher {
     }
 }
 
-impl Searcher {
-    /// The documents that the request is narrowed to, as their owners say now; `None` when it is not.
-    async fn narrowed(
-        &self,
-        generation: &Generation,
-        call: &Call,
-        request: &SearchRequest,
-    ) -> Result<Option<HashSet<Uuid>>, Error> {
-        if request.narrowing.is_none() {
-            return Ok(None);
-        }
-        let mut documents = HashSet::new();
-        for owner in generation.indexer.owners() {
-            documents.extend(owner.select(call, request.narrowing.clone().into()).await?);
-        }
-        Ok(Some(documents))
+/// The documents that the request is narrowed to, as their owners say now; `None` when it is not. A note where an owner
+/// does not answer that an answer can do without.
+async fn narrowed(
+    generation: &Generation,
+    workspace: WorkspaceId,
+    call: &Call,
+    request: &SearchRequest,
+) -> Result<(Option<HashSet<Uuid>>, Option<CoverageNote>), Error> {
+    let narrowing = &request.narrowing;
+    if narrowing.is_none() {
+        return Ok((None, None));
     }
+    // Of what the index holds nothing there is nothing to name.
+    let is_asked = |owner: &&Owner| {
+        narrowing.may_name_documents_of(owner.feed)
+            && (!owner.is_optional() || generation.engine.cursor(owner.feed.as_str(), workspace.0) > 0)
+    };
+    let asked = generation.indexer.owners().iter().filter(is_asked);
+    let selected = try_join_all(asked.map(|owner| owner.select(call, narrowing.clone().into()))).await?;
+    let note = selected.iter().any(Option::is_none).then(answer::outside_unanswered);
+    Ok((Some(selected.into_iter().flatten().flatten().collect()), note))
 }
 
 /// How the score of a result's best chunk came about.

@@ -7,6 +7,8 @@
 
 #[path = "service/embedders.rs"]
 mod embedders;
+#[path = "service/outside.rs"]
+mod outside;
 #[path = "service/owner.rs"]
 mod owner;
 #[path = "service/ranking.rs"]
@@ -14,6 +16,8 @@ mod ranking;
 #[cfg(feature = "qdrant")]
 #[path = "service/slow_engine.rs"]
 mod slow_engine;
+#[path = "service/sources.rs"]
+mod sources;
 
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::SystemClock;
@@ -214,10 +218,9 @@ async fn the_same_answers_come_over_tcp() {
         ServiceIdentitySource::new("retrieval", "secret".into(), upstream.clone(), Arc::new(SystemClock));
     let folder = tempfile::tempdir().unwrap();
     let config = config(&folder);
-    let service =
-        Service::open(config, bench.owner.issuer.ambient(), Upstreams { content: upstream, identity })
-            .await
-            .unwrap();
+    let ingest = ServiceChannel::local(bench.owner.outside().routes());
+    let upstreams = Upstreams { content: upstream, ingest, identity };
+    let service = Service::open(config, bench.owner.issuer.ambient(), upstreams).await.unwrap();
     let composed = double::compose(service.routes(), cairn_retrieval::SERVICE_NAMES).await.unwrap();
     let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -64,6 +64,7 @@ mod oidc;
 mod openapi;
 mod origins;
 mod outage;
+mod outside;
 mod overview;
 mod public_address;
 mod public_grpc;

@@ -128,6 +128,10 @@ pub(crate) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = "uuid")]
     record_id: Option<String>,
+    /// The document of a connected source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = "uuid")]
+    source_document_id: Option<String>,
     title: String,
     pub(crate) path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -255,8 +259,26 @@ impl ResolvedMember {
 
 impl Entry {
     fn read(entry: proto::ResolvedEntry, links: &Links) -> Option<Self> {
-        let of_record = |record: proto::ResolvedRecord| Self::of_record(record, links);
-        entry.file.map(|file| Self::of_file(file, links)).or_else(|| entry.record.map(of_record))
+        if let Some(file) = entry.file {
+            return Some(Self::of_file(file, links));
+        }
+        if let Some(record) = entry.record {
+            return Some(Self::of_record(record, links));
+        }
+        entry.document.map(|document| Self::of_document(document, links))
+    }
+
+    fn of_document(document: proto::ResolvedDocument, links: &Links) -> Self {
+        Self {
+            citation: Citation::of_document(&document, links),
+            file_id: None,
+            record_id: None,
+            source_document_id: Some(document.document_id),
+            title: document.title,
+            path: document.path,
+            file_type: None,
+            content: document.content,
+        }
     }
 
     fn of_record(record: proto::ResolvedRecord, links: &Links) -> Self {
@@ -264,6 +286,7 @@ impl Entry {
             citation: Citation::of_record(&record, links),
             file_id: None,
             record_id: Some(record.record_id),
+            source_document_id: None,
             title: record.title,
             path: record.path,
             file_type: None,
@@ -278,6 +301,7 @@ impl Entry {
             content: file.content.unwrap_or_default(),
             file_id: Some(file.id),
             record_id: None,
+            source_document_id: None,
             title: file.name,
             path: file.path,
         }

@@ -33,7 +33,7 @@ pub(crate) use self::file_version::FileVersion;
 pub(crate) use self::ingested::IngestedDocument;
 pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, WorkspaceMember};
 pub(crate) use self::memory::{Member, Memory, ResolvedMemory};
-pub(crate) use self::overview::WorkspaceOverview;
+pub(crate) use self::overview::{Outside, WorkspaceOverview};
 pub(crate) use self::record::{Backlink, Record, RecordPage, RecordVersion};
 pub(crate) use self::related::{RelatedFile, RelatedFiles};
 pub(crate) use self::script::ScriptAnswer;

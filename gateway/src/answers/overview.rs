@@ -2,6 +2,7 @@
 
 use cairn_proto::content::v1 as content;
 use cairn_proto::domain::{DocumentKind, page_of};
+use cairn_proto::ingest::v1 as ingest;
 use cairn_proto::retrieval::v1 as retrieval;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,6 +22,17 @@ pub(crate) struct WorkspaceOverview {
     databases: DatabasesOverview,
     /// The sources that are connected to the workspace.
     connected_sources: Vec<ConnectedSource>,
+    /// Documents that programs sent from outside; left out for a folder-scoped token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ingested_documents: Option<u64>,
+}
+
+/// What comes from outside.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    pub(crate) sources: Vec<ingest::Source>,
+    /// None when it is not known.
+    pub(crate) ingested: Option<u64>,
 }
 
 /// The files.
@@ -188,6 +200,7 @@ impl WorkspaceOverview {
     pub(crate) fn read(
         held: content::GetOverviewResponse,
         index: Option<retrieval::GetIndexStatusResponse>,
+        outside: Outside,
         links: &Links,
     ) -> Self {
         let counted_up_to = held.counted_up_to;
@@ -206,8 +219,20 @@ impl WorkspaceOverview {
                 total: held.databases,
                 items: held.database_list.into_iter().map(DatabaseCounts::from).collect(),
             },
-            // No service connects sources yet.
-            connected_sources: Vec::new(),
+            connected_sources: outside.sources.into_iter().map(ConnectedSource::from).collect(),
+            ingested_documents: outside.ingested,
+        }
+    }
+}
+
+impl From<ingest::Source> for ConnectedSource {
+    fn from(source: ingest::Source) -> Self {
+        Self {
+            id: source.id,
+            name: source.name,
+            provider: source.provider,
+            document_count: source.document_count,
+            status: source.status,
         }
     }
 }

@@ -41,6 +41,9 @@ pub(crate) struct SearchResult {
     /// The folder of the document; left out for the root and for sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     folder_id: Option<String>,
+    /// The connected source, when the evidence comes from one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Source>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
     updated_at: Option<String>,
@@ -57,17 +60,40 @@ pub(crate) struct SearchResult {
     trace: Option<Trace>,
 }
 
+/// A connected source.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ResultSource)]
+pub(crate) struct Source {
+    #[schema(format = "uuid")]
+    id: String,
+    name: String,
+    /// Whose it is, such as `github`.
+    provider: String,
+}
+
+impl From<proto::Source> for Source {
+    fn from(source: proto::Source) -> Self {
+        Self { id: source.id, name: source.name, provider: source.provider }
+    }
+}
+
 /// Where evidence comes from.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Citation {
     /// For people: name and place.
     pub(crate) label: String,
-    /// A link that opens the document.
+    /// A link that opens the document: where it comes from, for a document from outside that says so.
     pub(crate) url: String,
+    /// Of a document from outside: a link to exactly these lines of it here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permalink: Option<String>,
     pub(crate) kind: DocumentKind,
     /// The id of the file, record or document.
     pub(crate) id: String,
+    /// The connected source, for a document of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source_id: Option<String>,
     pub(crate) path: String,
     /// The first line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,6 +152,7 @@ impl SearchResult {
             record_id: (kind == DocumentKind::Record).then(|| cited.id.clone()),
             database_id: result.database_id,
             folder_id: result.folder_id,
+            source: result.source.map(Source::from),
             updated_at: optional_time(cited.updated_at.as_ref()),
             chunk: Chunk {
                 location: Location {
@@ -143,13 +170,42 @@ impl SearchResult {
     }
 }
 
+/// The lines on the page of a document, and the text in which they were counted.
+fn lines_of(page: &str, cited: &proto::Citation) -> String {
+    let place = cited.location.as_ref().map(|place| (place.start_line, place.end_line));
+    match place {
+        Some((start, end)) => format!("{page}?lines={start}-{end}&hash={}#L{start}", cited.content_hash),
+        None => format!("{page}?hash={}", cited.content_hash),
+    }
+}
+
 impl Citation {
+    /// Of a whole document from outside.
+    pub(super) fn of_document(document: &content::ResolvedDocument, links: &Links) -> Self {
+        let cited = proto::Citation {
+            label: document.title.clone(),
+            url: plain_page_of(Kind::SourceDocument, &document.document_id),
+            kind: Kind::SourceDocument.into(),
+            id: document.document_id.clone(),
+            path: document.path.clone(),
+            content_hash: document.content_hash.clone(),
+            sync_mode: proto::SyncMode::Indexed.into(),
+            updated_at: document.updated_at,
+            source_id: document.source_id.clone(),
+            address: document.address.clone(),
+            ..proto::Citation::default()
+        };
+        Self::read(cited, DocumentKind::SourceDocument, links)
+    }
+
     /// Of a whole record.
     pub(super) fn of_record(record: &content::ResolvedRecord, links: &Links) -> Self {
         Self {
             label: record.title.clone(),
             url: links.to(&page_of(Kind::Record, &record.record_id, Some(&record.database_id))),
+            permalink: None,
             kind: DocumentKind::Record,
+            source_id: None,
             id: record.record_id.clone(),
             path: record.path.clone(),
             start_line: None,
@@ -166,7 +222,9 @@ impl Citation {
         Self {
             label: file.name.clone(),
             url: links.to(&plain_page_of(Kind::File, &file.id)),
+            permalink: None,
             kind: DocumentKind::File,
+            source_id: None,
             id: file.id.clone(),
             path: file.path.clone(),
             start_line: None,
@@ -185,10 +243,14 @@ impl Citation {
     }
 
     fn read(cited: proto::Citation, kind: DocumentKind, links: &Links) -> Self {
+        let page = links.to(&cited.url);
+        let permalink = kind.is_from_outside().then(|| lines_of(&page, &cited));
         Self {
             label: cited.label,
-            url: links.to(&cited.url),
+            url: cited.address.unwrap_or(page),
+            permalink,
             kind,
+            source_id: cited.source_id,
             id: cited.id,
             path: cited.path,
             start_line: cited.location.as_ref().map(|place| place.start_line),

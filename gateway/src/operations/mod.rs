@@ -66,8 +66,8 @@ pub(crate) struct Context {
 
 impl Context {
     /// The write that the caller's searches must see, whatever the request says of it.
-    pub(crate) fn own_write(&self) -> Option<FeedPosition> {
-        self.writer.as_ref().and_then(|writer| self.own_writes.of(writer))
+    pub(crate) fn own_writes(&self) -> Vec<FeedPosition> {
+        self.writer.as_ref().map(|writer| self.own_writes.of(writer)).unwrap_or_default()
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) async fn files(
     let request = context.call.request(proto::GetRelatedFilesRequest {
         file_id,
         limit: limit.unwrap_or_default(),
-        after: freshness.after.into_iter().chain(context.own_write()).collect(),
+        after: freshness.after.into_iter().chain(context.own_writes()).collect(),
         max_wait: freshness.wait.and_then(|wait| prost_types::Duration::try_from(wait).ok()),
     });
     let answer = answered(context.upstreams.related().get_related_files(request).await)?;

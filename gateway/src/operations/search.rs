@@ -80,7 +80,7 @@ pub(crate) struct Subquery {
 /// Which write the search must have seen, and how long it may wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Freshness {
-    pub(crate) after: Option<proto::FeedPosition>,
+    pub(crate) after: Vec<proto::FeedPosition>,
     pub(crate) wait: Option<Duration>,
 }
 
@@ -91,7 +91,7 @@ impl Freshness {
         wait_ms: Option<&str>,
         paths: (&str, &str),
     ) -> Result<Self, Problem> {
-        let after = change.map(|token| change::parse(token, paths.0)).transpose()?;
+        let after = change.map(|tokens| change::parse(tokens, paths.0)).transpose()?.unwrap_or_default();
         let wait = wait_ms.map(|text| read_wait(text, paths.1)).transpose()?;
         Ok(Self { after, wait })
     }
@@ -135,7 +135,7 @@ pub(crate) async fn search(
         min_score: input.min_score,
         token_budget: input.token_budget.unwrap_or_default(),
         explain: input.explain.unwrap_or_default(),
-        after: freshness.after.into_iter().chain(context.own_write()).collect(),
+        after: freshness.after.into_iter().chain(context.own_writes()).collect(),
         max_wait: freshness.wait.and_then(|wait| prost_types::Duration::try_from(wait).ok()),
     });
     let answer = answered(context.upstreams.search().search_context(request).await)?;

@@ -54,7 +54,7 @@ fn resolved() -> content::ResolvedMemory {
         members: vec![
             content::ResolvedMember {
                 member: Some(member(content::MemberKind::File, 0)),
-                entries: vec![content::ResolvedEntry { file: Some(file), record: None }],
+                entries: vec![content::ResolvedEntry { file: Some(file), ..Default::default() }],
                 fields: Vec::new(),
             },
             content::ResolvedMember {

@@ -148,6 +148,13 @@ impl FileType {
     }
 }
 
+impl DocumentKind {
+    /// Whether it comes from outside: read and searched here, and changed where it comes from.
+    pub const fn is_from_outside(self) -> bool {
+        matches!(self, Self::SourceDocument | Self::Ingested)
+    }
+}
+
 impl PropertyType {
     /// Whether values name other things by their ids.
     pub const fn is_reference(self) -> bool {

@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         rule: "a member is of a known kind, and only a database is asked a query",
         sql: "SELECT 'workspace ' || workspace_id || ' memory ' || memory_id || ' member ' || id FROM memory_members \
-              WHERE kind NOT IN (1, 2, 4) OR (query IS NOT NULL AND kind <> 4)",
+              WHERE kind NOT IN (1, 2, 3, 4) OR (query IS NOT NULL AND kind <> 4)",
     },
     Check { rule: "the feed's last word on a memory is true", sql: last_word!("memories", "3") },
     Check { rule: "a trashed memory carries its deletion", sql: trashed!("memories", "3") },

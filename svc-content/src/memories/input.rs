@@ -7,6 +7,7 @@ use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::limits::{GUIDANCE_CHARS, MEMBERS_A_CALL, NAME_CHARS, SLUG_CHARS};
 use cairn_proto::ids::{DocumentId, FileId, FolderId, MemberId};
 
+use super::outside::{self, Known};
 use super::{Memories, slug};
 use crate::Error;
 use crate::checks::Checks;
@@ -78,12 +79,11 @@ pub(super) struct CheckedMemoryPatch {
     pub(super) remove: Vec<String>,
 }
 
-/// A reference that is well formed, and the field that it stood in. No source can be connected yet, so what refers
-/// to one of its documents refers to nothing.
+/// A reference that is well formed, and the field that it stood in.
 #[derive(Debug)]
 pub(super) struct WantedMember {
     path: String,
-    target: Option<MemberTarget>,
+    target: MemberTarget,
     query: Option<DatabaseQuery>,
 }
 
@@ -181,8 +181,13 @@ impl Memories {
         let mut missing = Vec::new();
         let mut outside = Vec::new();
         let mut broken = Vec::new();
+        let is_hidden = |target| {
+            // Sources belong to the whole workspace: a caller of some folders is not told which documents there are.
+            caller.listed().is_some() && matches!(target, MemberTarget::SourceDocument(_))
+        };
         for one in wanted {
-            match one.target.and_then(|target| Some((target, live.get(&target)?))) {
+            match live.get(&one.target).map(|found| (one.target, found)) {
+                None if is_hidden(one.target) => outside.push(one.path),
                 None => missing.push(Violation::new(
                     one.path,
                     "not_found",
@@ -220,9 +225,9 @@ impl Memories {
         let (mut files, mut folders): (Vec<FileId>, Vec<FolderId>) = (Vec::new(), Vec::new());
         for one in wanted {
             match one.target {
-                Some(MemberTarget::File(id)) => files.push(id),
-                Some(MemberTarget::Folder(id)) => folders.push(id),
-                Some(MemberTarget::Database(_)) | None => {}
+                MemberTarget::File(id) => files.push(id),
+                MemberTarget::Folder(id) => folders.push(id),
+                MemberTarget::Database(_) | MemberTarget::SourceDocument(_) => {}
             }
         }
         let (db, workspace) = (&self.context.db, caller.workspace);
@@ -240,7 +245,17 @@ impl Memories {
             };
             live.extend(found.into_iter().map(entry));
         }
-        for target in wanted.iter().filter_map(|one| one.target) {
+        let documents = outside::documents(wanted.iter().map(|one| &one.target));
+        if !documents.is_empty() {
+            match self.known(caller, &documents).await {
+                Known::Hidden => {}
+                Known::Unanswered => return Err(Error::Unanswered),
+                Known::Live(found) => live.extend(found.into_values().map(|document| {
+                    (MemberTarget::SourceDocument(document.id), (document.title, Vec::new()))
+                })),
+            }
+        }
+        for target in wanted.iter().map(|one| one.target) {
             let MemberTarget::Database(id) = target else { continue };
             if live.contains_key(&target) {
                 continue;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{DocumentId, MemberId, MemoryId, WorkspaceId};
 
+use super::outside::DocumentsOf;
 use super::{FieldsOf, Memories, RecordEntry, parse};
 use crate::Error;
 use crate::model::{Body, File, Member, MemberTarget, Memory};
@@ -37,6 +38,8 @@ pub(crate) struct Resolved {
     pub(crate) records: HashMap<MemberId, Vec<RecordEntry>>,
     /// The fields of their databases.
     pub(crate) fields: FieldsOf,
+    /// The documents of connected sources.
+    pub(crate) documents: DocumentsOf,
     pub(crate) coverage: Vec<CoverageNote>,
 }
 
@@ -44,7 +47,8 @@ impl Memories {
     /// A memory with the current contents of what the caller's scope covers.
     pub(crate) async fn resolve(&self, caller: &Caller, named: &str) -> Result<Resolved, Error> {
         let mut resolved = self.resolve_files(caller, named).await?;
-        self.add_records(caller, &mut resolved).await?;
+        let left = self.add_records(caller, &mut resolved).await?;
+        self.add_documents(caller, &mut resolved, left).await;
         Ok(resolved)
     }
 
@@ -79,10 +83,12 @@ impl Memories {
         if self.context.suspensions.is_suspended_now(workspace).await? {
             return Err(Error::no_memory(named));
         }
-        let mut resolved = self.resolve_files(&Caller::anybody(workspace), named).await?;
+        let anybody = Caller::anybody(workspace);
+        let mut resolved = self.resolve_files(&anybody, named).await?;
         if !resolved.memory.is_public {
             return Err(Error::no_memory(named));
         }
+        self.add_documents(&anybody, &mut resolved, 0).await;
         for member in databases(&resolved.memory) {
             let message = "databases are shown to callers with a token only".to_owned();
             resolved.coverage.push(note(&member, "database_excluded", message));
@@ -95,9 +101,18 @@ impl Memories {
         Ok(resolved)
     }
 
+    /// The documents of connected sources among the members, with at most so many bytes.
+    async fn add_documents(&self, caller: &Caller, resolved: &mut Resolved, most_bytes: u64) {
+        let found = self.documents_of(caller, &mut resolved.memory, most_bytes).await;
+        resolved.documents = found.documents;
+        let left_out = found.left_out.iter();
+        let notes = left_out.map(|(member, code, message)| note(member, code, (*message).to_owned()));
+        resolved.coverage.extend(notes);
+    }
+
     /// The records of the database members that the caller's scope covers, each asked of the rules of records, within
-    /// what the files left of the bytes.
-    async fn add_records(&self, caller: &Caller, resolved: &mut Resolved) -> Result<(), Error> {
+    /// what the files left of the bytes. Answers what they leave of them.
+    async fn add_records(&self, caller: &Caller, resolved: &mut Resolved) -> Result<u64, Error> {
         let files = resolved.entries.iter().flatten().map(|(file, _)| file.size_bytes);
         let mut left = MAX_BYTES.saturating_sub(files.sum());
         for member in databases(&resolved.memory) {
@@ -121,7 +136,7 @@ impl Memories {
             resolved.records.insert(member.id, kept);
             resolved.fields.insert(member.id, answer.fields);
         }
-        Ok(())
+        Ok(left)
     }
 }
 
@@ -140,7 +155,8 @@ fn put_together(memory: Memory, mut contents: HashMap<MemberId, Contents>) -> Re
         let texts = whole.map(|(file, body)| Ok((file, Body::into_text(body)?)));
         entries.push(texts.collect::<Result<Vec<_>, Error>>()?);
     }
-    Ok(Resolved { memory, entries, records: HashMap::new(), fields: FieldsOf::new(), coverage })
+    let (records, fields, documents) = (HashMap::new(), FieldsOf::new(), DocumentsOf::new());
+    Ok(Resolved { memory, entries, records, fields, documents, coverage })
 }
 
 /// The database members whose targets live and are covered.
@@ -158,6 +174,10 @@ fn note(member: &Member, code: &'static str, message: String) -> CoverageNote {
 fn notes(member: &Member, found: &Contents) -> Vec<CoverageNote> {
     let note = |code, message: String| note(member, code, message);
     let noun = member.target.kind();
+    if matches!(member.target, MemberTarget::SourceDocument(_)) {
+        // Its owner says what there is of it.
+        return Vec::new();
+    }
     if !member.is_live {
         return vec![note("target_deleted", format!("the {noun} of this member is in trash or deleted"))];
     }

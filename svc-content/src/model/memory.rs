@@ -13,16 +13,18 @@ pub(crate) enum MemberTarget {
     File(FileId),
     Folder(FolderId),
     Database(DatabaseId),
+    /// Of a connected source: kept by another service.
+    SourceDocument(DocumentId),
 }
 
 impl MemberTarget {
-    /// What the id of that kind names; `None` for what is not kept here.
-    pub(crate) const fn of(kind: MemberKind, id: DocumentId) -> Option<Self> {
+    /// What the id of that kind names.
+    pub(crate) const fn of(kind: MemberKind, id: DocumentId) -> Self {
         match kind {
-            MemberKind::File => Some(Self::File(FileId(id.0))),
-            MemberKind::Folder => Some(Self::Folder(FolderId(id.0))),
-            MemberKind::Database => Some(Self::Database(DatabaseId(id.0))),
-            MemberKind::SourceDocument => None,
+            MemberKind::File => Self::File(FileId(id.0)),
+            MemberKind::Folder => Self::Folder(FolderId(id.0)),
+            MemberKind::Database => Self::Database(DatabaseId(id.0)),
+            MemberKind::SourceDocument => Self::SourceDocument(id),
         }
     }
 
@@ -32,6 +34,7 @@ impl MemberTarget {
             Self::File(_) => MemberKind::File,
             Self::Folder(_) => MemberKind::Folder,
             Self::Database(_) => MemberKind::Database,
+            Self::SourceDocument(_) => MemberKind::SourceDocument,
         }
     }
 
@@ -41,6 +44,7 @@ impl MemberTarget {
             Self::File(id) => DocumentId(id.0),
             Self::Folder(id) => DocumentId(id.0),
             Self::Database(id) => DocumentId(id.0),
+            Self::SourceDocument(id) => id,
         }
     }
 }

@@ -15,7 +15,9 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::{authorize, databases, files, patch};
-use crate::memories::{CoverageNote, MemberDraft, Memories, MemoryDraft, MemoryPatch, RecordEntry, Resolved};
+use crate::memories::{
+    CoverageNote, DocumentEntry, MemberDraft, Memories, MemoryDraft, MemoryPatch, RecordEntry, Resolved,
+};
 use crate::model::{DatabaseQuery, File, Member, MemberKind, Memory, PageRequest};
 use crate::scope::Caller;
 
@@ -216,9 +218,12 @@ fn encode_member(member: Member) -> proto::Member {
 fn encode_resolved(mut resolved: Resolved) -> proto::ResolvedMemory {
     let members = std::mem::take(&mut resolved.memory.members).into_iter().zip(resolved.entries);
     let (mut records, mut fields) = (resolved.records, resolved.fields);
+    let mut documents = resolved.documents;
     let encode_one = |(member, files): (Member, Vec<(File, String)>)| {
         let records = records.remove(&member.id).unwrap_or_default();
+        let document = documents.remove(&member.id).map(encode_document);
         let entries = files.into_iter().map(encode_file).chain(records.into_iter().map(encode_record));
+        let entries = entries.chain(document);
         let fields = databases::encode_properties(fields.remove(&member.id).unwrap_or_default());
         proto::ResolvedMember { entries: entries.collect(), fields, member: Some(encode_member(member)) }
     };
@@ -231,7 +236,7 @@ fn encode_resolved(mut resolved: Resolved) -> proto::ResolvedMemory {
 
 fn encode_file((file, content): (File, String)) -> proto::ResolvedEntry {
     let file = proto::File { content: Some(content), ..files::encode(file) };
-    proto::ResolvedEntry { file: Some(file), record: None }
+    proto::ResolvedEntry { file: Some(file), ..Default::default() }
 }
 
 fn encode_record(entry: RecordEntry) -> proto::ResolvedEntry {
@@ -244,7 +249,22 @@ fn encode_record(entry: RecordEntry) -> proto::ResolvedEntry {
         content_hash: entry.content_hash,
         updated_at: Some(entry.updated_at.to_proto()),
     };
-    proto::ResolvedEntry { file: None, record: Some(record) }
+    proto::ResolvedEntry { record: Some(record), ..Default::default() }
+}
+
+fn encode_document(entry: DocumentEntry) -> proto::ResolvedEntry {
+    let found = entry.document;
+    let document = proto::ResolvedDocument {
+        document_id: found.id.to_string(),
+        title: found.title,
+        path: found.path,
+        content: entry.content,
+        content_hash: found.content_hash,
+        updated_at: found.updated_at.map(|at| at.to_proto()),
+        source_id: found.source_id,
+        address: found.address,
+    };
+    proto::ResolvedEntry { document: Some(document), ..Default::default() }
 }
 
 fn encode_note(note: CoverageNote) -> proto::MemoryNote {

@@ -206,7 +206,7 @@ fn into_memories(rows: Vec<RowWithMember>, workspace: WorkspaceId) -> Result<Vec
 }
 
 pub(super) fn target_of(kind: i64, id: DocumentId) -> Result<MemberTarget, Error> {
-    let target = MemberKind::from_number(kind).and_then(|kind| MemberTarget::of(kind, id));
+    let target = MemberKind::from_number(kind).map(|kind| MemberTarget::of(kind, id));
     target.ok_or_else(|| Error::corrupt("a member of an unknown kind"))
 }
 

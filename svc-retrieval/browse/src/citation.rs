@@ -21,5 +21,7 @@ pub fn of_lines(location: Location, content_hash: String, document: &ConfirmedDo
         content_hash,
         sync_mode: SyncMode::Indexed.into(),
         updated_at: document.updated_at,
+        source_id: document.source_id.clone(),
+        address: document.url.clone(),
     }
 }

@@ -21,6 +21,9 @@ pub enum Error {
     /// An owner answered something that breaks the contract.
     #[error("the owner's answer cannot be used: {0}")]
     Answer(&'static str),
+    /// The owner of documents from outside does not answer; there are trees without it.
+    #[error("the owner of documents from outside does not answer")]
+    Silent,
     /// Too many scripts of the workspace run and wait.
     #[error("too many scripts run at once")]
     Busy,
@@ -35,7 +38,7 @@ impl Error {
         match self {
             Self::Invalid(_) => true,
             Self::Upstream(problem) => problem.is_refusal(),
-            Self::Answer(_) | Self::Busy | Self::Task(_) => false,
+            Self::Answer(_) | Self::Silent | Self::Busy | Self::Task(_) => false,
         }
     }
 }
@@ -61,7 +64,7 @@ impl From<Error> for Problem {
                 "too many scripts of this workspace run at once; try again when some have ended",
                 BUSY_FOR,
             ),
-            Error::Answer(_) | Error::Task(_) => Self::internal(error),
+            Error::Answer(_) | Error::Silent | Error::Task(_) => Self::internal(error),
         }
     }
 }

@@ -33,7 +33,7 @@ use self::bodies::{Bodies, Reader};
 pub use self::error::Error;
 pub use self::request::Script;
 use self::run::{Ran, Watched};
-use self::tree::{Mounted, Trees};
+use self::tree::{Content, Mounted, Outside, Trees};
 
 /// What is left of a caller's time when its script is stopped, so that it gets what was printed until then.
 const MARGIN: Duration = Duration::from_millis(500);
@@ -47,10 +47,19 @@ pub struct Config {
     pub share: Share,
 }
 
+/// Up to where the feeds of a workspace are indexed; none while that is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Indexed {
+    /// In content's feed.
+    pub content: Option<u64>,
+    /// In the feed of documents from outside.
+    pub outside: Option<u64>,
+}
+
 /// Knows how far the search index is.
 pub trait IndexPosition: Send + Sync + Debug {
-    /// The position in content's feed up to which the workspace is indexed; none while that is not known.
-    fn position(&self, workspace: WorkspaceId) -> Option<u64>;
+    /// How far that workspace is indexed.
+    fn position(&self, workspace: WorkspaceId) -> Indexed;
 }
 
 /// Runs scripts; cheap to clone.
@@ -64,15 +73,17 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser of what `content` owns; `identity` is this service's own.
+    /// A browser of what `content` and `ingest` own; `identity` is this service's own.
     pub fn new(
         config: Config,
-        content: ServiceChannel,
+        (content, ingest): (ServiceChannel, ServiceChannel),
         identity: ServiceIdentitySource,
         indexed: Arc<dyn IndexPosition>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let trees = Trees::new(content, identity, usize::try_from(config.memory.trees).unwrap_or(usize::MAX));
+        let content = Content::new(content, identity.clone());
+        let outside = Outside::new(ingest, identity, Arc::clone(&clock));
+        let trees = Trees::new(content, outside, usize::try_from(config.memory.trees).unwrap_or(usize::MAX));
         let (bodies, running) = (Bodies::new(config.memory), FairSemaphore::new(config.share));
         Self { trees, bodies, running, indexed, clock }
     }

@@ -2,7 +2,8 @@
 //!
 //! [`base`] is everything that lives; [`grow`] makes it follow what content tells of a change; [`lens`] is what one scope
 //! sees of it; [`view`] puts both together for one script. Content is asked before every script what has changed since, so
-//! a script always sees what was written before it began.
+//! a script always sees what was written before it began; and so is, for a caller of the whole workspace, the owner of
+//! documents from outside, without which there is a tree all the same.
 
 mod arena;
 mod base;
@@ -20,6 +21,7 @@ mod trees;
 mod view;
 
 pub(crate) use self::mounted::Mounted;
+pub(crate) use self::remote::{Content, Outside};
 pub(crate) use self::trees::Trees;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cairn_embed as embed;
 use cairn_index::{Batch, Cursor};
+use cairn_proto::document::v1::Document;
 use cairn_proto::domain::Feed;
 use cairn_proto::feed::v1::Change;
 use cairn_proto::ids::WorkspaceId;
@@ -92,16 +93,17 @@ impl Indexer {
         self.0.index.cursor(feed.as_str(), workspace).saturating_sub(self.done(feed, workspace))
     }
 
-    /// Embeds what is pending whenever something is.
-    pub(super) async fn embed_pending(&self) {
-        if self.0.embedder.is_immediate() {
+    /// Embeds what is pending of an owner's documents whenever something is.
+    pub(super) async fn embed_pending(&self, owner: Owner) {
+        let Some(to_embed) = self.0.to_embed.get(&owner.feed).filter(|_| !self.0.embedder.is_immediate())
+        else {
             return std::future::pending().await;
-        }
+        };
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.embed_round().await {
+            match self.embed_round(&owner).await {
                 Ok(true) => pause = FIRST_PAUSE,
-                Ok(false) => self.0.to_embed.notified().await,
+                Ok(false) => to_embed.notified().await,
                 Err(error) => {
                     let wanted = if let Error::Embed(embed::Error::Spent { retry_after, .. }) = &error {
                         Some(*retry_after)
@@ -118,21 +120,16 @@ impl Indexer {
     }
 
     /// One batch of every workspace in which something is pending; whether there was any.
-    async fn embed_round(&self) -> Result<bool, Error> {
+    async fn embed_round(&self, owner: &Owner) -> Result<bool, Error> {
         let mut found = false;
         let mut failed = None;
-        let cursors = self.0.index.cursors();
-        for owner in &self.0.owners {
-            for workspace in cursors.get(owner.feed.as_str()).into_iter().flat_map(|feed| feed.keys()) {
-                if self.pending(owner.feed, *workspace) == 0 {
-                    continue;
-                }
-                match self.embed_batch(owner, WorkspaceId(*workspace)).await {
-                    Ok(embedded) => found |= embedded,
-                    // The next workspace would meet the same.
-                    Err(error @ Error::Embed(_)) => return Err(error),
-                    Err(error) => failed = Some(error),
-                }
+        let cursors = self.0.index.cursors().remove(owner.feed.as_str()).unwrap_or_default();
+        for workspace in cursors.into_keys().filter(|workspace| self.pending(owner.feed, *workspace) > 0) {
+            match self.embed_batch(owner, WorkspaceId(workspace)).await {
+                Ok(embedded) => found |= embedded,
+                // The next workspace would meet the same.
+                Err(error @ Error::Embed(_)) => return Err(error),
+                Err(error) => failed = Some(error),
             }
         }
         failed.map_or(Ok(found), Err)
@@ -166,7 +163,7 @@ impl Indexer {
         changes: &[Change],
     ) -> Result<Known, Error> {
         let refs = touched_documents(changes).into_iter().map(|(_, reference)| reference).collect();
-        let live = owner.read_documents(workspace, refs).await?;
+        let live = embedded_ones(owner.read_documents(workspace, refs).await?);
         let mut cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?;
         cut.embed(self.0.embedder.as_ref()).await?;
         Ok(cut.into_known())
@@ -183,7 +180,7 @@ impl Indexer {
         known: Known,
     ) -> Result<(), Error> {
         let refs = touched_documents(changes).into_iter().map(|(_, reference)| reference).collect();
-        let live = owner.read_documents(workspace, refs).await?;
+        let live = embedded_ones(owner.read_documents(workspace, refs).await?);
         let cursor = Cursor { feed: vectors_of(owner.feed), workspace: workspace.0, position };
         let cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?.with(known);
         let dimensions = self.0.embedder.dimensions();
@@ -191,4 +188,10 @@ impl Indexer {
         let batch = Batch { documents, deletions: Vec::new(), cursors: vec![cursor] };
         Ok(self.0.index.apply(batch).await?)
     }
+}
+
+/// Without the entries of catalogs, which are found by their words alone.
+fn embedded_ones(mut documents: Vec<Document>) -> Vec<Document> {
+    documents.retain(|document| !document.catalog_only);
+    documents
 }

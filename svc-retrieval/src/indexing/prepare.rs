@@ -1,6 +1,7 @@
 //! From an owner's documents to what the index takes: cut into chunks, each with its vector.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
@@ -8,18 +9,23 @@ use cairn_embed::{self as embed, Embedder, ImmediateEmbedder};
 use cairn_index::chunk::{self, Chunk};
 use cairn_index::words;
 use cairn_index::{Engine, IndexedChunk, IndexedDocument};
-use cairn_proto::document::v1::{Document, Format};
+use cairn_proto::document::v1::{Document, DocumentRef, Format};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
+use cairn_proto::ingest::v1::IndexedDocument as IndexedOutcome;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
+use super::acknowledge;
 use crate::error::Error;
-use crate::kinds;
+use crate::{kinds, partition};
 
 /// Texts that are handed to the embedder at once, across the documents of a batch.
 const TEXTS_AT_ONCE: usize = 64;
+
+/// What the owner, and through it a person, is told of a document that cannot be cut.
+const CANNOT_BE_CUT: &str = "the text could not be cut into passages, so search does not find it";
 
 /// The vectors of chunks by the texts that they are embedded as.
 pub(super) type Known = HashMap<String, Vec<f32>>;
@@ -78,24 +84,47 @@ impl Cutter {
         documents: Vec<Document>,
     ) -> Result<Cut, Error> {
         let cutter = self.clone();
-        let cut = super::off(move || cutter.cut_all(workspace, documents));
-        let mut cut = Cut { documents: cut.await??, known: Known::new() };
+        let mut cut = super::off(move || cutter.cut_all(workspace, documents)).await?;
         cut.know_stored(index, workspace).await?;
         Ok(cut)
     }
 
-    fn cut_all(&self, workspace: WorkspaceId, documents: Vec<Document>) -> Result<Vec<CutDocument>, Error> {
-        documents.into_iter().map(|document| self.cut_one(workspace, document)).collect()
+    /// A document that cannot be cut is left out, and keeps no other one from the index.
+    fn cut_all(&self, workspace: WorkspaceId, documents: Vec<Document>) -> Cut {
+        let mut cut =
+            Cut { documents: Vec::with_capacity(documents.len()), known: Known::new(), failed: Vec::new() };
+        for document in documents {
+            let (reference, content_hash) = (document.r#ref.clone(), document.content_hash.clone());
+            // Texts come from outside: a fault that one of them meets here is that document's alone.
+            match std::panic::catch_unwind(AssertUnwindSafe(|| self.cut_one(workspace, document))) {
+                Ok(Ok(document)) => cut.documents.push(document),
+                Ok(Err(error)) => tracing::error!(%workspace, %error, "a document cannot be indexed"),
+                Err(_panicked) => {
+                    let reference = reference.unwrap_or_default();
+                    tracing::error!(%workspace, document.id = reference.id, "cutting a document panicked");
+                    cut.failed.push(acknowledge::failed(reference, content_hash, CANNOT_BE_CUT));
+                }
+            }
+        }
+        cut
+    }
+
+    /// How many chunks a document has; none when it cannot be cut.
+    pub(super) fn count(&self, id: Uuid, document: &Document) -> Option<u32> {
+        let chunks = std::panic::catch_unwind(AssertUnwindSafe(|| self.chunks(id, document).len())).ok()?;
+        u32::try_from(chunks).ok()
     }
 
     fn cut_one(&self, workspace: WorkspaceId, document: Document) -> Result<CutDocument, Error> {
         let reference = document.r#ref.clone().ok_or(Error::Answer("a document has no reference"))?;
         let id =
             Uuid::try_parse(&reference.id).map_err(|_| Error::Answer("a document's id is not a UUID"))?;
-        let container = document.folder_id.as_deref().and_then(|id| Uuid::try_parse(id).ok());
+        let container = document.folder_id.as_deref().or(document.source_id.as_deref());
+        let container = container.and_then(|id| Uuid::try_parse(id).ok());
         let chunks = self.chunks(id, &document);
+        let is_entry = document.catalog_only;
         let document = IndexedDocument {
-            workspace: workspace.0,
+            workspace: partition::of(workspace, document.catalog_only),
             document: id,
             container,
             kind: kinds::stored(Kind::try_from(reference.kind).unwrap_or_default()).to_owned(),
@@ -106,10 +135,13 @@ impl Cutter {
             updated_at: document.updated_at.as_ref().map_or(0, |at| Timestamp::from_proto(at).as_micros()),
             chunks: Vec::new(),
         };
-        Ok(CutDocument { document, chunks })
+        Ok(CutDocument { document, chunks, is_entry })
     }
 
     fn chunks(&self, id: Uuid, document: &Document) -> Chunks {
+        if document.catalog_only {
+            return entry(document);
+        }
         let key = CutKey {
             document: id,
             title: document.title.clone(),
@@ -136,6 +168,8 @@ impl Cutter {
 pub(super) struct Cut {
     documents: Vec<CutDocument>,
     known: Known,
+    /// What could not be cut.
+    failed: Vec<IndexedOutcome>,
 }
 
 #[derive(Debug)]
@@ -143,11 +177,13 @@ struct CutDocument {
     /// Without its chunks.
     document: IndexedDocument,
     chunks: Chunks,
+    /// Whether it is an entry of a catalog.
+    is_entry: bool,
 }
 
 impl Cut {
     async fn know_stored(&mut self, index: &dyn Engine, workspace: WorkspaceId) -> Result<(), Error> {
-        let cut = self.documents.iter().filter(|cut| !cut.chunks.is_empty());
+        let cut = self.embedded().filter(|cut| !cut.chunks.is_empty());
         let documents: Vec<Uuid> = cut.map(|cut| cut.document.document).collect();
         if documents.is_empty() {
             return Ok(());
@@ -169,6 +205,16 @@ impl Cut {
         Ok(())
     }
 
+    /// Takes out what could not be cut.
+    pub(super) fn take_failed(&mut self) -> Vec<IndexedOutcome> {
+        std::mem::take(&mut self.failed)
+    }
+
+    /// Without the entries of catalogs, which are found by their words alone.
+    fn embedded(&self) -> impl Iterator<Item = &CutDocument> {
+        self.documents.iter().filter(|cut| !cut.is_entry)
+    }
+
     /// Takes vectors that are known.
     pub(super) fn with(mut self, known: Known) -> Self {
         self.known.extend(known);
@@ -179,7 +225,7 @@ impl Cut {
     pub(super) fn missing(&self) -> Vec<&str> {
         let mut missing: Vec<&str> = Vec::new();
         let mut seen = std::collections::HashSet::new();
-        for (_, text) in self.documents.iter().flat_map(|document| document.chunks.iter()) {
+        for (_, text) in self.embedded().flat_map(|document| document.chunks.iter()) {
             if !self.known.contains_key(text) && seen.insert(text) {
                 missing.push(text);
             }
@@ -223,6 +269,28 @@ impl Cut {
         };
         self.documents.into_iter().map(with_chunks).collect()
     }
+}
+
+/// An entry of a catalog as the one chunk that it has: its title and its path are searched with every chunk, and there is
+/// no text.
+fn entry(document: &Document) -> Chunks {
+    let (text, heading_path) = (document.title.clone(), Vec::new());
+    let chunk = Chunk { text, heading_path, start_line: 1, end_line: 1, gap: None };
+    Arc::new([(chunk, String::new())])
+}
+
+/// What becomes of documents that are about to be indexed, and of those that could not be cut.
+pub(super) fn outcomes(documents: &[IndexedDocument], failed: Vec<IndexedOutcome>) -> Vec<IndexedOutcome> {
+    let outcome = |document: &IndexedDocument| IndexedOutcome {
+        r#ref: Some(DocumentRef {
+            kind: kinds::known(&document.kind).into(),
+            id: document.document.hyphenated().to_string(),
+        }),
+        content_hash: document.content_hash.clone(),
+        chunks: u32::try_from(document.chunks.len()).unwrap_or(u32::MAX),
+        failure: None,
+    };
+    documents.iter().map(outcome).chain(failed).collect()
 }
 
 fn indexed(chunk: &Chunk, embedding: Vec<f32>) -> IndexedChunk {

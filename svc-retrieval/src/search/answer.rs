@@ -3,6 +3,7 @@
 use cairn_browse::citation::of_lines;
 use cairn_chassis::wording::{self, Unit};
 use cairn_embed as embed;
+use cairn_proto::document::v1::ConfirmedDocument;
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, Location, SearchContextResponse, Trace};
 use uuid::Uuid;
 
@@ -41,11 +42,20 @@ pub(super) fn result(passage: &Passage<'_>, trace: Option<Trace>) -> proto::Resu
         document_id: best.chunk.id.document.hyphenated().to_string(),
         folder_id: document.folder_id.clone(),
         database_id: document.database_id.clone(),
+        source: source_of(document),
         chunk_index: best.chunk.id.ordinal,
         trace,
         also_in: named.map(|copy| citation::of_chunk(&copy.chunk, &copy.document)).collect(),
         collapsed: u32::try_from(passage.copies.len()).unwrap_or(u32::MAX),
     }
+}
+
+fn source_of(document: &ConfirmedDocument) -> Option<proto::Source> {
+    Some(proto::Source {
+        id: document.source_id.clone()?,
+        name: document.source_name.clone().unwrap_or_default(),
+        provider: document.provider.clone().unwrap_or_default(),
+    })
 }
 
 /// What a page leaves out.
@@ -103,6 +113,17 @@ pub(super) fn not_embedded(count: u64) -> CoverageNote {
 
 pub(super) fn not_reranked() -> CoverageNote {
     let message = "the reranker has no word on this answer; it is in the order of words and meaning";
+    note("provider_unavailable", message.to_owned(), None)
+}
+
+/// Documents whose owner does not answer, and that were left out therefore.
+pub(super) fn unanswered(count: usize) -> Option<CoverageNote> {
+    let left_out = CoverageNote { count: u32::try_from(count).ok(), ..outside_unanswered() };
+    (count > 0).then_some(left_out)
+}
+
+pub(super) fn outside_unanswered() -> CoverageNote {
+    let message = "documents from outside are left out: the service that keeps them does not answer now";
     note("provider_unavailable", message.to_owned(), None)
 }
 

@@ -3,9 +3,12 @@
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::document::v1::SelectDocumentsRequest;
+use cairn_proto::domain::Feed;
 use cairn_proto::domain::limits::{KINDS, TAGS};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::retrieval::v1::SearchContextRequest;
+
+use crate::kinds;
 
 /// A document must meet all that is given.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,6 +42,18 @@ impl Narrowing {
         *self == Self::default()
     }
 
+    /// Whether documents of that feed's owner may meet it.
+    pub(super) fn may_name_documents_of(&self, feed: Feed) -> bool {
+        let is_of = |kind: &i32| Kind::try_from(*kind).is_ok_and(|kind| kinds::feed_of(kind) == feed);
+        let is_kind = self.kinds.is_empty() || self.kinds.iter().any(is_of);
+        match feed {
+            // It knows whether there is such a folder, and whether the caller may see it.
+            Feed::Content => is_kind || self.folder_id.is_some(),
+            // Nothing from outside stands in a folder or bears tags.
+            Feed::Ingest => is_kind && self.folder_id.is_none() && self.tags.is_empty(),
+        }
+    }
+
     /// What of it breaks rules; what a folder and a tag are, their owner knows.
     pub(super) fn violations(request: &SearchContextRequest) -> Vec<Violation> {
         let mut violations = Vec::new();
@@ -68,5 +83,30 @@ impl From<Narrowing> for SelectDocumentsRequest {
             updated_before: narrowing.updated_before,
             source_ids: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_asked_for_what_they_may_have() {
+        let asked = |narrowing: Narrowing| {
+            [Feed::Content, Feed::Ingest].map(|feed| narrowing.may_name_documents_of(feed))
+        };
+        let of_kinds = |kinds: &[Kind]| Narrowing {
+            kinds: kinds.iter().map(|kind| i32::from(*kind)).collect(),
+            ..Narrowing::default()
+        };
+        let after = Some(prost_types::Timestamp::default());
+        assert_eq!(asked(Narrowing { updated_after: after, ..Narrowing::default() }), [true, true]);
+        assert_eq!(asked(of_kinds(&[Kind::File, Kind::Record])), [true, false]);
+        assert_eq!(asked(of_kinds(&[Kind::Ingested])), [false, true]);
+        assert_eq!(asked(of_kinds(&[Kind::SourceDocument, Kind::Memory])), [true, true]);
+        let tags = vec!["a".to_owned()];
+        assert_eq!(asked(Narrowing { tags, ..Narrowing::default() }), [true, false]);
+        let folder_id = Some(String::new());
+        assert_eq!(asked(Narrowing { folder_id, ..of_kinds(&[Kind::Ingested]) }), [true, false]);
     }
 }

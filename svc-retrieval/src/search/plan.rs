@@ -59,6 +59,16 @@ impl Plan {
         }
     }
 
+    /// The plan where nobody tells which sources are connected: what names sources finds nothing.
+    pub(super) fn without_sources(named: &[String]) -> Self {
+        Self {
+            retained: (!named.is_empty()).then(Vec::new),
+            catalogs: Vec::new(),
+            live: Vec::new(),
+            notes: vec![answer::outside_unanswered()],
+        }
+    }
+
     /// Whether there is anything in the index to search.
     pub(super) fn searches_the_index(&self) -> bool {
         self.retained.as_ref().is_none_or(|sources| !sources.is_empty())
@@ -120,6 +130,14 @@ mod tests {
             .map(|note| (note.code.as_str(), note.source_id.as_deref().unwrap_or_default()))
             .collect();
         assert_eq!(told, [("source_excluded", named(&[9])[0].as_str()), ("source_excluded", "wiki")]);
+    }
+
+    #[test]
+    fn where_nobody_knows_the_sources_the_rest_is_searched() {
+        let codes = |plan: &Plan| plan.notes.iter().map(|note| note.code.clone()).collect::<Vec<_>>();
+        let (all, some) = (Plan::without_sources(&[]), Plan::without_sources(&named(&[1])));
+        assert!(all.searches_the_index() && !some.searches_the_index());
+        assert_eq!((codes(&all), codes(&some)), (vec!["provider_unavailable".to_owned()], codes(&all)));
     }
 
     #[test]

@@ -36,12 +36,15 @@ pub(super) struct Pool<'a> {
     ceiling: Option<f64>,
     /// Documents that changed since they were indexed.
     outdated: HashSet<Uuid>,
+    /// Documents whose owner does not answer now.
+    unanswered: HashSet<Uuid>,
 }
 
 impl<'a> Pool<'a> {
     /// Nothing yet of these hits, which come best first.
     pub(super) fn new(hits: &'a [Hit]) -> Self {
-        Self { rest: hits, evidence: Vec::new(), ceiling: None, outdated: HashSet::new() }
+        let (outdated, unanswered) = (HashSet::new(), HashSet::new());
+        Self { rest: hits, evidence: Vec::new(), ceiling: None, outdated, unanswered }
     }
 
     pub(super) fn evidence(&self) -> &[Evidence] {
@@ -51,6 +54,11 @@ impl<'a> Pool<'a> {
     /// How many documents were left out because their text is no longer the one that was indexed.
     pub(super) fn outdated(&self) -> usize {
         self.outdated.len()
+    }
+
+    /// How many documents were left out because their owner does not answer.
+    pub(super) fn unanswered(&self) -> usize {
+        self.unanswered.len()
     }
 
     /// Gathers until there is so much, or everything.
@@ -86,7 +94,7 @@ impl<'a> Pool<'a> {
         let chunks = confirm::stored(site.generation, site.workspace, ids).await?;
         let confirmed = confirm::confirm(site.generation, site.call, &chunks).await?;
         for chunk in chunks {
-            let (Some(document), Some(hit)) = (confirmed.get(&chunk.id.document), hits.get(&chunk.id)) else {
+            let (Some(document), Some(hit)) = (confirmed.get(chunk.id.document), hits.get(&chunk.id)) else {
                 continue;
             };
             if document.content_hash != chunk.content_hash {
@@ -98,6 +106,7 @@ impl<'a> Pool<'a> {
             evidence.rerank = self.ceiling.map(|ceiling| (ceiling - evidence.unranked_score()).min(0.0));
             self.evidence.push(evidence);
         }
+        self.unanswered.extend(confirmed.unanswered);
         self.evidence.sort_by(Evidence::order);
         Ok(())
     }

@@ -87,7 +87,7 @@ impl Searcher {
         let missing = || Problem::not_found(format!("there is no file {given}"));
         let id = Uuid::try_parse(given).map_err(|_| missing())?;
         let asked = std::iter::once((Kind::File, id));
-        if confirm::confirm_documents(generation, call, asked).await?.contains_key(&id) {
+        if confirm::confirm_documents(generation, call, asked).await?.get(id).is_some() {
             return Ok(id);
         }
         // Its owner knows why: the file is not there, or the caller may not see it.
@@ -113,18 +113,18 @@ async fn confirmed_files(
     for some in found.chunks(RELATED_CONFIRMED_AT_ONCE) {
         let ids = some.iter().flat_map(|near| [near.from, near.to]).collect();
         let chunks = confirm::stored(generation, workspace, ids).await?;
-        let confirmed = confirm::confirm(generation, call, &chunks).await?;
+        let is_file = |chunk: &&StoredChunk| kinds::of_chunk(chunk) == Kind::File;
+        let asked = chunks.iter().filter(is_file).map(|chunk| (Kind::File, chunk.id.document));
+        let confirmed = confirm::confirm_documents(generation, call, asked).await?;
         let chunk_of = |id| chunks.iter().find(|chunk| chunk.id == id);
         let live = |chunk: &StoredChunk| {
-            let document = confirmed.get(&chunk.id.document)?;
+            let document = confirmed.get(chunk.id.document)?;
             (document.content_hash == chunk.content_hash).then_some(Arc::clone(document))
         };
         for near in some {
             let (Some(from), Some(to)) = (chunk_of(near.from), chunk_of(near.to)) else { continue };
             let (Some(known), Some(document)) = (live(from), live(to)) else { continue };
-            if kinds::of_chunk(to) == Kind::File {
-                files.push(related_file(near, (from, known.as_ref()), (to, document.as_ref())));
-            }
+            files.push(related_file(near, (from, known.as_ref()), (to, document.as_ref())));
             if files.len() == limit {
                 return Ok(files);
             }

@@ -22,13 +22,16 @@ use cairn_proto::feed::v1::{
     Change, Kind, Op, ReadFeedRequest, ReadFeedResponse, WatchFeedRequest, WatchFeedResponse,
 };
 use cairn_proto::ids::WorkspaceId;
+use cairn_proto::ingest::v1::indexing_service_server::{IndexingService, IndexingServiceServer};
+use cairn_proto::ingest::v1::source_service_server::SourceServiceServer;
+use cairn_proto::ingest::v1::{AckDocumentsRequest, AckDocumentsResponse, IndexedDocument, Source};
 use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
 use cairn_proto::retrieval::v1::{FeedPosition, SearchContextRequest, SearchContextResponse, Strategy};
 use cairn_retrieval::{Config, Error, Preferences, Service, Upstreams};
 use futures::Stream;
 use std::collections::{BTreeMap, HashSet};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tempfile::TempDir;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
@@ -42,6 +45,10 @@ pub(crate) const FOLDER: u128 = 77;
 pub(crate) struct Owner {
     pub(crate) issuer: Arc<Issuer>,
     pub(crate) state: Arc<Mutex<State>>,
+    /// What its documents are.
+    pub(crate) kind: Kind,
+    /// The owner of outside documents beside it.
+    pub(crate) outside: Option<Arc<Self>>,
 }
 
 #[derive(Debug, Default)]
@@ -49,9 +56,41 @@ pub(crate) struct State {
     pub(crate) documents: BTreeMap<String, Document>,
     pub(crate) trashed: HashSet<String>,
     pub(crate) feed: Vec<Change>,
+    /// Whether it answers nothing.
+    pub(crate) is_down: bool,
+    /// How many of its next calls fail, after they were done.
+    pub(crate) lost_answers: usize,
+    /// What it was told that was indexed.
+    pub(crate) acknowledged: Vec<IndexedDocument>,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) asked: Asked,
+}
+
+/// How often it was asked.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) confirm: usize,
+    pub(crate) select: usize,
+    pub(crate) sources: usize,
 }
 
 impl Owner {
+    pub(crate) fn new() -> Self {
+        let issuer = Arc::new(Issuer::new().unwrap());
+        let outside =
+            Self { issuer: Arc::clone(&issuer), state: Arc::default(), kind: Kind::Ingested, outside: None };
+        Self { issuer, state: Arc::default(), kind: Kind::File, outside: Some(Arc::new(outside)) }
+    }
+
+    pub(crate) fn outside(&self) -> &Self {
+        self.outside.as_ref().unwrap()
+    }
+
+    pub(crate) fn answering(&self) -> Result<MutexGuard<'_, State>, Status> {
+        let state = self.state.lock().unwrap();
+        if state.is_down { Err(Status::unavailable("it is down")) } else { Ok(state) }
+    }
+
     pub(crate) fn write(&self, id: u128, title: &str, content: &str, folder: Option<u128>) -> u64 {
         let id = Uuid::from_u128(id).hyphenated().to_string();
         self.write_silently(&id, title, content, folder);
@@ -60,7 +99,7 @@ impl Owner {
 
     pub(crate) fn write_silently(&self, id: &str, title: &str, content: &str, folder: Option<u128>) {
         let document = Document {
-            r#ref: Some(DocumentRef { kind: Kind::File.into(), id: id.to_owned() }),
+            r#ref: Some(DocumentRef { kind: self.kind.into(), id: id.to_owned() }),
             title: title.to_owned(),
             format: Format::Markdown.into(),
             content: content.to_owned(),
@@ -76,7 +115,9 @@ impl Owner {
     pub(crate) fn tell(&self, id: &str, op: Op) -> u64 {
         let mut state = self.state.lock().unwrap();
         let position = u64::try_from(state.feed.len()).unwrap() + 1;
-        state.feed.push(Change { position, kind: Kind::File.into(), item_id: id.to_owned(), op: op.into() });
+        let document = state.documents.get(id).and_then(|document| document.r#ref.clone());
+        let kind = document.map_or_else(|| self.kind.into(), |reference| reference.kind);
+        state.feed.push(Change { position, kind, item_id: id.to_owned(), op: op.into() });
         position
     }
 
@@ -96,6 +137,8 @@ impl Owner {
             .add_service(DocumentServiceServer::new(self.clone()))
             .add_service(FolderServiceServer::new(self.clone()))
             .add_service(KeyServiceServer::new(self.clone()))
+            .add_service(IndexingServiceServer::new(self.clone()))
+            .add_service(SourceServiceServer::new(self.clone()))
     }
 }
 
@@ -106,7 +149,7 @@ impl FeedService for Owner {
         request: Request<ReadFeedRequest>,
     ) -> Result<Response<ReadFeedResponse>, Status> {
         let after = usize::try_from(request.into_inner().after).unwrap();
-        let state = self.state.lock().unwrap();
+        let state = self.answering()?;
         let changes = state.feed.iter().skip(after).take(1_000).cloned().collect();
         Ok(Response::new(ReadFeedResponse { changes, head: u64::try_from(state.feed.len()).unwrap() }))
     }
@@ -118,7 +161,7 @@ impl FeedService for Owner {
         &self,
         _: Request<WatchFeedRequest>,
     ) -> Result<Response<Self::WatchFeedStream>, Status> {
-        let position = u64::try_from(self.state.lock().unwrap().feed.len()).unwrap();
+        let position = u64::try_from(self.answering()?.feed.len()).unwrap();
         let workspace_id = WorkspaceId(Uuid::from_u128(1)).to_string();
         let told = [
             WatchFeedResponse { workspace_id, position, every_head_told: false },
@@ -135,6 +178,7 @@ impl DocumentService for Owner {
         request: Request<ReadDocumentsRequest>,
     ) -> Result<Response<ReadDocumentsResponse>, Status> {
         let refs = request.into_inner().refs;
+        drop(self.answering()?);
         // Half of them at a time, as an owner may.
         let read = refs.len().div_ceil(2);
         let documents = self.live(&refs[..read]);
@@ -145,14 +189,20 @@ impl DocumentService for Owner {
         &self,
         request: Request<ConfirmDocumentsRequest>,
     ) -> Result<Response<ConfirmDocumentsResponse>, Status> {
+        self.answering()?.asked.confirm += 1;
         let live = self.live(&request.into_inner().refs).into_iter();
         let documents = live.map(|document| ConfirmedDocument {
             r#ref: document.r#ref,
-            path: format!("/{}", document.title),
+            path: document.path,
+            url: (self.kind == Kind::Ingested).then(|| format!("https://outside.example/{}", document.title)),
             title: document.title,
             folder_id: document.folder_id,
             content_hash: document.content_hash,
             updated_at: document.updated_at,
+            source_name: document.source_id.as_ref().map(|_| "Wiki".to_owned()),
+            provider: document.source_id.as_ref().map(|_| "notion".to_owned()),
+            source_id: document.source_id,
+            catalog_only: document.catalog_only,
             ..ConfirmedDocument::default()
         });
         Ok(Response::new(ConfirmDocumentsResponse { documents: documents.collect() }))
@@ -160,9 +210,34 @@ impl DocumentService for Owner {
 
     async fn select_documents(
         &self,
-        _: Request<SelectDocumentsRequest>,
+        request: Request<SelectDocumentsRequest>,
     ) -> Result<Response<SelectDocumentsResponse>, Status> {
-        unused()
+        let mut state = self.answering()?;
+        state.asked.select += 1;
+        let kinds = request.into_inner().kinds;
+        let is_wanted = |document: &&Document| kinds.contains(&document.r#ref.as_ref().unwrap().kind);
+        let wanted = state.documents.values().filter(is_wanted);
+        let id = |document: &Document| {
+            let id = Uuid::try_parse(&document.r#ref.as_ref().unwrap().id).unwrap();
+            bytes::Bytes::copy_from_slice(id.as_bytes())
+        };
+        Ok(Response::new(SelectDocumentsResponse { document_ids: wanted.map(id).collect() }))
+    }
+}
+
+#[tonic::async_trait]
+impl IndexingService for Owner {
+    async fn ack_documents(
+        &self,
+        request: Request<AckDocumentsRequest>,
+    ) -> Result<Response<AckDocumentsResponse>, Status> {
+        let mut state = self.answering()?;
+        state.acknowledged.extend(request.into_inner().documents);
+        if state.lost_answers > 0 {
+            state.lost_answers -= 1;
+            return Err(Status::unavailable("the answer is lost"));
+        }
+        Ok(Response::new(AckDocumentsResponse {}))
     }
 }
 
@@ -242,7 +317,7 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn new() -> Self {
-        let owner = Owner { issuer: Arc::new(Issuer::new().unwrap()), state: Arc::default() };
+        let owner = Owner::new();
         let folder = tempfile::tempdir().unwrap();
         let channel = open(&owner, &folder).await;
         Self { owner, workspace: WorkspaceId(Uuid::from_u128(1)), channel, folder }
@@ -279,7 +354,8 @@ pub(crate) async fn try_open(owner: &Owner, config: Config) -> Result<Service, E
     let upstream = ServiceChannel::local(owner.routes());
     let identity =
         ServiceIdentitySource::new("retrieval", "secret".into(), upstream.clone(), Arc::new(SystemClock));
-    let upstreams = Upstreams { content: upstream, identity };
+    let ingest = ServiceChannel::local(owner.outside().routes());
+    let upstreams = Upstreams { content: upstream, ingest, identity };
     Box::pin(Service::open(config, owner.issuer.ambient(), upstreams)).await
 }
 

@@ -53,7 +53,7 @@ mod tests {
             ..Default::default()
         };
         let member = proto::ResolvedMember {
-            entries: vec![proto::ResolvedEntry { file: Some(file), record: None }],
+            entries: vec![proto::ResolvedEntry { file: Some(file), ..Default::default() }],
             ..Default::default()
         };
         let note = proto::MemoryNote {

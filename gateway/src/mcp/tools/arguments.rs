@@ -223,7 +223,7 @@ mod tests {
         let token = change::of_content(9).to_string();
         let meta = json!({"cairn/change": token});
         let position =
-            |arguments: Arguments| arguments.freshness().unwrap().after.map(|after| after.position);
+            |arguments: Arguments| arguments.freshness().unwrap().after.first().map(|after| after.position);
         assert_eq!(position(prepared(json!({"id": "a"}), Some(&meta))), Some(9));
         let inner = prepared(json!({"id": "a", "_meta": meta}), None);
         assert_eq!(position(prepared(json!({"id": "a"}), None)), None);

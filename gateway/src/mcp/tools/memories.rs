@@ -276,7 +276,7 @@ mod tests {
                 content: Some((*content).to_owned()),
                 ..Default::default()
             };
-            proto::ResolvedEntry { file: Some(file), record: None }
+            proto::ResolvedEntry { file: Some(file), ..Default::default() }
         };
         let member =
             proto::ResolvedMember { entries: contents.iter().map(entry).collect(), ..Default::default() };

@@ -21,10 +21,10 @@ struct GetWorkspaceOverview {}
 pub(super) static GET_WORKSPACE_OVERVIEW: Tool = Tool {
     name: "get_workspace_overview",
     title: "Look at the workspace",
-    description: "See what the workspace holds, in one call: how many files and folders and the folders at the top, \
-        whether the index is current, what changed last and by whom, the memories with when to use them, the databases \
-        with their record counts, the connected sources. Use it once at the beginning, to decide where to look. Takes no \
-        arguments: {}. For content use search_context, for a memory get_memory.",
+    description: "See what the workspace holds, in one call: files, folders and those at the top, whether the index is \
+        current, what changed last and by whom, memories with when to use them, databases with their record counts, \
+        connected sources. Use it once at the beginning. Takes no arguments: {}. For content use search_context, for a \
+        memory get_memory.",
     hints: Hints::READ,
     terms: Terms::READ,
     input: GetWorkspaceOverview::contract,

@@ -79,6 +79,9 @@ fn append_hit(text: &mut String, number: usize, result: &SearchResult) {
         one_line(&citation.url),
         quoted(&result.content),
     );
+    if citation.kind.is_from_outside() {
+        let _ = write!(text, "\nWhole: browse_context, cat \"{}\"", one_line(&citation.path));
+    }
     for copy in &result.also_in {
         let _ = write!(text, "\nThe same text: {} ({})", one_line(&copy.label), one_line(&copy.url));
     }

@@ -95,7 +95,7 @@ impl Slot {
         match &self.item {
             Item::Fixed(fixed) => !matches!(fixed, Fixed::Readme | Fixed::SourcesReadme),
             Item::Entity(what) => {
-                matches!(what, What::Folder | What::Database { .. } | What::Memory(_))
+                matches!(what, What::Folder | What::Database { .. } | What::Memory(_) | What::SourceFolder(_))
             }
             Item::Free | Item::Schema | Item::Guide => false,
         }
@@ -114,6 +114,8 @@ pub(super) struct Counts {
     pub(super) databases: usize,
     pub(super) records: usize,
     pub(super) memories: usize,
+    pub(super) source_folders: usize,
+    pub(super) documents: usize,
 }
 
 impl Counts {
@@ -124,19 +126,30 @@ impl Counts {
             What::Database { .. } => &mut self.databases,
             What::Record { .. } => &mut self.records,
             What::Memory(_) => &mut self.memories,
+            What::SourceFolder(_) => &mut self.source_folders,
+            What::Document(_) => &mut self.documents,
         }
     }
 }
 
-/// The tree of a workspace at one position of its feed. A copy shares what is the same.
+/// How far a tree shows what its owners have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Positions {
+    /// In content's feed.
+    pub(super) content: u64,
+    /// In the feed of documents from outside; none when their owner was not asked, or did not answer.
+    pub(super) outside: Option<u64>,
+}
+
+/// The tree of a workspace at one position of each of its feeds. A copy shares what is the same.
 #[derive(Debug, Clone)]
 pub(super) struct Base {
     pub(super) slots: Pieces<Slot>,
     pub(super) free: Vec<Node>,
     pub(super) index: Index,
     pub(super) counts: Counts,
-    /// The position of the feed that it shows.
-    pub(super) position: u64,
+    /// What it shows.
+    pub(super) positions: Positions,
     /// Identifies the shape: every change but one of a file's or record's body makes a new number, which is given to no
     /// other tree of this process. What depends on the shape alone is cached by it.
     pub(super) shape: u64,
@@ -166,7 +179,7 @@ impl Base {
             free: Vec::new(),
             index: Index::default(),
             counts: Counts::default(),
-            position: 0,
+            positions: Positions::default(),
             shape: 0,
             newest: 0,
         }
@@ -208,6 +221,8 @@ impl Base {
             Place::Folder(Some(id)) | Place::Database(id) => self.node(id),
             Place::Databases => Some(Fixed::Databases.node()),
             Place::Memories => Some(Fixed::Memories.node()),
+            Place::Sources(None) => Some(Fixed::Sources.node()),
+            Place::Sources(Some(id)) => self.node(id),
         }
     }
 
@@ -249,7 +264,12 @@ impl Base {
             What::Database { folder, description, schema } => {
                 Some((description.as_deref(), *folder, *schema))
             }
-            What::Folder | What::File(_) | What::Record { .. } | What::Memory(_) => None,
+            What::Folder
+            | What::File(_)
+            | What::Record { .. }
+            | What::Memory(_)
+            | What::SourceFolder(_)
+            | What::Document(_) => None,
         }
     }
 
@@ -257,7 +277,12 @@ impl Base {
     pub(super) fn memory(&self, node: Node) -> Option<&Memory> {
         match self.slot(node)?.what()? {
             What::Memory(memory) => Some(memory),
-            What::Folder | What::File(_) | What::Record { .. } | What::Database { .. } => None,
+            What::Folder
+            | What::File(_)
+            | What::Record { .. }
+            | What::Database { .. }
+            | What::SourceFolder(_)
+            | What::Document(_) => None,
         }
     }
 
@@ -268,7 +293,10 @@ impl Base {
             Some(What::Record { front, bare, .. }) => {
                 front.hash == hash || bare.as_ref().is_some_and(|bare| bare.hash == hash)
             }
-            Some(What::Folder | What::File(_) | What::Memory(_)) | None => false,
+            Some(
+                What::Folder | What::File(_) | What::Memory(_) | What::SourceFolder(_) | What::Document(_),
+            )
+            | None => false,
         }
     }
 
@@ -280,6 +308,9 @@ impl Base {
 
     /// The name that a folder keeps for what is not in it by that name.
     pub(super) fn reserved(&self, node: Node) -> Option<&'static str> {
+        if node == Fixed::Sources.node() {
+            return Some(README);
+        }
         self.database(node).map(|_| SCHEMA)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cairn_shell::tree::Node;
 use uuid::Uuid;
 
-use super::base::{Base, Item, README, SCHEMA, Slot};
+use super::base::{Base, Fixed, Item, README, SCHEMA, Slot};
 use super::rows::{Place, Row, Rows, What};
 
 /// A folder is spelled anew as a whole when more than one in so many of its children come or go.
@@ -28,16 +28,19 @@ struct Touched<'a> {
 }
 
 impl Base {
-    /// A tree of these.
-    pub(super) fn of(rows: &Rows, position: u64) -> Result<Self, Inconsistent> {
-        let mut base = Self::empty();
-        base.apply(rows, position)?;
-        Ok(base)
+    /// Follows content's changes up to a position. After an error the tree is of no use.
+    pub(super) fn apply(&mut self, rows: &Rows, position: u64) -> Result<(), Inconsistent> {
+        self.positions.content = position;
+        self.follow(rows, position)
     }
 
-    /// Follows changes up to a position. After an error the tree is of no use.
-    pub(super) fn apply(&mut self, rows: &Rows, position: u64) -> Result<(), Inconsistent> {
-        self.position = position;
+    /// Follows the changes of documents from outside up to a position. After an error the tree is of no use.
+    pub(super) fn apply_outside(&mut self, rows: &Rows, position: u64) -> Result<(), Inconsistent> {
+        self.positions.outside = Some(position);
+        self.follow(rows, position)
+    }
+
+    fn follow(&mut self, rows: &Rows, position: u64) -> Result<(), Inconsistent> {
         let mut dead = Vec::new();
         let mut live = Vec::with_capacity(rows.0.len());
         let is_gone = |id: Uuid| matches!(rows.0.get(&id), Some(None));
@@ -61,7 +64,7 @@ impl Base {
         let mut touched: HashMap<Node, Touched<'_>> = HashMap::new();
         let mut is_shaped_anew = !dead.is_empty();
         for row in live {
-            is_shaped_anew |= self.renew(row, &mut touched)?;
+            is_shaped_anew |= self.renew(row, position, &mut touched)?;
         }
         if is_shaped_anew {
             self.shape = SHAPES.fetch_add(1, Ordering::Relaxed) + 1;
@@ -71,7 +74,27 @@ impl Base {
             touched.entry(parent).or_default().out.push(*node);
         }
         self.rearrange(&touched);
-        dead.into_iter().try_for_each(|node| self.remove(node))
+        dead.into_iter().try_for_each(|node| self.remove(node))?;
+        let left = touched.iter().filter(|(_, touched)| !touched.out.is_empty()).map(|(folder, _)| *folder);
+        left.collect::<Vec<_>>().into_iter().try_for_each(|folder| self.prune(folder))
+    }
+
+    /// Removes a folder below the sources that holds nothing any more, and what held only that.
+    fn prune(&mut self, folder: Node) -> Result<(), Inconsistent> {
+        let mut folder = folder;
+        while let Some(slot) = self.slot(folder) {
+            let is_empty = matches!(slot.what(), Some(What::SourceFolder(_))) && slot.children.is_empty();
+            if !is_empty {
+                return Ok(());
+            }
+            let parent = slot.parent;
+            if !self.take_out(parent, folder) {
+                self.spell(parent);
+            }
+            self.remove(folder)?;
+            folder = parent;
+        }
+        Ok(())
     }
 
     /// A node for something new, which stands nowhere yet.
@@ -92,7 +115,11 @@ impl Base {
         let (item, name) = match &row.what {
             What::Database { .. } => (Item::Schema, SCHEMA),
             What::Memory(_) => (Item::Guide, README),
-            What::Folder | What::File(_) | What::Record { .. } => return,
+            What::Folder
+            | What::File(_)
+            | What::Record { .. }
+            | What::SourceFolder(_)
+            | What::Document(_) => return,
         };
         let child = self.put(slot(item, name.into(), node));
         if let Some(slot) = self.slot_mut(node) {
@@ -117,6 +144,7 @@ impl Base {
     fn renew<'a>(
         &mut self,
         row: &'a Row,
+        position: u64,
         touched: &mut HashMap<Node, Touched<'a>>,
     ) -> Result<bool, Inconsistent> {
         let parent = self.holder(row.place).ok_or(Inconsistent)?;
@@ -132,7 +160,6 @@ impl Base {
         // The text about it is its first child, or one among the records.
         let about = before.children.iter().copied().find(|child| self.is_text(*child));
         self.newest = self.newest.max(row.updated);
-        let position = self.position;
         if let Some(slot) = self.slot_mut(node) {
             slot.item = Item::Entity(row.what.clone());
             slot.updated = row.updated;
@@ -147,7 +174,9 @@ impl Base {
 
     /// Whether it tells of what holds it, and is no entity.
     pub(super) fn is_text(&self, node: Node) -> bool {
-        self.slot(node).is_some_and(|slot| matches!(slot.item, Item::Schema | Item::Guide))
+        let is_text =
+            |item: &Item| matches!(item, Item::Schema | Item::Guide | Item::Fixed(Fixed::SourcesReadme));
+        self.slot(node).is_some_and(|slot| is_text(&slot.item))
     }
 
     /// What goes, goes everywhere before anything comes.
@@ -187,7 +216,7 @@ impl Base {
     /// Frees a node that its folder no longer has.
     fn remove(&mut self, node: Node) -> Result<(), Inconsistent> {
         let slot = self.slot(node).ok_or(Inconsistent)?;
-        let is_folder = matches!(slot.what(), Some(What::Folder));
+        let is_folder = matches!(slot.what(), Some(What::Folder | What::SourceFolder(_)));
         let held = slot.children.clone();
         if is_folder && !held.is_empty() {
             return Err(Inconsistent);
@@ -219,8 +248,14 @@ fn shows_elsewhere(before: Option<&What>, after: &What) -> bool {
             Some(What::Database { folder, description, .. }),
             What::Database { folder: new_folder, description: new_description, .. },
         ) => folder != new_folder || description != new_description,
-        (Some(before), What::Memory(_)) => before != after,
-        (_, What::Folder | What::File(_) | What::Record { .. } | What::Database { .. })
-        | (None, What::Memory(_)) => false,
+        (Some(before), What::Memory(_) | What::SourceFolder(_)) => before != after,
+        (Some(What::Document(before)), What::Document(after)) => {
+            before.text.is_some() != after.text.is_some()
+        }
+        (
+            _,
+            What::Folder | What::File(_) | What::Record { .. } | What::Database { .. } | What::Document(_),
+        )
+        | (None, What::Memory(_) | What::SourceFolder(_)) => false,
     }
 }

@@ -10,7 +10,7 @@ use cairn_proto::feed::v1::Kind;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-use super::remote::{Content, joined};
+use super::remote::{Content, Outside, joined};
 use super::trees::Workspace;
 use super::view::{BEFORE_BODY, Page, View};
 use crate::bodies::{Held, Holder, Key};
@@ -20,6 +20,7 @@ use crate::error::Error;
 #[derive(Debug)]
 pub(super) struct TextHolder {
     pub(super) content: Content,
+    pub(super) outside: Outside,
     pub(super) view: Arc<View>,
     pub(super) workspace: Arc<Workspace>,
 }
@@ -38,12 +39,33 @@ impl Holder for TextHolder {
         call: &'a Call,
         wanted: &'a [Held],
     ) -> BoxFuture<'a, Result<Vec<(Key, Bytes)>, Error>> {
-        self.fetch_all(call, wanted).boxed()
+        async move {
+            let (outside, inside): (Vec<Held>, Vec<Held>) =
+                wanted.iter().copied().partition(|held| is_outside(held.kind));
+            if outside.is_empty() {
+                return self.fetch_inside(call, &inside).await;
+            }
+            let (inside, outside) =
+                tokio::try_join!(self.fetch_inside(call, &inside), self.fetch_outside(call, &outside))?;
+            Ok([inside, outside].concat())
+        }
+        .boxed()
     }
 }
 
+const fn is_outside(kind: Kind) -> bool {
+    matches!(kind, Kind::Ingested | Kind::SourceDocument)
+}
+
 impl TextHolder {
-    async fn fetch_all(&self, call: &Call, wanted: &[Held]) -> Result<Vec<(Key, Bytes)>, Error> {
+    /// Retained texts of documents from outside, by their hashes.
+    async fn fetch_outside(&self, call: &Call, wanted: &[Held]) -> Result<Vec<(Key, Bytes)>, Error> {
+        let hashes = wanted.iter().map(|held| spelled(held.key.0)).collect();
+        let texts = self.outside.texts(call, self.view.workspace, hashes).await?;
+        Ok(wanted.iter().zip(texts).filter_map(|(held, text)| Some((held.key, text?))).collect())
+    }
+
+    async fn fetch_inside(&self, call: &Call, wanted: &[Held]) -> Result<Vec<(Key, Bytes)>, Error> {
         let mut names = Vec::with_capacity(wanted.len());
         let mut asked = Vec::with_capacity(wanted.len());
         for held in wanted {

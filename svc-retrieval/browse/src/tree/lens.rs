@@ -27,6 +27,7 @@ pub(super) struct Lens {
     narrow: Option<Narrow>,
     memories: OnceLock<Vec<MemoryFolder>>,
     readme: OnceLock<Bytes>,
+    sources_readme: OnceLock<Bytes>,
 }
 
 /// What differs for a caller of some folders.
@@ -50,6 +51,7 @@ impl Lens {
             narrow: scope.map(|listed| Narrow::new(base, listed)),
             memories: OnceLock::new(),
             readme: OnceLock::new(),
+            sources_readme: OnceLock::new(),
         }
     }
 
@@ -132,6 +134,17 @@ impl Lens {
         self.readme.get_or_init(|| texts::root(base, self).into()).clone()
     }
 
+    /// The README of the sources.
+    pub(super) fn sources_readme(&self, base: &Base) -> Bytes {
+        self.sources_readme.get_or_init(|| texts::sources(base, self).into()).clone()
+    }
+
+    /// A document from outside, where it is seen.
+    pub(super) fn document<'a>(&self, base: &'a Base, id: Uuid) -> Option<(Node, &'a Slot)> {
+        let found = base.entity(id)?;
+        (self.is_whole() && matches!(found.1.what(), Some(What::Document(_)))).then_some(found)
+    }
+
     /// What the memory at that place among the memories holds.
     pub(super) fn memory(&self, base: &Base, place: usize) -> Option<&MemoryFolder> {
         let folders = || base.children(Fixed::Memories.node()).iter().map(|_| MemoryFolder::default());
@@ -157,6 +170,8 @@ impl Narrow {
         });
         let seen: Vec<Node> = seen.collect();
         narrow.children.insert(Fixed::Databases.node(), seen);
+        // What comes from outside is in no folder.
+        narrow.children.insert(Fixed::Sources.node(), vec![Fixed::SourcesReadme.node()]);
         narrow.spell(base);
         narrow
     }

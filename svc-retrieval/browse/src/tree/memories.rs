@@ -186,7 +186,10 @@ pub(super) fn shown<'a>(base: &'a Base, lens: &Lens, memory: Node) -> Vec<(Node,
                     matches!(found.1.what(), Some(What::Folder)) && lens.shows_folder(base, found.0);
                 is_seen.then_some(found)?
             }
-            MemberKind::Unspecified | MemberKind::SourceDocument | MemberKind::Database => return None,
+            MemberKind::SourceDocument => lens.document(base, member.target).filter(
+                |(_, slot)| matches!(slot.what(), Some(What::Document(found)) if found.text.is_some()),
+            )?,
+            MemberKind::Unspecified | MemberKind::Database => return None,
         };
         seen.insert(found.0).then_some(found)
     });

@@ -7,6 +7,7 @@ use cairn_shell::tree::{Entry, Kind, Node, TextFilter, Tree, Unreadable};
 
 use super::base::Fixed;
 use super::view::View;
+use crate::Indexed;
 use crate::bodies::Reader;
 use crate::trigrams::TrigramFilter;
 
@@ -15,19 +16,14 @@ use crate::trigrams::TrigramFilter;
 pub(crate) struct Mounted {
     view: Arc<View>,
     reader: Reader,
-    indexed: Option<u64>,
+    indexed: Indexed,
     link_base: String,
 }
 
 impl Mounted {
-    /// For one script; `indexed` is how far the index has followed content's feed, where that is known, and `link_base`
-    /// the address before the paths of links.
-    pub(crate) const fn new(
-        view: Arc<View>,
-        reader: Reader,
-        indexed: Option<u64>,
-        link_base: String,
-    ) -> Self {
+    /// For one script; `indexed` is how far the index has followed the feeds, and `link_base` the address before the
+    /// paths of links.
+    pub(crate) const fn new(view: Arc<View>, reader: Reader, indexed: Indexed, link_base: String) -> Self {
         Self { view, reader, indexed, link_base }
     }
 

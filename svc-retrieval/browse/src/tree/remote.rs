@@ -1,17 +1,21 @@
-//! Asks content what the tree of a workspace is made of, and for the texts in it.
+//! Asks owners what the tree of a workspace is made of, and for the texts in it.
 
+use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use cairn_chassis::breaker::{Breaker, Threshold};
 use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::ServiceIdentitySource;
 use cairn_proto::content::v1::text_ref::Text as Named;
 use cairn_proto::content::v1::tree_service_client::TreeServiceClient;
-use cairn_proto::content::v1::{
-    ListTreeRequest, ReadTextsRequest, ReadTreeChangesRequest, ReadTreeChangesResponse, TextRef,
-};
+use cairn_proto::content::v1::{ListTreeRequest, ReadTextsRequest, ReadTreeChangesRequest, TextRef};
 use cairn_proto::ids::WorkspaceId;
+use cairn_proto::ingest::v1 as ingest;
+use cairn_proto::ingest::v1::tree_service_client::TreeServiceClient as OutsideTreeClient;
 
 use super::rows::Rows;
 use crate::error::Error;
@@ -19,16 +23,42 @@ use crate::error::Error;
 /// Drawing up a tree is not cut off with the caller who happened to be the first to want it.
 const LIST_BUDGET: Duration = Duration::from_secs(60);
 const BUDGET: Duration = Duration::from_secs(20);
+/// How long a script waits for what it can do without.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The same when all of it is to be drawn up.
+const LIST_PATIENCE: Duration = Duration::from_secs(10);
+/// When the owner of documents from outside is left alone.
+const THRESHOLD: Threshold = Threshold { failures: 2, pause: Duration::from_secs(5) };
+
+/// What changed after a position.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) rows: Rows,
+    /// Up to here.
+    pub(super) position: u64,
+    /// The newest change there is.
+    pub(super) head: u64,
+}
+
+/// Who tells of a part of the tree.
+pub(super) trait Teller {
+    /// Everything that lives, and the position from which on changes make it exact.
+    fn list(&self, workspace: WorkspaceId) -> impl Future<Output = Result<(Rows, u64), Error>> + Send;
+
+    /// What changed after a position, up to some position.
+    fn changes(&self, workspace: WorkspaceId, after: u64)
+    -> impl Future<Output = Result<Told, Error>> + Send;
+}
 
 /// Content, as the service of the mesh that this one is.
 #[derive(Debug, Clone)]
-pub(super) struct Content {
+pub(crate) struct Content {
     channel: ServiceChannel,
     identity: ServiceIdentitySource,
 }
 
 impl Content {
-    pub(super) const fn new(channel: ServiceChannel, identity: ServiceIdentitySource) -> Self {
+    pub(crate) const fn new(channel: ServiceChannel, identity: ServiceIdentitySource) -> Self {
         Self { channel, identity }
     }
 
@@ -38,35 +68,6 @@ impl Content {
 
     async fn call(&self, budget: Duration) -> Result<Call, Error> {
         Ok(Call::within(budget).with_identity(&self.identity.identity().await?))
-    }
-
-    /// Everything that lives, and the position from which on changes make it exact.
-    pub(super) async fn list(&self, workspace: WorkspaceId) -> Result<(Rows, u64), Error> {
-        let call = self.call(LIST_BUDGET).await?;
-        let mut rows = Rows::default();
-        let mut position = None;
-        let mut page_token = String::new();
-        loop {
-            let request = ListTreeRequest { workspace_id: workspace.to_string(), page_token };
-            let page = self.client().list_tree(call.request(request)).await?.into_inner();
-            let first = *position.get_or_insert(page.position);
-            rows.take(page.items.unwrap_or_default(), Vec::new())?;
-            if page.next_page_token.is_empty() {
-                return Ok((rows, first));
-            }
-            page_token = page.next_page_token;
-        }
-    }
-
-    /// What changed after a position, up to some position.
-    pub(super) async fn changes(
-        &self,
-        workspace: WorkspaceId,
-        after: u64,
-    ) -> Result<ReadTreeChangesResponse, Error> {
-        let call = self.call(BUDGET).await?;
-        let request = ReadTreeChangesRequest { workspace_id: workspace.to_string(), after };
-        Ok(self.client().read_tree_changes(call.request(request)).await?.into_inner())
     }
 
     /// The texts of these names, in their order; none for what is not there.
@@ -98,6 +99,147 @@ impl Content {
             before += read;
         }
         Ok(texts)
+    }
+}
+
+impl Teller for Content {
+    async fn list(&self, workspace: WorkspaceId) -> Result<(Rows, u64), Error> {
+        let call = self.call(LIST_BUDGET).await?;
+        let mut rows = Rows::default();
+        let mut position = None;
+        let mut page_token = String::new();
+        loop {
+            let request = ListTreeRequest { workspace_id: workspace.to_string(), page_token };
+            let page = self.client().list_tree(call.request(request)).await?.into_inner();
+            let first = *position.get_or_insert(page.position);
+            rows.take(page.items.unwrap_or_default(), Vec::new())?;
+            if page.next_page_token.is_empty() {
+                return Ok((rows, first));
+            }
+            page_token = page.next_page_token;
+        }
+    }
+
+    async fn changes(&self, workspace: WorkspaceId, after: u64) -> Result<Told, Error> {
+        let call = self.call(BUDGET).await?;
+        let request = ReadTreeChangesRequest { workspace_id: workspace.to_string(), after };
+        let told = self.client().read_tree_changes(call.request(request)).await?.into_inner();
+        let mut rows = Rows::default();
+        rows.take(told.items.unwrap_or_default(), told.gone)?;
+        Ok(Told { rows, position: told.position, head: told.head })
+    }
+}
+
+/// The owner of documents from outside, as the service of the mesh that this one is. There are trees without it.
+#[derive(Debug, Clone)]
+pub(crate) struct Outside {
+    channel: ServiceChannel,
+    identity: ServiceIdentitySource,
+    breaker: Arc<Breaker>,
+}
+
+impl Outside {
+    pub(crate) fn new(
+        channel: ServiceChannel,
+        identity: ServiceIdentitySource,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { channel, identity, breaker: Arc::new(Breaker::new(THRESHOLD, clock)) }
+    }
+
+    fn client(&self) -> OutsideTreeClient<ServiceChannel> {
+        OutsideTreeClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    async fn call(&self, budget: Duration) -> Result<Call, Error> {
+        Ok(Call::within(budget).with_identity(&self.identity.identity().await?))
+    }
+
+    /// What it answers, unless it has failed too often of late.
+    async fn answered<T>(
+        &self,
+        patience: Duration,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if !self.breaker.lets_through() {
+            return Err(Error::Silent);
+        }
+        let answered = tokio::time::timeout(patience, answer).await.unwrap_or(Err(Error::Silent));
+        match &answered {
+            Ok(_) => _ = self.breaker.succeeded(),
+            Err(error) => {
+                tracing::warn!(%error, "scripts do not see what is new outside");
+                self.breaker.failed(None);
+            }
+        }
+        answered
+    }
+
+    /// The retained texts with these hashes, in their order; none for what is not there.
+    pub(super) async fn texts(
+        &self,
+        call: &Call,
+        workspace: WorkspaceId,
+        hashes: Vec<String>,
+    ) -> Result<Vec<Option<Bytes>>, Error> {
+        let budget = BUDGET.min(call.remaining());
+        let mut texts = vec![None; hashes.len()];
+        let (mut rest, mut before) = (hashes, 0);
+        while !rest.is_empty() {
+            let own = self.call(budget).await?;
+            let content_hashes = rest.clone();
+            let request = ingest::ReadTextsRequest { workspace_id: workspace.to_string(), content_hashes };
+            let answer = self.client().read_texts(own.request(request)).await?.into_inner();
+            let read = usize::try_from(answer.read).unwrap_or(usize::MAX).min(rest.len());
+            if read == 0 {
+                return Err(Error::Answer("it looked at none of the texts asked for"));
+            }
+            for text in answer.texts {
+                let place = usize::try_from(text.place).ok().and_then(|place| place.checked_add(before));
+                if let Some(slot) = place.and_then(|place| texts.get_mut(place)) {
+                    *slot = Some(text.content);
+                }
+            }
+            rest = rest.split_off(read);
+            before += read;
+        }
+        Ok(texts)
+    }
+
+    async fn list_all(&self, workspace: WorkspaceId) -> Result<(Rows, u64), Error> {
+        let call = self.call(LIST_PATIENCE).await?;
+        let mut rows = Rows::default();
+        let mut position = None;
+        let mut page_token = String::new();
+        loop {
+            let request = ingest::ListTreeRequest { workspace_id: workspace.to_string(), page_token };
+            let page = self.client().list_tree(call.request(request)).await?.into_inner();
+            let first = *position.get_or_insert(page.position);
+            rows.take_outside(page.documents, Vec::new())?;
+            if page.next_page_token.is_empty() {
+                return Ok((rows, first));
+            }
+            page_token = page.next_page_token;
+        }
+    }
+
+    async fn changes_after(&self, workspace: WorkspaceId, after: u64) -> Result<Told, Error> {
+        let call = self.call(PATIENCE).await?;
+        let request = ingest::ReadTreeChangesRequest { workspace_id: workspace.to_string(), after };
+        let told = self.client().read_tree_changes(call.request(request)).await?.into_inner();
+        let mut rows = Rows::default();
+        rows.take_outside(told.documents, told.gone)?;
+        Ok(Told { rows, position: told.position, head: told.head })
+    }
+}
+
+impl Teller for Outside {
+    async fn list(&self, workspace: WorkspaceId) -> Result<(Rows, u64), Error> {
+        self.answered(LIST_PATIENCE, self.list_all(workspace)).await
+    }
+
+    async fn changes(&self, workspace: WorkspaceId, after: u64) -> Result<Told, Error> {
+        self.answered(PATIENCE, self.changes_after(workspace, after)).await
     }
 }
 

@@ -1,10 +1,12 @@
-//! What content tells of a tree, decoded.
+//! What owners tell of a tree, decoded.
 
 use std::collections::HashMap;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::content::v1::{self as proto, MemberKind, TreeItems, TreeText};
 use cairn_proto::document::v1::DocumentRef;
+use cairn_proto::domain::DocumentKind;
+use cairn_proto::ingest::v1::TreeDocument;
 use uuid::Uuid;
 
 use super::names;
@@ -30,6 +32,8 @@ pub(super) enum Place {
     Databases,
     /// Among the memories.
     Memories,
+    /// Below the sources: in a folder of them, none for the top.
+    Sources(Option<Uuid>),
 }
 
 /// What something is.
@@ -50,6 +54,31 @@ pub(super) enum What {
         bare: Option<Box<Text>>,
     },
     Memory(Box<Memory>),
+    /// A folder below the sources, for as long as something is in it; its provider, for that of a connected source.
+    SourceFolder(Option<Box<str>>),
+    Document(Box<Outside>),
+}
+
+/// A document from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Outside {
+    pub(super) kind: DocumentKind,
+    pub(super) title: Box<str>,
+    /// As its owner spells it.
+    pub(super) path: Box<str>,
+    /// None for an entry of a catalog.
+    pub(super) text: Option<Text>,
+    /// Its own address.
+    pub(super) url: Option<Box<str>>,
+    pub(super) source: Option<Uuid>,
+    pub(super) provider: Option<Box<str>>,
+}
+
+impl Outside {
+    /// What its source is called.
+    pub(super) fn source_name(&self) -> Option<&str> {
+        self.source.and_then(|_| segments(&self.path)?.next())
+    }
 }
 
 /// What a member refers to, which may be gone.
@@ -94,6 +123,22 @@ impl Rows {
         items.databases.into_iter().try_for_each(|database| self.put(of_database(database)))?;
         items.records.into_iter().try_for_each(|record| self.put(of_record(record)))?;
         items.memories.into_iter().try_for_each(|memory| self.put(of_memory(memory)))?;
+        for reference in gone {
+            self.0.insert(id(&reference.id).ok_or(BROKEN)?, None);
+        }
+        Ok(())
+    }
+
+    /// The same for documents from outside, with the folders that they stand in.
+    pub(super) fn take_outside(
+        &mut self,
+        documents: Vec<TreeDocument>,
+        gone: Vec<DocumentRef>,
+    ) -> Result<(), Error> {
+        for document in documents {
+            let row = of_document(document, &mut self.0).ok_or(BROKEN)?;
+            self.0.insert(row.id, Some(row));
+        }
         for reference in gone {
             self.0.insert(id(&reference.id).ok_or(BROKEN)?, None);
         }
@@ -206,4 +251,65 @@ fn of_memory(memory: proto::TreeMemory) -> Option<Row> {
             members: memory.members.iter().map(member).collect::<Option<_>>()?,
         })),
     })
+}
+
+/// What stands before the paths of documents from outside.
+const SOURCES: &str = "/sources/";
+
+/// The names of a path below the sources.
+fn segments(path: &str) -> Option<std::str::Split<'_, char>> {
+    Some(path.strip_prefix(SOURCES)?.split('/'))
+}
+
+/// A document, when its path leads through at least one folder; those folders are put beside it.
+fn of_document(document: TreeDocument, rows: &mut HashMap<Uuid, Option<Row>>) -> Option<Row> {
+    let reference = document.r#ref.as_ref()?;
+    let kind = DocumentKind::from_number(reference.kind)?;
+    let (above, name) = document.path.strip_prefix(SOURCES)?.rsplit_once('/')?;
+    let updated = micros(document.updated_at);
+    let mut parent = None;
+    let mut end = 0;
+    for segment in above.split('/') {
+        end += segment.len();
+        let folder = folder_id(above.get(..end)?);
+        let provider = boxed(document.provider.clone()).filter(|_| parent.is_none());
+        let row = Row {
+            id: folder,
+            place: Place::Sources(parent),
+            segment: names::of_name(segment).into(),
+            updated: 0,
+            what: What::SourceFolder(provider),
+        };
+        rows.insert(folder, Some(row));
+        parent = Some(folder);
+        end += 1;
+    }
+    let text = match document.catalog_only {
+        true => None,
+        false => Some(Text { hash: hash(&document.content_hash)?, size: document.size_bytes }),
+    };
+    Some(Row {
+        id: id(&reference.id)?,
+        place: Place::Sources(parent),
+        segment: names::of_name(name).into(),
+        updated,
+        what: What::Document(Box::new(Outside {
+            kind,
+            title: document.title.into(),
+            text,
+            url: boxed(document.url),
+            source: optional(document.source_id)?,
+            provider: boxed(document.provider),
+            path: document.path.into(),
+        })),
+    })
+}
+
+/// The id of a folder that nobody gave one: the same for the same path.
+fn folder_id(path: &str) -> Uuid {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"folder below the sources ").update(path.as_bytes());
+    let mut bytes = [0; 16];
+    hasher.finalize_xof().fill(&mut bytes);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }

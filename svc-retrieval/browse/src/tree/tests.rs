@@ -2,6 +2,7 @@
 
 mod asked;
 mod grown;
+mod outside;
 mod seen;
 
 use cairn_proto::content::v1::MemberKind;
@@ -9,6 +10,7 @@ use cairn_shell::tree::Node;
 use uuid::Uuid;
 
 use super::base::{Base, Fixed};
+use super::grow::Inconsistent;
 use super::names;
 use super::rows::{Member, Memory, Place, Row, Rows, Text, What};
 
@@ -82,7 +84,14 @@ fn rows(rows: impl IntoIterator<Item = Row>) -> Rows {
 }
 
 fn tree(all: impl IntoIterator<Item = Row>) -> Base {
-    Base::of(&rows(all), 1).unwrap()
+    of(&rows(all), 1).unwrap()
+}
+
+/// A tree of these.
+fn of(rows: &Rows, position: u64) -> Result<Base, Inconsistent> {
+    let mut base = Base::empty();
+    base.apply(rows, position)?;
+    Ok(base)
 }
 
 /// Every path of the tree with what is there, in the order of a walk.

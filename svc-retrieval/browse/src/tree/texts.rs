@@ -62,8 +62,8 @@ pub(super) fn root(base: &Base, lens: &Lens) -> String {
     let databases = lens.children(base, Fixed::Databases.node());
     let memories = base.children(Fixed::Memories.node());
     let held = below(base, lens, files);
-    // Beside the README.
-    let sources = lens.children(base, Fixed::Sources.node()).len().saturating_sub(1);
+    let sources = source_folders(base, lens).len();
+    let documents = below(base, lens, Fixed::Sources.node()).files.saturating_sub(1);
     let held_records: usize = databases.iter().map(|database| records(base, *database)).sum();
     let mut text = String::from("# This workspace\n\n");
     text.push_str(match lens.is_whole() {
@@ -94,7 +94,11 @@ pub(super) fn root(base: &Base, lens: &Lens) -> String {
             "typed tables: _schema.md tells the fields, each record is a Markdown file",
             format!("{}, {}", count(databases.len(), "database"), count(held_records, "record")),
         ),
-        ("/sources", "connected sources", count(sources, "source")),
+        (
+            "/sources",
+            "documents from outside: what was ingested, and a folder for each connected source",
+            format!("{}, {}", count(documents, "document"), count(sources, "folder")),
+        ),
     ];
     for (path, what, much) in rows {
         // Writing to a String cannot fail.
@@ -168,9 +172,38 @@ fn more(text: &mut String, all: usize, path: &str) {
     }
 }
 
+/// The folders below the sources.
+fn source_folders(base: &Base, lens: &Lens) -> Vec<Node> {
+    let children = lens.children(base, Fixed::Sources.node()).iter().copied();
+    children.filter(|node| base.slot(*node).is_some_and(Slot::is_folder)).collect()
+}
+
 /// The README of the sources.
-pub(super) const SOURCES: &str = "# Connected sources\n\n\
-    No source is connected. What is ingested from outside is found by the tool search_context.\n";
+pub(super) fn sources(base: &Base, lens: &Lens) -> String {
+    let mut text = String::from("# Documents from outside\n\n");
+    let folders = source_folders(base, lens);
+    if !lens.is_whole() {
+        text.push_str("They are outside the folders of this token.\n");
+        return text;
+    }
+    if folders.is_empty() {
+        text.push_str("Nothing was ingested, and no source is connected.\n");
+        return text;
+    }
+    text.push_str(
+        "They can be read here, and are changed where they come from. An entry of a catalog is empty: the tool \
+         fetch_source_document asks its provider for the text.\n\n",
+    );
+    for folder in folders {
+        let documents = count(below(base, lens, folder).files, "document");
+        let about = match base.slot(folder).and_then(Slot::what) {
+            Some(What::SourceFolder(Some(provider))) => format!(": a connected source, {}", line(provider)),
+            _ => ": sent by programs".to_owned(),
+        };
+        let _written = writeln!(text, "- {}/ ({documents}){about}", line(base.name(folder)));
+    }
+    text
+}
 
 /// The README of a memory.
 pub(super) fn memory(base: &Base, lens: &Lens, place: usize, held: &Held) -> String {
@@ -227,6 +260,10 @@ fn list_elsewhere(text: &mut String, base: &Base, lens: &Lens, members: &[super:
 
 /// What is no file or folder, or is gone. What the caller may not see is left out.
 fn elsewhere(base: &Base, lens: &Lens, member: &super::rows::Member) -> Option<String> {
+    if member.kind == MemberKind::SourceDocument && base.positions.outside.is_none() {
+        // Nobody knows now.
+        return None;
+    }
     let found = base.entity(member.target);
     let noun = match member.kind {
         MemberKind::File => "file",
@@ -240,6 +277,10 @@ fn elsewhere(base: &Base, lens: &Lens, member: &super::rows::Member) -> Option<S
         let gone = format!("- a {noun} that is in trash or deleted (id {})\n", member.target);
         return lens.is_whole().then_some(gone);
     };
+    if let Some(What::Document(document)) = slot.what() {
+        let entry = || format!("- an entry of a catalog: {}\n", line(&lens.path(base, node)));
+        return (lens.is_whole() && document.text.is_none()).then(entry);
+    }
     let Some(What::Database { folder, .. }) = slot.what() else { return None };
     if !lens.covers(base, *folder) {
         return None;

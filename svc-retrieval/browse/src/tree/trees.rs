@@ -3,16 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cairn_chassis::channel::ServiceChannel;
-use cairn_chassis::identity::{Identity, Scope, ServiceIdentitySource};
-use cairn_proto::content::v1::ReadTreeChangesResponse;
+use cairn_chassis::identity::{Identity, Scope};
 use cairn_proto::ids::{FolderId, WorkspaceId};
 use uuid::Uuid;
 
-use super::base::Base;
+use super::base::{Base, Positions};
 use super::holder::TextHolder;
 use super::lens::Lens;
-use super::remote::Content;
+use super::remote::{Content, Outside, Teller, Told};
 use super::rows::Rows;
 use super::view::View;
 use crate::bodies::Holder;
@@ -34,6 +32,7 @@ pub(crate) struct Trees(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     content: Content,
+    outside: Outside,
     most_bytes: usize,
     kept: Mutex<Kept>,
 }
@@ -70,9 +69,8 @@ struct Current {
 
 impl Trees {
     /// None yet. They take about that many bytes at most, those of the workspace in use apart.
-    pub(crate) fn new(content: ServiceChannel, identity: ServiceIdentitySource, most_bytes: usize) -> Self {
-        let content = Content::new(content, identity);
-        Self(Arc::new(Inner { content, most_bytes, kept: Mutex::default() }))
+    pub(crate) fn new(content: Content, outside: Outside, most_bytes: usize) -> Self {
+        Self(Arc::new(Inner { content, outside, most_bytes, kept: Mutex::default() }))
     }
 
     /// The tree as the caller sees it, as of now or later.
@@ -90,11 +88,13 @@ impl Trees {
             }
         };
         let workspace = self.workspace(id);
-        let mut base = self.renewed(id, &workspace).await?;
+        // What comes from outside is in no folder.
+        let sees_outside = scope.is_none();
+        let mut base = self.renewed(id, &workspace, sees_outside).await?;
         if workspace.is_doubtful(&base) {
             tracing::warn!(workspace.id = %id, "content renders otherwise than before, the tree is drawn up anew");
             workspace.forget();
-            base = self.renewed(id, &workspace).await?;
+            base = self.renewed(id, &workspace, sees_outside).await?;
         }
         let lens = workspace.lens(&base, scope);
         Ok(Arc::new(View { workspace: id, base, lens }))
@@ -103,7 +103,9 @@ impl Trees {
     /// Who reads the texts of a view.
     pub(crate) fn holder(&self, view: &Arc<View>) -> Arc<dyn Holder> {
         let workspace = self.workspace(view.workspace);
-        Arc::new(TextHolder { content: self.0.content.clone(), view: Arc::clone(view), workspace })
+        let Inner { content, outside, .. } = self.0.as_ref();
+        let (content, outside) = (content.clone(), outside.clone());
+        Arc::new(TextHolder { content, outside, view: Arc::clone(view), workspace })
     }
 
     fn workspace(&self, id: WorkspaceId) -> Arc<Workspace> {
@@ -116,18 +118,37 @@ impl Trees {
         Arc::clone(&entry.workspace)
     }
 
-    async fn renewed(&self, id: WorkspaceId, workspace: &Arc<Workspace>) -> Result<Arc<Base>, Error> {
-        let mut told = None;
+    async fn renewed(
+        &self,
+        id: WorkspaceId,
+        workspace: &Arc<Workspace>,
+        sees_outside: bool,
+    ) -> Result<Arc<Base>, Error> {
+        let mut heard = None;
         if let Some(base) = workspace.base() {
-            let answer = self.0.content.changes(id, base.position).await?;
-            if answer.head == base.position {
+            let news = self.hear(id, base.positions, sees_outside).await?;
+            if news.is_nothing_new(base.positions) {
                 return Ok(base);
             }
-            told = Some((base.position, answer));
+            heard = Some((base.positions, news));
         }
         // What one caller began helps the next, so it is not cut off when the caller goes away.
         let (trees, workspace) = (self.clone(), Arc::clone(workspace));
-        tokio::spawn(async move { trees.follow(id, &workspace, told).await }).await?
+        tokio::spawn(async move { trees.follow(id, &workspace, heard).await }).await?
+    }
+
+    /// What has changed since. Where the owner of documents from outside does not answer, they stay as they were.
+    async fn hear(&self, id: WorkspaceId, since: Positions, sees_outside: bool) -> Result<Heard, Error> {
+        let Inner { content, outside, .. } = self.0.as_ref();
+        let outside = async {
+            match since.outside.filter(|_| sees_outside) {
+                Some(after) => known(id, outside.changes(id, after).await),
+                None => None,
+            }
+        };
+        let (content, outside) = tokio::join!(content.changes(id, since.content), outside);
+        let is_missing = sees_outside && since.outside.is_none();
+        Ok(Heard { content: content?, outside, is_missing })
     }
 
     /// Renews the tree, unless somebody else has meanwhile gone beyond what was told.
@@ -135,22 +156,21 @@ impl Trees {
         &self,
         id: WorkspaceId,
         workspace: &Workspace,
-        told: Option<(u64, ReadTreeChangesResponse)>,
+        heard: Option<(Positions, Heard)>,
     ) -> Result<Arc<Base>, Error> {
         let _renewing = workspace.renewing.lock().await;
         let mut base = workspace.base();
         let is_far_enough = |base: &Arc<Base>| {
-            told.as_ref().is_none_or(|(after, answer)| base.position >= answer.head && answer.head >= *after)
+            heard.as_ref().is_none_or(|(since, heard)| heard.is_in(base.positions, *since))
         };
         if let Some(base) = base.as_ref().filter(|base| is_far_enough(base)) {
             return Ok(Arc::clone(base));
         }
-        let mut told = told;
+        let mut heard = heard;
         for _ in 0..TRIES {
-            let told =
-                told.take().filter(|(after, _)| base.as_ref().is_some_and(|base| base.position == *after));
-            if let Some(renewed) = self.renew(id, base.take(), told.map(|(_, answer)| answer)).await? {
-                let renewed = Arc::new(renewed);
+            let heard =
+                heard.take().filter(|(since, _)| base.as_ref().is_some_and(|base| base.positions == *since));
+            if let Some(renewed) = self.renew(id, base.take(), heard.map(|(_, heard)| heard)).await? {
                 workspace.put(Arc::clone(&renewed));
                 self.weigh(id, renewed.bytes());
                 return Ok(renewed);
@@ -160,43 +180,39 @@ impl Trees {
         Err(Error::Answer("the items of a tree do not fit together"))
     }
 
-    /// The tree at the feed's head: that one with what has changed since, or a new one. None when it does not fit
+    /// The tree at the heads of the feeds: that one with what has changed since, or a new one. None when it does not fit
     /// together.
     async fn renew(
         &self,
         id: WorkspaceId,
         base: Option<Arc<Base>>,
-        told: Option<ReadTreeChangesResponse>,
-    ) -> Result<Option<Base>, Error> {
-        let content = &self.0.content;
-        let (mut base, mut rows, mut position) = match base {
-            Some(base) => (Some(base), Rows::default(), None),
-            None => {
-                let (rows, position) = content.list(id).await?;
-                (None, rows, Some(position))
-            }
-        };
-        let mut told = told;
+        heard: Option<Heard>,
+    ) -> Result<Option<Arc<Base>>, Error> {
+        let Inner { content, outside, .. } = self.0.as_ref();
+        let (mut base, mut told) = (base, (None, None));
+        if let Some(heard) = heard {
+            told = (Some(heard.content), heard.outside);
+        }
         loop {
-            let after = position.or_else(|| base.as_ref().map(|base| base.position)).unwrap_or(0);
-            let answer = match told.take() {
-                Some(answer) => answer,
-                None => content.changes(id, after).await?,
-            };
-            let is_other = answer.head < after;
-            let is_far = base.as_ref().is_some_and(|base| {
-                let size = u64::try_from(base.slots.len()).unwrap_or(u64::MAX);
-                answer.head.saturating_sub(base.position) > MOST_CHANGES.max(size)
-            });
-            if is_other || is_far {
-                let (listed, from) = content.list(id).await?;
-                (base, rows, position) = (None, listed, Some(from));
+            let from = base.as_ref().map(|base| base.positions);
+            let size = base.as_ref().map_or(0, |base| u64::try_from(base.slots.len()).unwrap_or(u64::MAX));
+            let of_outside = from.and_then(|from| from.outside);
+            let (inside, beside) = tokio::join!(
+                since(content, id, (from.map(|from| from.content), size), told.0.take()),
+                since(outside, id, (of_outside, size), told.1.take()),
+            );
+            let (inside, beside) = (inside?, known(id, beside));
+            let can_follow = inside.is_some() && beside.as_ref().is_none_or(Option::is_some);
+            if !can_follow {
+                base = None;
                 continue;
             }
-            rows.take(answer.items.unwrap_or_default(), answer.gone)?;
-            position = Some(answer.position);
-            if answer.position >= answer.head {
-                return grown(base, rows, answer.position).await;
+            let beside = beside.flatten();
+            let is_as_before = beside.is_none()
+                && inside.as_ref().map(|since| since.position) == from.map(|from| from.content);
+            match base {
+                Some(base) if is_as_before => return Ok(Some(base)),
+                base => return Ok(grown(base, inside, beside).await?.map(Arc::new)),
             }
         }
     }
@@ -217,14 +233,102 @@ impl Trees {
     }
 }
 
-async fn grown(base: Option<Arc<Base>>, rows: Rows, position: u64) -> Result<Option<Base>, Error> {
-    let count = rows.0.len();
-    let grow = move || match base {
-        None => Base::of(&rows, position).ok(),
-        Some(base) => {
-            let mut copy = Base::clone(&base);
-            copy.apply(&rows, position).is_ok().then_some(copy)
+/// What owners told of changes.
+#[derive(Debug)]
+struct Heard {
+    content: Told,
+    /// None when nobody asked, or got no answer.
+    outside: Option<Told>,
+    /// Whether the caller sees documents from outside, and the tree has none since their owner did not answer.
+    is_missing: bool,
+}
+
+impl Heard {
+    fn is_nothing_new(&self, positions: Positions) -> bool {
+        let is_new = |told: &Told| Some(told.head) != positions.outside;
+        self.content.head == positions.content
+            && !self.is_missing
+            && !self.outside.as_ref().is_some_and(is_new)
+    }
+
+    /// Whether a tree at those positions shows it; it was heard of changes since others.
+    fn is_in(&self, positions: Positions, since: Positions) -> bool {
+        let content = &self.content;
+        let has_content = positions.content >= content.head && content.head >= since.content;
+        let has_outside = self
+            .outside
+            .as_ref()
+            .is_none_or(|told| positions.outside >= Some(told.head) && Some(told.head) >= since.outside);
+        has_content && has_outside && !(self.is_missing && positions.outside.is_none())
+    }
+}
+
+/// What is known of documents from outside, where their owner answers.
+fn known<T>(id: WorkspaceId, answer: Result<T, Error>) -> Option<T> {
+    answer
+        .inspect_err(
+            |error| tracing::warn!(workspace.id = %id, %error, "documents from outside stay as they were"),
+        )
+        .ok()
+}
+
+/// Rows up to the head of a feed.
+#[derive(Debug)]
+struct Since {
+    rows: Rows,
+    position: u64,
+}
+
+/// What changed from a position on, with as many items as the tree has; everything where there is no position. None when
+/// the tree cannot follow: it is too far behind, or the feed is another one.
+async fn since(
+    owner: &impl Teller,
+    id: WorkspaceId,
+    (from, size): (Option<u64>, u64),
+    told: Option<Told>,
+) -> Result<Option<Since>, Error> {
+    let (mut rows, mut position) = match from {
+        Some(from) => (Rows::default(), from),
+        None => owner.list(id).await?,
+    };
+    let mut told = told.filter(|_| from.is_some());
+    loop {
+        let answer = match told.take() {
+            Some(answer) => answer,
+            None => owner.changes(id, position).await?,
+        };
+        let is_other = answer.head < position;
+        let is_far = from.is_some_and(|from| answer.head.saturating_sub(from) > MOST_CHANGES.max(size));
+        if from.is_some() && (is_other || is_far) {
+            return Ok(None);
         }
+        if is_other {
+            (rows, position) = owner.list(id).await?;
+            continue;
+        }
+        rows.0.extend(answer.rows.0);
+        position = answer.position;
+        if position >= answer.head {
+            return Ok(Some(Since { rows, position }));
+        }
+    }
+}
+
+async fn grown(
+    base: Option<Arc<Base>>,
+    inside: Option<Since>,
+    outside: Option<Since>,
+) -> Result<Option<Base>, Error> {
+    let count = [&inside, &outside].into_iter().flatten().map(|since| since.rows.0.len()).sum::<usize>();
+    let grow = move || {
+        let mut grown = base.map_or_else(Base::empty, |base| Base::clone(&base));
+        if let Some(Since { rows, position }) = inside {
+            grown.apply(&rows, position).ok()?;
+        }
+        if let Some(Since { rows, position }) = outside {
+            grown.apply_outside(&rows, position).ok()?;
+        }
+        Some(grown)
     };
     if count <= MOST_INLINE {
         return Ok(grow());

@@ -14,8 +14,8 @@ use uuid::Uuid;
 use super::base::{Base, Fixed, Item, Slot};
 use super::lens::Lens;
 use super::memories::{Held as HeldByMemory, Member, MemoryFolder, member_of, place_of};
-use super::rows::{Text, What};
-use super::texts;
+use super::rows::{Outside, Text, What};
+use crate::Indexed;
 use crate::bodies::{Held, Key};
 
 /// A tree as one caller sees it. It never changes.
@@ -161,7 +161,7 @@ impl View {
         let there = |key, size, kind| Source::There(Held { key, size, kind, id: slot.id });
         match &slot.item {
             Item::Fixed(Fixed::Readme) => Source::Here(self.lens.readme(&self.base)),
-            Item::Fixed(Fixed::SourcesReadme) => Source::Here(Bytes::from_static(texts::SOURCES.as_bytes())),
+            Item::Fixed(Fixed::SourcesReadme) => Source::Here(self.lens.sources_readme(&self.base)),
             Item::Guide => {
                 let place = place_of(&self.base, slot.parent);
                 let folder = place.and_then(|place| Some((place, self.memory_folder(place)?)));
@@ -180,7 +180,12 @@ impl View {
                 Some(page) => there(page.key(), page.size(), Kind::Record),
                 None => Source::Nowhere,
             },
-            Item::Entity(What::Folder | What::Database { .. } | What::Memory(_))
+            Item::Entity(What::Document(document)) => match document.text {
+                Some(text) => there(Key(text.hash), text.size, document.kind.into()),
+                // Its provider keeps the text.
+                None => Source::Here(Bytes::new()),
+            },
+            Item::Entity(What::Folder | What::Database { .. } | What::Memory(_) | What::SourceFolder(_))
             | Item::Fixed(_)
             | Item::Free => Source::Nowhere,
         }
@@ -215,6 +220,9 @@ impl View {
     pub(crate) fn document(&self, node: Node) -> Option<ConfirmedDocument> {
         let slot = self.slot(node)?;
         let base = &self.base;
+        if let Some(What::Document(document)) = slot.what() {
+            return self.outside(node, slot, document);
+        }
         let (kind, title, path, folder, database) = match &slot.item {
             Item::Entity(What::File(_)) => {
                 let folder = base.slot(slot.parent).filter(|folder| folder.what().is_some());
@@ -232,7 +240,13 @@ impl View {
                 let memory = base.memory(slot.parent)?;
                 (Kind::Memory, memory.name.to_string(), base.path(slot.parent), None, None)
             }
-            Item::Entity(What::Folder | What::Database { .. } | What::Memory(_))
+            Item::Entity(
+                What::Folder
+                | What::Database { .. }
+                | What::Memory(_)
+                | What::SourceFolder(_)
+                | What::Document(_),
+            )
             | Item::Schema
             | Item::Fixed(_)
             | Item::Free => return None,
@@ -249,12 +263,28 @@ impl View {
         })
     }
 
+    /// The same of a document from outside; an entry of a catalog has nothing that could be cited.
+    fn outside(&self, node: Node, slot: &Slot, document: &Outside) -> Option<ConfirmedDocument> {
+        document.text?;
+        Some(ConfirmedDocument {
+            r#ref: Some(DocumentRef { kind: document.kind.number(), id: slot.id.to_string() }),
+            title: document.title.to_string(),
+            path: document.path.to_string(),
+            updated_at: Some(Timestamp::from_micros(self.modified(node)).to_proto()),
+            source_id: document.source.map(|id| id.to_string()),
+            source_name: document.source_name().map(ToOwned::to_owned),
+            provider: document.provider.as_deref().map(ToOwned::to_owned),
+            url: document.url.as_deref().map(ToOwned::to_owned),
+            ..ConfirmedDocument::default()
+        })
+    }
+
     /// What `stat` tells beyond kind, size and time. `indexed` is how far the index has followed the feed; `link_base`
     /// stands before the path of the link.
     pub(super) fn details(
         &self,
         node: Node,
-        indexed: Option<u64>,
+        indexed: Indexed,
         link_base: &str,
     ) -> Vec<(&'static str, String)> {
         let mut details = Vec::new();
@@ -267,6 +297,11 @@ impl View {
             details.push(("link", format!("{link_base}{link}")));
             details.push(("citation", label));
             details.push(("freshness", self.freshness(node, slot, indexed)));
+        }
+        if let Some(What::Document(document)) = slot.what() {
+            details.extend(document.url.as_ref().map(|url| ("address", url.to_string())));
+            let elsewhere = "an entry of a catalog: the tool fetch_source_document reads its text";
+            details.extend(document.text.is_none().then(|| ("content", elsewhere.to_owned())));
         }
         if let Some(use_when) = self.use_when(node) {
             details.push(("useWhen", use_when.split_whitespace().collect::<Vec<_>>().join(" ")));
@@ -285,12 +320,14 @@ impl View {
             Item::Entity(What::Record { .. }) => {
                 page_of(Kind::Record, id, Some(self.base.slot(slot.parent)?.id))
             }
-            Item::Fixed(_) | Item::Free => return None,
+            Item::Entity(What::Document(document)) => plain_page_of(document.kind.into(), id),
+            Item::Entity(What::SourceFolder(_)) | Item::Fixed(_) | Item::Free => return None,
         };
         let about = self.base.slot(slot.parent);
         let label = match &slot.item {
             Item::Entity(What::Record { title, .. }) => title_of(slot, title.as_deref()),
             Item::Entity(What::Memory(memory)) => memory.name.to_string(),
+            Item::Entity(What::Document(document)) => document.title.to_string(),
             Item::Guide => self.base.memory(slot.parent)?.name.to_string(),
             Item::Schema => about?.segment().to_owned(),
             Item::Entity(_) | Item::Fixed(_) | Item::Free => slot.segment().to_owned(),
@@ -298,13 +335,16 @@ impl View {
         Some((link, label))
     }
 
-    fn freshness(&self, node: Node, slot: &Slot, indexed: Option<u64>) -> String {
+    fn freshness(&self, node: Node, slot: &Slot, indexed: Indexed) -> String {
         let updated = format!("updated {}", Timestamp::from_micros(self.modified(node)).to_rfc3339());
-        let is_searched = matches!(
-            slot.item,
-            Item::Entity(What::File(_) | What::Record { .. } | What::Memory(_)) | Item::Guide
-        );
-        match indexed.filter(|_| is_searched) {
+        let indexed = match &slot.item {
+            Item::Entity(What::File(_) | What::Record { .. } | What::Memory(_)) | Item::Guide => {
+                indexed.content
+            }
+            Item::Entity(What::Document(_)) => indexed.outside,
+            Item::Entity(_) | Item::Schema | Item::Fixed(_) | Item::Free => None,
+        };
+        match indexed {
             None => updated,
             Some(indexed) if indexed >= slot.changed => format!("{updated}, indexed"),
             Some(_) => format!("{updated}, not indexed yet"),

@@ -1,5 +1,7 @@
 //! Trees that ask a content service of the tests.
 
+mod beside;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,14 +22,16 @@ use cairn_proto::content::v1::{self as proto, TreeItems};
 use cairn_proto::document::v1::DocumentRef;
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::{FolderId, WorkspaceId};
+use cairn_proto::ingest::v1::TreeDocument;
+use cairn_proto::ingest::v1::tree_service_server::TreeServiceServer as OutsideTreeServer;
 use tokio::task::JoinSet;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
 use super::*;
 use crate::bodies::Held;
-use crate::tree::Trees;
 use crate::tree::view::View;
+use crate::tree::{Trees, remote};
 
 /// What the content service of the tests holds, and how often it was asked.
 #[derive(Debug, Default)]
@@ -40,6 +44,17 @@ struct State {
     texts: BTreeMap<String, String>,
     lists: u32,
     changes: u32,
+    outside: Outside,
+}
+
+/// The owner of documents from outside.
+#[derive(Debug, Default)]
+struct Outside {
+    /// With the position of its last change; none when it is gone.
+    documents: BTreeMap<String, (u64, Option<TreeDocument>)>,
+    head: u64,
+    is_down: bool,
+    asked: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -233,11 +248,15 @@ impl World {
         let content = Content { issuer: Arc::new(Issuer::new().unwrap()), state: Arc::default() };
         let routes = Routes::new(TreeServiceServer::new(content.clone()))
             .add_service(KeyServiceServer::new(content.clone()));
-        let names = ["cairn.content.v1.TreeService", "cairn.auth.v1.KeyService"];
+        let routes = routes.add_service(OutsideTreeServer::new(content.clone()));
+        let names =
+            ["cairn.content.v1.TreeService", "cairn.auth.v1.KeyService", "cairn.ingest.v1.TreeService"];
         let channel = ServiceChannel::local(double::compose(routes, &names).await.unwrap().routes);
         let identity =
             ServiceIdentitySource::new("retrieval", "secret".into(), channel.clone(), Arc::new(SystemClock));
-        Self { content, trees: Trees::new(channel, identity, most_bytes) }
+        let owner = remote::Content::new(channel.clone(), identity.clone());
+        let outside = remote::Outside::new(channel, identity, Arc::new(SystemClock));
+        Self { content, trees: Trees::new(owner, outside, most_bytes) }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {

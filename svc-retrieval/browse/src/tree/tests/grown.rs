@@ -32,7 +32,7 @@ fn siblings_are_told_apart_and_the_oldest_keeps_its_name() {
 
 #[test]
 fn what_does_not_fit_together_is_said() {
-    assert!(Base::of(&rows([file(1, Some(7), "a", 1)]), 1).is_err());
+    assert!(of(&rows([file(1, Some(7), "a", 1)]), 1).is_err());
     let mut base = tree([folder(1, None, "a"), file(2, Some(1), "b", 1)]);
     let mut gone = rows([]);
     gone.0.insert(id(1), None);
@@ -150,7 +150,7 @@ impl Model {
             }
             place = match self.live[&folder].place {
                 Place::Folder(parent) => parent,
-                Place::Database(_) | Place::Databases | Place::Memories => None,
+                Place::Database(_) | Place::Databases | Place::Memories | Place::Sources(_) => None,
             };
         }
         false
@@ -163,9 +163,12 @@ impl Model {
             .values()
             .filter(|row| match &row.what {
                 What::Database { folder, .. } => *folder == Some(id),
-                What::Folder | What::File(_) | What::Record { .. } | What::Memory(_) => {
-                    row.place == Place::Folder(Some(id))
-                }
+                What::Folder
+                | What::File(_)
+                | What::Record { .. }
+                | What::Memory(_)
+                | What::SourceFolder(_)
+                | What::Document(_) => row.place == Place::Folder(Some(id)),
             })
             .map(|row| row.id)
             .collect();
@@ -204,9 +207,11 @@ impl Model {
             Step::Rename(at, name) => self.change(*at, |row| match row.what {
                 What::Record { .. } => row.segment = names::of_title(name).into(),
                 What::Memory(_) => {}
-                What::Folder | What::File(_) | What::Database { .. } => {
-                    row.segment = names::of_name(name).into()
-                }
+                What::Folder
+                | What::File(_)
+                | What::Database { .. }
+                | What::SourceFolder(_)
+                | What::Document(_) => row.segment = names::of_name(name).into(),
             }),
             Step::Edit(at, seed) => self.change(*at, |row| {
                 row.updated += 1;
@@ -222,7 +227,7 @@ impl Model {
                 self.change(*at, |row| match &mut row.what {
                     What::Folder | What::File(_) => row.place = Place::Folder(to),
                     What::Database { folder, .. } => *folder = to,
-                    What::Record { .. } | What::Memory(_) => {}
+                    What::Record { .. } | What::Memory(_) | What::SourceFolder(_) | What::Document(_) => {}
                 });
                 assert!(self.live.contains_key(&moved));
             }

@@ -10,8 +10,14 @@ use proptest::prelude::*;
 
 use super::grown::{Model, step};
 use super::*;
+use crate::Indexed;
 use crate::tree::lens::Lens;
 use crate::tree::view::View;
+
+/// Indexed so far, of what content has.
+fn up_to(position: u64) -> Indexed {
+    Indexed { content: Some(position), outside: None }
+}
 
 fn view(base: &Arc<Base>, scope: Option<&[u128]>) -> View {
     let listed: Option<Vec<FolderId>> =
@@ -172,7 +178,7 @@ fn a_scope_sees_its_folders_and_the_way_to_them() {
         "/sources/README.md",
     ];
     assert_eq!(shown(&narrow), expected);
-    assert!(narrow.details(find(&narrow, "/files/Team"), None, "").is_empty());
+    assert!(narrow.details(find(&narrow, "/files/Team"), Indexed::default(), "").is_empty());
     assert!(read(&narrow, "/README.md").contains("| 1 file, 2 folders |"));
     for path in ["/README.md", "/memories/onboarding/README.md"] {
         let text = read(&narrow, path);
@@ -196,7 +202,7 @@ fn a_scope_sees_its_folders_and_the_way_to_them() {
         under("/memories/onboarding/"),
         ["/memories/onboarding/README.md", "/memories/onboarding/hidden.md"]
     );
-    assert!(!other.details(find(&other, "/files/Team"), None, "").is_empty());
+    assert!(!other.details(find(&other, "/files/Team"), Indexed::default(), "").is_empty());
 
     for nothing in [view(&base, Some(&[])), view(&base, Some(&[88, 10, 20]))] {
         let roots = ["", "/README.md", "/databases", "/files", "/memories", "/memories/onboarding"];
@@ -252,7 +258,7 @@ fn stat_tells_ids_links_and_guidance() {
     let base_url = "https://cairn.example";
     let told = |path: &str, indexed| whole.details(find(&whole, path), indexed, base_url);
     let value = |path: &str, name: &str| {
-        told(path, Some(1)).into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
+        told(path, up_to(1)).into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     };
     assert_eq!(value("/files/root.md", "id"), Some(id(13).to_string()));
     assert_eq!(value("/files/root.md", "link"), Some(format!("https://cairn.example/file/{}", id(13))));
@@ -266,11 +272,11 @@ fn stat_tells_ids_links_and_guidance() {
     }
     assert_eq!(value("/files/Team/plan.md", "useWhen"), None);
     let freshness = |indexed| told("/files/root.md", indexed)[3].1.clone();
-    assert_eq!(freshness(None), "updated 1970-01-01T00:00:00.002Z");
-    assert_eq!(freshness(Some(1)), "updated 1970-01-01T00:00:00.002Z, indexed");
-    assert_eq!(freshness(Some(0)), "updated 1970-01-01T00:00:00.002Z, not indexed yet");
+    assert_eq!(freshness(Indexed::default()), "updated 1970-01-01T00:00:00.002Z");
+    assert_eq!(freshness(up_to(1)), "updated 1970-01-01T00:00:00.002Z, indexed");
+    assert_eq!(freshness(up_to(0)), "updated 1970-01-01T00:00:00.002Z, not indexed yet");
     for path in ["/", "/README.md", "/files"] {
-        assert_eq!(told(path, None), Vec::new(), "{path}");
+        assert_eq!(told(path, Indexed::default()), Vec::new(), "{path}");
     }
 }
 
@@ -314,7 +320,12 @@ proptest! {
             (What::Database { folder, .. }, _) => covers(*folder),
             (What::Record { .. }, Place::Database(database)) => match &model.live[&database].what {
                 What::Database { folder, .. } => covers(*folder),
-                What::Folder | What::File(_) | What::Record { .. } | What::Memory(_) => false,
+                What::Folder
+                | What::File(_)
+                | What::Record { .. }
+                | What::Memory(_)
+                | What::SourceFolder(_)
+                | What::Document(_) => false,
             },
             (What::Memory(_), _) => true,
             _ => false,

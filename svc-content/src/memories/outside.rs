@@ -1,0 +1,159 @@
+//! Members that are documents of connected sources: what they are called, and what is retained of them. Their owner says
+//! so each time; nothing of it is kept here.
+
+use std::collections::HashMap;
+
+use cairn_proto::ids::{DocumentId, MemberId};
+
+use super::Memories;
+use crate::model::{Member, MemberTarget, Memory};
+use crate::outside::{OutsideDocument, Silent};
+use crate::scope::Caller;
+
+/// A document with the text that is retained of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DocumentEntry {
+    pub(crate) document: OutsideDocument,
+    pub(crate) content: String,
+}
+
+/// The documents of a memory, by their members.
+pub(crate) type DocumentsOf = HashMap<MemberId, DocumentEntry>;
+
+/// Why a member stands for nothing: the code of a coverage note, and what it says.
+type LeftOut = (&'static str, &'static str);
+
+/// What the members of a memory that are documents stand for.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) documents: DocumentsOf,
+    pub(super) left_out: Vec<(Member, &'static str, &'static str)>,
+}
+
+/// What there is of the documents that memories refer to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Known {
+    /// The caller may see none of them.
+    Hidden,
+    /// Their owner does not answer.
+    Unanswered,
+    /// Those that live.
+    Live(HashMap<DocumentId, OutsideDocument>),
+}
+
+/// The documents among targets.
+pub(super) fn documents<'a>(targets: impl Iterator<Item = &'a MemberTarget>) -> Vec<DocumentId> {
+    let document = |target: &MemberTarget| match target {
+        MemberTarget::SourceDocument(id) => Some(*id),
+        MemberTarget::File(_) | MemberTarget::Folder(_) | MemberTarget::Database(_) => None,
+    };
+    targets.filter_map(document).collect()
+}
+
+impl Memories {
+    /// What there is of these documents. Sources belong to the whole workspace: a caller of some folders sees nothing of
+    /// them, and neither does somebody without an identity.
+    pub(super) async fn known(&self, caller: &Caller, ids: &[DocumentId]) -> Known {
+        let Some(call) = caller.call.as_ref().filter(|_| caller.listed().is_none()) else {
+            return Known::Hidden;
+        };
+        match self.context.outside.confirm(call, ids).await {
+            Ok(live) => Known::Live(live),
+            Err(Silent) => Known::Unanswered,
+        }
+    }
+
+    /// Memories with the names of the documents that they refer to.
+    pub(super) async fn named<'a>(&self, caller: &Caller, memories: impl Iterator<Item = &'a mut Memory>) {
+        let mut members: Vec<&mut Member> = memories
+            .flat_map(|memory| &mut memory.members)
+            .filter(|member| matches!(member.target, MemberTarget::SourceDocument(_)))
+            .collect();
+        if members.is_empty() {
+            return;
+        }
+        let ids = documents(members.iter().map(|member| &member.target));
+        let known = self.known(caller, &ids).await;
+        for member in &mut members {
+            name(member, &known);
+        }
+    }
+
+    /// Names the members of a memory that are documents, and answers their texts, with at most so many bytes, and what is
+    /// left out of them.
+    pub(super) async fn documents_of(&self, caller: &Caller, memory: &mut Memory, most_bytes: u64) -> Found {
+        let ids = documents(memory.members.iter().map(|member| &member.target));
+        let mut found = Found::default();
+        if ids.is_empty() {
+            return found;
+        }
+        let known = self.known(caller, &ids).await;
+        let texts = match &known {
+            Known::Live(live) => {
+                let retained = live.values().filter(|document| !document.catalog_only);
+                let ids: Vec<DocumentId> = retained.map(|document| document.id).collect();
+                self.context.outside.read(caller.workspace, &ids).await
+            }
+            Known::Hidden | Known::Unanswered => Ok(HashMap::new()),
+        };
+        let mut left = most_bytes;
+        for member in &mut memory.members {
+            let MemberTarget::SourceDocument(id) = member.target else { continue };
+            name(member, &known);
+            match entry(id, &known, &texts, &mut left, caller.call.is_some()) {
+                Ok(entry) => _ = found.documents.insert(member.id, entry),
+                Err((code, message)) => found.left_out.push((member.clone(), code, message)),
+            }
+        }
+        found
+    }
+}
+
+/// What a member that is a document stands for, or why it stands for nothing.
+fn entry(
+    id: DocumentId,
+    known: &Known,
+    texts: &Result<HashMap<DocumentId, (String, String)>, Silent>,
+    left: &mut u64,
+    has_identity: bool,
+) -> Result<DocumentEntry, LeftOut> {
+    let live = match known {
+        Known::Live(live) => live,
+        Known::Hidden if has_identity => {
+            return Err(("out_of_scope", "connected sources are outside the folders of this token"));
+        }
+        Known::Hidden => {
+            let message = "documents of connected sources are shown to callers with a token only";
+            return Err(("source_excluded", message));
+        }
+        Known::Unanswered => return Err(("source_excluded", UNANSWERED)),
+    };
+    let document = live.get(&id).ok_or((
+        "target_deleted",
+        "the document of this member is gone: it was removed, or its source disconnected",
+    ))?;
+    if document.catalog_only {
+        let message = "only the name of this document is kept here: fetch_source_document asks its provider for the text";
+        return Err(("catalog_only", message));
+    }
+    let texts = texts.as_ref().map_err(|Silent| ("source_excluded", UNANSWERED))?;
+    let (content, content_hash) =
+        texts.get(&id).ok_or(("index_behind", "nothing is retained of this document yet"))?;
+    let beyond = ("budget_exhausted", "this document is beyond the bytes that a resolved memory holds");
+    *left = left.checked_sub(content.len() as u64).ok_or(beyond)?;
+    let document = OutsideDocument { content_hash: content_hash.clone(), ..document.clone() };
+    Ok(DocumentEntry { document, content: content.clone() })
+}
+
+const UNANSWERED: &str = "the service that keeps documents of sources does not answer now";
+
+/// Says of a member what is known of its document.
+fn name(member: &mut Member, known: &Known) {
+    let document = match known {
+        Known::Live(live) => live.get(&member.target.id()),
+        Known::Hidden | Known::Unanswered => None,
+    };
+    member.is_live = document.is_some() || !matches!(known, Known::Live(_));
+    member.is_covered = document.is_some();
+    member.title = document.map(|document| document.title.clone());
+}

@@ -1,0 +1,142 @@
+//! Documents of connected sources, which memories refer to: svc-ingest owns them, so it is asked.
+//!
+//! svc-ingest opens after this service, which learns the way to it afterwards. What a memory holds besides is told
+//! without it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use cairn_chassis::call::Call;
+use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::ServiceIdentitySource;
+use cairn_proto::document::v1::document_service_client::DocumentServiceClient;
+use cairn_proto::document::v1::{
+    ConfirmDocumentsRequest, ConfirmedDocument, Document, DocumentRef, ReadDocumentsRequest,
+};
+use cairn_proto::feed::v1::Kind;
+use cairn_proto::ids::{DocumentId, WorkspaceId};
+
+/// How long a memory waits for it.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Documents that are read in one call: as many as the owner gives.
+const READ_AT_ONCE: usize = 100;
+
+/// A document as its owner confirms it for a caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OutsideDocument {
+    pub(crate) id: DocumentId,
+    pub(crate) title: String,
+    pub(crate) path: String,
+    pub(crate) content_hash: String,
+    pub(crate) updated_at: Option<Timestamp>,
+    pub(crate) source_id: Option<String>,
+    /// Its own address.
+    pub(crate) address: Option<String>,
+    /// Whether only its name is kept.
+    pub(crate) catalog_only: bool,
+}
+
+/// The owner does not answer now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Silent;
+
+/// The way to svc-ingest; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outside(Arc<OnceLock<Way>>);
+
+#[derive(Debug)]
+struct Way {
+    channel: ServiceChannel,
+    /// This service's own.
+    identity: ServiceIdentitySource,
+}
+
+impl Outside {
+    /// Learns where svc-ingest is; the first time counts.
+    pub(crate) fn connect(&self, channel: ServiceChannel, identity: ServiceIdentitySource) {
+        let _ = self.0.set(Way { channel, identity });
+    }
+
+    /// Those of the documents that live and are in the scope of the identity that the call carries.
+    pub(crate) async fn confirm(
+        &self,
+        call: &Call,
+        ids: &[DocumentId],
+    ) -> Result<HashMap<DocumentId, OutsideDocument>, Silent> {
+        let way = self.0.get().ok_or(Silent)?;
+        let request = call.request(ConfirmDocumentsRequest { refs: refs(ids) });
+        let answer = in_time(async { way.client().confirm_documents(request).await }).await?;
+        Ok(answer.into_inner().documents.into_iter().filter_map(confirmed).map(|one| (one.id, one)).collect())
+    }
+
+    /// The texts that are retained of documents, with their hashes.
+    pub(crate) async fn read(
+        &self,
+        workspace: WorkspaceId,
+        ids: &[DocumentId],
+    ) -> Result<HashMap<DocumentId, (String, String)>, Silent> {
+        let way = self.0.get().ok_or(Silent)?;
+        let mut texts = HashMap::with_capacity(ids.len());
+        for some in ids.chunks(READ_AT_ONCE) {
+            let mut rest = refs(some);
+            while !rest.is_empty() {
+                let identity = way.identity.identity().await.map_err(|error| silent(&error))?;
+                let call = Call::within(PATIENCE).with_identity(&identity);
+                let asked = ReadDocumentsRequest { workspace_id: workspace.to_string(), refs: rest.clone() };
+                let request = call.request(asked);
+                let answer =
+                    in_time(async { way.client().read_documents(request).await }).await?.into_inner();
+                let read = usize::try_from(answer.read).unwrap_or(usize::MAX).min(rest.len());
+                if read == 0 {
+                    return Err(silent(&"it looked at none of the documents asked for"));
+                }
+                texts.extend(answer.documents.into_iter().filter_map(text_of));
+                rest = rest.split_off(read);
+            }
+        }
+        Ok(texts)
+    }
+}
+
+impl Way {
+    fn client(&self) -> DocumentServiceClient<ServiceChannel> {
+        DocumentServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+}
+
+async fn in_time<T, E: std::fmt::Display>(answer: impl Future<Output = Result<T, E>>) -> Result<T, Silent> {
+    match tokio::time::timeout(PATIENCE, answer).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(silent(&error)),
+        Err(elapsed) => Err(silent(&elapsed)),
+    }
+}
+
+fn silent(why: &impl std::fmt::Display) -> Silent {
+    tracing::warn!(%why, "documents of sources are left out of memories");
+    Silent
+}
+
+fn refs(ids: &[DocumentId]) -> Vec<DocumentRef> {
+    let reference = |id: &DocumentId| DocumentRef { kind: Kind::SourceDocument.into(), id: id.to_string() };
+    ids.iter().map(reference).collect()
+}
+
+fn confirmed(document: ConfirmedDocument) -> Option<OutsideDocument> {
+    Some(OutsideDocument {
+        id: document.r#ref?.id.parse().ok()?,
+        title: document.title,
+        path: document.path,
+        content_hash: document.content_hash,
+        updated_at: document.updated_at.as_ref().map(Timestamp::from_proto),
+        source_id: document.source_id,
+        address: document.url,
+        catalog_only: document.catalog_only,
+    })
+}
+
+fn text_of(document: Document) -> Option<(DocumentId, (String, String))> {
+    Some((document.r#ref?.id.parse().ok()?, (document.content, document.content_hash)))
+}

@@ -1,0 +1,58 @@
+//! Which connected sources a search consults: their owner is asked only where the answer depends on it.
+
+use cairn_chassis::call::Call;
+use cairn_chassis::identity::{Identity, Scope};
+use cairn_proto::domain::{Feed, SourceMode};
+use cairn_proto::ingest::v1::ListSourcesRequest;
+use cairn_proto::ingest::v1::source_service_client::SourceServiceClient;
+use uuid::Uuid;
+
+use super::Searcher;
+use super::plan::{Keeping, Plan, Source};
+use super::request::{Mode, SearchRequest};
+use crate::error::Error;
+use crate::generations::Generation;
+
+impl Searcher {
+    /// What the search consults.
+    pub(super) async fn plan(
+        &self,
+        generation: &Generation,
+        identity: &Identity,
+        call: &Call,
+        request: &SearchRequest,
+    ) -> Plan {
+        let is_scoped = identity.scope != Scope::All;
+        // What is retained is searched as it is in the index; a provider is asked by name, or by the freshest mode.
+        let depends = !request.source_ids.is_empty() || request.mode == Mode::Fresh;
+        if is_scoped || !depends {
+            return Plan::new(request.mode, &request.source_ids, &[], is_scoped);
+        }
+        match self.connected(generation, call).await {
+            Some(sources) => Plan::new(request.mode, &request.source_ids, &sources, is_scoped),
+            None => Plan::without_sources(&request.source_ids),
+        }
+    }
+
+    /// The sources that are connected to the caller's workspace; none when their owner does not answer.
+    async fn connected(&self, generation: &Generation, call: &Call) -> Option<Vec<Source>> {
+        let owner = generation.indexer.owner(Feed::Ingest)?;
+        let mut sources = SourceServiceClient::new(self.ingest.clone());
+        let asked = call.request(ListSourcesRequest {});
+        let listed =
+            owner.answered(async move { Ok(sources.list_sources(asked).await?.into_inner().sources) });
+        let listed = listed.await.unwrap_or_else(|error: Error| {
+            tracing::warn!(%error, "the connected sources are not known");
+            None
+        })?;
+        let read = |source: &cairn_proto::ingest::v1::Source| {
+            let keeping = match SourceMode::from_number(source.mode)? {
+                SourceMode::Indexed => Keeping::Indexed,
+                SourceMode::Catalog => Keeping::Catalog,
+                SourceMode::Live => Keeping::Live,
+            };
+            Some(Source { id: Uuid::try_parse(&source.id).ok()?, keeping })
+        };
+        Some(listed.iter().filter_map(read).collect())
+    }
+}

@@ -1,0 +1,47 @@
+//! The connected sources of the owner that the tests play.
+
+use cairn_proto::ingest::v1 as ingest;
+use cairn_proto::ingest::v1::source_service_server::SourceService;
+use tonic::{Request, Response, Status};
+
+use crate::owner::Owner;
+
+/// What a search does not ask for is not answered.
+macro_rules! source_service {
+    ($($unused:ident: $request:ident -> $response:ident,)+) => {
+        #[tonic::async_trait]
+        impl SourceService for Owner {
+            async fn list_sources(
+                &self,
+                _: Request<ingest::ListSourcesRequest>,
+            ) -> Result<Response<ingest::ListSourcesResponse>, Status> {
+                let mut state = self.answering()?;
+                state.asked.sources += 1;
+                Ok(Response::new(ingest::ListSourcesResponse { sources: state.sources.clone() }))
+            }
+
+            $(async fn $unused(
+                &self,
+                _: Request<ingest::$request>,
+            ) -> Result<Response<ingest::$response>, Status> {
+                Err(Status::unimplemented("the test does not need it"))
+            })+
+        }
+    };
+}
+
+source_service! {
+    list_source_documents: ListSourceDocumentsRequest -> ListSourceDocumentsResponse,
+    query_source: QuerySourceRequest -> QuerySourceResponse,
+    fetch_source_document: FetchSourceDocumentRequest -> FetchSourceDocumentResponse,
+    connect_source: ConnectSourceRequest -> ConnectSourceResponse,
+    check_source: CheckSourceRequest -> CheckSourceResponse,
+    list_connected_sources: ListConnectedSourcesRequest -> ListConnectedSourcesResponse,
+    get_source: GetSourceRequest -> GetSourceResponse,
+    update_source: UpdateSourceRequest -> UpdateSourceResponse,
+    disconnect_source: DisconnectSourceRequest -> DisconnectSourceResponse,
+    sync_source: SyncSourceRequest -> SyncSourceResponse,
+    list_source_runs: ListSourceRunsRequest -> ListSourceRunsResponse,
+    get_source_run: GetSourceRunRequest -> GetSourceRunResponse,
+    cancel_source_run: CancelSourceRunRequest -> CancelSourceRunResponse,
+}
