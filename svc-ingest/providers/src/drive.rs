@@ -4,6 +4,7 @@
 
 mod auth;
 mod objects;
+mod pages;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,10 +20,10 @@ use url::Url;
 use self::auth::Auth;
 use self::objects::{FIELDS, File, Way};
 use crate::connect::Draft;
-use crate::rest::{Api, Collected, Items, MOST_LIST_BYTES, read};
+use crate::rest::{Api, Items, MOST_LIST_BYTES, read};
 use crate::{
-    Account, Body, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Listing, Page, Partial,
-    Position, Provider, Search, Then, Traits, Version,
+    Account, Body, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Listing, Page, Partial,
+    Position, Provider, Search, Traits, Version,
 };
 
 pub(crate) const MODES: &[SourceMode] = &[SourceMode::Catalog, SourceMode::Indexed, SourceMode::Live];
@@ -165,179 +166,6 @@ impl Drive {
             Err(Fault::Gone) => Err(Fault::Forbidden),
             answer => Ok(read::<Start>(answer?.body())?.token),
         }
-    }
-
-    async fn page_of_listing(&self, call: &Call, place: Place) -> Result<Page, Fault> {
-        #[derive(Deserialize)]
-        struct Listed<'a> {
-            #[serde(borrow)]
-            files: Items<'a>,
-            #[serde(rename = "nextPageToken", default)]
-            next: Option<String>,
-            #[serde(rename = "incompleteSearch", default)]
-            is_incomplete: bool,
-        }
-        let Place::Listing { start, page, mut folders, mut partial } = place else {
-            return Err(Fault::PositionLost);
-        };
-        let query = match folders.first() {
-            Some(folder) => format!("'{folder}' in parents and trashed=false"),
-            None => "trashed=false".to_owned(),
-        };
-        let answer = self.get(call, &self.listing(&query, "1000", page.as_deref()), MOST_LIST_BYTES).await;
-        let answer = match answer {
-            Err(Fault::Refused | Fault::Gone) if page.is_some() => return Err(Fault::PositionLost),
-            answer => answer?,
-        };
-        let listed: Listed<'_> = read(answer.body())?;
-        if listed.is_incomplete && partial.is_empty() {
-            partial.push(Partial::everywhere("Drive says that it did not search all of it"));
-        }
-        let mut collected = Collected::default();
-        let mut kept = HashMap::new();
-        for file in listed.files.each::<File>() {
-            let file = match file {
-                Ok(file) => file,
-                Err(fault) => {
-                    collected.take(Err(fault));
-                    continue;
-                }
-            };
-            if file.is_folder() && self.folder.is_some() && is_id(&file.id) && !folders.contains(&file.id) {
-                if folders.len() < MOST_FOLDERS {
-                    folders.push(file.id);
-                } else if partial.len() < 2 {
-                    partial.push(Partial::everywhere(
-                        "there are more folders in a folder than are remembered at once",
-                    ));
-                }
-            } else if file.is_document() && !file.trashed {
-                collected.take(file.entry().map(Item::from));
-                kept.insert(file.id.clone(), file);
-            }
-        }
-        self.keep(kept);
-        let page = listed.next.filter(|next| !next.is_empty());
-        if page.is_none() && !folders.is_empty() {
-            folders.remove(0);
-        }
-        let is_over = page.is_none() && folders.is_empty();
-        let then = if is_over {
-            Then::End { next: Position::new(SHAPE, &Place::Changes { token: start })?, partial }
-        } else {
-            Then::More(Position::new(SHAPE, &Place::Listing { start, page, folders, partial })?)
-        };
-        collected.into_page(then)
-    }
-
-    async fn page_of_changes(&self, call: &Call, token: &str) -> Result<Page, Fault> {
-        #[derive(Deserialize)]
-        struct Listed<'a> {
-            #[serde(borrow)]
-            changes: Items<'a>,
-            #[serde(rename = "nextPageToken", default)]
-            next: Option<String>,
-            #[serde(rename = "newStartPageToken", default)]
-            start: Option<String>,
-        }
-        #[derive(Deserialize)]
-        struct Change {
-            #[serde(rename = "changeType", default)]
-            kind: Option<String>,
-            #[serde(default)]
-            removed: bool,
-            #[serde(rename = "fileId", default)]
-            file_id: Option<String>,
-            #[serde(default)]
-            file: Option<File>,
-        }
-        let fields =
-            format!("nextPageToken,newStartPageToken,changes(changeType,removed,fileId,file({FIELDS}))");
-        let query = [
-            ("includeItemsFromAllDrives", "true"),
-            ("includeRemoved", "true"),
-            ("pageSize", "1000"),
-            ("pageToken", token),
-            ("fields", &fields),
-        ];
-        let mut url = self.at(&["changes"], &query);
-        url.query_pairs_mut().extend_pairs(self.drive.as_ref().map(|drive| ("driveId", drive)));
-        let answer = match self.get(call, &url, MOST_LIST_BYTES).await {
-            Err(Fault::Refused | Fault::Gone) => return Err(Fault::PositionLost),
-            answer => answer?,
-        };
-        let listed: Listed<'_> = read(answer.body())?;
-        let mut collected = Collected::default();
-        let mut kept = HashMap::new();
-        for change in listed.changes.each::<Change>() {
-            let change = match change {
-                Ok(change) => change,
-                // What it was about is not known: only a listing can tell.
-                Err(_) => return Err(Fault::PositionLost),
-            };
-            if change.kind.as_deref().is_some_and(|kind| kind != "file") {
-                continue;
-            }
-            let id = change.file_id.as_ref().or(change.file.as_ref().map(|file| &file.id));
-            let Some(id) = id.and_then(|id| ExternalId::new(id.clone()).ok()) else { continue };
-            match change.file.filter(|file| !change.removed && !file.trashed) {
-                None => collected.take(Ok(Item::Gone(id))),
-                // What is below a folder that was moved or shared has no change of its own.
-                Some(file) if file.is_folder() && self.folder.is_some() => return Err(Fault::PositionLost),
-                Some(file) if !file.is_document() => {}
-                Some(file) if !self.is_in_scope(call, &file).await? => collected.take(Ok(Item::Gone(id))),
-                Some(file) => {
-                    collected.take(file.entry().map(Item::from));
-                    kept.insert(file.id.clone(), file);
-                }
-            }
-        }
-        self.keep(kept);
-        let next = |token| Position::new(SHAPE, &Place::Changes { token });
-        let then = match (listed.next, listed.start) {
-            (Some(more), _) if more == token => return Err(Fault::broken("Drive's changes do not go on")),
-            (Some(more), _) => Then::More(next(more)?),
-            (None, Some(start)) => Then::End { next: next(start)?, partial: Vec::new() },
-            (None, None) => return Err(Fault::broken("Drive does not say where its changes go on")),
-        };
-        collected.into_page(then)
-    }
-
-    fn keep(&self, files: HashMap<String, File>) {
-        *self.last_page.lock().unwrap_or_else(PoisonError::into_inner) = files;
-    }
-
-    /// Whether a file is below the folder that was chosen, if one was.
-    async fn is_in_scope(&self, call: &Call, file: &File) -> Result<bool, Fault> {
-        let Some(folder) = &self.folder else { return Ok(true) };
-        let mut level = file.parents.clone();
-        for _ in 0..MOST_DEPTH {
-            if level.contains(folder) {
-                return Ok(true);
-            }
-            let Some(parent) = level.first().filter(|parent| is_id(parent)) else { return Ok(false) };
-            level = self.parents_of(call, parent).await?;
-        }
-        Ok(false)
-    }
-
-    async fn parents_of(&self, call: &Call, folder: &str) -> Result<Vec<String>, Fault> {
-        let known = self.parents.lock().unwrap_or_else(PoisonError::into_inner).get(folder).cloned();
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        let parents = match self
-            .get(call, &self.at(&["files", folder], &[("fields", FIELDS)]), MOST_LIST_BYTES)
-            .await
-        {
-            Err(Fault::Gone | Fault::Forbidden) => Vec::new(),
-            answer => read::<File>(answer?.body())?.parents,
-        };
-        self.parents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(folder.to_owned(), parents.clone());
-        Ok(parents)
     }
 
     async fn file(&self, call: &Call, id: &str) -> Result<Option<File>, Fault> {

@@ -7,9 +7,9 @@ use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, Unpa
 use serde_json::{Value, json};
 
 use super::*;
-use crate::ProviderKind;
 use crate::rest::contract::{self, Seen};
 use crate::rest::fake::{Asked, Fake, Mood, Reply, World};
+use crate::{ProviderKind, Then};
 
 /// A key that opens nothing: it was made for these tests.
 const KEY: &str = include_str!("test_key.pem");
