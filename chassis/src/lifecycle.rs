@@ -5,7 +5,6 @@
 
 mod rpc;
 
-use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -65,7 +64,8 @@ struct Inner {
     /// asked for is an answer that holds nothing.
     db: Option<Db>,
     clock: Arc<dyn Clock>,
-    known: RwLock<HashMap<WorkspaceId, Known>>,
+    /// By our own ids.
+    known: RwLock<foldhash::HashMap<WorkspaceId, Known>>,
     /// Held from a read of the table until memory has it: a slower reader must not put older things back.
     refreshing: tokio::sync::Mutex<()>,
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
-use quick_cache::sync::Cache;
+use quick_cache::UnitWeighter;
+use quick_cache::sync::{Cache, DefaultLifecycle};
 use tonic::metadata::MetadataMap;
 
 use super::claims::{AUDIENCE, Claims, ISSUER};
@@ -65,7 +66,8 @@ struct Inner {
     directory: Arc<dyn KeyDirectory>,
     keys: RwLock<KnownKeys>,
     refreshing: tokio::sync::Mutex<()>,
-    checked: Cache<String, Identity>,
+    /// Looked up twice a call. Only what was signed for us gets in, so nobody chooses keys: a quick hash will do.
+    checked: Cache<String, Identity, UnitWeighter, foldhash::fast::RandomState>,
 }
 
 #[derive(Default)]
@@ -84,7 +86,13 @@ impl Verifier {
             directory,
             keys: RwLock::default(),
             refreshing: tokio::sync::Mutex::new(()),
-            checked: Cache::new(REMEMBERED_IDENTITIES),
+            checked: Cache::with(
+                REMEMBERED_IDENTITIES,
+                REMEMBERED_IDENTITIES as u64,
+                UnitWeighter,
+                foldhash::fast::RandomState::default(),
+                DefaultLifecycle::default(),
+            ),
         };
         Self(Arc::new(inner), None)
     }

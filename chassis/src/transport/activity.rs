@@ -1,6 +1,5 @@
 //! Which requests a connection has under way.
 
-use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,8 +19,8 @@ pub(super) struct Activity {
     under_way: AtomicUsize,
     /// Milliseconds since the start.
     rests_since: AtomicU64,
-    /// Answers of which more could be sent, and since when nobody has taken it.
-    offers: Mutex<HashMap<usize, Instant>>,
+    /// Answers of which more could be sent, by our own numbers, and since when nobody has taken it.
+    offers: Mutex<foldhash::HashMap<usize, Instant>>,
 }
 
 impl Activity {
@@ -42,7 +41,7 @@ impl Activity {
         UnderWay { activity: Arc::clone(self), id, is_offered: false }
     }
 
-    fn offers(&self) -> MutexGuard<'_, HashMap<usize, Instant>> {
+    fn offers(&self) -> MutexGuard<'_, foldhash::HashMap<usize, Instant>> {
         self.offers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
