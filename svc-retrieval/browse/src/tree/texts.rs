@@ -62,7 +62,10 @@ pub(super) fn root(base: &Base, lens: &Lens) -> String {
     let databases = lens.children(base, Fixed::Databases.node());
     let memories = base.children(Fixed::Memories.node());
     let held = below(base, lens, files);
-    let sources = source_folders(base, lens).len();
+    let is_connected = |node: &Node| {
+        matches!(base.slot(*node).and_then(Slot::what), Some(What::SourceFolder(Some(_provider))))
+    };
+    let sources = source_folders(base, lens).iter().filter(|node| is_connected(node)).count();
     let documents = below(base, lens, Fixed::Sources.node()).files.saturating_sub(1);
     let held_records: usize = databases.iter().map(|database| records(base, *database)).sum();
     let mut text = String::from("# This workspace\n\n");
@@ -97,7 +100,7 @@ pub(super) fn root(base: &Base, lens: &Lens) -> String {
         (
             "/sources",
             "documents from outside: what was ingested, and a folder for each connected source",
-            format!("{}, {}", count(documents, "document"), count(sources, "folder")),
+            format!("{}, {}", count(documents, "document"), count(sources, "source")),
         ),
     ];
     for (path, what, much) in rows {
