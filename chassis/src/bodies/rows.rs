@@ -37,6 +37,9 @@ statements! {
          WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";
 }
 
+/// How often a body may come and go while it is stored.
+const MOST_TRIES: usize = 32;
+
 /// A body's columns.
 #[derive(Debug, sqlx::FromRow)]
 pub struct Row {
@@ -75,19 +78,24 @@ impl Row {
 /// # Errors
 /// When the database fails.
 pub async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result<u64, Error> {
-    let exists = EXISTS.of(tx.engine());
-    let known: Option<i32> = fetch!(optional_scalar, tx, exists, Text(workspace), &body.hash)?;
-    if known.is_some() {
-        return Ok(0);
-    }
     let encoding = match body.encoding {
         Encoding::Plain => 0_i64,
         Encoding::Zstd => 1,
     };
     let size = i64::try_from(body.size_bytes).unwrap_or(i64::MAX);
-    let inserted: u64 = execute!(tx, INSERT, Text(workspace), &body.hash, encoding, size, &body.data)?;
-    // Another transaction may have stored it meanwhile.
-    Ok(if inserted == 0 { 0 } else { body.size_bytes })
+    for _ in 0..MOST_TRIES {
+        let exists = EXISTS.of(tx.engine());
+        let known: Option<i32> = fetch!(optional_scalar, tx, exists, Text(workspace), &body.hash)?;
+        if known.is_some() {
+            return Ok(0);
+        }
+        let inserted: u64 = execute!(tx, INSERT, Text(workspace), &body.hash, encoding, size, &body.data)?;
+        if inserted == 1 {
+            return Ok(body.size_bytes);
+        }
+        // Another transaction stored it meanwhile, and nothing holds it yet: a third one may remove it again.
+    }
+    Err(Error::contended("a body comes and goes while it is stored"))
 }
 
 #[derive(Debug, sqlx::FromRow)]

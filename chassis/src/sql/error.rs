@@ -70,6 +70,11 @@ impl Error {
         Self { kind: Kind::Other, context: message.into(), source: None }
     }
 
+    /// Other transactions stood in the way again and again.
+    pub(crate) fn contended(context: &'static str) -> Self {
+        Self { kind: Kind::Conflict, context: context.into(), source: None }
+    }
+
     pub(super) fn busy() -> Self {
         Self { kind: Kind::Busy, context: "the workspace has many reads under way".into(), source: None }
     }
