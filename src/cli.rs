@@ -9,6 +9,7 @@ mod protection;
 mod qdrant;
 mod reranker;
 mod services;
+mod sources;
 mod workspaces;
 
 use std::net::SocketAddr;
@@ -25,6 +26,7 @@ pub(crate) use self::protection::{
     KeysCommand, ResealOptions, SecretKeyOptions, SecretsCommand, StoredOptions, TlsClientOptions,
 };
 pub(crate) use self::services::{ASSETS_FOLDER, ServiceOptions, Site};
+pub(crate) use self::sources::{CheckSourceOptions, SourcesCommand, SyncSourceOptions};
 pub(crate) use self::workspaces::{PlanCommand, SetPlanOptions};
 
 use crate::client::ClientCommand;
@@ -70,6 +72,11 @@ pub(crate) enum Command {
     Plan {
         #[command(subcommand)]
         command: PlanCommand,
+    },
+    /// Connected sources, for whoever operates this deployment.
+    Sources {
+        #[command(subcommand)]
+        command: SourcesCommand,
     },
     #[command(flatten)]
     Client(ClientCommand),

@@ -56,7 +56,10 @@ async fn examine(
         }
         Role::Content => cairn_content::examine(storage, &assets(options), &SystemClock, &progress).await?,
         Role::Retrieval => cairn_retrieval::examine(storage, &progress).await?,
-        Role::Ingest => cairn_ingest::examine(storage, &progress).await?,
+        Role::Ingest => {
+            let ring = secret_keys::find(&options.secret_key, &options.stored.data)?;
+            cairn_ingest::examine(storage, ring.as_ref(), &progress).await?
+        }
         Role::Gateway | Role::Sync => None,
     };
     Ok(found)

@@ -13,6 +13,7 @@ mod public;
 mod secret_keys;
 mod secrets;
 mod serve;
+mod sources;
 mod starter_guide;
 mod storages;
 mod topology;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
             Command::Secrets { command } => secrets::run(command).await,
             Command::Keys { command } => secrets::run_keys(command).await,
             Command::Plan { command } => plans::run(command).await,
+            Command::Sources { command } => sources::run(command).await,
             Command::Client(command) => client::run(command).await,
         }
     });

@@ -14,6 +14,9 @@ use crate::cli::{KeysCommand, ResealOptions, Role, SecretsCommand, StoredOptions
 use crate::data_folder::DataFolder;
 use crate::{secret_keys, storages};
 
+/// What is said when resealing is cut short.
+const UNFINISHED: &str = "not every secret is under the new key yet; run this again";
+
 /// Runs a command about sealed secrets.
 pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
     match command {
@@ -30,13 +33,13 @@ pub(crate) async fn run_keys(command: KeysCommand) -> anyhow::Result<()> {
 }
 
 async fn rotate(options: &ResealOptions) -> anyhow::Result<()> {
-    let storages = storages_of(&options.stored)?;
+    let storages = Sealed::of(&options.stored)?;
     if let Some(ring) = secret_keys::given(&options.secret_key)? {
         let done = reseal(&storages, &ring, options).await?;
         return say(&format!("{}\nOlder keys may be taken out of CAIRN_SECRET_KEY now.", described(done)));
     }
     let of_up = storages::of_up(Role::Auth, &options.stored.data);
-    let (None, Some(storage)) = (&options.stored.database, of_up) else {
+    let (None, Some(auth)) = (&options.stored.database, of_up) else {
         bail!("set CAIRN_SECRET_KEY to <new>,<old>: only `cairn up` has a key file to renew");
     };
     // A process that runs would not know the new key.
@@ -48,23 +51,44 @@ async fn rotate(options: &ResealOptions) -> anyhow::Result<()> {
     };
     // With the old keys, until nothing needs them: interrupted at any point, everything opens.
     secret_keys::write(data.path(), &ring)?;
-    let done = reseal(&[storage], &ring, options).await?;
+    let ingest = storages::of_up(Role::Ingest, &options.stored.data).into_iter().collect();
+    let done = reseal(&Sealed { auth: vec![auth], ingest }, &ring, options).await?;
     secret_keys::write(data.path(), &ring.without_old_keys())?;
     let file = data.join(secret_keys::FILE_NAME);
     say(&format!("{}\nThe new key is in {}: keep a copy with the backups.", described(done), file.display()))
 }
 
-async fn reseal(storages: &[Config], ring: &Keyring, options: &ResealOptions) -> anyhow::Result<Resealed> {
+/// Where sealed secrets are.
+struct Sealed {
+    auth: Vec<Config>,
+    /// They may be missing: a deployment need not have connected anything.
+    ingest: Vec<Config>,
+}
+
+impl Sealed {
+    fn of(stored: &StoredOptions) -> anyhow::Result<Self> {
+        let auth = storages_of(stored)?;
+        let ingest = storages::of(Role::Ingest, &stored.data, stored.database.as_deref())?;
+        Ok(Self { auth, ingest })
+    }
+}
+
+async fn reseal(storages: &Sealed, ring: &Keyring, options: &ResealOptions) -> anyhow::Result<Resealed> {
     let progress = |column: &str| {
         if !options.quiet {
             tell(&format!("sealing {column}"));
         }
     };
     let mut all = Resealed::default();
-    for storage in storages {
-        let done = cairn_auth::reseal(storage, ring, &OsEntropy, &progress).await;
-        let done = done.context("not every secret is under the new key yet; run this again")?;
+    for storage in &storages.auth {
+        let done = cairn_auth::reseal(storage, ring, &OsEntropy, &progress).await.context(UNFINISHED)?;
         let done = done.context(storages::NONE_HERE)?;
+        all.changed += done.changed;
+        all.current += done.current;
+    }
+    for storage in &storages.ingest {
+        let done = cairn_ingest::reseal(storage, ring, &OsEntropy, &progress).await.context(UNFINISHED)?;
+        let done = done.unwrap_or_default();
         all.changed += done.changed;
         all.current += done.current;
     }

@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::extract::{self, FromRef, FromRequest, FromRequestParts, Request};
+use bytes::Bytes;
 use cairn_chassis::json;
 use cairn_chassis::status::{Problem, Violation};
 use http::request::Parts;
@@ -28,17 +29,44 @@ where
     type Rejection = Error;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
-        if !is_json(request.headers()) {
-            return Err(Error::not_json());
-        }
-        let (parts, body) = request.into_parts();
-        let limit = Class::of(&parts.extensions).most_bytes;
-        let caller = parts.extensions.get::<Caller>();
-        let workspace = caller.and_then(|caller| caller.identity.claims.workspace);
-        let intake = Arc::<Intake>::from_ref(state);
-        let bytes = intake.receive(body, limit, &parts.extensions, workspace).await?;
+        let (intake, bytes) = receive(request, state).await?;
         intake.read(bytes, read_body).await?.map(Self)
     }
+}
+
+/// A JSON body that may be left out: then it says what is usual.
+#[derive(Debug)]
+pub(crate) struct JsonIfSent<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: Input + Default> FromRequest<S> for JsonIfSent<T>
+where
+    Arc<Intake>: FromRef<S>,
+{
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let (intake, bytes) = receive(request, state).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        intake.read(bytes, read_body).await?.map(Self)
+    }
+}
+
+async fn receive<S: Sync>(request: Request, state: &S) -> Result<(Arc<Intake>, Bytes), Error>
+where
+    Arc<Intake>: FromRef<S>,
+{
+    if !is_json(request.headers()) {
+        return Err(Error::not_json());
+    }
+    let (parts, body) = request.into_parts();
+    let limit = Class::of(&parts.extensions).most_bytes;
+    let caller = parts.extensions.get::<Caller>();
+    let workspace = caller.and_then(|caller| caller.identity.claims.workspace);
+    let intake = Arc::<Intake>::from_ref(state);
+    let bytes = intake.receive(body, limit, &parts.extensions, workspace).await?;
+    Ok((intake, bytes))
 }
 
 fn read_body<T: Input>(bytes: &[u8]) -> Result<T, Error> {

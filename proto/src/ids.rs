@@ -95,6 +95,8 @@ ids! {
     DocumentId,
     /// A connected source.
     SourceId,
+    /// One reading of a connected source.
+    SourceRunId,
 }
 
 #[cfg(test)]

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cairn_chassis::debug_fields;
+use cairn_chassis::outbound::Guard;
 use cairn_chassis::sealing::Keyring;
 use cairn_chassis::sql;
+use cairn_providers::Reach;
 use clap::Args;
 
 use super::browse::BrowseOptions;
@@ -17,11 +19,14 @@ use super::oidc::OidcOptions;
 use super::protection::{MailOptions, SecretKeyOptions, SigningKeyOptions, TlsOptions};
 use super::qdrant::QdrantOptions;
 use super::reranker::RerankerOptions;
+use super::sources::SourceOptions;
 use super::workspaces::WorkspaceOptions;
 use super::{AgentOptions, BootstrapOptions, ContentOptions, OutboundOptions, PublicOptions, Role};
 
 /// The folder of assets among a service's data.
 pub(crate) const ASSETS_FOLDER: &str = "assets";
+/// The folder of what runs of sources need while they last, among a service's data.
+const SCRATCH_FOLDER: &str = "scratch";
 /// The folder of the search index among a service's data.
 const INDEX_FOLDER: &str = "index";
 
@@ -42,6 +47,8 @@ pub(crate) struct ServiceOptions {
     qdrant: QdrantOptions,
     #[command(flatten)]
     reranker: RerankerOptions,
+    #[command(flatten)]
+    sources: SourceOptions,
     #[command(flatten)]
     browse: BrowseOptions,
     #[command(flatten)]
@@ -110,9 +117,13 @@ impl ServiceOptions {
 
     /// What svc-ingest is told.
     pub(crate) fn ingest(&self, site: &Site) -> anyhow::Result<cairn_ingest::Config> {
+        let guard = Guard::new(&self.outbound.outbound_allow)?;
+        let scratch = site.folder.join(SCRATCH_FOLDER);
         Ok(cairn_ingest::Config {
             storage: (site.database)(Role::Ingest)?,
             limits: self.content.asset_limits.clone().unwrap_or_default(),
+            reach: Reach::new(guard, &self.sources.source_roots, scratch),
+            keyring: site.sealing.clone(),
         })
     }
 

@@ -1,13 +1,15 @@
 //! What must always hold of documents from outside.
 //!
-//! Numbers in the statements: kind 7 is an ingested document, ops 1 upsert and 2 delete, as in the feed; status 3 is
-//! indexed and 4 failed.
+//! Numbers in the statements: kind 6 is a document of a source, kind 7 an ingested one, ops 1 upsert and 2 delete, as in the
+//! feed; status 3 is indexed and 4 failed.
 
 use cairn_chassis::doctor::{self, Check, Finding, Progress};
+use cairn_chassis::sealing::Keyring;
+use cairn_chassis::sealing::columns;
 use cairn_chassis::sql::{self, Db};
 use cairn_chassis::{bodies, feed};
 
-use crate::{Error, store};
+use crate::{Error, credentials, store};
 
 /// Every invariant of the tables that a statement can see.
 pub(crate) fn checks() -> Vec<Check> {
@@ -20,6 +22,7 @@ const CHECKS: &[Check] = &[
         sql: "SELECT 'workspace ' || workspace_id FROM (\
               SELECT workspace_id, -documents AS documents, -bytes AS bytes FROM workspace_usage UNION ALL \
               SELECT workspace_id, COUNT(*), 0 FROM ingested_documents GROUP BY workspace_id UNION ALL \
+              SELECT workspace_id, COUNT(*), 0 FROM source_documents WHERE state IN (0, 1) GROUP BY workspace_id UNION ALL \
               SELECT workspace_id, 0, SUM(size_bytes) FROM bodies GROUP BY workspace_id UNION ALL \
               SELECT workspace_id, 0, SUM(size_bytes) FROM extractions GROUP BY workspace_id) AS counted \
               GROUP BY workspace_id HAVING SUM(documents) <> 0 OR SUM(bytes) <> 0",
@@ -48,7 +51,8 @@ const CHECKS: &[Check] = &[
     Check {
         rule: "every text is some document's",
         sql: "SELECT 'workspace ' || b.workspace_id || ' body ' || b.hash FROM bodies b WHERE NOT EXISTS (\
-              SELECT 1 FROM ingested_documents d WHERE d.workspace_id = b.workspace_id AND d.content_hash = b.hash)",
+              SELECT 1 FROM ingested_documents d WHERE d.workspace_id = b.workspace_id AND d.content_hash = b.hash) \
+              AND NOT EXISTS (SELECT 1 FROM source_documents d WHERE d.workspace_id = b.workspace_id AND d.content_hash = b.hash)",
     },
     Check {
         rule: "the feed's last word on an ingested document is true",
@@ -63,17 +67,54 @@ const CHECKS: &[Check] = &[
               LEFT JOIN ingested_documents d ON d.workspace_id = last.workspace_id AND d.id = last.item_id \
               WHERE c.op = 1 AND (d.id IS NULL OR d.content_hash IS NULL)",
     },
+    Check {
+        rule: "a document of a source is kept as its state says",
+        sql: "SELECT 'workspace ' || d.workspace_id || ' document ' || d.id FROM source_documents d \
+              LEFT JOIN bodies b ON b.workspace_id = d.workspace_id AND b.hash = d.content_hash \
+              LEFT JOIN sources s ON s.workspace_id = d.workspace_id AND s.id = d.source_id \
+              WHERE s.id IS NULL OR (d.state = 0 AND d.content_hash IS NULL) \
+              OR (d.state IN (1, 2) AND d.content_hash IS NOT NULL) \
+              OR (d.content_hash IS NOT NULL AND (b.hash IS NULL OR b.size_bytes <> d.size_bytes)) \
+              OR (d.state IN (2, 3) AND d.error IS NULL)",
+    },
+    Check {
+        rule: "a source counts the documents that everybody sees",
+        sql: "SELECT 'workspace ' || s.workspace_id || ' source ' || s.id FROM sources s WHERE s.documents <> \
+              (SELECT COUNT(*) FROM source_documents d WHERE d.workspace_id = s.workspace_id AND d.source_id = s.id \
+              AND d.state IN (0, 1))",
+    },
+    Check {
+        rule: "the feed's last word on a document of a source is true",
+        sql: "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \
+              FROM feed_changes WHERE kind = 6 GROUP BY workspace_id, item_id) \
+              SELECT 'workspace ' || d.workspace_id || ' document ' || d.id FROM source_documents d \
+              LEFT JOIN last ON last.workspace_id = d.workspace_id AND last.item_id = d.id \
+              LEFT JOIN feed_changes c ON c.workspace_id = d.workspace_id AND c.position = last.position \
+              WHERE d.state IN (0, 1) AND (c.op IS NULL OR c.op <> 1) \
+              UNION ALL SELECT 'workspace ' || c.workspace_id || ' document ' || c.item_id FROM last \
+              JOIN feed_changes c ON c.workspace_id = last.workspace_id AND c.position = last.position \
+              LEFT JOIN source_documents d ON d.workspace_id = last.workspace_id AND d.id = last.item_id \
+              WHERE c.op = 1 AND (d.id IS NULL OR d.state NOT IN (0, 1))",
+    },
 ];
 
-/// Looks for what is wrong with the documents in a storage; `None` when it holds none. Nothing is written.
+/// Looks for what is wrong with the documents in a storage; `None` when it holds none. Nothing is written. Credentials of
+/// sources must open with the ring.
 ///
 /// # Errors
 /// When the storage cannot be read.
-pub async fn examine(storage: &sql::Config, progress: Progress<'_>) -> Result<Option<Vec<Finding>>, Error> {
+pub async fn examine(
+    storage: &sql::Config,
+    ring: Option<&Keyring>,
+    progress: Progress<'_>,
+) -> Result<Option<Vec<Finding>>, Error> {
     let Some(db) = Db::open_existing(storage, store::SCHEMA, store::MIGRATIONS).await? else {
         return Ok(None);
     };
-    let findings = examine_open(&db, progress).await?;
+    let mut findings = examine_open(&db, progress).await?;
+    let mut tx = db.begin_read().await?;
+    findings.extend(columns::examine(&mut tx, &[credentials::COLUMN], ring, progress).await?);
+    tx.rollback().await?;
     db.close().await;
     Ok(Some(findings))
 }

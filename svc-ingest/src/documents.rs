@@ -7,7 +7,7 @@ use cairn_chassis::bodies::Damaged;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::wording::{self, Unit};
-use cairn_proto::ids::{DocumentId, WorkspaceId};
+use cairn_proto::ids::{DocumentId, SourceId, WorkspaceId};
 
 use crate::context::Context;
 use crate::model::{Body, Document, DocumentRef, Key};
@@ -107,6 +107,17 @@ impl Documents {
             let db = &self.context.db;
             found.extend(store::ingest::select(db, caller.workspace, after, before).await?);
         }
+        if wants(Kind::SourceDocument) {
+            // What is no id names no source, and so nothing.
+            let sources: Vec<SourceId> =
+                narrowing.source_ids.iter().filter_map(|id| id.parse().ok()).collect();
+            if sources.is_empty() == narrowing.source_ids.is_empty() {
+                let db = &self.context.db;
+                let of_sources =
+                    store::source_views::select(db, caller.workspace, &sources, after, before).await?;
+                found.extend(of_sources);
+            }
+        }
         Ok(found)
     }
 
@@ -121,6 +132,11 @@ impl Documents {
             let found = store::ingest::get_many(&self.context.db, workspace, &ingested).await?;
             live.extend(found.into_iter().filter_map(Document::of));
         }
+        let of_sources = ids_of(refs, Kind::SourceDocument);
+        if !of_sources.is_empty() {
+            let found = store::source_views::get_many(&self.context.db, workspace, &of_sources).await?;
+            live.extend(found.into_iter().map(Document::from));
+        }
         Ok(live.into_iter().map(|document| (document.key(), document)).collect())
     }
 
@@ -130,7 +146,8 @@ impl Documents {
         workspace: WorkspaceId,
         found: Vec<Document>,
     ) -> Result<Vec<(Document, String)>, Error> {
-        let hashes: Vec<&str> = found.iter().map(|document| document.content_hash.as_str()).collect();
+        let with_text = found.iter().filter(|document| !document.is_catalog_only());
+        let hashes: Vec<&str> = with_text.map(|document| document.content_hash.as_str()).collect();
         let mut texts = HashMap::with_capacity(hashes.len());
         if !hashes.is_empty() {
             for body in store::bodies::get_many(&self.context.db, workspace, &hashes).await? {
@@ -139,6 +156,10 @@ impl Documents {
         }
         let mut documents = Vec::with_capacity(found.len());
         for document in found {
+            if document.is_catalog_only() {
+                documents.push((document, String::new()));
+                continue;
+            }
             let text = texts.get(&document.content_hash).cloned();
             // It may have been removed between the two looks: then it is gone, as the feed will tell.
             let Some(text) = text else {

@@ -1,5 +1,7 @@
 //! What can go wrong, and what the caller gets of it.
 
+use std::time::Duration;
+
 use cairn_chassis::bodies::Damaged;
 use cairn_chassis::limits;
 use cairn_chassis::sql;
@@ -13,13 +15,13 @@ pub enum Error {
     #[error("{}", wording::invalid_fields(.0.len()))]
     Invalid(Vec<Violation>),
     /// No such source is connected to the caller's workspace.
-    #[error("no connected source {0}: no source is connected to this workspace")]
+    #[error("no source {0} is connected to this workspace")]
     NoSource(String),
     /// No such document was ingested into the caller's workspace.
     #[error("no ingested document {0}")]
     NoDocument(String),
     /// The document is there, and its text is not.
-    #[error("the ingested document {id} has no text: {why}")]
+    #[error("the document {id} has no text: {why}")]
     NoText {
         /// As the caller gave it.
         id: String,
@@ -36,6 +38,40 @@ pub enum Error {
         key: String,
         /// The document that has it.
         id: String,
+    },
+    /// The source has no such document.
+    #[error("no document '{0}' of this source")]
+    NoSourceDocument(String),
+    /// The source has no such run.
+    #[error("no run {0} of this source")]
+    NoRun(String),
+    /// The source has a run that is not over.
+    #[error("a run of this source is queued, running or waiting: wait for its end, or cancel it")]
+    RunBusy,
+    /// The run, or its source, is in no state for that.
+    #[error("{0}")]
+    RunNotStartable(&'static str),
+    /// There is nothing to seal credentials with.
+    #[error("credentials cannot be kept: the operator has to set CAIRN_SECRET_KEY")]
+    NoSecretKey,
+    /// Sealed credentials cannot be used.
+    #[error("{0}")]
+    Sealed(String),
+    /// The day's live calls of a source are used up.
+    #[error("all {limit} live calls of this source are used up for today (UTC)")]
+    BudgetUsedUp {
+        /// Of a day.
+        limit: u32,
+        /// Until there are some again.
+        again: Duration,
+    },
+    /// The provider of a source cannot be asked now.
+    #[error("the source cannot be asked now: {why}")]
+    ProviderUnavailable {
+        /// In our own words.
+        why: String,
+        /// After which it may be worth another try.
+        again: Duration,
     },
     /// What stands in no folder is not for a token that is bound to folders.
     #[error(
@@ -66,9 +102,11 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
             Error::Invalid(violations) => Self::validation(violations),
-            Error::NoSource(_) | Error::NoDocument(_) | Error::NoText { .. } => {
-                Self::not_found(error.to_string())
-            }
+            Error::NoSource(_)
+            | Error::NoDocument(_)
+            | Error::NoText { .. }
+            | Error::NoRun(_)
+            | Error::NoSourceDocument(_) => Self::not_found(error.to_string()),
             Error::KeyTaken { .. } => Self::new(Reason::IdempotencyConflict, error.to_string()),
             Error::BoundToFolders(_) => Self::out_of_scope(error.to_string()),
             Error::TooLarge(message) => Self::new(Reason::PayloadTooLarge, message),
@@ -77,7 +115,14 @@ impl From<Error> for Problem {
                 Self { violations: refused.clone(), ..Self::new(Reason::LimitExceeded, message) }
             }
             Error::Storage(storage) => Self::from(storage),
-            Error::Damaged(_) => Self::internal(error),
+            Error::RunBusy => Self::new(Reason::RunBusy, error.to_string()),
+            Error::RunNotStartable(_) => Self::new(Reason::RunNotStartable, error.to_string()),
+            Error::NoSecretKey => Self::new(Reason::Unavailable, error.to_string()),
+            Error::BudgetUsedUp { again, .. } => {
+                Self { retry_after: Some(again), ..Self::new(Reason::RateLimited, error.to_string()) }
+            }
+            Error::ProviderUnavailable { again, .. } => Self::unavailable(error.to_string(), again),
+            Error::Sealed(_) | Error::Damaged(_) => Self::internal(error),
         }
     }
 }

@@ -25,12 +25,7 @@ impl Indexing {
     /// Notes what became of ingested documents in the index. It may be told twice, and too late: what is about another
     /// text than the document has by now says nothing of it.
     pub(crate) async fn acknowledge(&self, workspace: &str, outcomes: Vec<Outcome>) -> Result<(), Error> {
-        let workspace: WorkspaceId =
-            workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", wording::ID))?;
-        if outcomes.len() > MAX_OUTCOMES {
-            let message = wording::at_most(MAX_OUTCOMES, Unit::Documents);
-            return Err(Error::invalid("documents", "out_of_range", message));
-        }
+        let workspace = checked(workspace, &outcomes)?;
         if outcomes.is_empty() {
             return Ok(());
         }
@@ -40,6 +35,36 @@ impl Indexing {
         store::ingest::acknowledge(&mut tx, workspace, &outcomes, now).await?;
         Ok(tx.commit().await?)
     }
+
+    /// The same of documents of sources.
+    pub(crate) async fn acknowledge_of_sources(
+        &self,
+        workspace: &str,
+        outcomes: Vec<Outcome>,
+    ) -> Result<(), Error> {
+        let workspace = checked(workspace, &outcomes)?;
+        if outcomes.is_empty() {
+            return Ok(());
+        }
+        let mut tx = self.context.db.begin_write().await?;
+        let now = self.context.clock.now();
+        for outcome in outcomes.into_iter().map(bounded) {
+            let Outcome { id, content_hash, chunks, failure } = outcome;
+            let failure = failure.as_deref();
+            store::source_views::acknowledge(&mut tx, workspace, id, &content_hash, chunks, failure, now)
+                .await?;
+        }
+        Ok(tx.commit().await?)
+    }
+}
+
+fn checked(workspace: &str, outcomes: &[Outcome]) -> Result<WorkspaceId, Error> {
+    let workspace = workspace.parse().map_err(|_| Error::invalid("workspaceId", "invalid", wording::ID))?;
+    if outcomes.len() > MAX_OUTCOMES {
+        let message = wording::at_most(MAX_OUTCOMES, Unit::Documents);
+        return Err(Error::invalid("documents", "out_of_range", message));
+    }
+    Ok(workspace)
 }
 
 fn bounded(outcome: Outcome) -> Outcome {

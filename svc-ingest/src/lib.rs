@@ -6,6 +6,7 @@
 
 mod checks;
 mod context;
+mod credentials;
 mod doctor;
 mod documents;
 mod error;
@@ -13,8 +14,10 @@ mod extraction;
 mod indexing;
 mod ingest;
 mod model;
+mod operator;
 mod removal;
 mod rpc;
+mod runs;
 mod scope;
 mod service;
 mod sources;
@@ -25,6 +28,7 @@ mod work;
 
 pub use self::doctor::examine;
 pub use self::error::Error;
+pub use self::operator::{SourceSummary, check_source, reseal, sources, sync_source};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 
 #[cfg(test)]

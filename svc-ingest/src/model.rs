@@ -6,6 +6,9 @@ mod extraction;
 mod ingested;
 mod names;
 mod paging;
+mod run;
+mod source;
+mod source_document;
 mod usage;
 
 pub(crate) use cairn_chassis::bodies::{Body, MAX_CONTENT_BYTES};
@@ -16,4 +19,11 @@ pub(crate) use self::extraction::{Extraction, Pieces, Place, Upload};
 pub(crate) use self::ingested::{Indexed, Ingested, Outcome, Retained};
 pub(crate) use self::names::{INGESTED_FOLDER, name_of, twin_of};
 pub(crate) use self::paging::{Cursor, Page, PageRequest};
+pub(crate) use self::run::{Absent, Counters, Missing, Run, Stage, Warning};
+#[cfg(test)]
+pub(crate) use self::source::Status as SourceStatus;
+pub(crate) use self::source::{SealedCredentials, Shown, Source, Spending};
+pub(crate) use self::source_document::{
+    DocumentStatus, Fault, Kept, Known, ListedDocument, Metadata, RetainedText, SourceView,
+};
 pub(crate) use self::usage::{Growth, Usage};

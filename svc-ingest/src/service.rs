@@ -7,9 +7,11 @@ use cairn_chassis::feed::{self, Feed};
 use cairn_chassis::identity::Verifier;
 use cairn_chassis::lifecycle::{self, Suspensions};
 use cairn_chassis::limits::PlanLimits;
+use cairn_chassis::sealing::Keyring;
 use cairn_chassis::server::Access;
 use cairn_chassis::sql::{self, Db};
 use cairn_extract::{Extractor, Settings};
+use cairn_providers::Reach;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -20,6 +22,8 @@ use crate::extraction::Extractions;
 use crate::indexing::Indexing;
 use crate::ingest::Ingests;
 use crate::removal::Removal;
+use crate::runs::{Connect, Machine};
+use crate::sources::Sources;
 use crate::tree::Trees;
 use crate::usage::Accounts;
 use crate::{Error, rpc, store};
@@ -47,6 +51,10 @@ pub struct Config {
     pub storage: sql::Config,
     /// How much each plan may keep, and send at once.
     pub limits: PlanLimits,
+    /// What sources may be of: addresses, and folders of this machine.
+    pub reach: Reach,
+    /// What credentials of sources are sealed with; without it none can be kept.
+    pub keyring: Option<Arc<Keyring>>,
 }
 
 /// The service.
@@ -54,6 +62,7 @@ pub struct Config {
 pub struct Service {
     context: Context,
     extractions: Extractions,
+    machine: Machine,
     verifier: Verifier,
 }
 
@@ -63,10 +72,15 @@ impl Service {
     /// # Errors
     /// When the database cannot be reached or written, or was written by a newer version.
     pub async fn open(config: Config, ambient: Ambient) -> Result<Self, Error> {
+        let keyring = config.keyring.clone();
+        let connect: Arc<dyn Connect> = Arc::new(config.reach.clone());
         let context = open(config, &ambient).await?;
-        let extractions = Extractions::new(context.clone(), Extractor::start(Settings::default()));
+        let extractor = Extractor::start(Settings::default());
+        let extractions = Extractions::new(context.clone(), extractor.clone());
+        let entropy = Arc::clone(&ambient.entropy);
+        let machine = Machine::new(context.clone(), connect, extractor, keyring, entropy);
         let verifier = ambient.verifier.refusing(context.suspensions.clone());
-        Ok(Self { context, extractions, verifier })
+        Ok(Self { context, extractions, machine, verifier })
     }
 
     /// The generated servers, without layers: the composition adds those.
@@ -77,7 +91,7 @@ impl Service {
         Routes::new(rpc::ingest::server(ingests, accounts, verifier()))
             .add_service(rpc::documents::server(Documents::new(context()), verifier()))
             .add_service(rpc::indexing::server(Indexing::new(context()), verifier()))
-            .add_service(rpc::sources::server(verifier()))
+            .add_service(rpc::sources::server(Sources::new(self.machine.clone()), verifier()))
             .add_service(rpc::tree::server(Trees::new(context()), verifier()))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
@@ -92,7 +106,9 @@ impl Service {
     /// Reads what was sent and follows what becomes of workspaces until the shutdown, then ends the open feed streams so that the server can drain.
     /// Closing the storage is [`close`](Self::close), after the drain.
     pub async fn run(&self, shutdown: CancellationToken) {
-        tokio::join!(self.context.suspensions.run(shutdown.clone()), self.extractions.run(&shutdown));
+        let following = self.context.suspensions.run(shutdown.clone());
+        // Runs are given back before the storage is closed.
+        tokio::join!(following, self.extractions.run(&shutdown), self.machine.run(shutdown.clone()));
         shutdown.cancelled().await;
         self.context.feed.close();
     }

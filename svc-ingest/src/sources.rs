@@ -1,112 +1,331 @@
-//! The rules of connected sources (spec 2.4, 4.4).
+//! The rules of connected sources (spec 2.4, 4.4; contract, "Connected sources").
 
-use cairn_chassis::status::Violation;
-use cairn_chassis::wording::{self, Unit};
-use cairn_proto::ids::SourceId;
+mod check;
+mod documents;
+mod input;
+mod paging;
+mod query;
+mod runs;
 
-use crate::Error;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Op;
+use cairn_proto::domain::SourceMode;
+use cairn_proto::ids::{SourceId, WorkspaceId};
+
+pub(crate) use self::documents::Fetched;
+pub(crate) use self::input::{Draft, Patch, Secret, shown_every};
+pub(crate) use self::paging::Page;
+pub(crate) use self::query::Answer;
+use crate::checks::Checks;
+use crate::model::{Run, Shown, Source, Spending};
+use crate::runs::{Machine, next, removal, segment};
 use crate::scope::Caller;
+use crate::work::Work;
+use crate::{Error, credentials, store};
 
-/// What a refusal is about.
+/// What is about sources is not for tokens of folders.
 const SOURCES: &str = "connected sources";
-const MOST_QUERY_CHARS: usize = 10_000;
-const MOST_EXTERNAL_ID_CHARS: usize = 1_000;
+/// The folder of ingested documents, beside those of sources.
+const INGESTED: &str = "ingested";
 
-/// A connected source. There is no provider yet that one could be of, so there is none: whatever handles a source says
-/// so by an empty `match`, and no longer compiles once there is a provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {}
-
-/// The sources of the caller's workspace.
-pub(crate) fn list(caller: &Caller) -> Result<Vec<Source>, Error> {
-    caller.require_whole_workspace(SOURCES)?;
-    Ok(Vec::new())
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Sources {
+    machine: Machine,
 }
 
-/// The source of the caller's workspace with that id.
-pub(crate) fn find(caller: &Caller, source_id: &str) -> Result<Source, Error> {
-    caller.require_whole_workspace(SOURCES)?;
-    finish(check_id(source_id).into_iter().collect())?;
-    Err(Error::NoSource(source_id.to_owned()))
-}
-
-/// The source that a query is for.
-pub(crate) fn find_for_query(caller: &Caller, source_id: &str, query: &str) -> Result<Source, Error> {
-    caller.require_whole_workspace(SOURCES)?;
-    let text = check_text("query", query, "say what to look for", MOST_QUERY_CHARS);
-    finish(check_id(source_id).into_iter().chain(text).collect())?;
-    find(caller, source_id)
-}
-
-/// The source that a document is fetched from.
-pub(crate) fn find_for_fetch(caller: &Caller, source_id: &str, external_id: &str) -> Result<Source, Error> {
-    caller.require_whole_workspace(SOURCES)?;
-    let advice = "give the provider's id of the document";
-    let text = check_text("externalId", external_id, advice, MOST_EXTERNAL_ID_CHARS);
-    finish(check_id(source_id).into_iter().chain(text).collect())?;
-    find(caller, source_id)
-}
-
-fn check_id(source_id: &str) -> Option<Violation> {
-    let message = "must be the id of a connected source: a UUID";
-    source_id.parse::<SourceId>().is_err().then(|| Violation::new("sourceId", "invalid_id", message))
-}
-
-fn check_text(path: &str, text: &str, advice: &str, most: usize) -> Option<Violation> {
-    if text.trim().is_empty() {
-        return Some(Violation::new(path, "required", advice));
+impl Sources {
+    pub(crate) const fn new(machine: Machine) -> Self {
+        Self { machine }
     }
-    let is_long = text.chars().count() > most;
-    is_long.then(|| Violation::new(path, "too_long", wording::at_most(most, Unit::Characters)))
-}
 
-fn finish(violations: Vec<Violation>) -> Result<(), Error> {
-    if violations.is_empty() { Ok(()) } else { Err(Error::Invalid(violations)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use cairn_chassis::identity::Scope;
-    use cairn_proto::ids::WorkspaceId;
-    use uuid::Uuid;
-
-    use super::*;
-
-    const ID: &str = "0199c0de-0000-7000-8000-000000000001";
-
-    #[test]
-    fn a_workspace_has_no_source_and_says_which_one_was_asked_for() {
-        let caller = Caller::of_test(WorkspaceId(Uuid::nil()), Scope::All, "selfhosted");
-        assert_eq!(list(&caller).unwrap(), Vec::new());
-        for found in
-            [find(&caller, ID), find_for_query(&caller, ID, "x"), find_for_fetch(&caller, ID, "page/1")]
-        {
-            assert!(matches!(found, Err(Error::NoSource(id)) if id == ID));
+    /// The sources of the caller's workspace in the order of their names, each with how it stands.
+    pub(crate) async fn list(&self, caller: &Caller) -> Result<Vec<Shown>, Error> {
+        caller.require_whole_workspace(SOURCES)?;
+        let (db, workspace) = (self.db(), caller.workspace);
+        let sources = store::sources::list(db, workspace).await?;
+        if sources.is_empty() {
+            return Ok(Vec::new());
         }
+        let mut runs: Vec<Run> = store::source_runs::lasts(db, workspace).await?;
+        let day = next::day(self.now());
+        let used = store::provider_operations::used_of_all(db, workspace, day, Spending::Live).await?;
+        let shown = sources.into_iter().map(|source| {
+            let run =
+                runs.iter().position(|run| run.source == source.id).map(|place| runs.swap_remove(place));
+            let used_today = used.iter().find(|(id, _)| *id == source.id).map_or(0, |(_, used)| *used);
+            Shown { source, used_today, run }
+        });
+        Ok(shown.collect())
     }
 
-    #[test]
-    fn a_token_that_is_bound_to_folders_learns_nothing() {
-        let caller = Caller::of_test(WorkspaceId(Uuid::nil()), Scope::Folders([].into()), "selfhosted");
-        assert!(matches!(list(&caller), Err(Error::BoundToFolders(_))));
-        for found in [
-            find(&caller, "no id"),
-            find_for_query(&caller, "no id", ""),
-            find_for_fetch(&caller, "no id", ""),
-        ] {
-            assert!(matches!(found, Err(Error::BoundToFolders(_))));
-        }
+    /// One of them.
+    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+        let source = self.find(caller, id).await?;
+        self.show(source).await
     }
 
-    #[test]
-    fn every_problem_is_said_at_once() {
-        let caller = Caller::of_test(WorkspaceId(Uuid::nil()), Scope::All, "selfhosted");
-        let paths = |found: Result<Source, Error>| match found {
-            Err(Error::Invalid(violations)) => violations.into_iter().map(|one| one.path).collect(),
-            other => vec![format!("{other:?}")],
+    /// Connects a source, and queues its first run.
+    pub(crate) async fn connect(&self, caller: &Caller, draft: Draft) -> Result<Shown, Error> {
+        caller.require_whole_workspace(SOURCES)?;
+        let checked = input::check(draft, self.machine.connect.as_ref(), true)?;
+        let (id, now) = (self.machine.context.ids.next(), self.now());
+        let ring = self.machine.keyring.as_deref();
+        let entropy = self.machine.entropy.as_ref();
+        let sealed = checked.credentials.as_ref().map(|given| credentials::seal(ring, id, given, entropy));
+        let sealed = sealed.transpose()?;
+        let mut source = Source {
+            workspace: caller.workspace,
+            id,
+            folder: String::new(),
+            name: checked.name,
+            provider: checked.kind,
+            mode: checked.mode,
+            settings: checked.settings,
+            credential_hint: checked.credentials.as_ref().and_then(credentials::hint),
+            account: None,
+            every: checked.every,
+            daily_budget: checked.daily_budget,
+            paused: checked.paused,
+            needs_credentials: false,
+            error: None,
+            position: None,
+            not_before: None,
+            failures: 0,
+            next_run_at: None,
+            full_next: true,
+            listed_at: None,
+            last_synced_at: None,
+            documents: 0,
+            created_at: now,
+            updated_at: now,
         };
-        assert_eq!(paths(find_for_query(&caller, "x", " ")), ["sourceId", "query"]);
-        assert_eq!(paths(find_for_query(&caller, ID, &"x".repeat(10_001))), ["query"]);
-        assert_eq!(paths(find_for_fetch(&caller, "x", "")), ["sourceId", "externalId"]);
+        let mut work = Work::without_limits(&self.machine.context, caller.workspace).await?;
+        lock_names(&mut work).await?;
+        if store::sources::count(work.tx(), caller.workspace).await? >= input::MOST_SOURCES {
+            return Err(input::too_many());
+        }
+        source.folder = free_folder(&mut work, &source).await?;
+        if source.mode.has_runs() && !source.paused {
+            source.next_run_at = Some(now);
+        }
+        store::sources::insert(work.tx(), &source, sealed.as_ref()).await?;
+        work.commit().await?;
+        if source.next_run_at.is_some() {
+            self.machine.queue_now(&source, true).await?;
+        }
+        self.machine.wake();
+        self.show(self.again(&source).await?).await
     }
+
+    /// Changes what a patch names.
+    pub(crate) async fn update(&self, caller: &Caller, id: &str, patch: Patch) -> Result<Shown, Error> {
+        let before = self.find(caller, id).await?;
+        let change = self.checked(&before, patch).await?;
+        let mut work = Work::without_limits(&self.machine.context, caller.workspace).await?;
+        lock_names(&mut work).await?;
+        let held = store::sources::hold(work.tx(), caller.workspace, before.id).await?;
+        let mut source = held.ok_or_else(|| Error::NoSource(id.to_owned()))?;
+        let renamed = change.name.as_ref().is_some_and(|name| *name != source.name);
+        source.name = change.name.unwrap_or(source.name);
+        if renamed {
+            source.folder = free_folder(&mut work, &source).await?;
+        }
+        let goes_on = source.paused && change.paused == Some(false);
+        let stops = !source.paused && change.paused == Some(true);
+        source.paused = change.paused.unwrap_or(source.paused);
+        source.every = change.every.unwrap_or(source.every);
+        source.daily_budget = change.daily_budget.unwrap_or(source.daily_budget);
+        source.updated_at = work.now();
+        let is_other = change.settings.as_ref().is_some_and(|settings| *settings != source.settings);
+        let old_mode = source.mode;
+        source.mode = change.mode.unwrap_or(old_mode);
+        if let Some(settings) = change.settings {
+            source.settings = settings;
+        }
+        if let Some((sealed, hint)) = change.credentials {
+            source.credential_hint = hint;
+            source.needs_credentials = false;
+            source.account = None;
+            source.error = None;
+            store::sources::set_credentials(work.tx(), &source, sealed.as_ref()).await?;
+        }
+        let is_new = is_other || source.mode != old_mode;
+        if is_new {
+            // Where the last run stopped was a place of what it read before.
+            source.position = None;
+            source.not_before = None;
+            source.full_next = true;
+            source.error = None;
+            store::source_runs::end_open(work.tx(), source.workspace, source.id, source.updated_at).await?;
+        } else if stops {
+            self.cancel_open(&mut work, &source).await?;
+        }
+        let runs = source.mode.has_runs() && !source.paused && !source.needs_credentials;
+        let now = source.updated_at;
+        let wants_run = runs && (is_new || goes_on || change.is_reconnected);
+        source.next_run_at = match (runs, wants_run) {
+            (false, _) => None,
+            (true, true) => Some(now),
+            (true, false) if change.every.is_some() => {
+                Some(self.machine.next_at(&source, source.last_synced_at.unwrap_or(now)).max(now))
+            }
+            (true, false) => source.next_run_at,
+        };
+        store::sources::change(work.tx(), &source).await?;
+        if old_mode == SourceMode::Indexed && source.mode == SourceMode::Catalog {
+            let hashes =
+                store::source_documents::forget_texts(work.tx(), source.workspace, source.id, now).await?;
+            work.sweep_texts(&hashes).await?;
+        }
+        if renamed || (source.mode != old_mode && source.mode == SourceMode::Catalog) {
+            removal::publish_all(&mut work, source.id, Op::Upsert).await?;
+        }
+        work.commit().await?;
+        if wants_run {
+            self.machine.queue_now(&source, is_new).await?;
+        }
+        self.machine.wake();
+        self.show(self.again(&source).await?).await
+    }
+
+    /// Ends what a source does and hides all that is kept of it at once; it is removed soon after. Answers the position of
+    /// the feed then.
+    pub(crate) async fn disconnect(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
+        let source = self.find(caller, id).await?;
+        let mut work = Work::without_limits(&self.machine.context, caller.workspace).await?;
+        let held = store::sources::hold(work.tx(), source.workspace, source.id).await?;
+        held.ok_or_else(|| Error::NoSource(id.to_owned()))?;
+        let now = work.now();
+        store::source_runs::end_open(work.tx(), source.workspace, source.id, now).await?;
+        store::sources::disconnect(work.tx(), source.workspace, source.id, now).await?;
+        let position = work.commit().await?.last;
+        self.machine.wake();
+        Ok(position)
+    }
+
+    async fn find(&self, caller: &Caller, id: &str) -> Result<Source, Error> {
+        caller.require_whole_workspace(SOURCES)?;
+        let id: SourceId = parse_id(id)?;
+        let found = store::sources::get(self.db(), caller.workspace, id).await?;
+        found.ok_or_else(|| Error::NoSource(id.to_string()))
+    }
+
+    async fn again(&self, source: &Source) -> Result<Source, Error> {
+        let found = store::sources::get(self.db(), source.workspace, source.id).await?;
+        found.ok_or_else(|| Error::NoSource(source.id.to_string()))
+    }
+
+    async fn show(&self, source: Source) -> Result<Shown, Error> {
+        let run = store::source_runs::last(self.db(), source.workspace, source.id).await?;
+        let used_today = self.used_today(&source).await?;
+        Ok(Shown { source, used_today, run })
+    }
+
+    async fn used_today(&self, source: &Source) -> Result<u32, Error> {
+        let day = next::day(self.now());
+        let used =
+            store::provider_operations::used(self.db(), source.workspace, source.id, day, Spending::Live);
+        Ok(used.await?)
+    }
+
+    async fn cancel_open(&self, work: &mut Work, source: &Source) -> Result<(), Error> {
+        let now = work.now();
+        let open = store::source_runs::open(work.tx(), source.workspace, source.id).await?;
+        if let Some(run) = open {
+            store::source_runs::cancel(work.tx(), &run, now).await?;
+        }
+        Ok(())
+    }
+
+    /// A patch, read against what the source is.
+    async fn checked(&self, source: &Source, patch: Patch) -> Result<Change, Error> {
+        let mut checks = Checks::default();
+        for unknown in &patch.unknown_fields {
+            checks.violation("updateMask", "invalid", unknown.as_str());
+        }
+        if let Some(name) = &patch.name {
+            input::name(&mut checks, name);
+        }
+        if patch.provider.as_deref().is_some_and(|provider| provider != source.provider.as_str()) {
+            checks.violation("provider", "immutable", "a source keeps its provider: connect another source");
+        }
+        let every = patch.every.flatten().and_then(|text| input::every(&mut checks, &text));
+        let daily_budget = patch.daily_budget.map(|given| input::budget(&mut checks, given));
+        let settings = patch.settings.and_then(|text| input::object(&mut checks, "settings", &text, true));
+        let given = patch.credentials.map(|text| input::object(&mut checks, "credentials", &text.0, false));
+        let connect = self.machine.connect.as_ref();
+        let mode =
+            patch.mode.and_then(|mode| mode.or_else(|| connect.modes(source.provider).first().copied()));
+        let is_reconnected = settings.is_some() || given.is_some() || mode.is_some();
+        if is_reconnected {
+            let stored = match &given {
+                Some(given) => given.clone(),
+                None => self.machine.opened(source).await?,
+            };
+            let settings = settings.as_ref().unwrap_or(&source.settings);
+            let mode = Some(mode.unwrap_or(source.mode));
+            input::made(&mut checks, connect.connect(source.provider, settings, stored.as_ref(), mode));
+        }
+        checks.finish()?;
+        let credentials = match given {
+            None => None,
+            Some(None) => Some((None, None)),
+            Some(Some(given)) => {
+                let (ring, entropy) = (self.machine.keyring.as_deref(), self.machine.entropy.as_ref());
+                let sealed = credentials::seal(ring, source.id, &given, entropy)?;
+                Some((Some(sealed), credentials::hint(&given)))
+            }
+        };
+        let is_reconnected = credentials.is_some();
+        let (name, paused) = (patch.name, patch.paused);
+        Ok(Change { name, mode, settings, credentials, every, daily_budget, paused, is_reconnected })
+    }
+
+    fn db(&self) -> &cairn_chassis::sql::Db {
+        &self.machine.context.db
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.machine.context.clock.now()
+    }
+}
+
+/// What a patch comes to.
+struct Change {
+    name: Option<String>,
+    mode: Option<SourceMode>,
+    settings: Option<serde_json::Value>,
+    /// Sealed, with their hint; the inner absence takes them away.
+    credentials: Option<(Option<crate::model::SealedCredentials>, Option<String>)>,
+    every: Option<std::time::Duration>,
+    daily_budget: Option<u32>,
+    paused: Option<bool>,
+    is_reconnected: bool,
+}
+
+fn parse_id<T: std::str::FromStr>(text: &str) -> Result<T, Error> {
+    let message = "must be the id of a connected source: a UUID";
+    text.parse().map_err(|_| Error::invalid("sourceId", "invalid_id", message))
+}
+
+/// Names of one workspace are given one after the other.
+async fn lock_names(work: &mut Work) -> Result<(), Error> {
+    let workspace: WorkspaceId = work.workspace();
+    Ok(work.tx().lock_name(&format!("ingest-sources-{workspace}")).await?)
+}
+
+/// The name of a source as the name of a folder that no other source of the workspace has.
+async fn free_folder(work: &mut Work, source: &Source) -> Result<String, Error> {
+    let wanted = segment(&source.name);
+    let wanted = if wanted.is_empty() { "source".to_owned() } else { wanted };
+    let mut folder = wanted.clone();
+    let mut number = 1_u64;
+    while folder == INGESTED
+        || store::sources::is_folder_taken(work.tx(), source.workspace, &folder, source.id).await?
+    {
+        number += 1;
+        folder = format!("{wanted} {number}");
+    }
+    Ok(folder)
 }

@@ -3,7 +3,12 @@
 pub(crate) mod extractions;
 pub(crate) mod ingest;
 mod numbers;
+pub(crate) mod provider_operations;
 pub(crate) mod removal;
+pub(crate) mod source_documents;
+pub(crate) mod source_runs;
+pub(crate) mod source_views;
+pub(crate) mod sources;
 pub(crate) mod texts;
 pub(crate) mod usage;
 
@@ -18,6 +23,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     jobs::MIGRATION,
     lifecycle::MIGRATION,
     migration!("0003_extractions"),
+    migration!("0010_sources"),
 ];
 
 /// The schema of this service's tables on PostgreSQL.
@@ -32,7 +38,12 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(bodies::statements());
     all.extend(extractions::statements());
     all.extend(ingest::statements());
+    all.extend(provider_operations::statements());
     all.extend(removal::statements());
+    all.extend(source_documents::statements());
+    all.extend(source_runs::statements());
+    all.extend(source_views::statements());
+    all.extend(sources::statements());
     all.extend(texts::statements());
     all.extend(usage::statements());
     all

@@ -7,6 +7,8 @@ mod ingest_rules;
 mod layers;
 mod removal;
 mod retrieval_rules;
+mod runs;
+mod source_rules;
 mod statements;
 mod usage_rules;
 
@@ -20,10 +22,12 @@ use cairn_chassis::identity::Scope;
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::lifecycle::Suspensions;
 use cairn_chassis::limits::PlanLimits;
+use cairn_chassis::outbound::Guard;
 use cairn_chassis::sql::Db;
 use cairn_chassis::testing::{TestDb, engines};
 use cairn_extract::Extractor;
 use cairn_proto::ids::{FolderId, WorkspaceId};
+use cairn_providers::Reach;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -65,7 +69,9 @@ async fn benches() -> Vec<Bench> {
 }
 
 fn config(test: &TestDb) -> Config {
-    Config { storage: test.config.clone(), limits: PlanLimits::default() }
+    let guard = Guard::new(&[]).unwrap();
+    let reach = Reach::new(guard, &[], std::env::temp_dir());
+    Config { storage: test.config.clone(), limits: PlanLimits::default(), reach, keyring: None }
 }
 
 fn workspace(number: u128) -> WorkspaceId {

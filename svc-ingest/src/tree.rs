@@ -16,6 +16,8 @@ use crate::model::{Document, Key};
 use crate::{Error, store};
 
 const PAGE: i64 = 2_000;
+/// Begins the tokens of pages of documents of sources.
+const OF_SOURCES: char = 's';
 const MAX_TEXTS: usize = 1_000;
 /// Texts in one answer; one more than that is always answered, so that a reader gets on.
 const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
@@ -64,19 +66,30 @@ impl Trees {
     /// A page of everything, each page of one moment.
     pub(crate) async fn list(&self, workspace: &str, token: &str) -> Result<TreePage, Error> {
         let workspace = parse(workspace)?;
-        let after = match token {
-            "" => DocumentId(Uuid::nil()),
-            token => token.parse().map_err(|_| {
-                Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
-            })?,
-        };
+        let (is_of_sources, after) = read_token(token)?;
         let mut tx = self.context.db.begin_read().await?;
         let position = feed::head(&mut tx, workspace).await?;
-        let found = store::ingest::after(&mut tx, workspace, after, PAGE).await?;
+        let mut documents = Vec::new();
+        let mut next = String::new();
+        let mut after_source = after;
+        if !is_of_sources {
+            let found = store::ingest::after(&mut tx, workspace, after, PAGE).await?;
+            if is_full(found.len()) {
+                next = found.last().map(|last| last.id.to_string()).unwrap_or_default();
+            }
+            documents.extend(found.into_iter().filter_map(Document::of));
+            after_source = DocumentId(Uuid::nil());
+        }
+        // Behind those that were ingested come those of sources.
+        if next.is_empty() {
+            let found = store::source_views::after(&mut tx, workspace, after_source, PAGE).await?;
+            if is_full(found.len()) {
+                next = found.last().map(|last| format!("{OF_SOURCES}{}", last.id)).unwrap_or_default();
+            }
+            documents.extend(found.into_iter().map(Document::from));
+        }
         tx.rollback().await?;
-        let is_full = i64::try_from(found.len()).is_ok_and(|found| found == PAGE);
-        let next = found.last().filter(|_| is_full).map(|last| last.id.to_string()).unwrap_or_default();
-        Ok(TreePage { documents: found.into_iter().filter_map(Document::of).collect(), next, position })
+        Ok(TreePage { documents, next, position })
     }
 
     /// What changed after a position, as it stands now.
@@ -98,8 +111,10 @@ impl Trees {
         };
         let mut tx = self.context.db.begin_read().await?;
         let ingested = store::ingest::some(&mut tx, workspace, &ids(Kind::Ingested)).await?;
+        let of_sources = store::source_views::some(&mut tx, workspace, &ids(Kind::SourceDocument)).await?;
         tx.rollback().await?;
-        let documents: Vec<Document> = ingested.into_iter().filter_map(Document::of).collect();
+        let ingested = ingested.into_iter().filter_map(Document::of);
+        let documents: Vec<Document> = ingested.chain(of_sources.into_iter().map(Document::from)).collect();
         let live: BTreeSet<(i32, DocumentId)> =
             documents.iter().map(|document| (i32::from(document.kind), document.id)).collect();
         let gone = changed.difference(&live);
@@ -135,6 +150,24 @@ impl Trees {
         }
         Ok(texts)
     }
+}
+
+fn is_full(found: usize) -> bool {
+    i64::try_from(found).is_ok_and(|found| found >= PAGE)
+}
+
+/// Whether a page begins among the documents of sources, and after which document.
+fn read_token(token: &str) -> Result<(bool, DocumentId), Error> {
+    if token.is_empty() {
+        return Ok((false, DocumentId(Uuid::nil())));
+    }
+    let (is_of_sources, id) = match token.strip_prefix(OF_SOURCES) {
+        Some(id) => (true, id),
+        None => (false, token),
+    };
+    let message = "send the token of the previous page as it came";
+    let id = id.parse().map_err(|_| Error::invalid("pageToken", "invalid", message))?;
+    Ok((is_of_sources, id))
 }
 
 fn parse(workspace: &str) -> Result<WorkspaceId, Error> {

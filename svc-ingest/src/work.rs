@@ -5,7 +5,7 @@
 //! the workspace's usage, the head of its feed.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{Entry, Kind, Positions, UnitOfWork};
+use cairn_chassis::feed::{Entry, Kind, Positions, Reserved, UnitOfWork};
 use cairn_chassis::limits::{Allowance, Grown};
 use cairn_chassis::sql::Tx;
 use cairn_chassis::status::Violation;
@@ -56,6 +56,18 @@ impl Work {
     /// Has the workspace keep more, or less.
     pub(crate) const fn grow(&mut self, growth: Growth) {
         self.growth.add(growth);
+    }
+
+    /// Has the workspace keep more documents, or fewer.
+    pub(crate) const fn grow_documents(&mut self, documents: i64) {
+        self.grow(Growth { documents, bytes: 0 });
+    }
+
+    /// Takes positions of the feed for entries that the caller inserts itself, with their time. Other writers of the
+    /// workspace wait from then on.
+    pub(crate) async fn reserve(&mut self, count: u64) -> Result<(Reserved, Timestamp), Error> {
+        let reserved = self.work.reserve(count).await?;
+        Ok((reserved, self.work.now()))
     }
 
     /// Keeps a text, which whatever refers to it is written after.

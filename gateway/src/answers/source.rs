@@ -20,6 +20,9 @@ pub(crate) struct SourceDocument {
     index_status: String,
     #[schema(required = true)]
     last_synced_at: Option<String>,
+    /// Why it could not be read or indexed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 impl From<proto::SourceDocument> for SourceDocument {
@@ -32,6 +35,7 @@ impl From<proto::SourceDocument> for SourceDocument {
             external_id: document.external_id,
             mime_type: document.mime_type,
             index_status: document.index_status,
+            error: document.error,
         }
     }
 }

@@ -9,6 +9,7 @@ mod invitations;
 mod invite_page;
 mod members;
 mod session;
+mod sources;
 mod tokens;
 mod trash;
 mod usage;
@@ -72,6 +73,17 @@ pub(crate) fn routes() -> Routes {
         .api(MEMBER, routes!(trash::remove))
         .api(MEMBER, routes!(trash::restore))
         .api(PERSON, routes!(assets::content))
+        .api(MEMBER, routes!(sources::list))
+        .api(manager("connecting sources").with_secrets(), routes!(sources::connect))
+        .api(manager("checking sources").with_secrets(), routes!(sources::check))
+        .api(MEMBER, routes!(sources::get))
+        .api(manager("changing sources").with_secrets(), routes!(sources::update))
+        .api(manager("disconnecting sources"), routes!(sources::disconnect))
+        .api(manager("running sources"), routes!(sources::sync))
+        .api(MEMBER, routes!(sources::runs))
+        .api(MEMBER, routes!(sources::run))
+        .api(manager("cancelling runs"), routes!(sources::cancel))
+        .api(MEMBER, routes!(sources::documents))
         .api(manager("reading the analytics of retrieval"), routes!(analytics::retrieval))
 }
 

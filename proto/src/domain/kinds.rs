@@ -134,6 +134,55 @@ domain! {
         /// Nothing: it is asked each time.
         Live = "live",
     }
+
+    /// What a run of a source reads.
+    SourceRunKind of ingest::SourceRunKind {
+        /// Everything.
+        Full = "full",
+        /// What the provider says has changed.
+        Changes = "changes",
+        /// Everything, to find what the changes did not tell.
+        Verify = "verify",
+    }
+
+    /// How far a run of a source is.
+    SourceRunStatus of ingest::SourceRunStatus {
+        /// It waits for its turn.
+        Queued = "queued",
+        /// It is being worked on.
+        Running = "running",
+        /// The provider asked to wait; it goes on by itself.
+        Waiting = "waiting",
+        /// All was read.
+        Completed = "completed",
+        /// All that could be read was read.
+        CompletedWithWarnings = "completed_with_warnings",
+        /// It ended early.
+        Failed = "failed",
+        /// Somebody ended it.
+        Cancelled = "cancelled",
+    }
+}
+
+impl SourceMode {
+    /// Whether runs read it.
+    pub const fn has_runs(self) -> bool {
+        !matches!(self, Self::Live)
+    }
+}
+
+impl SourceRunKind {
+    /// Whether it reads a whole listing.
+    pub const fn lists(self) -> bool {
+        !matches!(self, Self::Changes)
+    }
+}
+
+impl SourceRunStatus {
+    /// Whether nothing more comes of it.
+    pub const fn is_over(self) -> bool {
+        !matches!(self, Self::Queued | Self::Running | Self::Waiting)
+    }
 }
 
 impl FileType {

@@ -2,9 +2,9 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
-use cairn_proto::ids::DocumentId;
+use cairn_proto::ids::{DocumentId, SourceId};
 
-use super::{FileType, Ingested};
+use super::{FileType, Ingested, SourceView};
 
 /// Names a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,15 @@ impl DocumentRef {
     }
 }
 
-/// A document with a text.
+/// The source of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) id: SourceId,
+    pub(crate) name: String,
+    pub(crate) provider: String,
+}
+
+/// A document with a text, or one of a catalog, which has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Document {
     pub(crate) kind: Kind,
@@ -31,11 +39,33 @@ pub(crate) struct Document {
     pub(crate) title: String,
     pub(crate) path: String,
     pub(crate) format: FileType,
+    /// Empty for what is only in a catalog.
     pub(crate) content_hash: String,
     pub(crate) size_bytes: u64,
     pub(crate) updated_at: Timestamp,
     pub(crate) url: Option<String>,
     pub(crate) external_id: Option<String>,
+    pub(crate) mime_type: String,
+    pub(crate) source: Option<Origin>,
+}
+
+impl From<SourceView> for Document {
+    fn from(view: SourceView) -> Self {
+        Self {
+            kind: Kind::SourceDocument,
+            id: view.id,
+            title: view.title,
+            path: view.path,
+            format: view.format,
+            content_hash: view.content_hash.unwrap_or_default(),
+            size_bytes: view.size_bytes,
+            updated_at: view.updated_at,
+            url: view.url,
+            external_id: Some(view.external_id),
+            mime_type: view.mime_type,
+            source: Some(Origin { id: view.source, name: view.source_name, provider: view.provider }),
+        }
+    }
 }
 
 impl Document {
@@ -54,7 +84,14 @@ impl Document {
             updated_at,
             url: ingested.url,
             external_id: ingested.external_id,
+            mime_type: text.format.media_type().to_owned(),
+            source: None,
         })
+    }
+
+    /// Whether it is only in a catalog.
+    pub(crate) const fn is_catalog_only(&self) -> bool {
+        self.content_hash.is_empty()
     }
 
     pub(crate) const fn key(&self) -> Key {

@@ -77,6 +77,7 @@ fn decode_narrowing(request: SelectDocumentsRequest) -> Narrowing {
 }
 
 fn encode((document, content): (Document, String)) -> proto::Document {
+    let catalog_only = document.is_catalog_only();
     proto::Document {
         r#ref: Some(encode_ref(document.kind, document.id)),
         title: document.title,
@@ -85,11 +86,15 @@ fn encode((document, content): (Document, String)) -> proto::Document {
         content,
         content_hash: document.content_hash,
         updated_at: Some(document.updated_at.to_proto()),
+        catalog_only,
+        source_id: document.source.map(|source| source.id.to_string()),
         ..proto::Document::default()
     }
 }
 
 fn encode_confirmed(document: Document) -> ConfirmedDocument {
+    let catalog_only = document.is_catalog_only();
+    let source = document.source;
     ConfirmedDocument {
         r#ref: Some(encode_ref(document.kind, document.id)),
         title: document.title,
@@ -98,7 +103,11 @@ fn encode_confirmed(document: Document) -> ConfirmedDocument {
         updated_at: Some(document.updated_at.to_proto()),
         url: document.url,
         external_id: document.external_id,
-        mime_type: document.format.media_type().to_owned(),
+        mime_type: document.mime_type,
+        catalog_only,
+        source_id: source.as_ref().map(|source| source.id.to_string()),
+        source_name: source.as_ref().map(|source| source.name.clone()),
+        provider: source.map(|source| source.provider),
         ..ConfirmedDocument::default()
     }
 }

@@ -29,19 +29,28 @@ impl IndexingService for Rpc {
     ) -> Result<Response<AckDocumentsResponse>, Status> {
         self.verifier.authenticate(request.metadata()).await?.require_service()?;
         let asked = request.into_inner();
-        let outcomes = asked.documents.into_iter().filter_map(decode).collect();
-        self.indexing.acknowledge(&asked.workspace_id, outcomes).await?;
+        let (mut ingested, mut of_sources) = (Vec::new(), Vec::new());
+        for (kind, outcome) in asked.documents.into_iter().filter_map(decode) {
+            match kind {
+                Kind::Ingested => ingested.push(outcome),
+                Kind::SourceDocument => of_sources.push(outcome),
+                // What is of no kind of ours is nobody's here.
+                Kind::Unspecified
+                | Kind::File
+                | Kind::Folder
+                | Kind::Memory
+                | Kind::Database
+                | Kind::Record => {}
+            }
+        }
+        self.indexing.acknowledge(&asked.workspace_id, ingested).await?;
+        self.indexing.acknowledge_of_sources(&asked.workspace_id, of_sources).await?;
         Ok(Response::new(AckDocumentsResponse {}))
     }
 }
 
-/// What is no ingested document is nobody's here.
-fn decode(told: IndexedDocument) -> Option<Outcome> {
+fn decode(told: IndexedDocument) -> Option<(Kind, Outcome)> {
     let (kind, id) = decode_ref(told.r#ref?).key()?;
-    (kind == Kind::Ingested).then_some(Outcome {
-        id,
-        content_hash: told.content_hash,
-        chunks: told.chunks,
-        failure: told.failure,
-    })
+    let IndexedDocument { content_hash, chunks, failure, .. } = told;
+    Some((kind, Outcome { id, content_hash, chunks, failure }))
 }

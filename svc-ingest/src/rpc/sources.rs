@@ -1,7 +1,8 @@
 //! `cairn.ingest.v1.SourceService`.
 
+mod wire;
+
 use cairn_chassis::identity::{Permission, Verifier};
-use cairn_chassis::status::Problem;
 use cairn_proto::ingest::v1::source_service_server::{SourceService, SourceServiceServer};
 use cairn_proto::ingest::v1::{
     CancelSourceRunRequest, CancelSourceRunResponse, CheckSourceRequest, CheckSourceResponse,
@@ -16,24 +17,28 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use crate::scope::Caller;
-use crate::sources;
+use crate::sources::Sources;
 
-pub(crate) fn server(verifier: Verifier) -> SourceServiceServer<Rpc> {
-    SourceServiceServer::new(Rpc { verifier })
+pub(crate) fn server(sources: Sources, verifier: Verifier) -> SourceServiceServer<Rpc> {
+    SourceServiceServer::new(Rpc { sources, verifier })
 }
 
 #[derive(Debug)]
 pub(crate) struct Rpc {
+    sources: Sources,
     verifier: Verifier,
 }
 
 impl Rpc {
-    /// What every method about connecting answers while no provider can be connected.
-    async fn refuse(&self, metadata: &MetadataMap) -> Status {
-        match self.verifier.authenticate(metadata).await {
-            Ok(_identity) => Problem::unimplemented("no source can be connected yet").into(),
-            Err(problem) => problem.into(),
-        }
+    async fn reader(&self, metadata: &MetadataMap) -> Result<Caller, Status> {
+        Ok(self.verifier.authorize(metadata, Permission::Read).await?)
+    }
+
+    /// An owner or admin of the workspace, with a session.
+    async fn manager(&self, metadata: &MetadataMap, what: &str) -> Result<Caller, Status> {
+        let identity = self.verifier.authenticate(metadata).await?;
+        identity.require_manager(what)?;
+        Ok(Caller::try_from(identity)?)
     }
 }
 
@@ -43,8 +48,9 @@ impl SourceService for Rpc {
         &self,
         request: Request<ListSourcesRequest>,
     ) -> Result<Response<ListSourcesResponse>, Status> {
-        let caller: Caller = self.verifier.authorize(request.metadata(), Permission::Read).await?;
-        let sources = sources::list(&caller)?.into_iter().map(|source| match source {}).collect();
+        let caller = self.reader(request.metadata()).await?;
+        let (listed, now) = (self.sources.list(&caller).await?, self.sources.now());
+        let sources = listed.iter().map(|shown| wire::source(shown, now)).collect();
         Ok(Response::new(ListSourcesResponse { sources }))
     }
 
@@ -52,100 +58,145 @@ impl SourceService for Rpc {
         &self,
         request: Request<ListSourceDocumentsRequest>,
     ) -> Result<Response<ListSourceDocumentsResponse>, Status> {
-        let caller: Caller = self.verifier.authorize(request.metadata(), Permission::Read).await?;
-        let asked = match &request.get_ref().source_id {
-            Some(source_id) => vec![sources::find(&caller, source_id)?],
-            None => sources::list(&caller)?,
-        };
-        let documents = asked.into_iter().map(|source| match source {}).collect();
-        Ok(Response::new(ListSourceDocumentsResponse { documents, ..Default::default() }))
+        let caller = self.reader(request.metadata()).await?;
+        let asked = request.into_inner();
+        let (source, status) = (asked.source_id.as_deref(), asked.status.as_deref());
+        let (size, token) = (asked.page_size, asked.page_token.as_str());
+        let page = self.sources.list_documents(&caller, source, status, size, token).await?;
+        Ok(Response::new(ListSourceDocumentsResponse {
+            documents: page.items.into_iter().map(wire::document).collect(),
+            next_page_token: page.next,
+            total_size: page.total,
+        }))
     }
 
     async fn query_source(
         &self,
         request: Request<QuerySourceRequest>,
     ) -> Result<Response<QuerySourceResponse>, Status> {
-        let caller: Caller = self.verifier.authorize(request.metadata(), Permission::Read).await?;
-        let asked = request.get_ref();
-        match sources::find_for_query(&caller, &asked.source_id, &asked.query)? {}
+        let caller = self.reader(request.metadata()).await?;
+        let asked = request.into_inner();
+        let answer = self.sources.query(&caller, &asked.source_id, &asked.query).await?;
+        Ok(Response::new(wire::answer(answer)))
     }
 
     async fn fetch_source_document(
         &self,
         request: Request<FetchSourceDocumentRequest>,
     ) -> Result<Response<FetchSourceDocumentResponse>, Status> {
-        let caller: Caller = self.verifier.authorize(request.metadata(), Permission::Read).await?;
+        let caller = self.reader(request.metadata()).await?;
         let asked = request.get_ref();
-        match sources::find_for_fetch(&caller, &asked.source_id, &asked.external_id)? {}
+        let fetched = self.sources.fetch(&caller, &asked.source_id, &asked.external_id).await?;
+        Ok(Response::new(wire::fetched(fetched)))
     }
 
     async fn connect_source(
         &self,
         request: Request<ConnectSourceRequest>,
     ) -> Result<Response<ConnectSourceResponse>, Status> {
-        Err(self.refuse(request.metadata()).await)
+        let caller = self.manager(request.metadata(), "connecting sources").await?;
+        let draft = wire::draft(request.into_inner().source.unwrap_or_default());
+        let shown = self.sources.connect(&caller, draft).await?;
+        let source = wire::connected(&shown, self.sources.now());
+        Ok(Response::new(ConnectSourceResponse { source: Some(source) }))
     }
 
     async fn check_source(
         &self,
         request: Request<CheckSourceRequest>,
     ) -> Result<Response<CheckSourceResponse>, Status> {
-        Err(self.refuse(request.metadata()).await)
+        let caller = self.manager(request.metadata(), "checking sources").await?;
+        let draft = wire::draft(request.into_inner().source.unwrap_or_default());
+        let answer = self.sources.check(&caller, draft).await?;
+        Ok(Response::new(CheckSourceResponse {
+            ok: answer.ok,
+            account: answer.account,
+            message: answer.message,
+        }))
     }
 
     async fn list_connected_sources(
         &self,
         request: Request<ListConnectedSourcesRequest>,
     ) -> Result<Response<ListConnectedSourcesResponse>, Status> {
-        Err(self.refuse(request.metadata()).await)
+        let caller = self.reader(request.metadata()).await?;
+        let (listed, now) = (self.sources.list(&caller).await?, self.sources.now());
+        let sources = listed.iter().map(|shown| wire::connected(shown, now)).collect();
+        Ok(Response::new(ListConnectedSourcesResponse { sources }))
     }
 
     async fn get_source(
         &self,
         request: Request<GetSourceRequest>,
     ) -> Result<Response<GetSourceResponse>, Status> {
-        Err(self.refuse(request.metadata()).await)
+        let caller = self.reader(request.metadata()).await?;
+        let shown = self.sources.get(&caller, &request.get_ref().source_id).await?;
+        let source = wire::connected(&shown, self.sources.now());
+        Ok(Response::new(GetSourceResponse { source: Some(source) }))
     }
 
     async fn update_source(
         &self,
         request: Request<UpdateSourceRequest>,
     ) -> Result<Response<UpdateSourceResponse>, Status> {
-        Err(self.refuse(request.metadata()).await)
+        let caller = self.manager(request.metadata(), "changing sources").await?;
+        let (source_id, patch) = wire::patch(request.into_inner());
+        let shown = self.sources.update(&caller, &source_id, patch).await?;
+        let source = wire::connected(&shown, self.sources.now());
+        Ok(Response::new(UpdateSourceResponse { source: Some(source) }))
     }
 
     async fn disconnect_source(
         &self,
         request: Request<DisconnectSourceRequest>,
     ) -> Result<Response<DisconnectSourceResponse>, Status> {
-        Err(self.refuse(request.metadata()).await)
+        let caller = self.manager(request.metadata(), "disconnecting sources").await?;
+        let position = self.sources.disconnect(&caller, &request.get_ref().source_id).await?;
+        Ok(Response::new(DisconnectSourceResponse { position }))
     }
 
     async fn sync_source(
         &self,
         request: Request<SyncSourceRequest>,
     ) -> Result<Response<SyncSourceResponse>, Status> {
-        Err(self.refuse(request.metadata()).await)
+        let caller = self.manager(request.metadata(), "running sources").await?;
+        let asked = request.get_ref();
+        let run = self.sources.sync(&caller, &asked.source_id, asked.full).await?;
+        Ok(Response::new(SyncSourceResponse { run: Some(wire::run(&run)) }))
     }
 
     async fn list_source_runs(
         &self,
         request: Request<ListSourceRunsRequest>,
     ) -> Result<Response<ListSourceRunsResponse>, Status> {
-        Err(self.refuse(request.metadata()).await)
+        let caller = self.reader(request.metadata()).await?;
+        let asked = request.get_ref();
+        let page =
+            self.sources.list_runs(&caller, &asked.source_id, asked.page_size, &asked.page_token).await?;
+        Ok(Response::new(ListSourceRunsResponse {
+            runs: page.items.iter().map(wire::run).collect(),
+            next_page_token: page.next,
+            total_size: page.total,
+        }))
     }
 
     async fn get_source_run(
         &self,
         request: Request<GetSourceRunRequest>,
     ) -> Result<Response<GetSourceRunResponse>, Status> {
-        Err(self.refuse(request.metadata()).await)
+        let caller = self.reader(request.metadata()).await?;
+        let asked = request.get_ref();
+        let run = self.sources.get_run(&caller, &asked.source_id, &asked.run_id).await?;
+        Ok(Response::new(GetSourceRunResponse { run: Some(wire::run(&run)) }))
     }
 
     async fn cancel_source_run(
         &self,
         request: Request<CancelSourceRunRequest>,
     ) -> Result<Response<CancelSourceRunResponse>, Status> {
-        Err(self.refuse(request.metadata()).await)
+        let caller = self.manager(request.metadata(), "cancelling runs").await?;
+        let asked = request.get_ref();
+        let run = self.sources.cancel_run(&caller, &asked.source_id, &asked.run_id).await?;
+        Ok(Response::new(CancelSourceRunResponse { run: Some(wire::run(&run)) }))
     }
 }

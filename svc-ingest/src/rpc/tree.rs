@@ -72,6 +72,8 @@ impl TreeService for Rpc {
 }
 
 fn encode(document: Document) -> TreeDocument {
+    let catalog_only = document.is_catalog_only();
+    let source = document.source;
     TreeDocument {
         r#ref: Some(encode_ref(document.kind, document.id)),
         path: document.path,
@@ -81,6 +83,8 @@ fn encode(document: Document) -> TreeDocument {
         updated_at: Some(document.updated_at.to_proto()),
         title: document.title,
         url: document.url,
-        ..TreeDocument::default()
+        catalog_only,
+        source_id: source.as_ref().map(|source| source.id.to_string()),
+        provider: source.map(|source| source.provider),
     }
 }

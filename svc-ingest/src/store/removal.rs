@@ -19,6 +19,10 @@ statements! {
         // Up to 1 MiB each.
         table!("upload_pieces", "workspace_id, document_id, place", 50),
         table!("ingested_documents", "workspace_id, id", 500),
+        table!("source_documents", "workspace_id, id", 500),
+        table!("source_runs", "workspace_id, source_id, id", 500),
+        table!("provider_operations", "workspace_id, source_id, day, ledger", 500),
+        table!("sources", "workspace_id, id", 100),
         // Up to 5 MiB each.
         table!("bodies", "workspace_id, hash", 50),
         table!("workspace_usage", "workspace_id", 1),

@@ -11,6 +11,7 @@ statements! {
         "DELETE FROM bodies WHERE workspace_id = $1 AND hash IN ",
         "$2",
         " AND NOT EXISTS (SELECT 1 FROM ingested_documents d WHERE d.workspace_id = $1 AND d.content_hash = bodies.hash) \
+          AND NOT EXISTS (SELECT 1 FROM source_documents s WHERE s.workspace_id = $1 AND s.content_hash = bodies.hash) \
           RETURNING size_bytes"
     );
 }

@@ -58,6 +58,8 @@ enum Reply {
     Fetched(Fetched),
     /// The listing has it as a fault.
     Listed(&'static str),
+    /// It can be fetched, and no listing has it.
+    Unlisted,
 }
 
 /// How often a scripted provider was asked.
@@ -152,6 +154,20 @@ impl Shelf {
         self.put_as(id, id, "", Reply::Listed(reason));
     }
 
+    /// A document that is there, and that listings leave out without saying so.
+    pub fn put_unlisted(&self, id: &str) {
+        self.put_as(id, id, "it is there", Reply::Unlisted);
+    }
+
+    /// A document whose fetch works from now on, with this text; its version stays.
+    pub fn mend(&self, id: &str, text: &str) {
+        let Ok(id) = ExternalId::new(id) else { return };
+        if let Some(document) = self.state().documents.get_mut(&id) {
+            document.reply = Reply::Body;
+            text.clone_into(&mut document.text);
+        }
+    }
+
     /// Takes a document away.
     pub fn remove(&self, id: &str) {
         if let Ok(id) = ExternalId::new(id) {
@@ -165,6 +181,11 @@ impl Shelf {
     /// The next requests fail so, in this order.
     pub fn fail_next(&self, faults: impl IntoIterator<Item = Fault>) {
         self.state().faults.extend(faults);
+    }
+
+    /// No further request fails.
+    pub fn forget_faults(&self) {
+        self.state().faults.clear();
     }
 
     /// Positions that were given out are lost.
@@ -238,6 +259,7 @@ impl State {
                     Reply::Listed(reason) => {
                         faults.push(ItemFault::lasting(&self.entry(id, document), *reason))
                     }
+                    Reply::Unlisted => {}
                     Reply::Body | Reply::Fault(_) | Reply::Fetched(_) => {
                         items.push(self.entry(id, document).into());
                     }
@@ -337,8 +359,8 @@ impl Provider for Scripted {
             Reply::Fault(fault) => Err(fault.clone()),
             Reply::Fetched(fetched) => Ok(fetched.clone()),
             Reply::Listed(_) => Err(Fault::broken("it cannot be read")),
-            Reply::Body if known == Some(&document.version()) => Ok(Fetched::Same),
-            Reply::Body => Ok(Fetched::Body(document.body())),
+            Reply::Body | Reply::Unlisted if known == Some(&document.version()) => Ok(Fetched::Same),
+            Reply::Body | Reply::Unlisted => Ok(Fetched::Body(document.body())),
         }
     }
 

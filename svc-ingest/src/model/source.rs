@@ -1,0 +1,146 @@
+//! What a workspace is connected to.
+
+use std::time::Duration;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::domain::{SourceMode, SourceRunStatus};
+use cairn_proto::ids::{SourceId, WorkspaceId};
+use cairn_providers::{Position, ProviderKind};
+use serde_json::Value;
+
+use super::run::Run;
+
+/// A source as everybody may see it: without its credentials.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Source {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) id: SourceId,
+    pub(crate) name: String,
+    /// The name as a part of a path.
+    pub(crate) folder: String,
+    pub(crate) provider: ProviderKind,
+    pub(crate) mode: SourceMode,
+    pub(crate) settings: Value,
+    /// The end of the secret, so that people can tell secrets apart; absent without credentials.
+    pub(crate) credential_hint: Option<String>,
+    /// Whose credentials they are, as the provider said: data.
+    pub(crate) account: Option<String>,
+    pub(crate) every: Duration,
+    /// Of live calls, a day.
+    pub(crate) daily_budget: u32,
+    pub(crate) paused: bool,
+    pub(crate) needs_credentials: bool,
+    /// Why the last run failed, for people.
+    pub(crate) error: Option<String>,
+    /// Where the changes go on.
+    pub(crate) position: Option<Position>,
+    pub(crate) not_before: Option<Timestamp>,
+    /// Runs that failed since one did not.
+    pub(crate) failures: u32,
+    pub(crate) next_run_at: Option<Timestamp>,
+    /// Whether that run begins anew.
+    pub(crate) full_next: bool,
+    /// The end of the last complete listing.
+    pub(crate) listed_at: Option<Timestamp>,
+    pub(crate) last_synced_at: Option<Timestamp>,
+    /// Those that everybody sees.
+    pub(crate) documents: u64,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// How a source stands (contract, "Connected sources").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    NeverSynced,
+    Queued,
+    Syncing,
+    Ready,
+    Waiting,
+    Failed,
+    NeedsCredentials,
+    Paused,
+}
+
+impl Status {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::NeverSynced => "never_synced",
+            Self::Queued => "queued",
+            Self::Syncing => "syncing",
+            Self::Ready => "ready",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+            Self::NeedsCredentials => "needs_credentials",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+impl Source {
+    /// How it stands, with its run that is not over.
+    pub(crate) fn status(&self, open: Option<&Run>, now: Timestamp) -> Status {
+        if self.needs_credentials {
+            return Status::NeedsCredentials;
+        }
+        if self.paused {
+            return Status::Paused;
+        }
+        match open.map(|run| run.state) {
+            Some(SourceRunStatus::Queued) => return Status::Queued,
+            Some(SourceRunStatus::Running) => return Status::Syncing,
+            Some(SourceRunStatus::Waiting) => return Status::Waiting,
+            Some(
+                SourceRunStatus::Completed
+                | SourceRunStatus::CompletedWithWarnings
+                | SourceRunStatus::Failed
+                | SourceRunStatus::Cancelled,
+            )
+            | None => {}
+        }
+        if self.not_before.is_some_and(|until| until > now) {
+            Status::Waiting
+        } else if self.error.is_some() {
+            Status::Failed
+        } else if self.last_synced_at.is_none() && self.mode.has_runs() {
+            Status::NeverSynced
+        } else {
+            Status::Ready
+        }
+    }
+}
+
+/// A source with what lists show of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shown {
+    pub(crate) source: Source,
+    /// Live calls of today.
+    pub(crate) used_today: u32,
+    /// The run that is not over, else the last one.
+    pub(crate) run: Option<Run>,
+}
+
+impl Shown {
+    pub(crate) fn status(&self, now: Timestamp) -> Status {
+        let open = self.run.as_ref().filter(|run| !run.state.is_over());
+        self.source.status(open, now)
+    }
+}
+
+/// Credentials as they are stored.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct SealedCredentials {
+    pub(crate) envelope: Vec<u8>,
+    pub(crate) sealing: String,
+}
+
+cairn_chassis::debug_fields!(SealedCredentials { sealing });
+
+/// On what account a request is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Spending {
+    /// Of questions, which have a budget.
+    Live,
+    /// Of runs, which the provider's own limits pace.
+    Runs,
+}

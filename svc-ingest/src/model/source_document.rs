@@ -1,0 +1,143 @@
+//! Documents of sources.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::domain::FileType;
+use cairn_proto::ids::{DocumentId, SourceId, SourceRunId};
+use cairn_providers::{ExternalId, Version};
+
+/// What is kept of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kept {
+    /// Its text.
+    Text,
+    /// Its metadata, as the mode of its source says.
+    Metadata,
+    /// Nothing yet, or no more: it cannot be read.
+    Nothing,
+    /// Access to it ended: it is out of everybody's sight, and goes for good later.
+    Hidden,
+}
+
+impl Kept {
+    /// Whether searches, scripts and memories have it.
+    pub(crate) const fn is_visible(self) -> bool {
+        matches!(self, Self::Text | Self::Metadata)
+    }
+}
+
+/// What a provider tells of a document, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Metadata {
+    pub(crate) title: String,
+    /// Below the source's folder.
+    pub(crate) path: String,
+    pub(crate) mime_type: String,
+    pub(crate) url: Option<String>,
+    /// Absent where the provider tells no time.
+    pub(crate) updated_at: Option<Timestamp>,
+}
+
+impl Metadata {
+    /// Whether searches and scripts would show the same.
+    pub(crate) fn is_same_but_for_time(&self, other: &Self) -> bool {
+        let Self { title, path, mime_type, url, updated_at: _ } = self;
+        *title == other.title && *path == other.path && *mime_type == other.mime_type && *url == other.url
+    }
+}
+
+/// Why a document was not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// For people, in our own words.
+    pub(crate) message: String,
+    pub(crate) tries: u32,
+    /// Absent: not before its version changes.
+    pub(crate) next_try: Option<Timestamp>,
+}
+
+/// The text of a document, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RetainedText {
+    /// `blake3:` and 64 hexadecimal digits.
+    pub(crate) content_hash: String,
+    pub(crate) format: FileType,
+    pub(crate) size_bytes: u64,
+}
+
+/// A document as runs keep it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) id: DocumentId,
+    pub(crate) external_id: ExternalId,
+    pub(crate) version: Option<Version>,
+    pub(crate) metadata: Metadata,
+    pub(crate) kept: Kept,
+    /// Of a hidden document too, until it goes.
+    pub(crate) retained: Option<RetainedText>,
+    pub(crate) fault: Option<Fault>,
+    /// The listing that had it last.
+    pub(crate) seen: Option<SourceRunId>,
+    /// Absent from listings since, or answered as gone since.
+    pub(crate) missing_since: Option<Timestamp>,
+    /// Complete listings in a row that lacked it.
+    pub(crate) misses: u32,
+    pub(crate) hidden_at: Option<Timestamp>,
+}
+
+/// A document as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListedDocument {
+    pub(crate) id: DocumentId,
+    pub(crate) source: SourceId,
+    pub(crate) external_id: String,
+    pub(crate) title: String,
+    pub(crate) mime_type: String,
+    pub(crate) url: Option<String>,
+    pub(crate) status: DocumentStatus,
+    pub(crate) error: Option<String>,
+    pub(crate) synced_at: Timestamp,
+}
+
+/// How a document stands (contract, `indexStatus`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum DocumentStatus {
+    /// Its text is retained; search does not find it yet.
+    Indexing,
+    Indexed,
+    Catalog,
+    Failed,
+}
+
+impl DocumentStatus {
+    pub(crate) const ALL: [Self; 4] = [Self::Indexing, Self::Indexed, Self::Catalog, Self::Failed];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Indexing => "indexing",
+            Self::Indexed => "indexed",
+            Self::Catalog => "catalog",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A document as searches, scripts and memories see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SourceView {
+    pub(crate) id: DocumentId,
+    pub(crate) source: SourceId,
+    pub(crate) source_name: String,
+    pub(crate) provider: String,
+    pub(crate) external_id: String,
+    pub(crate) title: String,
+    /// From `/sources` on.
+    pub(crate) path: String,
+    pub(crate) mime_type: String,
+    /// The provider's own address.
+    pub(crate) url: Option<String>,
+    pub(crate) format: FileType,
+    pub(crate) size_bytes: u64,
+    /// Absent for what is only in a catalog.
+    pub(crate) content_hash: Option<String>,
+    pub(crate) updated_at: Timestamp,
+}

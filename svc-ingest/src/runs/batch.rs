@@ -1,0 +1,92 @@
+//! What a run has found out and not written yet.
+
+use cairn_proto::ids::DocumentId;
+
+use super::document::{Counted, Step};
+use crate::model::{Body, Counters, Known, Warning};
+
+/// Texts of one transaction: so many are read again at most after a crash.
+const MOST_TEXTS: usize = 16;
+const MOST_TEXT_BYTES: usize = 8 * 1024 * 1024;
+/// Documents of one transaction.
+const MOST_STEPS: usize = 500;
+
+/// A document with what is to be written of it.
+#[derive(Debug)]
+pub(super) struct Write {
+    pub(super) before: Option<Known>,
+    pub(super) step: Step,
+    /// Of a text that is new.
+    pub(super) body: Option<Body>,
+}
+
+/// What one transaction writes.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) writes: Vec<Write>,
+    /// Documents that are as they were.
+    pub(super) seen: Vec<DocumentId>,
+    pub(super) counters: Counters,
+    pub(super) warnings: Vec<Warning>,
+    texts: usize,
+    text_bytes: usize,
+}
+
+impl Batch {
+    pub(super) fn add(&mut self, before: Option<Known>, step: Step, body: Option<Body>) {
+        let counters = &mut self.counters;
+        match step.counted {
+            Counted::Unchanged => counters.unchanged += 1,
+            Counted::Created => counters.created += 1,
+            Counted::Updated => counters.updated += 1,
+            Counted::Removed => counters.removed += 1,
+            Counted::Failed => {
+                counters.failed += 1;
+                let fault = step.document.as_ref().and_then(|document| document.fault.as_ref());
+                if let Some(fault) = fault {
+                    self.warnings.push(Warning::new("item_failed", fault.message.clone()));
+                }
+            }
+        }
+        if let Some(body) = &body {
+            self.texts += 1;
+            self.text_bytes += body.data.len();
+        }
+        self.writes.push(Write { before, step, body });
+    }
+
+    /// Notes that a listing has a document as it was.
+    pub(super) fn see(&mut self, id: DocumentId) {
+        self.counters.listed += 1;
+        self.counters.unchanged += 1;
+        self.seen.push(id);
+    }
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.texts >= MOST_TEXTS || self.text_bytes >= MOST_TEXT_BYTES || self.writes.len() >= MOST_STEPS
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.seen.is_empty() && self.counters == Counters::default()
+    }
+
+    /// How many documents more everybody sees.
+    pub(super) fn growth(&self) -> i64 {
+        let visible = |known: Option<&Known>| i64::from(known.is_some_and(|known| known.kept.is_visible()));
+        self.writes
+            .iter()
+            .map(|write| visible(write.step.document.as_ref()) - visible(write.before.as_ref()))
+            .sum()
+    }
+
+    /// Hashes of texts that documents had and have no more.
+    pub(super) fn left(&self) -> Vec<String> {
+        let hash = |known: &Known| known.retained.as_ref().map(|retained| retained.content_hash.clone());
+        let left = self.writes.iter().filter_map(|write| {
+            let before = write.before.as_ref().and_then(hash)?;
+            let after = write.step.document.as_ref().and_then(hash);
+            (after.as_ref() != Some(&before)).then_some(before)
+        });
+        left.collect()
+    }
+}

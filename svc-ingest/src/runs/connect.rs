@@ -1,0 +1,50 @@
+//! Providers out of what is stored of a source.
+
+use std::fmt;
+
+use cairn_chassis::outbound::Guard;
+use cairn_chassis::status::Violation;
+use cairn_proto::domain::SourceMode;
+use cairn_providers::{Provider, ProviderKind, Reach};
+use serde_json::Value;
+
+/// Makes providers: a test puts one of its own in its place.
+pub(crate) trait Connect: fmt::Debug + Send + Sync {
+    /// The modes of a provider, its default first; empty when it cannot be connected.
+    fn modes(&self, kind: ProviderKind) -> &'static [SourceMode];
+
+    /// Makes one; nothing is asked yet.
+    ///
+    /// # Errors
+    /// All that is wrong.
+    fn connect(
+        &self,
+        kind: ProviderKind,
+        settings: &Value,
+        credentials: Option<&Value>,
+        mode: Option<SourceMode>,
+    ) -> Result<Box<dyn Provider>, Vec<Violation>>;
+
+    /// What requests go through.
+    fn guard(&self) -> &Guard;
+}
+
+impl Connect for Reach {
+    fn modes(&self, kind: ProviderKind) -> &'static [SourceMode] {
+        cairn_providers::modes(kind)
+    }
+
+    fn connect(
+        &self,
+        kind: ProviderKind,
+        settings: &Value,
+        credentials: Option<&Value>,
+        mode: Option<SourceMode>,
+    ) -> Result<Box<dyn Provider>, Vec<Violation>> {
+        cairn_providers::connect(kind, settings, credentials, mode, self)
+    }
+
+    fn guard(&self) -> &Guard {
+        Self::guard(self)
+    }
+}

@@ -1,0 +1,166 @@
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+
+const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+fn run(number: u128) -> SourceRunId {
+    SourceRunId(Uuid::from_u128(number))
+}
+
+fn occasion(number: u128) -> Occasion {
+    Occasion { now: NOW, listing: Some(run(number)), new_id: DocumentId(Uuid::from_u128(99)) }
+}
+
+fn id() -> ExternalId {
+    ExternalId::new("docs/a.md").unwrap()
+}
+
+fn entry(version: &str) -> Entry {
+    let mut entry = Entry::new(id(), Version::new(version), "a");
+    entry.path = Some("docs/a.md".to_owned());
+    entry
+}
+
+fn text(of: &str, version: &str) -> Found {
+    let retained = RetainedText { content_hash: of.to_owned(), format: Default::default(), size_bytes: 1 };
+    Found::Text { version: Version::new(version), metadata: metadata(&entry(version), None), retained }
+}
+
+fn known(version: &str) -> Known {
+    step(None, &id(), text("blake3:one", version), occasion(1)).unwrap().document.unwrap()
+}
+
+fn unreadable(version: &str, is_lasting: bool) -> Found {
+    Found::Unreadable {
+        version: Some(Version::new(version)),
+        metadata: metadata(&entry(version), None),
+        message: "it cannot be read".to_owned(),
+        is_lasting,
+    }
+}
+
+#[test]
+fn what_a_listing_says_is_judged_by_version_and_mode() {
+    let known = known("1");
+    let judged = |version: &str, mode, listing| judge(Some(&known), &entry(version), mode, run(listing));
+    assert_eq!(judge(None, &entry("1"), SourceMode::Indexed, run(1)), Verdict::Fetch);
+    assert_eq!(judge(None, &entry("1"), SourceMode::Catalog, run(1)), Verdict::Describe);
+    assert_eq!(judged("1", SourceMode::Indexed, 1), Verdict::Counted);
+    assert_eq!(judged("1", SourceMode::Indexed, 2), Verdict::Unchanged);
+    assert_eq!(judged("2", SourceMode::Indexed, 2), Verdict::Fetch);
+    assert_eq!(judged("1", SourceMode::Catalog, 2), Verdict::Describe);
+    let mut moved = entry("1");
+    moved.path = Some("docs/b.md".to_owned());
+    assert_eq!(judge(Some(&known), &moved, SourceMode::Indexed, run(2)), Verdict::Moved);
+}
+
+#[test]
+fn the_same_text_under_another_version_is_no_news() {
+    let known = known("1");
+    let same = step(Some(&known), &id(), text("blake3:one", "2"), occasion(2)).unwrap();
+    assert_eq!((same.counted, same.told, same.reindex), (Counted::Unchanged, None, false));
+    assert_eq!(same.document.unwrap().version, Some(Version::new("2")));
+    let other = step(Some(&known), &id(), text("blake3:two", "2"), occasion(2)).unwrap();
+    assert_eq!((other.counted, other.told, other.reindex), (Counted::Updated, Some(Op::Upsert), true));
+}
+
+#[test]
+fn a_failure_for_now_keeps_the_text_and_a_lasting_one_does_not() {
+    let known = known("1");
+    let passing = step(Some(&known), &id(), unreadable("2", false), occasion(2)).unwrap();
+    let kept = passing.document.unwrap();
+    assert_eq!((kept.kept, passing.told), (Kept::Text, None));
+    assert_eq!(kept.fault.as_ref().unwrap().next_try, Some(NOW.plus(TRIES[0])));
+    assert_eq!(version_of_text(&kept), None, "a text that may be old is not compared by version");
+    // In its own time, and not at every listing.
+    assert_eq!(judge(Some(&kept), &entry("2"), SourceMode::Indexed, run(3)), Verdict::Unchanged);
+    let lasting = step(Some(&known), &id(), unreadable("2", true), occasion(2)).unwrap();
+    let left = lasting.document.unwrap();
+    assert_eq!((left.kept, left.retained, lasting.told), (Kept::Nothing, None, Some(Op::Delete)));
+    assert_eq!(left.fault.unwrap().next_try, None);
+}
+
+#[test]
+fn pauses_between_tries_grow_to_a_day() {
+    let mut document = step(None, &id(), unreadable("1", false), occasion(1)).unwrap().document.unwrap();
+    let mut pauses = vec![document.fault.as_ref().unwrap().next_try.unwrap().since(NOW)];
+    for _ in 0..6 {
+        let next = step(Some(&document), &id(), unreadable("1", false), occasion(1)).unwrap();
+        document = next.document.unwrap();
+        pauses.push(document.fault.as_ref().unwrap().next_try.unwrap().since(NOW));
+    }
+    assert_eq!(pauses[..5], TRIES);
+    assert_eq!(pauses[5..], [TRIES[4], TRIES[4]]);
+}
+
+#[test]
+fn what_is_forbidden_is_hidden_and_comes_back_as_it_was() {
+    let known = known("1");
+    let metadata = known.metadata.clone();
+    let hidden = step(Some(&known), &id(), Found::Forbidden { metadata }, occasion(2)).unwrap();
+    assert_eq!(hidden.told, Some(Op::Delete));
+    let hidden = hidden.document.unwrap();
+    assert_eq!((hidden.kept, hidden.hidden_at), (Kept::Hidden, Some(NOW)));
+    let same = Found::Same { version: None, metadata: None };
+    let back = step(Some(&hidden), &id(), same, occasion(3)).unwrap();
+    assert_eq!((back.told, back.reindex), (Some(Op::Upsert), true));
+    assert_eq!(back.document.unwrap().kept, Kept::Text);
+}
+
+#[test]
+fn gone_may_have_to_be_found_twice() {
+    let known = known("1");
+    let hour = Duration::from_secs(3_600);
+    let gone = || Found::Gone { after: Some(hour) };
+    let marked = step(Some(&known), &id(), gone(), occasion(2)).unwrap().document.unwrap();
+    assert_eq!((marked.missing_since, marked.seen), (Some(NOW), Some(run(2))));
+    let early = step(Some(&marked), &id(), gone(), occasion(3)).unwrap();
+    assert_eq!(early.document.unwrap().missing_since, Some(NOW));
+    let later = Occasion { now: NOW.plus(hour), ..occasion(4) };
+    let removed = step(Some(&marked), &id(), gone(), later).unwrap();
+    assert_eq!((removed.document, removed.told), (None, Some(Op::Delete)));
+    assert_eq!(step(None, &id(), Found::Gone { after: None }, occasion(2)), None);
+}
+
+fn found() -> impl Strategy<Value = Found> {
+    prop_oneof![
+        (0_u8..3, 0_u8..3).prop_map(|(one, version)| text(&format!("blake3:{one}"), &version.to_string())),
+        (0_u8..3).prop_map(|version| Found::Described {
+            version: Version::new(version.to_string()),
+            metadata: metadata(&entry("x"), None),
+        }),
+        Just(Found::Same { version: None, metadata: None }),
+        any::<bool>().prop_map(|is_lasting| unreadable("7", is_lasting)),
+        Just(Found::Forbidden { metadata: metadata(&entry("x"), None) }),
+        Just(Found::Gone { after: None }),
+        Just(Found::Gone { after: Some(Duration::from_secs(60)) }),
+    ]
+}
+
+proptest! {
+    /// Who follows the feed knows of exactly what everybody sees, whatever a provider answers.
+    #[test]
+    fn the_feed_tells_what_is_seen(answers in prop::collection::vec(found(), 1..20)) {
+        let mut document: Option<Known> = None;
+        let mut followed = false;
+        for (number, answer) in answers.into_iter().enumerate() {
+            let now = NOW.plus(Duration::from_secs(45 * number as u64));
+            let occasion = Occasion { now, ..occasion(number as u128) };
+            if let Some(step) = step(document.as_ref(), &id(), answer, occasion) {
+                followed = match step.told {
+                    None => followed,
+                    Some(op) => op == Op::Upsert,
+                };
+                document = step.document;
+            }
+            let is_visible = document.as_ref().is_some_and(|known| known.kept.is_visible());
+            prop_assert_eq!(followed, is_visible);
+            if let Some(known) = &document {
+                prop_assert_eq!(known.kept == Kept::Text, known.retained.is_some() && known.kept != Kept::Hidden);
+                prop_assert!(known.kept != Kept::Nothing || known.fault.is_some());
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What becomes of a run that a provider stops.
+
+use std::time::Duration;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_providers::Fault;
+
+use super::next;
+
+/// Between the tries of a request that may work later; then the run has failed.
+const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+/// The longest that a run waits because a provider says so.
+const MOST_WAITING: Duration = Duration::from_secs(60 * 60);
+/// Documents in a row that could not be read: the provider has a problem, not the document.
+const MOST_IN_A_ROW: u32 = 10;
+/// From so many tries on, a part of them that failed stops the run.
+const ENOUGH_TRIES: u64 = 100;
+const MOST_FAILED_PERCENT: u64 = 10;
+
+/// Why a run does not go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It goes on by itself then.
+    Waiting(Timestamp),
+    /// The same, and it was one of the tries that a step has.
+    TryAgain(Timestamp),
+    /// It is over.
+    Failed(Failure),
+}
+
+/// Why a run has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Nothing is tried before somebody changes the credentials.
+    Credentials,
+    /// A full run follows.
+    PositionLost,
+    /// The next run comes at its time; a sentence for people.
+    Other(String),
+}
+
+impl Failure {
+    /// For people.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Credentials => {
+                "the provider does not accept the credentials: give new ones, then the source goes on"
+                    .to_owned()
+            }
+            Self::PositionLost => {
+                "the provider no longer knows where the last run stopped: a full run follows".to_owned()
+            }
+            Self::Other(message) => message.clone(),
+        }
+    }
+
+    /// The label of the failure in metrics.
+    pub(crate) const fn label(&self) -> &'static str {
+        match self {
+            Self::Credentials => "credentials",
+            Self::PositionLost => "position_lost",
+            Self::Other(_) => "other",
+        }
+    }
+}
+
+/// What a fault of a page, or of anything that is about the whole source, does to the run.
+pub(crate) fn of_page(fault: &Fault, tries: u32, now: Timestamp) -> Stop {
+    match fault {
+        Fault::Waiting { until } => Stop::Waiting(bounded(*until, now)),
+        Fault::Budget => Stop::Waiting(next::tomorrow(now)),
+        Fault::Credentials => Stop::Failed(Failure::Credentials),
+        Fault::PositionLost => Stop::Failed(Failure::PositionLost),
+        Fault::Unavailable => {
+            let pause = usize::try_from(tries).ok().and_then(|tries| PAUSES.get(tries));
+            match pause {
+                Some(pause) => Stop::TryAgain(now.plus(*pause)),
+                None => Stop::Failed(Failure::Other(fault.to_string())),
+            }
+        }
+        Fault::Forbidden
+        | Fault::Gone
+        | Fault::Refused
+        | Fault::Address
+        | Fault::TooLarge(_)
+        | Fault::Broken(_) => Stop::Failed(Failure::Other(fault.to_string())),
+    }
+}
+
+/// Whether a fault that came up about one document is about the whole source.
+pub(crate) const fn is_of_source(fault: &Fault) -> bool {
+    matches!(fault, Fault::Waiting { .. } | Fault::Budget | Fault::Credentials)
+}
+
+/// Never longer than an hour, and always a little: a provider's clock may be behind.
+fn bounded(until: Timestamp, now: Timestamp) -> Timestamp {
+    until.clamp(now.plus(Duration::from_secs(1)), now.plus(MOST_WAITING))
+}
+
+/// How the reading of documents goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Health {
+    tried: u64,
+    failed: u64,
+    in_a_row: u32,
+}
+
+impl Health {
+    /// Counts a document that could be read, or that cannot be read as it is.
+    pub(crate) fn answered(&mut self) {
+        self.tried += 1;
+        self.in_a_row = 0;
+    }
+
+    /// Counts a document that could not be read this time; a sentence when that is too many.
+    pub(crate) fn failed(&mut self) -> Option<String> {
+        self.tried += 1;
+        self.failed += 1;
+        self.in_a_row += 1;
+        if self.in_a_row > MOST_IN_A_ROW {
+            return Some(format!("{} documents in a row could not be read", self.in_a_row));
+        }
+        let is_too_much = self.tried >= ENOUGH_TRIES && self.failed * 100 > self.tried * MOST_FAILED_PERCENT;
+        is_too_much.then(|| format!("{} of {} documents could not be read", self.failed, self.tried))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+    #[test]
+    fn waiting_is_bounded_and_a_budget_is_of_its_day() {
+        let far = Fault::Waiting { until: NOW.plus(Duration::from_secs(9_999_999)) };
+        assert_eq!(of_page(&far, 0, NOW), Stop::Waiting(NOW.plus(MOST_WAITING)));
+        let past = Fault::Waiting { until: Timestamp::from_seconds(0) };
+        assert_eq!(of_page(&past, 0, NOW), Stop::Waiting(NOW.plus(Duration::from_secs(1))));
+        assert_eq!(of_page(&Fault::Budget, 0, NOW), Stop::Waiting(next::tomorrow(NOW)));
+    }
+
+    #[test]
+    fn a_provider_that_does_not_answer_is_asked_again_a_few_times() {
+        for (tries, pause) in PAUSES.iter().enumerate() {
+            let tries = u32::try_from(tries).unwrap();
+            assert_eq!(of_page(&Fault::Unavailable, tries, NOW), Stop::TryAgain(NOW.plus(*pause)));
+        }
+        assert!(matches!(of_page(&Fault::Unavailable, 3, NOW), Stop::Failed(Failure::Other(_))));
+        assert_eq!(of_page(&Fault::Credentials, 0, NOW), Stop::Failed(Failure::Credentials));
+    }
+
+    #[test]
+    fn many_failures_in_a_row_or_in_all_stop_a_run() {
+        let mut health = Health::default();
+        for _ in 0..10 {
+            assert_eq!(health.failed(), None);
+        }
+        assert!(health.failed().is_some());
+
+        let mut health = Health::default();
+        let mut stopped_at = None;
+        for number in 1..=1_000_u32 {
+            if number % 5 == 0 {
+                stopped_at = stopped_at.or_else(|| health.failed().map(|_| number));
+            } else {
+                health.answered();
+            }
+        }
+        assert_eq!(stopped_at, Some(100), "a fifth of them fail: enough are known at a hundred");
+    }
+}

@@ -1,0 +1,483 @@
+//! A run under way: what is found out is written together with how far it is, or not at all.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{self, Tx};
+use cairn_proto::domain::{SourceMode, SourceRunStatus};
+use cairn_proto::ids::SourceRunId;
+use cairn_providers::{Call, Entry, ExternalId, Fault, Item, ItemFault, Page, Provider, Then, Traits};
+
+use super::absence;
+use super::batch::Batch;
+use super::document::{self, Found, Occasion, Verdict};
+use super::fault::{self, Failure, Health, Stop};
+use super::path;
+use super::read::{Read, Reader};
+use super::write;
+use crate::context::Context;
+use crate::model::{Absent, Known, Run, Source, Stage, Warning};
+use crate::work::Work;
+use crate::{Error, store};
+
+/// For how long a worker has a run that it does not renew.
+pub(super) const TERM: Duration = Duration::from_secs(60);
+/// Documents whose rows are looked up together.
+const CHUNK: usize = 500;
+/// Documents that are asked for after a listing that lacks them.
+const MOST_PROBES: usize = 200;
+const PROBES_AT_ONCE: i64 = 20;
+const REMOVED_AT_ONCE: i64 = 200;
+/// Documents that are tried again before new work: a fifth of what there is, within bounds.
+const LEAST_RETRIES: u64 = 10;
+const MOST_RETRIES: u64 = 500;
+/// Retries in a row that the provider does not answer: what comes next will say why.
+const MOST_SILENT_RETRIES: u32 = 5;
+
+/// Why a worker does not go on.
+#[derive(Debug)]
+pub(super) enum Halt {
+    Stop(Stop),
+    Cancelled,
+    /// Somebody else has the run, or its source is gone.
+    Lost,
+    Error(Error),
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<sql::Error> for Halt {
+    fn from(error: sql::Error) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// A run in the hands of a worker.
+pub(super) struct Worker<'a> {
+    pub(super) context: &'a Context,
+    pub(super) reader: Reader<'a>,
+    pub(super) provider: &'a dyn Provider,
+    pub(super) call: Call,
+    pub(super) traits: Traits,
+    pub(super) source: Source,
+    pub(super) run: Run,
+    pub(super) holder: &'a str,
+    pub(super) health: Health,
+}
+
+impl Worker<'_> {
+    /// Works until the run has read all that there is.
+    pub(super) async fn work(&mut self) -> Result<(), Halt> {
+        loop {
+            match self.run.stage {
+                Stage::Retries => self.retry().await?,
+                Stage::Pages => self.turn_page().await?,
+                Stage::Probes => self.probe().await?,
+                Stage::Removal => {
+                    if self.remove().await? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Documents that could not be read before come first.
+    async fn retry(&mut self) -> Result<(), Halt> {
+        let mut batch = Batch::default();
+        if self.source.mode == SourceMode::Indexed {
+            let most = (self.source.documents / 5).clamp(LEAST_RETRIES, MOST_RETRIES);
+            let (limit, now) = (i64::try_from(most).unwrap_or(i64::MAX), self.now());
+            let due = store::source_documents::due(
+                &self.context.db,
+                self.run.workspace,
+                self.run.source,
+                now,
+                limit,
+            )
+            .await?;
+            let mut silent = 0;
+            for known in due {
+                let answer = self.provider.fetch(&self.call, &known.external_id, None).await;
+                silent = if answer == Err(Fault::Unavailable) { silent + 1 } else { 0 };
+                let entry = entry_of(&known);
+                let read = self.reader.read(answer, &entry, Some(&known), self.traits.gone_after).await;
+                let read = match self.judged(read, None) {
+                    Ok(read) => read,
+                    Err(halt) => return self.halt(batch, halt).await,
+                };
+                self.take(&mut batch, Some(known), &entry.id, read, None);
+                if batch.is_full() {
+                    self.commit(std::mem::take(&mut batch), None).await?;
+                }
+                if silent >= MOST_SILENT_RETRIES {
+                    break;
+                }
+            }
+        }
+        let mut next = self.run.clone();
+        next.stage = Stage::Pages;
+        self.commit(batch, Some(Turn::To(Box::new(next)))).await
+    }
+
+    async fn turn_page(&mut self) -> Result<(), Halt> {
+        let page = match (self.run.kind.lists(), &self.run.position) {
+            (true, position) => self.provider.list(&self.call, position.as_ref()).await,
+            (false, Some(position)) => self.provider.changes(&self.call, position).await,
+            (false, None) => Err(Fault::PositionLost),
+        };
+        let Page { items, faults, then } = page.map_err(|fault| self.page_fault(&fault))?;
+        let mut met = HashSet::with_capacity(items.len() + faults.len());
+        let mut items = items.into_iter().filter(|item| met.insert(id_of(item).clone())).collect::<Vec<_>>();
+        while !items.is_empty() {
+            let rest = items.split_off(items.len().min(CHUNK));
+            self.take_items(std::mem::replace(&mut items, rest)).await?;
+        }
+        let faults: Vec<ItemFault> = faults
+            .into_iter()
+            .filter(|fault| fault.id.as_ref().is_none_or(|id| met.insert(id.clone())))
+            .collect();
+        let batch = self.taken_faults(faults).await?;
+        self.commit(batch, Some(Turn::Page(then))).await
+    }
+
+    async fn take_items(&mut self, items: Vec<Item>) -> Result<(), Halt> {
+        let mut known = self.known(items.iter().map(id_of)).await?;
+        let mut batch = Batch::default();
+        for item in items {
+            let before = known.remove(id_of(&item));
+            if let Err(halt) = self.take_item(&mut batch, item, before).await {
+                return self.halt(batch, halt).await;
+            }
+            if batch.is_full() {
+                self.commit(std::mem::take(&mut batch), None).await?;
+            }
+        }
+        self.commit(batch, None).await
+    }
+
+    async fn take_item(&mut self, batch: &mut Batch, item: Item, before: Option<Known>) -> Result<(), Halt> {
+        let listing = self.run.listing;
+        let entry = match item {
+            Item::Present(entry) => *entry,
+            Item::Gone(id) => {
+                self.take(batch, before, &id, Read::of(Found::Gone { after: None }), Some(listing));
+                return Ok(());
+            }
+        };
+        let found = match document::judge(before.as_ref(), &entry, self.source.mode, listing) {
+            Verdict::Counted => return Ok(()),
+            Verdict::Unchanged => {
+                batch.see(before.map_or_else(|| self.context.ids.next(), |known| known.id));
+                return Ok(());
+            }
+            Verdict::Moved => Read::of(document::moved(&entry, before.as_ref())),
+            Verdict::Describe => Read::of(Found::Described {
+                metadata: document::metadata(&entry, before.as_ref()),
+                version: entry.version.clone(),
+            }),
+            Verdict::Fetch => self.fetch(&entry, before.as_ref(), batch).await?,
+        };
+        if before.as_ref().is_none_or(|known| known.seen != Some(listing)) {
+            batch.counters.listed += 1;
+        }
+        let halt = found.halt.clone();
+        self.take(batch, before, &entry.id, found, Some(listing));
+        halt.map_or(Ok(()), |message| Err(Halt::Stop(Stop::Failed(Failure::Other(message)))))
+    }
+
+    async fn fetch(
+        &mut self,
+        entry: &Entry,
+        before: Option<&Known>,
+        batch: &mut Batch,
+    ) -> Result<Read, Halt> {
+        let answer = match &entry.body {
+            Some(body) => Ok(cairn_providers::Fetched::Body(body.clone())),
+            None => {
+                let known = before.and_then(document::version_of_text);
+                self.provider.fetch(&self.call, &entry.id, known).await
+            }
+        };
+        if matches!(answer, Ok(cairn_providers::Fetched::Body(_))) {
+            batch.counters.fetched += 1;
+        }
+        let read = self.reader.read(answer, entry, before, self.traits.gone_after).await;
+        let mut health = self.health;
+        let judged = self.judged(read, Some(&mut health));
+        self.health = health;
+        judged
+    }
+
+    /// What a read says about the run: a fault of the whole source, or too many of documents.
+    fn judged(&self, read: Result<Read, Fault>, health: Option<&mut Health>) -> Result<Read, Halt> {
+        match read {
+            Err(fault) => Err(self.page_fault(&fault)),
+            Ok(mut read) => {
+                if let Some(health) = health {
+                    if read.is_passing { read.halt = health.failed() } else { health.answered() }
+                }
+                Ok(read)
+            }
+        }
+    }
+
+    fn page_fault(&self, fault: &Fault) -> Halt {
+        Halt::Stop(fault::of_page(fault, self.run.tries, self.now()))
+    }
+
+    /// Documents that a page could not tell enough about.
+    async fn taken_faults(&self, faults: Vec<ItemFault>) -> Result<Batch, Halt> {
+        let mut batch = Batch::default();
+        let mut known = self.known(faults.iter().filter_map(|fault| fault.id.as_ref())).await?;
+        for fault in faults {
+            batch.counters.listed += 1;
+            let Some(id) = fault.id else {
+                batch.counters.failed += 1;
+                batch.warnings.push(Warning::new("item_failed", fault.reason));
+                continue;
+            };
+            let before = known.remove(&id);
+            let is_known = before.as_ref().is_some_and(|known| {
+                known.fault.is_some() && fault.version.is_some() && known.version == fault.version
+            });
+            if let (true, Some(known)) = (is_known && fault.is_lasting, &before) {
+                // It is as it was: a reason is said once.
+                batch.counters.listed -= 1;
+                batch.see(known.id);
+                continue;
+            }
+            let found = document::listed_fault(
+                &fault.title,
+                fault.version,
+                &fault.reason,
+                fault.is_lasting,
+                before.as_ref(),
+            );
+            self.take(&mut batch, before, &id, Read::of(found), Some(self.run.listing));
+        }
+        Ok(batch)
+    }
+
+    /// Asks for documents that a listing lacks, where absence proves nothing.
+    async fn probe(&mut self) -> Result<(), Halt> {
+        let mut asked = 0;
+        while asked < MOST_PROBES {
+            let unseen =
+                store::source_documents::unseen(&self.context.db, ended(&self.run), PROBES_AT_ONCE).await?;
+            if unseen.is_empty() {
+                break;
+            }
+            asked += unseen.len();
+            let mut batch = Batch::default();
+            for known in unseen {
+                let version = document::version_of_text(&known);
+                let answer = self.provider.fetch(&self.call, &known.external_id, version).await;
+                let entry = entry_of(&known);
+                let read = self.reader.read(answer, &entry, Some(&known), self.traits.gone_after).await;
+                let read = match self.judged(read, None) {
+                    Ok(read) => read,
+                    Err(halt) => return self.halt(batch, halt).await,
+                };
+                let listing = Some(self.run.listing);
+                let id = known.id;
+                if !self.take(&mut batch, Some(known), &entry.id, read, listing) {
+                    batch.see(id);
+                }
+            }
+            self.commit(batch, None).await?;
+        }
+        let mut next = self.run.clone();
+        next.stage = Stage::Removal;
+        self.commit(Batch::default(), Some(Turn::To(Box::new(next)))).await
+    }
+
+    /// Removes some of the documents that the listing lacks; whether none is left.
+    async fn remove(&mut self) -> Result<bool, Halt> {
+        let before = match self.run.absent {
+            Absent::Keep => return Ok(true),
+            Absent::Remove => Timestamp::from_micros(i64::MAX),
+            Absent::Mark => self.held_back_since(),
+        };
+        let misses = absence::misses_needed(&self.traits);
+        let absent = store::source_documents::absent(
+            &self.context.db,
+            ended(&self.run),
+            misses,
+            before,
+            REMOVED_AT_ONCE,
+        )
+        .await?;
+        if absent.is_empty() {
+            return Ok(true);
+        }
+        let mut batch = Batch::default();
+        for known in absent {
+            let id = known.external_id.clone();
+            self.take(&mut batch, Some(known), &id, Read::of(Found::Gone { after: None }), None);
+        }
+        self.commit(batch, None).await?;
+        Ok(false)
+    }
+
+    /// The same for all of a run, however often it is interrupted.
+    fn held_back_since(&self) -> Timestamp {
+        absence::held_back_since(self.run.started_at.unwrap_or(self.run.created_at))
+    }
+
+    async fn known(
+        &self,
+        ids: impl Iterator<Item = &ExternalId>,
+    ) -> Result<HashMap<ExternalId, Known>, Halt> {
+        let (workspace, source) = (self.run.workspace, self.run.source);
+        let known = store::source_documents::known(&self.context.db, workspace, source, ids).await?;
+        Ok(known.into_iter().map(|known| (known.external_id.clone(), known)).collect())
+    }
+
+    /// Notes what becomes of a document; whether there is anything to be written.
+    fn take(
+        &self,
+        batch: &mut Batch,
+        before: Option<Known>,
+        id: &ExternalId,
+        read: Read,
+        listing: Option<SourceRunId>,
+    ) -> bool {
+        let occasion = Occasion { now: self.now(), listing, new_id: self.context.ids.next() };
+        let Some(step) = document::step(before.as_ref(), id, read.found, occasion) else { return false };
+        let is_kept = step.document.as_ref().is_some_and(|document| document.retained.is_some());
+        batch.add(before, step, read.body.filter(|_| is_kept));
+        true
+    }
+
+    /// Writes what there is before the run stops; documents that were read are not read again.
+    async fn halt(&mut self, batch: Batch, halt: Halt) -> Result<(), Halt> {
+        if matches!(halt, Halt::Stop(_)) {
+            self.commit(batch, None).await?;
+        }
+        Err(halt)
+    }
+
+    /// Writes a batch, and with a turn the checkpoint, in one transaction: documents, their feed entries, and how far the
+    /// run is. None of it is written when somebody else has the run by now.
+    async fn commit(&mut self, batch: Batch, turn: Option<Turn>) -> Result<(), Halt> {
+        if batch.is_empty() && turn.is_none() {
+            return Ok(());
+        }
+        let mut work = Work::without_limits(self.context, self.run.workspace).await?;
+        let mut next = self.run.clone();
+        write::documents(&mut work, self.run.source, self.run.listing, &batch).await?;
+        next.counters.add(batch.counters);
+        batch.warnings.into_iter().for_each(|warning| next.warn(warning));
+        if let Some(turn) = turn {
+            self.turn(work.tx(), &mut next, turn).await?;
+        }
+        let until = self.now().plus(TERM);
+        let Some(is_cancelled) = store::source_runs::save(work.tx(), &next, self.holder, until).await? else {
+            work.rollback().await?;
+            return Err(Halt::Lost);
+        };
+        work.commit().await?;
+        self.run = next;
+        if is_cancelled { Err(Halt::Cancelled) } else { Ok(()) }
+    }
+
+    async fn turn(&self, tx: &mut Tx, next: &mut Run, turn: Turn) -> Result<(), Halt> {
+        // Whoever gets this far has not failed here.
+        next.tries = 0;
+        next.lost = 0;
+        match turn {
+            Turn::To(to) => next.stage = to.stage,
+            Turn::Page(Then::More(position)) => next.position = Some(position),
+            Turn::Page(Then::End { next: position, partial }) => {
+                next.position = Some(position);
+                next.complete = partial.is_empty();
+                for part in &partial {
+                    next.warn(Warning::new("partial_listing", part.reason.clone()));
+                }
+                next.stage = Stage::Removal;
+                if let Some(spared) = absence::spared(&partial).filter(|_| next.kind.lists()) {
+                    next.spared = spared;
+                    self.conclude(tx, next).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the end of a listing says about the documents that it lacks.
+    async fn conclude(&self, tx: &mut Tx, next: &mut Run) -> Result<(), Halt> {
+        if absence::probes(next.kind, &self.traits) {
+            next.stage = Stage::Probes;
+        }
+        if !absence::concludes(next.kind, &self.traits) {
+            return Ok(());
+        }
+        store::source_documents::miss(tx, ended(next), self.now()).await?;
+        let (misses, before) = (absence::misses_needed(&self.traits), self.held_back_since());
+        let missing = store::source_documents::count_absent(tx, ended(next), misses, before).await?;
+        next.absent = absence::judge(missing);
+        if next.absent == Absent::Mark {
+            let absent = missing.absent.saturating_sub(missing.held_back);
+            let message = format!(
+                "{absent} of {} documents are no longer there: they stay for now, and go when a complete run at least an \
+                 hour later finds the same",
+                missing.documents
+            );
+            next.warn(Warning::new("mass_removal", message));
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Timestamp {
+        self.context.clock.now()
+    }
+}
+
+/// How a run goes on.
+enum Turn {
+    To(Box<Run>),
+    Page(Then),
+}
+
+fn id_of(item: &Item) -> &ExternalId {
+    match item {
+        Item::Present(entry) => &entry.id,
+        Item::Gone(id) => id,
+    }
+}
+
+/// A document as a listing would tell it, of what is known.
+fn entry_of(known: &Known) -> Entry {
+    let version = known.version.clone().unwrap_or_else(|| cairn_providers::Version::new(""));
+    let mut entry = Entry::new(known.external_id.clone(), version, &known.metadata.title);
+    entry.mime = Some(known.metadata.mime_type.clone()).filter(|mime| !mime.is_empty());
+    let made_of_title = path::below(None, &known.metadata.title);
+    entry.path = Some(known.metadata.path.clone()).filter(|path| *path != made_of_title);
+    entry.url.clone_from(&known.metadata.url);
+    entry.updated_at = known.metadata.updated_at;
+    entry
+}
+
+fn ended(run: &Run) -> store::source_documents::Ended<'_> {
+    store::source_documents::Ended {
+        workspace: run.workspace,
+        source: run.source,
+        listing: run.listing,
+        spared: &run.spared,
+    }
+}
+
+/// How a run that read everything ends.
+pub(super) const fn completed(run: &Run) -> SourceRunStatus {
+    if run.warnings.is_empty() && run.counters.failed == 0 && run.complete {
+        SourceRunStatus::Completed
+    } else {
+        SourceRunStatus::CompletedWithWarnings
+    }
+}

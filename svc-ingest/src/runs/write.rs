@@ -1,0 +1,53 @@
+//! A batch as rows and feed entries.
+
+use cairn_chassis::feed::{Kind, Op};
+use cairn_proto::ids::{SourceId, SourceRunId};
+
+use super::batch::Batch;
+use crate::work::Work;
+use crate::{Error, store};
+
+/// Writes what a batch says of documents. The row of the source comes first: locks are taken in one order everywhere.
+pub(super) async fn documents(
+    work: &mut Work,
+    source: SourceId,
+    listing: SourceRunId,
+    batch: &Batch,
+) -> Result<(), Error> {
+    let workspace = work.workspace();
+    let growth = batch.growth();
+    if growth != 0 {
+        store::sources::add_documents(work.tx(), workspace, source, growth).await?;
+        work.grow_documents(growth);
+    }
+    let now = work.now();
+    for body in batch.writes.iter().filter_map(|write| write.body.as_ref()) {
+        work.keep_text(body).await?;
+    }
+    let mut removed = Vec::new();
+    for write in &batch.writes {
+        match &write.step.document {
+            Some(document) => {
+                store::source_documents::put(work.tx(), workspace, source, document, write.step.reindex, now)
+                    .await?;
+            }
+            None => removed.extend(write.before.as_ref().map(|before| before.id)),
+        }
+    }
+    if !removed.is_empty() {
+        store::source_documents::remove(work.tx(), workspace, &removed).await?;
+    }
+    if !batch.seen.is_empty() {
+        store::source_documents::see(work.tx(), workspace, &batch.seen, listing, now).await?;
+    }
+    work.sweep_texts(&batch.left()).await?;
+    for write in &batch.writes {
+        let Some(document) = write.step.document.as_ref().or(write.before.as_ref()) else { continue };
+        match write.step.told {
+            None => {}
+            Some(Op::Delete) => work.publish_delete(Kind::SourceDocument, document.id),
+            Some(Op::Upsert | Op::Unspecified) => work.publish_upsert(Kind::SourceDocument, document.id),
+        }
+    }
+    Ok(())
+}

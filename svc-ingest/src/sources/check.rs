@@ -1,0 +1,52 @@
+//! Whether a provider takes settings and credentials, before anything is stored.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_providers::{Call, Fault};
+use tokio::time::Instant;
+
+use super::input::{self, Draft};
+use super::{SOURCES, Sources};
+use crate::Error;
+use crate::runs::Check;
+use crate::scope::Caller;
+
+/// A check answers within eight seconds, whatever the provider does.
+const MOST_TIME: Duration = Duration::from_millis(7_500);
+
+/// What the provider says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CheckAnswer {
+    pub(crate) ok: bool,
+    /// Whose credentials they are, as the provider says it.
+    pub(crate) account: Option<String>,
+    /// For people, in our own words.
+    pub(crate) message: String,
+}
+
+impl Sources {
+    /// Asks the provider. It counts against no budget.
+    pub(crate) async fn check(&self, caller: &Caller, draft: Draft) -> Result<CheckAnswer, Error> {
+        caller.require_whole_workspace(SOURCES)?;
+        let machine = &self.machine;
+        let checked = input::check(draft, machine.connect.as_ref(), false)?;
+        let clock = Arc::clone(&machine.context.clock);
+        let call = Call::new(machine.connect.guard().clone(), Arc::new(Check::new()), clock)
+            .with_deadline(Instant::now() + MOST_TIME);
+        let asked = tokio::time::timeout(MOST_TIME, checked.provider.check(&call)).await;
+        match asked.unwrap_or(Err(Fault::Unavailable)) {
+            Ok(account) => {
+                Ok(CheckAnswer { ok: true, account: account.name, message: account.message.into_owned() })
+            }
+            Err(Fault::Address) => {
+                Err(Error::invalid("settings", "invalid_value", Fault::Address.to_string()))
+            }
+            Err(Fault::Budget) => {
+                let message = "the provider sends on from address to address".to_owned();
+                Ok(CheckAnswer { ok: false, account: None, message })
+            }
+            Err(fault) => Ok(CheckAnswer { ok: false, account: None, message: fault.to_string() }),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Documents of sources: listing them, and reading one.
+
+use std::time::Duration;
+
+use cairn_chassis::status::Violation;
+use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::SourceMode;
+use cairn_proto::ids::SourceId;
+use cairn_providers::{Entry, ExternalId, Fault, Version};
+use tokio::time::Instant;
+
+use super::{Page, SOURCES, Sources, paging, parse_id};
+use crate::model::{DocumentStatus, ListedDocument, Source, SourceView};
+use crate::runs::{Purse, Unread, next, read_live};
+use crate::scope::Caller;
+use crate::store::source_views::Filter;
+use crate::{Error, store};
+
+/// One document is waited for so long.
+const MOST_TIME: Duration = Duration::from_secs(10);
+/// A value of the contract that no document has here: a text is retained when it is known.
+const PENDING: &str = "pending";
+
+/// A document, whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fetched {
+    pub(crate) title: String,
+    pub(crate) content: String,
+    pub(crate) external_id: String,
+    pub(crate) path: String,
+    pub(crate) url: Option<String>,
+    /// Absent for what is not kept.
+    pub(crate) id: Option<String>,
+    pub(crate) content_hash: String,
+    pub(crate) updated_at: Option<cairn_chassis::clock::Timestamp>,
+    pub(crate) is_live: bool,
+    pub(crate) used: u32,
+    pub(crate) remaining: u32,
+}
+
+impl Sources {
+    /// Documents in the order of their titles, of one source or of all.
+    pub(crate) async fn list_documents(
+        &self,
+        caller: &Caller,
+        source: Option<&str>,
+        status: Option<&str>,
+        size: u32,
+        token: &str,
+    ) -> Result<Page<ListedDocument>, Error> {
+        caller.require_whole_workspace(SOURCES)?;
+        let source: Option<SourceId> = match source {
+            None => None,
+            Some(id) => Some(self.find(caller, id).await?.id),
+        };
+        if status == Some(PENDING) {
+            return Ok(Page { items: Vec::new(), next: String::new(), total: 0 });
+        }
+        let filter = Filter { source, status: status.map(parse_status).transpose()? };
+        let (cursor, size) = (paging::read(token)?, paging::size(size));
+        let limit = i64::try_from(size).unwrap_or(i64::MAX).saturating_add(1);
+        let after = (cursor.name.as_str(), cursor.id.as_str());
+        let found = store::source_views::page(self.db(), caller.workspace, filter, after, limit).await?;
+        let total = match cursor.total {
+            Some(total) => total,
+            None if found.len() <= size => u64::try_from(found.len()).unwrap_or(u64::MAX),
+            None => store::source_views::count(self.db(), caller.workspace, filter).await?,
+        };
+        Ok(paging::page(found, size, total, |item| (item.title.clone(), item.id.to_string())))
+    }
+
+    /// One document: as it is kept, or from the provider within the day's budget.
+    pub(crate) async fn fetch(&self, caller: &Caller, source: &str, id: &str) -> Result<Fetched, Error> {
+        caller.require_whole_workspace(SOURCES)?;
+        let external_id = check_fetch(source, id)?;
+        let source = self.find(caller, source).await?;
+        let found = store::source_views::find(self.db(), source.workspace, source.id, id).await?;
+        match (source.mode, found) {
+            (SourceMode::Indexed, Some(view)) => self.kept(&source, view).await,
+            (SourceMode::Catalog, Some(view)) => self.live(&source, &external_id, Some(view)).await,
+            (SourceMode::Live, _) => self.live(&source, &external_id, None).await,
+            (SourceMode::Indexed | SourceMode::Catalog, None) => Err(Error::NoSourceDocument(id.to_owned())),
+        }
+    }
+
+    async fn kept(&self, source: &Source, view: SourceView) -> Result<Fetched, Error> {
+        let no_document = || Error::NoSourceDocument(view.external_id.clone());
+        let hash = view.content_hash.clone().ok_or_else(no_document)?;
+        let bodies = store::bodies::get_many(self.db(), source.workspace, &[hash.as_str()]).await?;
+        let body = bodies.into_iter().next().ok_or_else(no_document)?;
+        let used = self.used_today(source).await?;
+        Ok(Fetched {
+            content: body.into_text()?,
+            title: view.title,
+            external_id: view.external_id,
+            path: view.path,
+            url: view.url,
+            id: Some(view.id.to_string()),
+            content_hash: hash,
+            updated_at: Some(view.updated_at),
+            is_live: false,
+            used: 0,
+            remaining: source.daily_budget.saturating_sub(used),
+        })
+    }
+
+    /// From the provider, and kept nowhere.
+    async fn live(
+        &self,
+        source: &Source,
+        id: &ExternalId,
+        view: Option<SourceView>,
+    ) -> Result<Fetched, Error> {
+        let provider = self.machine.provider(source).await?;
+        let purse = Purse::Question { budget: source.daily_budget };
+        let call = self.machine.call(source, purse).with_deadline(Instant::now() + MOST_TIME);
+        let asked = tokio::time::timeout(MOST_TIME, provider.fetch(&call, id, None)).await;
+        let answer = asked.unwrap_or(Err(Fault::Unavailable));
+        let entry = entry(id, view.as_ref());
+        let read = read_live(&self.machine.extractor, answer, &entry).await;
+        let (text, metadata) = read.map_err(|why| self.unread(why, source, id))?;
+        let used = self.used_today(source).await?;
+        Ok(Fetched {
+            title: metadata.title,
+            content_hash: cairn_chassis::bodies::content_hash(&text),
+            content: text,
+            external_id: id.to_string(),
+            path: view.as_ref().map_or_else(|| live_path(source, &metadata.path), |view| view.path.clone()),
+            url: metadata.url,
+            id: view.map(|view| view.id.to_string()),
+            updated_at: metadata.updated_at,
+            is_live: true,
+            used: call.sent(),
+            remaining: source.daily_budget.saturating_sub(used),
+        })
+    }
+
+    fn unread(&self, why: Unread, source: &Source, id: &ExternalId) -> Error {
+        let now = self.now();
+        match why {
+            Unread::Gone | Unread::Fault(Fault::Gone | Fault::Forbidden) => {
+                Error::NoSourceDocument(id.to_string())
+            }
+            Unread::Failure(failure) => Error::NoText { id: id.to_string(), why: failure.message },
+            Unread::Fault(Fault::Budget) => {
+                Error::BudgetUsedUp { limit: source.daily_budget, again: next::tomorrow(now).since(now) }
+            }
+            Unread::Fault(Fault::Waiting { until }) => {
+                Error::ProviderUnavailable { why: "it asks to wait".to_owned(), again: until.since(now) }
+            }
+            Unread::Fault(fault) => {
+                Error::ProviderUnavailable { why: fault.to_string(), again: Duration::from_secs(30) }
+            }
+        }
+    }
+}
+
+/// What is known of a document before it is fetched.
+fn entry(id: &ExternalId, view: Option<&SourceView>) -> Entry {
+    let title = view.map(|view| view.title.as_str()).unwrap_or_default();
+    let mut entry = Entry::new(id.clone(), Version::new(""), title);
+    if let Some(view) = view {
+        entry.mime = Some(view.mime_type.clone()).filter(|mime| !mime.is_empty());
+        entry.url.clone_from(&view.url);
+        entry.updated_at = Some(view.updated_at);
+    }
+    entry
+}
+
+fn live_path(source: &Source, below: &str) -> String {
+    format!("/sources/{}/{below}", source.folder)
+}
+
+fn check_fetch(source: &str, id: &str) -> Result<ExternalId, Error> {
+    let is_source = parse_id::<SourceId>(source);
+    let external_id = ExternalId::new(id).map_err(|_| {
+        if id.trim().is_empty() {
+            return Violation::new("externalId", "required", "give the provider's id of the document");
+        }
+        let message = wording::at_most(ExternalId::MOST_BYTES, Unit::Bytes);
+        Violation::new("externalId", "invalid", format!("{message}, and {}", wording::NO_NUL))
+    });
+    match (is_source, external_id) {
+        (Ok(_), Ok(id)) => Ok(id),
+        (Err(Error::Invalid(mut violations)), Err(more)) => {
+            violations.push(more);
+            Err(Error::Invalid(violations))
+        }
+        (Err(error), _) => Err(error),
+        (Ok(_), Err(violation)) => Err(Error::Invalid(vec![violation])),
+    }
+}
+
+fn parse_status(text: &str) -> Result<DocumentStatus, Error> {
+    let found = DocumentStatus::ALL.into_iter().find(|status| status.as_str() == text);
+    found.ok_or_else(|| {
+        let mut names = vec![PENDING];
+        names.extend(DocumentStatus::ALL.iter().map(|status| status.as_str()));
+        Error::invalid("status", "invalid_value", wording::one_of(&names))
+    })
+}
