@@ -9,7 +9,9 @@ use cairn_proto::domain::SourceMode;
 use serde_json::Value;
 
 use crate::settings::Fields;
-use crate::{Provider, ProviderKind, confluence, drive, github, jira, linear, mcp, notion, slack};
+use crate::{
+    Provider, ProviderKind, confluence, drive, folder, git, github, jira, linear, mcp, notion, s3, slack,
+};
 
 /// What connections of this process may reach.
 #[derive(Debug, Clone)]
@@ -63,6 +65,9 @@ struct Known {
 
 /// The list: a new provider adds its line here.
 const KNOWN: &[Known] = &[
+    Known { kind: ProviderKind::Folder, modes: folder::MODES, make: folder::make },
+    Known { kind: ProviderKind::Git, modes: git::MODES, make: git::make },
+    Known { kind: ProviderKind::S3, modes: s3::MODES, make: s3::make },
     Known { kind: ProviderKind::Mcp, modes: mcp::MODES, make: mcp::make },
     Known { kind: ProviderKind::Github, modes: github::MODES, make: github::make },
     Known { kind: ProviderKind::Notion, modes: notion::MODES, make: notion::make },

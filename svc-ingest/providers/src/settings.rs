@@ -89,23 +89,6 @@ impl<'a> Fields<'a> {
         texts
     }
 
-    /// A whole number within these bounds.
-    pub(crate) fn whole(&mut self, name: &'static str, least: u64, most: u64) -> Option<u64> {
-        let value = self.value(name)?;
-        let number = value.as_u64().filter(|number| (least..=most).contains(number));
-        if number.is_none() {
-            let message = format!("must be a whole number between {least} and {most}");
-            self.refuse(name, "out_of_range", message);
-        }
-        number
-    }
-
-    /// One of some words.
-    pub(crate) fn choice<T: FromStr>(&mut self, name: &'static str, words: &[&str]) -> Option<T> {
-        let text = self.text(name)?;
-        self.chosen(name, &text, words)
-    }
-
     /// Some of some words; absent is empty.
     pub(crate) fn choices<T: FromStr>(&mut self, name: &'static str, words: &[&str]) -> Vec<T> {
         let texts = self.texts(name);

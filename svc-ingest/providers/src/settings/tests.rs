@@ -22,20 +22,18 @@ fn one(path: &str, code: &str) -> Vec<(String, String)> {
 
 #[test]
 fn every_problem_is_said_at_once() {
-    let given = json!({ "pth": "x", "maxPages": 0, "tags": ["a", 7, ""], "kind": "pages" });
+    let given = json!({ "pth": "x", "tags": ["a", 7, ""], "kinds": ["pages"] });
     let found = problems(&given, |fields| {
         fields.required_text("path", "give a path");
-        fields.whole("maxPages", 1, 10);
         fields.texts("tags");
-        fields.choice::<String>("kind", &["page", "feed"]);
+        fields.choices::<String>("kinds", &["page", "feed"]);
     });
     let said: Vec<(&str, &str)> = found.iter().map(|(path, code)| (path.as_str(), code.as_str())).collect();
     let wanted = [
         ("settings.path", "required"),
-        ("settings.maxPages", "out_of_range"),
         ("settings.tags[1]", "invalid_type"),
         ("settings.tags[2]", "required"),
-        ("settings.kind", "invalid_value"),
+        ("settings.kinds[0]", "invalid_value"),
         ("settings.pth", "unknown_field"),
     ];
     assert_eq!(said, wanted);
@@ -45,7 +43,7 @@ fn every_problem_is_said_at_once() {
 fn an_unknown_field_names_the_nearest_known_one() {
     let given = json!({ "max_page": 1, "zzz": 1 });
     let mut fields = Fields::new("settings", Some(&given));
-    fields.whole("maxPages", 1, 10);
+    fields.text("maxPages");
     fields.text("path");
     let messages: Vec<String> = fields.finish().into_iter().map(|one| one.message).collect();
     let wanted = [
@@ -100,11 +98,12 @@ fn an_address_is_one_that_we_go_to() {
 #[test]
 fn what_is_wrong_never_holds_the_value() {
     let secret = "hunter2\u{7}";
-    let given = json!({ "token": secret, "url": format!("https://me:{secret}@x.example/"), "kind": secret });
+    let given =
+        json!({ "token": secret, "url": format!("https://me:{secret}@x.example/"), "kind": [secret] });
     let mut fields = Fields::new("credentials", Some(&given));
     fields.secret("token");
     fields.address("url", &guard());
-    fields.choice::<String>("kind", &["a"]);
+    fields.choices::<String>("kind", &["a"]);
     let said = format!("{:?}", fields.finish());
     assert!(!said.contains("hunter2"), "{said}");
 }

@@ -1,0 +1,341 @@
+//! What holds for every provider, whatever it is connected to: each one's tests bring a world in which documents can be
+//! written, and [`holds`] asks the provider about it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cairn_chassis::clock::{Clock, ManualClock, Timestamp};
+use cairn_chassis::outbound::Guard;
+use futures::FutureExt as _;
+
+use crate::testing::MemoryLedger;
+use crate::{
+    Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Ledger, Listing, Page, Partial,
+    Position, Provider, Then, Version,
+};
+
+/// 2026-11-23T12:00:00Z.
+pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_795_435_200);
+/// What worlds use wherever a secret is asked for.
+pub(crate) const SECRET: &str = "hunter2-hunter2";
+
+/// Something that a provider is connected to, with documents that can be changed.
+#[async_trait]
+pub(crate) trait World: Send + Sync {
+    /// A new connection.
+    fn provider(&self) -> Box<dyn Provider>;
+    /// Writes a document, new or again, at a later time than all before.
+    async fn put(&self, name: &str, text: &str);
+    /// Takes one away.
+    async fn remove(&self, name: &str);
+    /// Its id.
+    async fn id(&self, name: &str) -> ExternalId;
+    /// The names of 25 documents.
+    fn names(&self) -> Vec<String> {
+        (0..25).map(|number| format!("part-{}/note-{number:02}.md", number % 3)).collect()
+    }
+    /// The next request is asked to wait for seven seconds; false where nobody can ask for it.
+    async fn limit(&self) -> bool {
+        false
+    }
+    /// The positions that were given out are no longer known; false where they always are.
+    async fn lose_positions(&self) -> bool {
+        false
+    }
+    /// The credentials are no longer good; false where there are none. It is the last thing that is asked of a world.
+    async fn refuse(&self) -> bool {
+        false
+    }
+}
+
+/// A call, and who counts it.
+pub(crate) struct Counted {
+    pub(crate) call: Call,
+    pub(crate) ledger: Arc<MemoryLedger>,
+    pub(crate) clock: Arc<ManualClock>,
+}
+
+/// A guard that reaches this machine only.
+pub(crate) fn guard() -> Guard {
+    Guard::new(&["127.0.0.1/32".parse().unwrap()]).unwrap()
+}
+
+/// A call that may send that many requests.
+pub(crate) fn counted(left: u32) -> Counted {
+    let clock = Arc::new(ManualClock::new(NOW));
+    let ledger = Arc::new(MemoryLedger::new(Arc::clone(&clock) as Arc<dyn Clock>, left));
+    let call =
+        Call::new(guard(), Arc::clone(&ledger) as Arc<dyn Ledger>, Arc::clone(&clock) as Arc<dyn Clock>);
+    Counted { call, ledger, clock }
+}
+
+/// All pages of a listing or of changes.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    pub(crate) entries: BTreeMap<ExternalId, Entry>,
+    pub(crate) gone: Vec<ExternalId>,
+    pub(crate) faults: Vec<crate::ItemFault>,
+    pub(crate) partial: Vec<Partial>,
+    pub(crate) next: Option<Position>,
+    pub(crate) pages: usize,
+}
+
+impl Read {
+    /// Takes a page; where it goes on.
+    fn take(&mut self, page: Page) -> Option<Position> {
+        self.pages += 1;
+        assert!(self.pages < 10_000, "it does not end");
+        for item in page.items {
+            match item {
+                Item::Present(entry) => drop(self.entries.insert(entry.id.clone(), *entry)),
+                Item::Gone(id) => self.gone.push(id),
+            }
+        }
+        self.faults.extend(page.faults);
+        match page.then {
+            Then::More(position) => Some(position),
+            Then::End { next, partial } => {
+                (self.next, self.partial) = (Some(next), partial);
+                None
+            }
+        }
+    }
+
+    fn versions(&self) -> BTreeMap<&ExternalId, &Version> {
+        self.entries.iter().map(|(id, entry)| (id, &entry.version)).collect()
+    }
+}
+
+/// The whole listing.
+pub(crate) async fn listed(provider: &dyn Provider, call: &Call) -> Read {
+    let mut read = Read::default();
+    let mut from = None;
+    loop {
+        let page = provider.list(call, from.as_ref()).await.unwrap();
+        match read.take(page) {
+            Some(position) => from = Some(position),
+            None => return read,
+        }
+    }
+}
+
+/// All changes since then.
+pub(crate) async fn changed(provider: &dyn Provider, call: &Call, since: &Position) -> Read {
+    let mut read = Read::default();
+    let mut from = since.clone();
+    loop {
+        let page = provider.changes(call, &from).await.unwrap();
+        match read.take(page) {
+            Some(position) => from = position,
+            None => return read,
+        }
+    }
+}
+
+/// The text of a document.
+pub(crate) async fn text(provider: &dyn Provider, call: &Call, id: &ExternalId) -> String {
+    match provider.fetch(call, id, None).await {
+        Ok(Fetched::Body(body)) => String::from_utf8_lossy(&body.bytes).into_owned(),
+        other => panic!("{id}: {other:?}"),
+    }
+}
+
+/// All of the contract.
+pub(crate) async fn holds(world: &dyn World) {
+    let counted = counted(100_000);
+    for name in world.names() {
+        world.put(&name, &format!("the text of {name}")).await;
+    }
+    world.provider().check(&counted.call).await.unwrap();
+    lists_everything_once(world, &counted.call).await;
+    goes_on_where_it_stopped(world, &counted.call).await;
+    tells_what_changed(world, &counted.call).await;
+    tells_what_went(world, &counted.call).await;
+    can_be_cancelled(world, &counted.call).await;
+    refuses_what_it_does_not_know(world, &counted.call).await;
+    assert_eq!(counted.call.sent(), counted.ledger.reserved(), "each request is counted once");
+    waits_when_it_is_asked_to(world).await;
+    begins_again_when_the_place_is_lost(world, &counted.call).await;
+    says_that_credentials_ended(world, &counted.call).await;
+    let shown = format!("{:?}", world.provider());
+    assert!(!shown.contains(SECRET), "{shown}");
+}
+
+async fn lists_everything_once(world: &dyn World, call: &Call) {
+    let provider = world.provider();
+    let read = listed(provider.as_ref(), call).await;
+    assert_eq!((read.faults.as_slice(), read.partial.as_slice()), ([].as_slice(), [].as_slice()));
+    assert_eq!(read.entries.len(), world.names().len());
+    for name in world.names() {
+        let id = world.id(&name).await;
+        let entry = &read.entries[&id];
+        let text = text(provider.as_ref(), call, &id).await;
+        assert!(text.contains(&format!("the text of {name}")), "{name}: {text}");
+        if let Some(body) = &entry.body {
+            assert_eq!(body.version, entry.version);
+        }
+        match provider.fetch(call, &id, Some(&entry.version)).await.unwrap() {
+            Fetched::Same => {}
+            Fetched::Body(body) => assert_eq!(body.version, entry.version, "{name}"),
+            Fetched::Gone | Fetched::TooLarge(_) | Fetched::Unsupported(_) => panic!("{name}"),
+        }
+    }
+    let again = listed(world.provider().as_ref(), call).await;
+    assert_eq!(again.versions(), read.versions(), "nothing changed, so no version did");
+}
+
+async fn goes_on_where_it_stopped(world: &dyn World, call: &Call) {
+    let (mut read, mut from) = (Read::default(), None);
+    loop {
+        // Each page is read by another process.
+        let page = world.provider().list(call, from.as_ref()).await.unwrap();
+        let position = read.take(page);
+        // What was kept is what is read.
+        let kept = |position: Position| Position::try_from(position.as_str().to_owned()).unwrap();
+        match position.map(kept) {
+            Some(position) => from = Some(position),
+            None => break,
+        }
+    }
+    assert_eq!(read.entries.len(), world.names().len());
+    assert!(read.partial.is_empty());
+}
+
+async fn tells_what_changed(world: &dyn World, call: &Call) {
+    let provider = world.provider();
+    let before = listed(provider.as_ref(), call).await;
+    let name = &world.names()[7];
+    world.put(name, &format!("the text of {name}, written anew")).await;
+    let id = world.id(name).await;
+    let (exact, after) = match provider.traits().changes {
+        Changes::None => (true, listed(world.provider().as_ref(), call).await),
+        Changes::Exact => (true, changed(world.provider().as_ref(), call, &before.next.unwrap()).await),
+        Changes::HighWater { .. } => {
+            (false, changed(world.provider().as_ref(), call, &before.next.unwrap()).await)
+        }
+    };
+    for (one, entry) in &after.entries {
+        let is_same = before.entries[one].version == entry.version;
+        assert_eq!(is_same, *one != id, "{one}");
+    }
+    assert!(after.entries.contains_key(&id));
+    if exact && provider.traits().changes != Changes::None {
+        assert_eq!((after.entries.len(), after.gone.len()), (1, 0));
+    }
+    let provider = world.provider();
+    let text = text(provider.as_ref(), call, &id).await;
+    assert!(text.contains("written anew"), "{text}");
+    let known = &before.entries[&id].version;
+    assert!(matches!(provider.fetch(call, &id, Some(known)).await, Ok(Fetched::Body(_))));
+    if let Some(next) = after.next.filter(|_| provider.traits().changes == Changes::Exact) {
+        let nothing = changed(provider.as_ref(), call, &next).await;
+        assert_eq!((nothing.entries.len(), nothing.gone.len()), (0, 0));
+    }
+}
+
+async fn tells_what_went(world: &dyn World, call: &Call) {
+    let before = listed(world.provider().as_ref(), call).await;
+    let name = &world.names()[3];
+    let id = world.id(name).await;
+    world.remove(name).await;
+    let provider = world.provider();
+    let traits = provider.traits();
+    match traits.deletions {
+        Deletions::FromListing => {
+            let after = listed(provider.as_ref(), call).await;
+            assert!(!after.entries.contains_key(&id) && after.partial.is_empty());
+            assert_eq!(after.entries.len() + 1, before.entries.len());
+        }
+        Deletions::FromChanges => {
+            let after = changed(provider.as_ref(), call, &before.next.unwrap()).await;
+            assert_eq!((after.gone, after.entries.len()), (vec![id.clone()], 0));
+        }
+        Deletions::ByProbe => {}
+    }
+    if traits.listing == Listing::BestEffort || traits.deletions != Deletions::FromListing {
+        drop(listed(provider.as_ref(), call).await);
+    }
+    assert!(is_gone(provider.as_ref(), call, &id).await, "{id}");
+    world.put(name, &format!("the text of {name}")).await;
+    let provider = world.provider();
+    drop(listed(provider.as_ref(), call).await);
+    let text = text(provider.as_ref(), call, &world.id(name).await).await;
+    assert!(text.contains(&format!("the text of {name}")));
+}
+
+async fn is_gone(provider: &dyn Provider, call: &Call, id: &ExternalId) -> bool {
+    matches!(provider.fetch(call, id, None).await, Ok(Fetched::Gone) | Err(Fault::Gone))
+}
+
+async fn can_be_cancelled(world: &dyn World, call: &Call) {
+    let provider = world.provider();
+    let began = provider.list(call, None).now_or_never();
+    drop(began);
+    assert_eq!(listed(provider.as_ref(), call).await.entries.len(), world.names().len());
+}
+
+async fn refuses_what_it_does_not_know(world: &dyn World, call: &Call) {
+    let provider = world.provider();
+    drop(listed(provider.as_ref(), call).await);
+    let long = "x".repeat(ExternalId::MOST_BYTES);
+    for odd in ["nothing", "../../etc/passwd", "/etc/passwd", "\u{1}", "a//b", "%2e%2e/", "-", long.as_str()]
+    {
+        let id = ExternalId::new(odd).unwrap();
+        match provider.fetch(call, &id, None).await {
+            Ok(Fetched::Gone) | Err(Fault::Gone | Fault::Refused | Fault::Address | Fault::Unavailable) => {}
+            other => panic!("{odd}: {other:?}"),
+        }
+    }
+    if provider.traits().changes == Changes::None {
+        let anywhere = Position::new(1, &()).unwrap();
+        assert_eq!(provider.changes(call, &anywhere).await.unwrap_err(), Fault::Refused);
+    }
+    let of_another_version = Position::new(60_000, &()).unwrap();
+    assert_eq!(provider.list(call, Some(&of_another_version)).await.unwrap_err(), Fault::PositionLost);
+}
+
+async fn waits_when_it_is_asked_to(world: &dyn World) {
+    let provider = world.provider();
+    if !world.limit().await {
+        return;
+    }
+    let counted = counted(100_000);
+    let until = NOW.plus(Duration::from_secs(7));
+    let waiting = Fault::Waiting { until };
+    assert_eq!(provider.list(&counted.call, None).await.unwrap_err(), waiting);
+    assert_eq!(counted.ledger.not_before(), Some(until));
+    let sent = counted.call.sent();
+    let id = world.id(&world.names()[0]).await;
+    assert_eq!(provider.fetch(&counted.call, &id, None).await.unwrap_err(), waiting);
+    assert_eq!(counted.call.sent(), sent, "nothing is sent meanwhile");
+    counted.clock.advance(Duration::from_secs(7));
+    assert_eq!(listed(provider.as_ref(), &counted.call).await.entries.len(), world.names().len());
+}
+
+async fn begins_again_when_the_place_is_lost(world: &dyn World, call: &Call) {
+    let provider = world.provider();
+    let read = listed(provider.as_ref(), call).await;
+    if !world.lose_positions().await {
+        return;
+    }
+    if provider.traits().changes == Changes::None {
+        return;
+    }
+    let lost = world.provider().changes(call, &read.next.unwrap()).await.unwrap_err();
+    assert_eq!(lost, Fault::PositionLost);
+    let again = listed(world.provider().as_ref(), call).await;
+    assert_eq!(again.entries.len(), world.names().len());
+}
+
+async fn says_that_credentials_ended(world: &dyn World, call: &Call) {
+    let id = world.id(&world.names()[0]).await;
+    if !world.refuse().await {
+        return;
+    }
+    let provider = world.provider();
+    assert_eq!(provider.check(call).await.unwrap_err(), Fault::Credentials);
+    assert_eq!(provider.list(call, None).await.unwrap_err(), Fault::Credentials);
+    assert_eq!(provider.fetch(call, &id, None).await.unwrap_err(), Fault::Credentials);
+}

@@ -1,0 +1,171 @@
+//! Walks a folder in the order of its paths, a page at a time.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cairn_chassis::clock::Timestamp;
+use ignore::{DirEntry, WalkBuilder};
+
+use super::read;
+use crate::filter::Filter;
+use crate::{Entry, ExternalId, Item, ItemFault, mime};
+
+/// Files of a page.
+const PAGE: usize = 1_000;
+/// What is looked at for one page: in a folder of which nothing is taken, a page ends, too.
+const MOST_SEEN: usize = 20_000;
+
+/// A walk that is under way.
+pub(super) struct Walk {
+    root: PathBuf,
+    filter: Arc<Filter>,
+    after: Option<String>,
+    entries: Option<ignore::Walk>,
+}
+
+impl fmt::Debug for Walk {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Walk").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+/// What one step of a walk found.
+pub(super) struct Step {
+    pub(super) items: Vec<Item>,
+    pub(super) faults: Vec<ItemFault>,
+    /// Folders that cannot be read, below the root.
+    pub(super) unread: Vec<String>,
+    /// The last path that was looked at; `None` when the walk is over.
+    pub(super) stopped_at: Option<String>,
+    pub(super) has_root: bool,
+}
+
+impl Step {
+    fn new() -> Self {
+        let (items, faults, unread) = (Vec::new(), Vec::new(), Vec::new());
+        Self { items, faults, unread, stopped_at: None, has_root: true }
+    }
+
+    /// There is no folder to walk.
+    pub(super) fn without_root() -> Self {
+        Self { has_root: false, ..Self::new() }
+    }
+}
+
+impl Walk {
+    /// A walk over what comes behind `after`.
+    pub(super) fn new(root: &Path, filter: Arc<Filter>, after: Option<String>) -> Self {
+        let mut builder = WalkBuilder::new(root);
+        // Nothing outside of the folder decides what is in it.
+        builder.follow_links(false).parents(false).git_global(false).git_exclude(false).require_git(false);
+        builder.sort_by_file_name(|one, other| one.cmp(other));
+        let (base, chosen, from) = (root.to_owned(), Arc::clone(&filter), after.clone());
+        builder.filter_entry(move |entry| is_entered(&base, &chosen, from.as_deref(), entry));
+        Self { root: root.to_owned(), filter, after, entries: Some(builder.build()) }
+    }
+
+    /// Goes on by one page.
+    pub(super) fn step(&mut self, now: Timestamp) -> Step {
+        let mut step = Step::new();
+        let mut last = None;
+        let mut seen = 0;
+        while let Some(entry) = self.entries.as_mut().and_then(Iterator::next) {
+            match entry {
+                Ok(entry) => {
+                    last = relative(&self.root, entry.path()).map(str::to_owned).or(last);
+                    self.take(&entry, now, &mut step);
+                }
+                Err(error) => step.unread.extend(unread(&self.root, &error)),
+            }
+            seen += 1;
+            if seen >= MOST_SEEN || step.items.len() + step.faults.len() >= PAGE {
+                // The walk itself goes on behind it; only another one needs to know from where.
+                step.stopped_at = last.clone().or_else(|| self.after.clone());
+                if step.stopped_at.is_some() {
+                    return step;
+                }
+            }
+        }
+        self.entries = None;
+        step
+    }
+
+    fn take(&self, entry: &DirEntry, now: Timestamp, step: &mut Step) {
+        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+            return;
+        }
+        let Some(path) = relative(&self.root, entry.path()) else {
+            step.faults.push(ItemFault {
+                reason: "its name is not UTF-8".into(),
+                ..ItemFault::unusable_id(&entry.file_name().to_string_lossy())
+            });
+            return;
+        };
+        if !self.filter.takes(path) || self.after.as_deref().is_some_and(|after| !is_behind(path, after)) {
+            return;
+        }
+        // What went away between the two looks was never there.
+        let Ok(metadata) = entry.metadata() else { return };
+        let Ok(id) = ExternalId::new(path) else {
+            step.faults.push(ItemFault::unusable_id(path));
+            return;
+        };
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let mut file = Entry::new(id, read::version(&self.root, path, &metadata, now), name);
+        file.mime = Some(mime::of_name(path).to_owned());
+        file.size = Some(metadata.len());
+        file.path = Some(path.to_owned());
+        file.updated_at = Some(Timestamp::from_seconds(metadata.mtime()));
+        step.items.push(file.into());
+    }
+}
+
+/// Whether a walk that goes on behind `after` looks at it: folders that were walked to their end, and those that the
+/// filter leaves out, are not even opened.
+fn is_entered(root: &Path, filter: &Filter, after: Option<&str>, entry: &DirEntry) -> bool {
+    if !entry.file_type().is_some_and(|kind| kind.is_dir()) {
+        return true;
+    }
+    match relative(root, entry.path()) {
+        None | Some("") => true,
+        Some(path) => {
+            let is_done = after.is_some_and(|after| !is_behind(path, after) && !is_above(path, after));
+            !is_done && !filter.leaves_out_folder(path)
+        }
+    }
+}
+
+/// The order of the walk: that of the parts of the path.
+fn is_behind(path: &str, after: &str) -> bool {
+    path.split('/').map(str::as_bytes).cmp(after.split('/').map(str::as_bytes)) == Ordering::Greater
+}
+
+fn is_above(folder: &str, path: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn relative<'a>(root: &Path, path: &'a Path) -> Option<&'a str> {
+    path.strip_prefix(root).ok()?.to_str()
+}
+
+/// The folder that an error is about, below the root; the root's own is empty.
+fn unread(root: &Path, error: &ignore::Error) -> Option<String> {
+    match error {
+        // A line of a .gitignore that makes no sense leaves nothing out.
+        ignore::Error::Glob { .. } | ignore::Error::WithLineNumber { .. } => None,
+        ignore::Error::Partial(several) => several.iter().find_map(|error| unread(root, error)),
+        ignore::Error::WithDepth { err, .. } => unread(root, err),
+        ignore::Error::WithPath { path, err } => {
+            let inner = unread(root, err)?;
+            Some(relative(root, path).map_or(inner, str::to_owned))
+        }
+        // Which one it was is not known.
+        ignore::Error::Loop { .. }
+        | ignore::Error::Io(_)
+        | ignore::Error::UnrecognizedFileType(_)
+        | ignore::Error::InvalidDefinition => Some(String::new()),
+    }
+}

@@ -1,0 +1,472 @@
+//! Packs of git: every object of a shallow fetch, found by its id.
+//!
+//! The format is that of `gitformat-pack`. A pack is data of strangers: counts, sizes and chains are bounded, and what
+//! claims more than that is an error.
+
+use std::collections::HashMap;
+use std::io::Read as _;
+
+use bytes::Bytes;
+use flate2::bufread::ZlibDecoder;
+use sha1::{Digest as _, Sha1};
+
+use crate::{Fault, MOST_BODY_BYTES};
+
+/// The id of an object.
+pub(super) type Oid = [u8; 20];
+
+const HEADER_BYTES: usize = 12;
+const TRAILER_BYTES: usize = 20;
+/// An entry takes at least its header and an empty zlib stream.
+const LEAST_ENTRY_BYTES: usize = 9;
+/// Of all objects together, unpacked.
+const MOST_UNPACKED: u64 = 2 * 1024 * 1024 * 1024;
+/// Of the objects of one chain of deltas, unpacked.
+const MOST_HELD: usize = 256 * 1024 * 1024;
+/// What git itself allows.
+const MOST_CHAIN: usize = 4_096;
+
+const BROKEN: Fault = Fault::broken("the server's pack of the repository is damaged");
+
+/// What an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Commit,
+    Tree,
+    Blob,
+    Tag,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stored {
+    Whole(Kind),
+    /// A difference to the entry at that place.
+    Offset(usize),
+    /// A difference to that object.
+    Id(Oid),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    stored: Stored,
+    /// Of what is stored, unpacked: of a difference, that of its instructions.
+    size: u64,
+    /// Where its zlib stream begins.
+    data: usize,
+}
+
+/// A pack whose objects are known by their ids.
+#[derive(Debug)]
+pub(super) struct Pack {
+    bytes: Bytes,
+    slots: Vec<Slot>,
+    by_place: HashMap<usize, usize>,
+    by_id: HashMap<Oid, usize>,
+}
+
+impl Pack {
+    /// Reads a pack and finds out the id of every object; what is too large to be held has none.
+    pub(super) fn read(bytes: Bytes) -> Result<Self, Fault> {
+        let mut pack = Self { bytes, slots: Vec::new(), by_place: HashMap::new(), by_id: HashMap::new() };
+        pack.scan()?;
+        pack.resolve()?;
+        Ok(pack)
+    }
+
+    /// An object; `None` when the pack has no such one.
+    pub(super) fn object(&self, id: &Oid) -> Result<Option<(Kind, Vec<u8>)>, Fault> {
+        let Some(mut index) = self.by_id.get(id).copied() else { return Ok(None) };
+        let mut differences = Vec::new();
+        loop {
+            let slot = self.slots.get(index).ok_or(BROKEN)?;
+            let data = self.unpacked(slot)?;
+            index = match slot.stored {
+                Stored::Whole(kind) => {
+                    let apply = |base: Vec<u8>, difference: Vec<u8>| apply(&base, &difference);
+                    let whole = differences.into_iter().rev().try_fold(data, apply)?;
+                    return Ok(Some((kind, whole)));
+                }
+                Stored::Offset(place) => *self.by_place.get(&place).ok_or(BROKEN)?,
+                Stored::Id(id) => *self.by_id.get(&id).ok_or(BROKEN)?,
+            };
+            differences.push(data);
+            if differences.len() > MOST_CHAIN {
+                return Err(BROKEN);
+            }
+        }
+    }
+
+    /// Finds the entries.
+    fn scan(&mut self) -> Result<(), Fault> {
+        let end = self.bytes.len().checked_sub(TRAILER_BYTES).ok_or(BROKEN)?;
+        let (body, trailer) = self.bytes.split_at_checked(end).ok_or(BROKEN)?;
+        if Sha1::digest(body).as_slice() != trailer || body.get(..8) != Some(b"PACK\0\0\0\x02".as_slice()) {
+            return Err(BROKEN);
+        }
+        let count = body.get(8..HEADER_BYTES).and_then(|count| count.try_into().ok()).map(u32::from_be_bytes);
+        let count = usize::try_from(count.ok_or(BROKEN)?).map_err(|_| BROKEN)?;
+        if count > end / LEAST_ENTRY_BYTES {
+            return Err(BROKEN);
+        }
+        self.slots.reserve(count);
+        let (mut place, mut total) = (HEADER_BYTES, 0_u64);
+        for index in 0..count {
+            let slot = slot(body, place)?;
+            total = total.saturating_add(slot.size);
+            if total > MOST_UNPACKED {
+                return Err(Fault::broken("the repository is larger than what is read"));
+            }
+            let packed = body.get(slot.data..).ok_or(BROKEN)?;
+            let mut decoder = ZlibDecoder::new(packed);
+            let mut id = Hasher::begin(slot.stored, slot.size);
+            let mut limited = (&mut decoder).take(slot.size.saturating_add(1));
+            let unpacked = std::io::copy(&mut limited, &mut id).map_err(|_| BROKEN)?;
+            if unpacked != slot.size {
+                return Err(BROKEN);
+            }
+            if let Some(id) = id.finish() {
+                self.by_id.insert(id, index);
+            }
+            self.by_place.insert(place, index);
+            self.slots.push(slot);
+            place = slot.data + (packed.len() - decoder.into_inner().len());
+        }
+        if place == end { Ok(()) } else { Err(BROKEN) }
+    }
+
+    /// Finds the ids of what is stored as differences, each one from its base, depth first: of a chain, only what leads
+    /// to the present place is held.
+    fn resolve(&mut self) -> Result<(), Fault> {
+        let mut on_place: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut on_id: HashMap<Oid, Vec<usize>> = HashMap::new();
+        for (index, slot) in self.slots.iter().enumerate() {
+            match slot.stored {
+                Stored::Whole(_) => {}
+                Stored::Offset(place) => {
+                    on_place.entry(*self.by_place.get(&place).ok_or(BROKEN)?).or_default().push(index);
+                }
+                Stored::Id(id) => on_id.entry(id).or_default().push(index),
+            }
+        }
+        let wholes: Vec<(usize, Oid)> = self.by_id.iter().map(|(id, index)| (*index, *id)).collect();
+        for (index, id) in wholes {
+            let mut waiting = |index: usize, id: &Oid| {
+                let mut all = on_place.remove(&index).unwrap_or_default();
+                all.extend(on_id.remove(id).unwrap_or_default());
+                all
+            };
+            let children = waiting(index, &id);
+            let slot = *self.slots.get(index).ok_or(BROKEN)?;
+            let Stored::Whole(kind) = slot.stored else { continue };
+            if children.is_empty() || slot.size > MOST_BODY_BYTES as u64 {
+                continue;
+            }
+            let mut chain = vec![(self.unpacked(&slot)?, children)];
+            while let Some((base, children)) = chain.last_mut() {
+                let Some(child) = children.pop() else {
+                    chain.pop();
+                    continue;
+                };
+                let slot = self.slots.get(child).ok_or(BROKEN)?;
+                if slot.size > MOST_BODY_BYTES as u64 {
+                    continue;
+                }
+                let difference = self.unpacked(slot)?;
+                if target_size(&difference)? > MOST_BODY_BYTES {
+                    continue;
+                }
+                let whole = apply(base, &difference)?;
+                let id = hash(kind, &whole);
+                self.by_id.insert(id, child);
+                let held: usize = chain.iter().map(|(data, _)| data.len()).sum();
+                if chain.len() >= MOST_CHAIN || held.saturating_add(whole.len()) > MOST_HELD {
+                    return Err(BROKEN);
+                }
+                let children = waiting(child, &id);
+                if !children.is_empty() {
+                    chain.push((whole, children));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn unpacked(&self, slot: &Slot) -> Result<Vec<u8>, Fault> {
+        let size = usize::try_from(slot.size).map_err(|_| BROKEN)?;
+        if size > MOST_BODY_BYTES {
+            return Err(Fault::TooLarge(slot.size));
+        }
+        let packed = self.bytes.get(slot.data..).ok_or(BROKEN)?;
+        let mut data = Vec::with_capacity(size);
+        ZlibDecoder::new(packed).take(slot.size).read_to_end(&mut data).map_err(|_| BROKEN)?;
+        if data.len() == size { Ok(data) } else { Err(BROKEN) }
+    }
+}
+
+/// The head of the entry at that place.
+fn slot(pack: &[u8], place: usize) -> Result<Slot, Fault> {
+    let mut data = place;
+    let mut next = || {
+        let byte = pack.get(data).copied().ok_or(BROKEN);
+        data += 1;
+        byte
+    };
+    let mut byte = next()?;
+    let kind = (byte >> 4) & 7;
+    let (mut size, mut shift) = (u64::from(byte & 15), 4_u32);
+    while byte & 0x80 != 0 {
+        byte = next()?;
+        let more = u64::from(byte & 0x7f).checked_shl(shift).filter(|_| shift < 57).ok_or(BROKEN)?;
+        size |= more;
+        shift += 7;
+    }
+    let stored = match kind {
+        1 => Stored::Whole(Kind::Commit),
+        2 => Stored::Whole(Kind::Tree),
+        3 => Stored::Whole(Kind::Blob),
+        4 => Stored::Whole(Kind::Tag),
+        6 => {
+            let mut byte = next()?;
+            let mut back = usize::from(byte & 0x7f);
+            while byte & 0x80 != 0 {
+                byte = next()?;
+                back = back.checked_add(1).and_then(|back| back.checked_mul(128)).ok_or(BROKEN)?;
+                back |= usize::from(byte & 0x7f);
+            }
+            let base = place.checked_sub(back).filter(|_| back > 0).ok_or(BROKEN)?;
+            Stored::Offset(base)
+        }
+        7 => {
+            let id = pack.get(data..data + TRAILER_BYTES).and_then(|id| id.try_into().ok()).ok_or(BROKEN)?;
+            data += TRAILER_BYTES;
+            Stored::Id(id)
+        }
+        _ => return Err(BROKEN),
+    };
+    Ok(Slot { stored, size, data })
+}
+
+/// Hashes what is stored whole while it is unpacked.
+enum Hasher {
+    Of(Box<Sha1>),
+    Nothing,
+}
+
+impl Hasher {
+    fn begin(stored: Stored, size: u64) -> Self {
+        match stored {
+            Stored::Whole(kind) => Self::Of(Box::new(hasher(kind, size))),
+            Stored::Offset(_) | Stored::Id(_) => Self::Nothing,
+        }
+    }
+
+    fn finish(self) -> Option<Oid> {
+        match self {
+            Self::Of(hasher) => Some(hasher.finalize().into()),
+            Self::Nothing => None,
+        }
+    }
+}
+
+impl std::io::Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if let Self::Of(hasher) = self {
+            hasher.update(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn hasher(kind: Kind, size: u64) -> Sha1 {
+    let name = match kind {
+        Kind::Commit => "commit",
+        Kind::Tree => "tree",
+        Kind::Blob => "blob",
+        Kind::Tag => "tag",
+    };
+    Sha1::new_with_prefix(format!("{name} {size}\0"))
+}
+
+fn hash(kind: Kind, whole: &[u8]) -> Oid {
+    let mut hasher = hasher(kind, u64::try_from(whole.len()).unwrap_or(u64::MAX));
+    hasher.update(whole);
+    hasher.finalize().into()
+}
+
+/// Reads the instructions of a difference.
+struct Instructions<'a>(&'a [u8]);
+
+impl<'a> Instructions<'a> {
+    fn byte(&mut self) -> Result<u8, Fault> {
+        let (first, rest) = self.0.split_first().ok_or(BROKEN)?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Fault> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(BROKEN)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn size(&mut self) -> Result<usize, Fault> {
+        let (mut size, mut shift) = (0_usize, 0_u32);
+        loop {
+            let byte = self.byte()?;
+            size |= usize::from(byte & 0x7f).checked_shl(shift).filter(|_| shift < 57).ok_or(BROKEN)?;
+            if byte & 0x80 == 0 {
+                return Ok(size);
+            }
+            shift += 7;
+        }
+    }
+
+    /// A number whose bytes that are not zero are there: those that `bits` names.
+    fn sparse(&mut self, bits: u8, most: u32) -> Result<usize, Fault> {
+        let mut number = 0;
+        for index in 0..most {
+            if bits & (1 << index) != 0 {
+                number |= usize::from(self.byte()?) << (8 * index);
+            }
+        }
+        Ok(number)
+    }
+}
+
+fn target_size(difference: &[u8]) -> Result<usize, Fault> {
+    let mut instructions = Instructions(difference);
+    instructions.size()?;
+    instructions.size()
+}
+
+/// What the instructions make of a base.
+fn apply(base: &[u8], difference: &[u8]) -> Result<Vec<u8>, Fault> {
+    const LARGEST_COPY: usize = 0x1_0000;
+    let mut instructions = Instructions(difference);
+    let (from, to) = (instructions.size()?, instructions.size()?);
+    if from != base.len() || to > MOST_BODY_BYTES {
+        return Err(BROKEN);
+    }
+    let mut whole = Vec::with_capacity(to);
+    while !instructions.0.is_empty() {
+        let byte = instructions.byte()?;
+        let piece = if byte & 0x80 != 0 {
+            let offset = instructions.sparse(byte & 0x0f, 4)?;
+            let size = match instructions.sparse((byte >> 4) & 7, 3)? {
+                0 => LARGEST_COPY,
+                size => size,
+            };
+            base.get(offset..offset.saturating_add(size)).ok_or(BROKEN)?
+        } else if byte != 0 {
+            instructions.take(usize::from(byte))?
+        } else {
+            return Err(BROKEN);
+        };
+        if whole.len().saturating_add(piece.len()) > to {
+            return Err(BROKEN);
+        }
+        whole.extend_from_slice(piece);
+    }
+    if whole.len() == to { Ok(whole) } else { Err(BROKEN) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn git(folder: &std::path::Path, arguments: &[&str]) -> Option<Vec<u8>> {
+        let mut command = Command::new("git");
+        command.current_dir(folder).env("GIT_CONFIG_NOSYSTEM", "1").env("HOME", folder).args(arguments);
+        let output = command.output().ok()?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(output.stdout)
+    }
+
+    /// A pack of git itself with chains of differences, and what is in it.
+    fn real_pack() -> Option<(Bytes, String)> {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        git(at, &["init", "-q"])?;
+        let lines: Vec<String> = (0..2_000).map(|number| format!("line {number} of a long text\n")).collect();
+        for round in 0..30 {
+            let mut changed = lines.clone();
+            changed[round * 50] = format!("changed in round {round}\n");
+            std::fs::write(at.join("long.txt"), changed.concat()).unwrap();
+            std::fs::write(at.join(format!("small-{round}.txt")), format!("{round}")).unwrap();
+            git(at, &["add", "."])?;
+            let identity = ["-c", "user.name=a", "-c", "user.email=a@b.example"];
+            git(at, &[&identity[..], &["commit", "-q", "-m", "round"]].concat())?;
+        }
+        git(at, &["repack", "-adfq", "--depth=20"])?;
+        let mut packs =
+            std::fs::read_dir(at.join(".git/objects/pack")).unwrap().map(|entry| entry.unwrap().path());
+        let pack = packs.find(|path| path.extension().is_some_and(|ending| ending == "pack")).unwrap();
+        let listed = git(at, &["cat-file", "--batch-check", "--batch-all-objects"])?;
+        Some((std::fs::read(pack).unwrap().into(), String::from_utf8(listed).unwrap()))
+    }
+
+    #[test]
+    fn a_pack_of_git_is_read_whole() {
+        let Some((bytes, listed)) = real_pack() else {
+            eprintln!("skipped: git is not installed");
+            return;
+        };
+        let pack = Pack::read(bytes).unwrap();
+        assert!(
+            pack.slots.iter().any(|slot| !matches!(slot.stored, Stored::Whole(_))),
+            "there are differences"
+        );
+        assert_eq!(pack.by_id.len(), listed.lines().count());
+        for line in listed.lines() {
+            let (id, size) = (line.split(' ').next().unwrap(), line.rsplit(' ').next().unwrap());
+            let id: Oid = hex::decode(id).unwrap().try_into().unwrap();
+            let (kind, data) = pack.object(&id).unwrap().unwrap();
+            assert_eq!(data.len().to_string(), size);
+            assert_eq!(hash(kind, &data), id);
+        }
+        assert_eq!(pack.object(&[7; 20]), Ok(None));
+    }
+
+    #[test]
+    fn a_damaged_pack_is_an_error() {
+        let Some((bytes, _)) = real_pack() else {
+            eprintln!("skipped: git is not installed");
+            return;
+        };
+        let end = bytes.len() - TRAILER_BYTES;
+        for place in (0..end).step_by(61) {
+            let mut odd = bytes[..end].to_vec();
+            odd[place] ^= 0x55;
+            let trailer = Sha1::digest(&odd);
+            odd.extend_from_slice(&trailer);
+            // Its checksum is right, as a server that means harm would make it. It may still be a pack of other things.
+            drop(Pack::read(odd.into()));
+        }
+        assert!(Pack::read(bytes.slice(..end)).is_err());
+        assert!(Pack::read(Bytes::new()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_difference_does_harm(base in proptest::collection::vec(any::<u8>(), 0..300),
+                                   difference in proptest::collection::vec(any::<u8>(), 0..100)) {
+            drop(apply(&base, &difference));
+            let mut sized = vec![u8::try_from(base.len() % 128).unwrap(), 100];
+            sized.extend(&difference);
+            drop(apply(&base[..base.len() % 128], &sized));
+        }
+
+        #[test]
+        fn no_head_does_harm(bytes in proptest::collection::vec(any::<u8>(), 0..60), place in 0_usize..60) {
+            drop(slot(&bytes, place));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The files of a commit.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::pack::{Kind, Oid, Pack};
+use crate::filter::Filter;
+use crate::{Fault, ItemFault};
+
+const MOST_FILES: usize = 1_000_000;
+const MOST_DEPTH: usize = 256;
+const BROKEN: Fault = Fault::broken("the repository's commit cannot be read");
+
+/// Commits that were fetched, with the pack that holds them.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pack: Pack,
+    commits: Vec<Commit>,
+}
+
+/// The files of one commit.
+#[derive(Debug)]
+pub(super) struct Commit {
+    pub(super) id: Oid,
+    pub(super) files: BTreeMap<String, Oid>,
+    pub(super) faults: Vec<ItemFault>,
+}
+
+impl Snapshot {
+    /// Reads a pack that holds these commits.
+    pub(super) fn read(pack: Bytes, commits: &[Oid], within: &str, filter: &Filter) -> Result<Self, Fault> {
+        let pack = Pack::read(pack)?;
+        let commits =
+            commits.iter().map(|id| commit(&pack, *id, within, filter)).collect::<Result<_, _>>()?;
+        Ok(Self { pack, commits })
+    }
+
+    pub(super) fn commit(&self, id: &Oid) -> Option<&Commit> {
+        self.commits.iter().find(|commit| commit.id == *id)
+    }
+
+    /// The bytes of a file; `None` when they are not in the pack, because they are too large to be unpacked.
+    pub(super) fn file(&self, id: &Oid) -> Result<Option<Vec<u8>>, Fault> {
+        match self.pack.object(id) {
+            Ok(Some((Kind::Blob, bytes))) => Ok(Some(bytes)),
+            Ok(Some(_)) => Err(BROKEN),
+            Ok(None) | Err(Fault::TooLarge(_)) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+fn commit(pack: &Pack, id: Oid, within: &str, filter: &Filter) -> Result<Commit, Fault> {
+    let Some((Kind::Commit, text)) = pack.object(&id)? else { return Err(BROKEN) };
+    let tree =
+        text.strip_prefix(b"tree ").and_then(|text| super::wire::oid(text.get(..40)?)).ok_or(BROKEN)?;
+    let mut commit = Commit { id, files: BTreeMap::new(), faults: Vec::new() };
+    // Names of folders that lead to the present one; a tree may be in many places, but not within itself.
+    let mut waiting = vec![(String::new(), tree, 0)];
+    let mut seen = 0_usize;
+    while let Some((folder, tree, depth)) = waiting.pop() {
+        let Some((Kind::Tree, entries)) = pack.object(&tree)? else { return Err(BROKEN) };
+        let mut rest = entries.as_slice();
+        while !rest.is_empty() {
+            seen += 1;
+            if seen > MOST_FILES || depth > MOST_DEPTH {
+                return Err(Fault::broken("the repository has more files than are read of one"));
+            }
+            let (mode, name, id) = entry(&mut rest)?;
+            let Some(path) = path(&folder, name) else {
+                commit.faults.push(ItemFault::unusable_id(&String::from_utf8_lossy(name)));
+                continue;
+            };
+            match mode {
+                b"40000" | b"040000" if is_related(&path, within) && !filter.leaves_out_folder(&path) => {
+                    waiting.push((path, id, depth + 1));
+                }
+                b"100644" | b"100755" | b"100664" if is_below(&path, within) && filter.takes(&path) => {
+                    commit.files.insert(path, id);
+                }
+                // Symbolic links, submodules, and what nobody asked for.
+                _ => {}
+            }
+        }
+    }
+    Ok(commit)
+}
+
+/// One entry of a tree: `mode name\0id`.
+fn entry<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], &'a [u8], Oid), Fault> {
+    let space = rest.iter().position(|byte| *byte == b' ').ok_or(BROKEN)?;
+    let (mode, behind) = rest.split_at_checked(space).ok_or(BROKEN)?;
+    let behind = behind.get(1..).ok_or(BROKEN)?;
+    let end = behind.iter().position(|byte| *byte == 0).ok_or(BROKEN)?;
+    let (name, behind) = behind.split_at_checked(end).ok_or(BROKEN)?;
+    let (id, behind) = behind.get(1..).and_then(|behind| behind.split_at_checked(20)).ok_or(BROKEN)?;
+    *rest = behind;
+    Ok((mode, name, id.try_into().map_err(|_| BROKEN)?))
+}
+
+/// The path of an entry, when its name can be one.
+fn path(folder: &str, name: &[u8]) -> Option<String> {
+    let name = std::str::from_utf8(name).ok()?;
+    if matches!(name, "" | "." | "..") || name.contains(['/', '\\']) {
+        return None;
+    }
+    let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+    (path.len() <= crate::ExternalId::MOST_BYTES).then_some(path)
+}
+
+fn is_below(path: &str, within: &str) -> bool {
+    within.is_empty() || path.strip_prefix(within).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Whether a folder is below that one, is it, or leads to it.
+fn is_related(folder: &str, within: &str) -> bool {
+    folder == within || is_below(folder, within) || is_below(within, folder)
+}

@@ -1,0 +1,122 @@
+//! XML of others, read as a stream: no entities of its own, no document type, no depth without bound.
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesRef, Event};
+
+use crate::Fault;
+
+const MOST_DEPTH: usize = 32;
+/// The most bytes of one text: what is longer is nothing that is looked for here.
+const MOST_TEXT_BYTES: usize = 64 * 1024;
+
+const NOT_XML: Fault = Fault::broken("the provider's answer is not the XML that it should be");
+
+/// What a document consists of, by local names.
+pub(crate) enum Node<'a> {
+    /// An element begins.
+    Open(&'a str),
+    /// An element ends; the text that stands in it directly, without white space around it.
+    Close(&'a str, &'a str),
+}
+
+/// Tells every element of a document.
+///
+/// # Errors
+/// [`Fault::Broken`] when it is no XML, has a document type, or is nested deeper than 32 levels.
+pub(crate) fn read(document: &[u8], mut tell: impl FnMut(Node<'_>)) -> Result<(), Fault> {
+    let document = String::from_utf8_lossy(document);
+    let mut reader = Reader::from_str(&document);
+    reader.config_mut().expand_empty_elements = true;
+    let mut texts: Vec<String> = Vec::new();
+    let mut seen_any = false;
+    loop {
+        match reader.read_event().map_err(|_| NOT_XML)? {
+            Event::Start(start) => {
+                seen_any = true;
+                if texts.len() >= MOST_DEPTH {
+                    return Err(NOT_XML);
+                }
+                texts.push(String::new());
+                tell(Node::Open(local(start.local_name().as_ref())));
+            }
+            Event::End(end) => {
+                let text = texts.pop().ok_or(NOT_XML)?;
+                tell(Node::Close(local(end.local_name().as_ref()), text.trim()));
+            }
+            Event::Text(text) => add(&mut texts, &text.decode().map_err(|_| NOT_XML)?),
+            Event::CData(text) => add(&mut texts, &text.decode().map_err(|_| NOT_XML)?),
+            Event::GeneralRef(reference) => add(&mut texts, character(&reference)?.as_str()),
+            Event::DocType(_) => {
+                return Err(Fault::broken("the provider's XML has a document type, which is refused"));
+            }
+            Event::Eof if texts.is_empty() && seen_any => return Ok(()),
+            Event::Eof => return Err(NOT_XML),
+            Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+        }
+    }
+}
+
+fn local(name: &[u8]) -> &str {
+    std::str::from_utf8(name).unwrap_or_default()
+}
+
+fn add(texts: &mut [String], more: &str) {
+    if let Some(text) =
+        texts.last_mut().filter(|text| text.len().saturating_add(more.len()) <= MOST_TEXT_BYTES)
+    {
+        text.push_str(more);
+    }
+}
+
+/// One of the five entities that XML itself has, or a character by its number.
+fn character(reference: &BytesRef<'_>) -> Result<String, Fault> {
+    if let Some(character) = reference.resolve_char_ref().map_err(|_| NOT_XML)? {
+        return Ok(character.to_string());
+    }
+    let known = match reference.decode().map_err(|_| NOT_XML)?.as_ref() {
+        "quot" => "\"",
+        "amp" => "&",
+        "lt" => "<",
+        "gt" => ">",
+        "apos" => "'",
+        _ => return Err(NOT_XML),
+    };
+    Ok(known.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaves(document: &str) -> Result<Vec<(String, String)>, Fault> {
+        let mut found = Vec::new();
+        read(document.as_bytes(), |node| {
+            if let Node::Close(name, text) = node {
+                found.push((name.to_owned(), text.to_owned()));
+            }
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn texts_are_told_with_their_characters() {
+        let found = leaves(
+            "<?xml version='1.0'?><a:l xmlns:a='x'><k> a&amp;b&#x41; </k><e/><c><![CDATA[<&>]]></c></a:l>",
+        );
+        let wanted = [("k", "a&bA"), ("e", ""), ("c", "<&>"), ("l", "")];
+        assert_eq!(found.unwrap(), wanted.map(|(name, text)| (name.to_owned(), text.to_owned())));
+    }
+
+    #[test]
+    fn what_could_grow_is_refused() {
+        let bomb = "<!DOCTYPE a [<!ENTITY b \"bbbb\"><!ENTITY c \"&b;&b;\">]><a>&c;</a>";
+        assert!(matches!(leaves(bomb), Err(Fault::Broken(_))));
+        assert_eq!(leaves("<a>&other;</a>"), Err(NOT_XML));
+        assert_eq!(leaves(&format!("{}{}", "<a>".repeat(40), "</a>".repeat(40))), Err(NOT_XML));
+        for odd in ["", "no xml", "<a>", "<a></b>", "{\"a\":1}", "<html><body><p>"] {
+            assert!(leaves(odd).is_err(), "{odd}");
+        }
+        let long = leaves(&format!("<a>{}</a>", "x".repeat(100_000))).unwrap();
+        assert_eq!(long[0].1, "");
+    }
+}
