@@ -56,7 +56,7 @@ mod tests {
         let outside = of_ingest(7);
         let both = format!("{}, {outside}", of_content(42));
         assert_eq!(read(&both), Ok(vec![("content".to_owned(), 42), ("ingest".to_owned(), 7)]));
-        for odd in ["nonsense", "", "c1-1,", &vec!["c1-1"; 9].join(",")] {
+        for odd in ["nonsense", "", "c1-1,", &["c1-1"; 9].join(",")] {
             assert_eq!(read(odd).unwrap_err().violations[0].path, "x", "{odd}");
         }
     }
