@@ -14,7 +14,7 @@ use super::output::print;
 
 pub(super) const EXAMPLES: &str = "Examples:
   cairn ingest report.pdf notes.md
-  cairn ingest report.pdf --url https://intranet.example/report --title 'Annual report'
+  cairn ingest report.pdf --address https://intranet.example/report --title 'Annual report'
   cairn ingest handbook/ --wait                      every file below it, until all are searched
   cairn ingest page.html --key wiki:page:1234 --metadata '{\"team\": \"sales\"}'
 
@@ -41,7 +41,7 @@ pub(crate) struct IngestOptions {
     title: Option<String>,
     /// Where people read it; of one file only.
     #[arg(long, value_name = "URL")]
-    url: Option<String>,
+    address: Option<String>,
     /// What belongs to each: a JSON object of at most 16 KB.
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
@@ -55,9 +55,9 @@ pub(super) async fn run(options: IngestOptions) -> anyhow::Result<()> {
     for path in &options.paths {
         gather(path, &mut files)?;
     }
-    let names_one = options.key.is_some() || options.title.is_some() || options.url.is_some();
+    let names_one = options.key.is_some() || options.title.is_some() || options.address.is_some();
     if names_one && files.len() != 1 {
-        bail!("--key, --title and --url are for one file, and there are {}", files.len());
+        bail!("--key, --title and --address are for one file, and there are {}", files.len());
     }
     let connection = Connection::open(&options.connection)?;
     let (mut waiting, mut failed) = (Vec::new(), 0_usize);
@@ -123,7 +123,7 @@ async fn send(connection: &Connection, options: &IngestOptions, file: &Path) -> 
     let fields = [
         ("idempotencyKey", Some(key.as_str())),
         ("title", options.title.as_deref()),
-        ("url", options.url.as_deref()),
+        ("url", options.address.as_deref()),
         ("metadata", options.metadata.as_deref()),
     ];
     let request = connection.request(Method::POST, "/api/v1/ingest");
