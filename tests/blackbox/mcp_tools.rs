@@ -377,7 +377,10 @@ async fn no_source_is_connected_and_the_tools_say_so(deployment: &Deployment) {
     let scoped = workspace.token_for(&[&folder]).await;
     for (tool, arguments) in calls {
         let said = call_error(token, tool, arguments.clone()).await;
-        assert!(said.starts_with("Not found: ") && said.contains("no source is connected"), "{tool}: {said}");
+        assert!(
+            said.starts_with("Not found: ") && said.contains("is connected to this workspace"),
+            "{tool}: {said}"
+        );
         let said = call_error(&scoped, tool, arguments).await;
         assert!(said.starts_with("Forbidden: "), "{tool}: {said}");
     }

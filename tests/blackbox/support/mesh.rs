@@ -15,7 +15,7 @@ use super::scratch::Scratch;
 use super::wait::eventually;
 
 /// The services in the order of their start: each after those that it calls, but for svc-auth, which calls all of them
-/// back.
+/// back, and svc-content, which asks svc-ingest.
 pub(crate) const SERVICES: [&str; 5] = ["auth", "content", "ingest", "sync", "retrieval"];
 const GATEWAY: &str = "gateway";
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -121,6 +121,12 @@ impl Mesh {
         let told = |member: &&Member| service != "auth" && ![service, GATEWAY].contains(&member.service);
         for member in self.members.iter().filter(told) {
             arguments.extend([format!("--{}-url", member.service), format!("http://{}", member.address)]);
+        }
+        // svc-content asks svc-ingest, which starts after it.
+        let is_told = self.members.iter().any(|member| member.service == "ingest");
+        let ingest = self.called_back.iter().find(|(called, _)| *called == "ingest");
+        if let ("content", false, Some((_, address))) = (service, is_told, ingest) {
+            arguments.extend(["--ingest-url".to_owned(), format!("http://{address}")]);
         }
         let mut environment = vec![("CAIRN_MESH_SECRET", self.mesh_secret.as_str())];
         let gateway = format!("http://{}", self.gateway);
