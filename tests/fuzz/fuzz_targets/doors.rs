@@ -114,7 +114,7 @@ async fn open(folder: &TempDir) -> (Router, Routes) {
         storage: database("content.db"),
         trash_retention: None,
         assets: cairn_content::AssetLocation::Memory,
-        limits: cairn_content::PlanLimits::default(),
+        limits: cairn_chassis::limits::PlanLimits::default(),
     };
     let content = cairn_content::Service::open(content, ambient.clone()).await.expect("content");
 
