@@ -237,7 +237,12 @@ impl PostgresPool {
             .map_or(0, |deadline| deadline.saturating_duration_since(Instant::now()).as_millis().max(1));
         // One message, so that it costs no round trip. A constant and a number.
         let text = AssertSqlSafe(format!("{statement}; SET LOCAL statement_timeout = {left}"));
-        self.pool.begin_with(text).await
+        let pool = self.pool.clone();
+        // A task of its own, since sqlx rolls back only what has begun: if the caller went away while BEGIN is on its way,
+        // the connection would return to the pool inside a transaction, and what it writes next would never be committed.
+        // The task goes on to the end, and what nobody takes from it is rolled back.
+        let begun = tokio::spawn(async move { pool.begin_with(text).await }).await;
+        begun.unwrap_or_else(|error| Err(sqlx::Error::Io(std::io::Error::other(error))))
     }
 }
 

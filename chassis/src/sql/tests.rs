@@ -1,3 +1,5 @@
+use std::task::Poll;
+
 use cairn_proto::ids::{FileId, WorkspaceId};
 use tokio::task::JoinSet;
 
@@ -99,6 +101,41 @@ async fn what_is_not_committed_never_was() {
         let n: Option<i64> =
             on_db!(tx, |c| sqlx::query_scalar(READ).bind("x").fetch_optional(c).await).unwrap();
         assert_eq!(n, None, "{}", test.engine);
+    }
+}
+
+/// Polls a future so often and then drops it, as a caller does that goes away. Whether it ended before that.
+async fn is_done_within<F: Future>(polls: usize, future: F) -> bool {
+    let mut future = Box::pin(future);
+    let mut left = polls;
+    std::future::poll_fn(move |context| {
+        let Some(fewer) = left.checked_sub(1) else { return Poll::Ready(false) };
+        left = fewer;
+        future.as_mut().poll(context).map(|_| true)
+    })
+    .await
+}
+
+/// The connection of a caller that goes away while its transaction begins serves the next one, whose write stays.
+#[tokio::test]
+async fn a_caller_that_goes_away_leaves_no_transaction_open() {
+    for test in engines().await {
+        let config = Config { connections: 1, ..test.config.clone() };
+        let db = Db::open(&config, "counting", &[COUNTERS]).await.unwrap();
+        let elsewhere = test.open("counting", &[COUNTERS]).await.unwrap();
+        let mut is_done = false;
+        for polls in 1.. {
+            let id = format!("after {polls}");
+            is_done |= is_done_within(polls, db.begin_write()).await;
+            insert(&db, &id, 1).await.unwrap();
+            let read = on_db!(elsewhere, |c| sqlx::query_scalar(READ).bind(&id).fetch_optional(c).await);
+            let n: Option<i64> = read.unwrap();
+            assert_eq!(n, Some(1), "{}: dropped at poll {polls}", test.engine);
+            // Once more than it takes, which differs from run to run.
+            if is_done && polls >= 8 {
+                break;
+            }
+        }
     }
 }
 
