@@ -124,3 +124,43 @@ pub fn connect(
 fn known(kind: ProviderKind) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.kind == kind)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// What a refusal of an unknown field says of those that there are.
+    fn fields(violations: &[Violation]) -> Vec<&str> {
+        let lists =
+            violations.iter().filter_map(|violation| violation.message.rsplit_once("the fields are: "));
+        lists.flat_map(|(_, names)| names.split(", ")).collect()
+    }
+
+    #[test]
+    fn the_guide_tells_all_that_a_provider_takes() {
+        let guides = concat!(env!("CARGO_MANIFEST_DIR"), "/../../gateway/guides/connecting-a-source");
+        let overview = fs::read_to_string(format!("{guides}/SKILL.md")).unwrap();
+        let guard = Guard::new(&[]).unwrap();
+        let reach = Reach::new(guard, &[], "");
+        for known in KNOWN {
+            let (name, unlike) = (known.kind.as_str(), json!({ "~~~~~~~~~~~~~~~~": 1 }));
+            let refused = connect(known.kind, &unlike, Some(&unlike), None, &reach).unwrap_err();
+            let page = fs::read_to_string(format!("{guides}/references/{name}.md")).unwrap();
+            assert!(page.starts_with(&format!("# {name}\n")), "{name}");
+            assert!(overview.contains(&format!("`references/{name}.md`")), "{name}");
+            let modes = known.modes.iter().map(|mode| mode.as_str());
+            let fields = fields(&refused);
+            assert!(!fields.is_empty(), "{name}: {refused:?}");
+            for word in fields.into_iter().chain(modes) {
+                assert!(
+                    page.contains(&format!("`{word}`")),
+                    "{name} takes `{word}`, which its guide does not tell"
+                );
+            }
+        }
+    }
+}
