@@ -78,6 +78,17 @@ impl Version {
         Self(if fits { text } else { blake3::hash(text.as_bytes()).to_string() })
     }
 
+    /// The version that a listing gives where only the document itself can tell: it is asked for each time, and what was
+    /// known of it stays known.
+    pub const fn unknown() -> Self {
+        Self(String::new())
+    }
+
+    /// Whether there is one to compare with.
+    pub const fn is_known(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// The version of a document that has no other than its own bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).to_string())
@@ -129,15 +140,23 @@ impl Entry {
     pub fn new(id: ExternalId, version: Version, title: &str) -> Self {
         let mut title = one_line(title, MOST_TITLE_CHARS);
         if title.is_empty() {
-            let end = id.as_str().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-            title = one_line(if end.is_empty() { id.as_str() } else { end }, MOST_TITLE_CHARS);
-        }
-        if title.is_empty() {
-            "untitled".clone_into(&mut title);
+            title = title_of(&id);
         }
         let (mime, size, path, url, updated_at, body) = (None, None, None, None, None, None);
         Self { id, version, title, mime, size, path, url, updated_at, body }
     }
+
+    /// Whether the title is no more than the end of the id: whoever knows a better one keeps it.
+    pub fn is_nameless(&self) -> bool {
+        self.title == title_of(&self.id)
+    }
+}
+
+/// What a document is called of which only the id is known.
+fn title_of(id: &ExternalId) -> String {
+    let end = id.as_str().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let title = one_line(if end.is_empty() { id.as_str() } else { end }, MOST_TITLE_CHARS);
+    if title.is_empty() { "untitled".to_owned() } else { title }
 }
 
 /// Text of others as one line: white space is one space, control characters go, and what is beyond the bound.
@@ -283,6 +302,8 @@ pub enum Fetched {
     TooLarge(u64),
     /// It is of a kind that has no text; the media type.
     Unsupported(String),
+    /// It is there and may not be kept while it is as it is; a sentence for people, in our own words.
+    Unreadable(Cow<'static, str>),
 }
 
 /// The bytes of a document, as the provider has them.

@@ -160,7 +160,7 @@ impl Provider for Mcp {
         let listed: Listed<'_> = read(result.as_bytes())?;
         let mut page = Collected::default();
         for resource in listed.resources.each::<Resource>() {
-            page.take(resource.and_then(|resource| resource.entry(call.now())).map(Item::from));
+            page.take(resource.and_then(|resource| resource.entry()).map(Item::from));
         }
         let then = match listed.next_cursor.filter(|next| !next.is_empty()) {
             None => end(Vec::new())?,

@@ -46,7 +46,12 @@ pub(crate) fn judge(known: Option<&Known>, entry: &Entry, mode: SourceMode, list
         // What cannot be read, or not any more, is tried again in its own time.
         Kept::Nothing | Kept::Hidden => known.fault.is_some(),
     };
-    if known.version.as_ref() != Some(&entry.version) || !is_of_mode {
+    // Where a listing knows no versions, only this run knows that it has read a document already.
+    let is_same = match entry.version.is_known() {
+        true => known.version.as_ref() == Some(&entry.version),
+        false => known.seen == Some(listing),
+    };
+    if !is_same || !is_of_mode {
         return read;
     }
     if is_moved(known, entry) {
@@ -322,9 +327,10 @@ fn untold(title: &str) -> Metadata {
 /// What is stored of what an entry says; what it does not tell stays as it is known.
 pub(crate) fn metadata(entry: &Entry, known: Option<&Known>) -> Metadata {
     let before = known.map(|known| &known.metadata);
+    let title = before.filter(|_| entry.is_nameless()).map_or(&entry.title, |old| &old.title);
     Metadata {
-        title: entry.title.clone(),
-        path: path::below(entry.path.as_deref(), &entry.title),
+        title: title.clone(),
+        path: path::below(entry.path.as_deref(), title),
         mime_type: entry.mime.clone().or_else(|| before.map(|old| old.mime_type.clone())).unwrap_or_default(),
         url: entry.url.clone().or_else(|| before.and_then(|old| old.url.clone())),
         updated_at: entry.updated_at,

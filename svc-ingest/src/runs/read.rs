@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cairn_extract::{Extractor, Failure, FailureKind, Format, Raw};
 use cairn_proto::domain::FileType;
-use cairn_providers::{Body as Sent, Entry, Fault, Fetched, ProviderKind};
+use cairn_providers::{Body as Sent, Entry, Fault, Fetched, ProviderKind, Version};
 
 use super::document::{self, Found};
 use super::fault;
@@ -30,15 +30,20 @@ impl Read {
     }
 
     fn passing(entry: &Entry, metadata: Metadata, message: String) -> Self {
-        let version = Some(entry.version.clone());
+        let version = version_of(entry);
         let found = Found::Unreadable { version, metadata, message, is_lasting: false };
         Self { is_passing: true, ..Self::of(found) }
     }
 
     fn lasting(entry: &Entry, metadata: Metadata, message: String) -> Self {
-        let version = Some(entry.version.clone());
+        let version = version_of(entry);
         Self::of(Found::Unreadable { version, metadata, message, is_lasting: true })
     }
+}
+
+/// The version that a listing gave, if it knew one.
+fn version_of(entry: &Entry) -> Option<Version> {
+    Some(entry.version.clone()).filter(Version::is_known)
 }
 
 /// Makes text of answers.
@@ -66,8 +71,7 @@ impl Reader<'_> {
         Ok(match answer {
             Ok(Fetched::Body(body)) => self.text(body, entry, metadata).await,
             Ok(Fetched::Same) if known.is_some() => {
-                let version = Some(entry.version.clone());
-                Read::of(Found::Same { version, metadata: Some(metadata) })
+                Read::of(Found::Same { version: version_of(entry), metadata: Some(metadata) })
             }
             Ok(Fetched::Same) => Read::passing(entry, metadata, "the provider sends no content".to_owned()),
             Ok(Fetched::Gone) | Err(Fault::Gone) => Read::of(Found::Gone { after: gone_after }),
@@ -78,6 +82,7 @@ impl Reader<'_> {
             Ok(Fetched::Unsupported(_)) => {
                 Read::lasting(entry, metadata, "files of its kind have no text that could be read".to_owned())
             }
+            Ok(Fetched::Unreadable(why)) => Read::lasting(entry, metadata, why.into_owned()),
             Err(Fault::Forbidden) => Read::of(Found::Forbidden { metadata }),
             Err(other) if fault::is_of_source(&other) => return Err(other),
             Err(other) => Read::passing(entry, metadata, other.to_string()),
@@ -87,6 +92,8 @@ impl Reader<'_> {
     async fn text(&self, sent: Sent, entry: &Entry, mut metadata: Metadata) -> Read {
         describe(&mut metadata, &sent, entry);
         let version = sent.version.clone();
+        // A page says itself what it is called, where neither the listing nor the provider knows.
+        let is_nameless = self.provider == ProviderKind::Web && entry.is_nameless() && sent.title.is_none();
         if !self.keeps_text {
             return Read::of(Found::Described { version, metadata });
         }
@@ -95,7 +102,7 @@ impl Reader<'_> {
             Err(failure) if failure.may_pass() => return Read::passing(entry, metadata, failure.message),
             Err(failure) => return Read::lasting(entry, metadata, failure.message),
         };
-        if let Some(title) = title.filter(|_| self.is_nameless(entry, &metadata)) {
+        if let Some(title) = title.filter(|_| is_nameless) {
             metadata.title = title;
             if entry.path.is_none() {
                 metadata.path = path::below(None, &metadata.title);
@@ -120,12 +127,6 @@ impl Reader<'_> {
         };
         let body = Body::of(text.content).await.map_err(unavailable)?;
         Ok(((body, format_of(text.format)), text.title))
-    }
-
-    /// Whether the listing knew nothing better than the end of the address: a page says itself what it is called.
-    fn is_nameless(&self, entry: &Entry, metadata: &Metadata) -> bool {
-        let from_id = Entry::new(entry.id.clone(), entry.version.clone(), "").title;
-        self.provider == ProviderKind::Web && metadata.title == from_id
     }
 }
 
@@ -195,6 +196,9 @@ pub(crate) async fn read_live(
         Fetched::Unsupported(_) => {
             let message = "Files of its kind have no text that could be read.";
             return Err(Unread::Failure(Failure::new(FailureKind::Unsupported, message)));
+        }
+        Fetched::Unreadable(why) => {
+            return Err(Unread::Failure(Failure::new(FailureKind::Unsupported, why)));
         }
     };
     let mut metadata = document::metadata(entry, None);

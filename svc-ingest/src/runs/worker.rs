@@ -454,7 +454,7 @@ fn id_of(item: &Item) -> &ExternalId {
 
 /// A document as a listing would tell it, of what is known.
 fn entry_of(known: &Known) -> Entry {
-    let version = known.version.clone().unwrap_or_else(|| cairn_providers::Version::new(""));
+    let version = known.version.clone().unwrap_or_else(cairn_providers::Version::unknown);
     let mut entry = Entry::new(known.external_id.clone(), version, &known.metadata.title);
     entry.mime = Some(known.metadata.mime_type.clone()).filter(|mime| !mime.is_empty());
     let made_of_title = path::below(None, &known.metadata.title);

@@ -158,7 +158,7 @@ impl Sources {
 /// What is known of a document before it is fetched.
 fn entry(id: &ExternalId, view: Option<&SourceView>) -> Entry {
     let title = view.map(|view| view.title.as_str()).unwrap_or_default();
-    let mut entry = Entry::new(id.clone(), Version::new(""), title);
+    let mut entry = Entry::new(id.clone(), Version::unknown(), title);
     if let Some(view) = view {
         entry.mime = Some(view.mime_type.clone()).filter(|mime| !mime.is_empty());
         entry.url.clone_from(&view.url);

@@ -2,7 +2,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cairn_chassis::clock::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -155,15 +154,14 @@ struct Annotations {
 }
 
 impl Resource {
-    /// The document. Where nothing says when it was written, its version is the moment of the listing: its bytes decide
-    /// whether it changed.
-    pub(super) fn entry(self, now: Timestamp) -> Result<Entry, crate::ItemFault> {
+    /// The document. Where nothing says when it was written, its bytes decide whether it changed.
+    pub(super) fn entry(self) -> Result<Entry, crate::ItemFault> {
         let title = self.title.or(self.name).unwrap_or_default();
         let written = self.annotations.and_then(|annotations| annotations.last_modified);
-        let version = written.clone().unwrap_or_else(|| format!("listed {}", now.as_micros()));
+        let version = written.clone().map_or_else(Version::unknown, Version::new);
         let url = self.uri.clone();
         let id = ExternalId::new(self.uri).map_err(|_| crate::ItemFault::unusable_id(&title))?;
-        let mut entry = Entry::new(id, Version::new(version), &title);
+        let mut entry = Entry::new(id, version, &title);
         entry.updated_at = written.and_then(|written| crate::rest::moment(&written));
         (entry.mime, entry.size, entry.url) = (self.mime, self.size, Some(url));
         Ok(entry)

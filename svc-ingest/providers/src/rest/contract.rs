@@ -75,10 +75,10 @@ pub(crate) async fn read(
 /// The text of a document.
 pub(crate) async fn text(world: &World, provider: &dyn Provider, id: &str) -> Option<String> {
     let id = ExternalId::new(id).unwrap();
-    match provider.fetch(&world.call, &id, None).await.unwrap() {
-        Fetched::Body(body) => Some(String::from_utf8(body.bytes.to_vec()).unwrap()),
-        Fetched::Gone => None,
-        other @ (Fetched::Same | Fetched::TooLarge(_) | Fetched::Unsupported(_)) => panic!("{other:?}"),
+    match provider.fetch(&world.call, &id, None).await {
+        Ok(Fetched::Body(body)) => Some(String::from_utf8(body.bytes.to_vec()).unwrap()),
+        Ok(Fetched::Gone) => None,
+        other => panic!("{other:?}"),
     }
 }
 

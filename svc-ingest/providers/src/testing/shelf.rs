@@ -33,6 +33,7 @@ struct State {
     traits: Traits,
     page_size: usize,
     brings_bodies: bool,
+    knows_versions: bool,
     documents: BTreeMap<ExternalId, Document>,
     /// Every change in the order of time; its position is its time.
     changes: Vec<ExternalId>,
@@ -99,6 +100,7 @@ impl Shelf {
             traits,
             page_size: 10,
             brings_bodies: false,
+            knows_versions: true,
             documents: BTreeMap::new(),
             changes: Vec::new(),
             epoch: 0,
@@ -127,6 +129,11 @@ impl Shelf {
     /// Whether pages bring the bodies along.
     pub fn bring_bodies(&self, brings: bool) {
         self.state().brings_bodies = brings;
+    }
+
+    /// Pages tell no versions: only a fetch does.
+    pub fn hide_versions(&self) {
+        self.state().knows_versions = false;
     }
 
     /// Writes a document; its id is its title, too.
@@ -270,7 +277,8 @@ impl State {
     }
 
     fn entry(&self, id: &ExternalId, document: &Document) -> Entry {
-        let mut entry = Entry::new(id.clone(), document.version(), &document.title);
+        let version = if self.knows_versions { document.version() } else { Version::unknown() };
+        let mut entry = Entry::new(id.clone(), version, &document.title);
         entry.mime = Some("text/markdown".to_owned());
         entry.size = u64::try_from(document.text.len()).ok();
         entry.path = Some(id.as_str().to_owned());

@@ -57,6 +57,29 @@ fn what_a_listing_says_is_judged_by_version_and_mode() {
 }
 
 #[test]
+fn what_a_listing_knows_no_version_of_is_read_once_in_each_run() {
+    let known = known("1");
+    let listed = Entry { version: Version::unknown(), ..entry("1") };
+    assert_eq!(judge(Some(&known), &listed, SourceMode::Indexed, run(1)), Verdict::Counted);
+    assert_eq!(judge(Some(&known), &listed, SourceMode::Indexed, run(2)), Verdict::Fetch);
+    let same = Found::Same { version: None, metadata: None };
+    let after = step(Some(&known), &id(), same, occasion(2)).unwrap().document.unwrap();
+    assert_eq!(after.version, known.version, "it can be compared with the next time, too");
+}
+
+#[test]
+fn a_title_that_is_only_the_end_of_the_id_replaces_none() {
+    let mut known = known("1");
+    known.metadata.title = "The handbook".to_owned();
+    let nameless = Entry::new(id(), Version::unknown(), "");
+    assert_eq!(metadata(&nameless, Some(&known)).title, "The handbook");
+    assert_eq!(metadata(&nameless, Some(&known)).path, "The handbook.md");
+    assert_eq!(metadata(&nameless, None).title, "a.md");
+    let named = Entry::new(id(), Version::unknown(), "A better one");
+    assert_eq!(metadata(&named, Some(&known)).title, "A better one");
+}
+
+#[test]
 fn the_same_text_under_another_version_is_no_news() {
     let known = known("1");
     let same = step(Some(&known), &id(), text("blake3:one", "2"), occasion(2)).unwrap();

@@ -1,7 +1,7 @@
 //! What an ordinary life of a source looks like.
 
 use cairn_proto::domain::{SourceMode, SourceRunKind};
-use cairn_providers::{Changes, Deletions, Fault, Listing};
+use cairn_providers::{Changes, Deletions, Fault, Fetched, Listing};
 
 use super::*;
 use crate::Error;
@@ -31,6 +31,28 @@ async fn a_first_run_reads_everything_and_an_unchanged_one_nothing() {
         assert_eq!((again.counters.unchanged, again.counters.fetched, again.counters.operations), (25, 0, 3));
         assert_eq!((again.counters.created, again.counters.updated), (0, 0));
         stand.assert_sound("after two runs").await;
+    }
+}
+
+#[tokio::test]
+async fn where_a_listing_knows_no_versions_each_document_is_asked_for_in_each_run() {
+    for stand in listed().await {
+        stand.shelf.hide_versions();
+        for name in ["a", "b", "c"] {
+            stand.shelf.put(name, name);
+        }
+        let id = stand.connect("pages").await;
+        stand.work().await;
+        for _ in 0..2 {
+            let counters = stand.sync(id).await.counters;
+            assert_eq!((counters.unchanged, counters.fetched, counters.operations), (3, 0, 4));
+        }
+        stand.shelf.put("b", "another text");
+        stand.shelf.put_answering("c", Fetched::Unreadable("its site keeps it to itself".into()));
+        let counters = stand.sync(id).await.counters;
+        assert_eq!((counters.unchanged, counters.updated, counters.failed), (1, 1, 1), "{}", stand.engine());
+        assert_eq!(stand.names(id).await, ["a", "b"]);
+        stand.assert_sound("after a change").await;
     }
 }
 
