@@ -20,6 +20,7 @@ pub mod json;
 pub mod lifecycle;
 pub mod limits;
 pub mod outbound;
+pub mod paging;
 pub mod sealing;
 pub mod server;
 pub mod shutdown;

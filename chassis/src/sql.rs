@@ -18,6 +18,7 @@ mod error;
 mod interrupter;
 mod migrate;
 mod queries;
+pub mod removal;
 mod sqlite;
 mod statements;
 mod types;

@@ -11,7 +11,6 @@ mod file;
 mod filter;
 mod folder;
 mod memory;
-mod paging;
 mod property;
 mod record;
 mod text;
@@ -20,7 +19,11 @@ mod usage;
 mod view;
 mod written;
 
+use cairn_chassis::paging::Sizes;
+use cairn_proto::domain::limits::PAGE;
+
 pub(crate) use cairn_chassis::bodies::{Body, MAX_CONTENT_BYTES, content_hash};
+pub(crate) use cairn_chassis::paging::{Cursor, Page, PageRequest};
 pub(crate) use cairn_proto::domain::{FileType, MemberKind, PropertyType};
 
 pub(crate) use self::asset::{Asset, StoredObject};
@@ -33,7 +36,6 @@ pub(crate) use self::file::{File, FileVersion};
 pub(crate) use self::filter::{Condition, Filter, Test};
 pub(crate) use self::folder::Folder;
 pub(crate) use self::memory::{DatabaseQuery, Member, MemberTarget, Memory};
-pub(crate) use self::paging::{Cursor, Page, PageRequest};
 pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
 pub(crate) use self::record::{Record, RecordVersion, Values};
 pub(crate) use self::text::fold;
@@ -43,3 +45,6 @@ pub(crate) use self::tree::{
 pub(crate) use self::usage::{Growth, Usage};
 pub(crate) use self::view::{Sort, View, ViewFilter};
 pub(crate) use self::written::Written;
+
+/// Pages of lists.
+pub(crate) const PAGES: Sizes = Sizes { default: PAGE, most: PAGE };

@@ -38,7 +38,6 @@ impl Removal {
 
     async fn remove_rows(&self, workspace: WorkspaceId) -> Result<bool, Error> {
         let mut tx = self.context.db.begin_write().await?;
-        store::removal::lock(&mut tx, workspace).await?;
         let removed = store::removal::remove_some(&mut tx, workspace).await?;
         tx.commit().await?;
         Ok(removed > 0)

@@ -58,7 +58,7 @@ use crate::context::Context;
 use crate::documents::Documents;
 use crate::files::{self, Files, InFolder};
 use crate::folders::{self, Folders};
-use crate::model::{File, FileType, Folder, PageRequest};
+use crate::model::{File, FileType, Folder, PAGES, PageRequest};
 use crate::scope::Caller;
 use crate::service::Config;
 use crate::{AssetLocation, Error, store};
@@ -170,7 +170,7 @@ impl Bench {
 }
 
 fn first_page() -> PageRequest {
-    PageRequest::new(0, "").unwrap()
+    PageRequest::new(PAGES, 0, "").unwrap()
 }
 
 fn draft(name: &str, folder: Option<FolderId>) -> files::FileDraft {

@@ -148,7 +148,7 @@ impl Ingests {
             Some(total) => total,
             None => store::ingest::count(db, caller.workspace, status).await?,
         };
-        Ok(page.page(found, total, |document| document.id))
+        Ok(page.page(found, total, |document| (String::new(), document.id.to_string())))
     }
 
     /// The retained text of a document.

@@ -5,20 +5,21 @@ mod document;
 mod extraction;
 mod ingested;
 mod names;
-mod paging;
 mod run;
 mod source;
 mod source_document;
 mod usage;
 
+use cairn_chassis::paging::Sizes;
+
 pub(crate) use cairn_chassis::bodies::{Body, MAX_CONTENT_BYTES};
+pub(crate) use cairn_chassis::paging::{Cursor, Page, PageRequest};
 pub(crate) use cairn_proto::domain::{ContentType, FileType, IngestStatus};
 
 pub(crate) use self::document::{Document, DocumentRef, Key};
 pub(crate) use self::extraction::{Extraction, Pieces, Place, Upload};
 pub(crate) use self::ingested::{Indexed, Ingested, Outcome, Retained};
 pub(crate) use self::names::{INGESTED_FOLDER, name_of, twin_of};
-pub(crate) use self::paging::{Cursor, Page, PageRequest};
 pub(crate) use self::run::{Absent, Counters, Missing, Run, Stage, Warning};
 #[cfg(test)]
 pub(crate) use self::source::Status as SourceStatus;
@@ -27,3 +28,8 @@ pub(crate) use self::source_document::{
     DocumentStatus, Fault, Kept, Known, ListedDocument, Metadata, RetainedText, SourceView,
 };
 pub(crate) use self::usage::{Growth, Usage};
+
+/// Pages of ingested documents.
+pub(crate) const PAGES: Sizes = Sizes { default: 50, most: 1_000 };
+/// Pages of what belongs to sources.
+pub(crate) const SOURCE_PAGES: Sizes = Sizes { default: 50, most: 200 };

@@ -25,7 +25,6 @@ impl Removal {
     pub(crate) async fn remove(&self, workspace: WorkspaceId) -> Result<bool, Error> {
         for _ in 0..STEPS {
             let mut tx = self.context.db.begin_write().await?;
-            store::removal::lock(&mut tx, workspace).await?;
             let removed = store::removal::remove_some(&mut tx, workspace).await?;
             tx.commit().await?;
             if removed == 0 {

@@ -3,7 +3,6 @@
 mod check;
 mod documents;
 mod input;
-mod paging;
 mod query;
 mod runs;
 
@@ -14,7 +13,6 @@ use cairn_proto::ids::{SourceId, WorkspaceId};
 
 pub(crate) use self::documents::Fetched;
 pub(crate) use self::input::{Draft, Patch, Secret, shown_every};
-pub(crate) use self::paging::Page;
 pub(crate) use self::query::Answer;
 use crate::checks::Checks;
 use crate::model::{Run, Shown, Source, Spending};

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::paging;
 use cairn_proto::ids::{AssetId, FileId, RecordId};
 use serde_json::Value;
 
@@ -270,9 +271,7 @@ impl Records {
 /// Where a page of backlinks begins: the time, the record and the property of the last one before.
 fn place(after: &Cursor) -> Result<(Timestamp, &str, &str), Error> {
     let parts = after.name.parse().ok().zip(after.id.split_once('/'));
-    let (micros, (record, property)) = parts.ok_or_else(|| {
-        Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
-    })?;
+    let (micros, (record, property)) = parts.ok_or_else(|| Error::Invalid(vec![paging::foreign_token()]))?;
     Ok((Timestamp::from_micros(micros), record, property))
 }
 

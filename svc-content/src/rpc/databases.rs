@@ -13,7 +13,9 @@ use crate::databases::properties::{OptionDraft, PropertyDraft, PropertyPatch, Se
 use crate::databases::schema::Placed;
 use crate::databases::views::{ViewDraft, ViewPatch};
 use crate::databases::{DatabaseDraft, DatabasePatch, Databases};
-use crate::model::{Database, PageRequest, Property, PropertySettings, PropertyType, View, ViewFilter};
+use crate::model::{
+    Database, PAGES, PageRequest, Property, PropertySettings, PropertyType, View, ViewFilter,
+};
 
 const PROPERTY_MASK: [&str; 6] =
     ["name", "config", "config.options", "config.multiple", "config.relation_database_id", "position"];
@@ -61,7 +63,7 @@ impl DatabaseService for Rpc {
     ) -> Answer<proto::ListDatabasesResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
         let page = self.databases.list(&caller, asked.folder_id.as_deref(), ask).await?;
         Ok(Response::new(proto::ListDatabasesResponse {
             databases: page.items.into_iter().map(encode).collect(),
@@ -78,7 +80,7 @@ impl DatabaseService for Rpc {
         let asked = request.into_inner();
         let page = self
             .databases
-            .list_trashed(&caller, PageRequest::new(asked.page_size, &asked.page_token)?)
+            .list_trashed(&caller, PageRequest::new(PAGES, asked.page_size, &asked.page_token)?)
             .await?;
         Ok(Response::new(proto::ListTrashedDatabasesResponse {
             databases: page.items.into_iter().map(encode).collect(),

@@ -17,7 +17,7 @@ use super::{authorize, patch};
 use crate::Error;
 use crate::files::many::FoundFile;
 use crate::files::{FileDraft, FilePatch, FileSelection, Files, InFolder};
-use crate::model::{File, FileType, PageRequest};
+use crate::model::{File, FileType, PAGES, PageRequest};
 
 pub(crate) fn server(files: Files, verifier: Verifier) -> FileServiceServer<Rpc> {
     FileServiceServer::new(Rpc { files, verifier })
@@ -68,7 +68,7 @@ impl FileService for Rpc {
     ) -> Result<Response<ListFilesResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
         let wanted = FileSelection { folder: asked.folder.map(decode_filter), tags: asked.tags };
         let page = self.files.list(&caller, wanted, ask).await?;
         let files = page.items.into_iter().map(encode).collect();

@@ -12,7 +12,7 @@ use tonic::{Request, Response, Status};
 
 use super::{authorize, patch};
 use crate::folders::{FolderDraft, FolderPatch, Folders};
-use crate::model::{Folder, PageRequest};
+use crate::model::{Folder, PAGES, PageRequest};
 
 pub(crate) fn server(folders: Folders, verifier: Verifier) -> FolderServiceServer<Rpc> {
     FolderServiceServer::new(Rpc { folders, verifier })
@@ -55,7 +55,7 @@ impl FolderService for Rpc {
     ) -> Result<Response<ListFoldersResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
         let page = self.folders.list(&caller, asked.parent.map(|filter| filter.parent_id), ask).await?;
         let folders = page.items.into_iter().map(encode).collect();
         Ok(Response::new(ListFoldersResponse { folders, next_page_token: page.next, total_size: page.total }))

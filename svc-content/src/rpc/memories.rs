@@ -18,7 +18,7 @@ use super::{authorize, databases, files, patch};
 use crate::memories::{
     CoverageNote, DocumentEntry, MemberDraft, Memories, MemoryDraft, MemoryPatch, RecordEntry, Resolved,
 };
-use crate::model::{DatabaseQuery, File, Member, MemberKind, Memory, PageRequest};
+use crate::model::{DatabaseQuery, File, Member, MemberKind, Memory, PAGES, PageRequest};
 use crate::scope::Caller;
 
 pub(crate) fn server(memories: Memories, verifier: Verifier) -> MemoryServiceServer<Rpc> {
@@ -51,7 +51,8 @@ impl MemoryService for Rpc {
     ) -> Result<Response<ListMemoriesResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let page = self.memories.list(&caller, PageRequest::new(asked.page_size, &asked.page_token)?).await?;
+        let page =
+            self.memories.list(&caller, PageRequest::new(PAGES, asked.page_size, &asked.page_token)?).await?;
         let memories = page.items.into_iter().map(encode).collect();
         Ok(Response::new(ListMemoriesResponse {
             memories,

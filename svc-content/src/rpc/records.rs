@@ -9,7 +9,7 @@ use tonic::{Request, Response, Status};
 
 use super::filters::{decode_filter, decode_sort};
 use super::{Mask, authorize};
-use crate::model::{PageRequest, RecordVersion};
+use crate::model::{PAGES, PageRequest, RecordVersion};
 use crate::records::{Backlink, PropertyNames, RecordDraft, RecordListRequest, Records, Shown};
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -123,7 +123,7 @@ impl RecordService for Rpc {
     ) -> Answer<proto::ListRecordVersionsResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
         let page = self.records.versions(&caller, &asked.database_id, &asked.record_id, ask).await?;
         Ok(Response::new(proto::ListRecordVersionsResponse {
             versions: page.items.into_iter().map(encode_version).collect(),
@@ -152,7 +152,7 @@ impl RecordService for Rpc {
     ) -> Answer<proto::ListBacklinksResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
         let page = self.records.backlinks(&caller, &asked.file_id, ask).await?;
         let backlinks = page.items.into_iter().map(encode_backlink).collect();
         Ok(Response::new(proto::ListBacklinksResponse {

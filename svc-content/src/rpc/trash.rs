@@ -11,7 +11,7 @@ use cairn_proto::content::v1::{
 use tonic::{Request, Response, Status};
 
 use super::authorize;
-use crate::model::PageRequest;
+use crate::model::{PAGES, PageRequest};
 use crate::trash::{Trash, TrashEntry, to_restore};
 
 pub(crate) fn server(trash: Trash, verifier: Verifier) -> TrashServiceServer<Rpc> {
@@ -34,7 +34,8 @@ impl TrashService for Rpc {
     ) -> Result<Response<ListTrashResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let page = self.trash.list(&caller, PageRequest::new(asked.page_size, &asked.page_token)?).await?;
+        let page =
+            self.trash.list(&caller, PageRequest::new(PAGES, asked.page_size, &asked.page_token)?).await?;
         let items = page.items.into_iter().map(encode).collect();
         Ok(Response::new(ListTrashResponse { items, next_page_token: page.next, total_size: page.total }))
     }

@@ -10,7 +10,7 @@ use cairn_proto::content::v1::{
 use tonic::{Request, Response, Status};
 
 use super::{authorize, files};
-use crate::model::{FileVersion, PageRequest};
+use crate::model::{FileVersion, PAGES, PageRequest};
 use crate::versions::Versions;
 
 pub(crate) fn server(versions: Versions, verifier: Verifier) -> FileVersionServiceServer<Rpc> {
@@ -33,7 +33,7 @@ impl FileVersionService for Rpc {
     ) -> Result<Response<ListFileVersionsResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asked = request.into_inner();
-        let ask = PageRequest::new(asked.page_size, &asked.page_token)?;
+        let ask = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
         let page = self.versions.list(&caller, &asked.file_id, ask).await?;
         let versions = page.items.into_iter().map(encode).collect();
         let (next_page_token, total_size) = (page.next, page.total);

@@ -30,7 +30,7 @@ async fn backlinks_come_in_pages() {
         for (caller, expected) in [(&bench.caller, 6), (&bench.scoped(&[folder.id]), 3)] {
             let (mut token, mut seen) = (String::new(), Vec::new());
             loop {
-                let ask = PageRequest::new(2, &token).unwrap();
+                let ask = PageRequest::new(PAGES, 2, &token).unwrap();
                 let page = inside.records.backlinks(caller, &file.id.to_string(), ask).await.unwrap();
                 assert_eq!(page.total, expected, "{}", bench.engine());
                 seen.extend(page.items);
@@ -43,7 +43,7 @@ async fn backlinks_come_in_pages() {
             assert_eq!(seen, found, "{}", bench.engine());
             assert_eq!(found.len() as u64, expected);
         }
-        let odd = PageRequest::new(2, "eyJuIjoieCIsImkiOiIiLCJ0IjoxfQ").unwrap();
+        let odd = PageRequest::new(PAGES, 2, "eyJuIjoieCIsImkiOiIiLCJ0IjoxfQ").unwrap();
         let refused = inside.records.backlinks(&bench.caller, &file.id.to_string(), odd).await;
         assert_eq!(violations(refused), pairs(&[("pageToken", "invalid")]));
     }

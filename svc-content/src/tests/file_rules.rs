@@ -266,7 +266,7 @@ async fn lists_page_through_everything_in_one_order() {
             let mut met = Vec::new();
             let mut token = String::new();
             loop {
-                let ask = PageRequest::new(4, &token).unwrap();
+                let ask = PageRequest::new(PAGES, 4, &token).unwrap();
                 let page = bench.files.list(&bench.caller, filter.clone(), ask).await.unwrap();
                 assert_eq!(page.total, count, "{} {filter:?}", bench.engine());
                 met.extend(page.items.into_iter().map(|file| (file.name, file.id)));

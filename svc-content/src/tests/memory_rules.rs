@@ -451,12 +451,16 @@ async fn memories_are_listed_in_pages() {
         for name in ["c", "a", "b", "a"] {
             bench.memory(name, vec![of_file(file.id); 3]).await;
         }
-        let first = bench.memories().list(&bench.caller, PageRequest::new(3, "").unwrap()).await.unwrap();
+        let first =
+            bench.memories().list(&bench.caller, PageRequest::new(PAGES, 3, "").unwrap()).await.unwrap();
         let names = |page: &[Memory]| page.iter().map(|memory| memory.name.clone()).collect::<Vec<_>>();
         assert_eq!((names(&first.items), first.total), (vec!["a".into(), "a".into(), "b".into()], 4));
         assert!(first.items.iter().all(|memory| memory.members.len() == 3));
-        let rest =
-            bench.memories().list(&bench.caller, PageRequest::new(3, &first.next).unwrap()).await.unwrap();
+        let rest = bench
+            .memories()
+            .list(&bench.caller, PageRequest::new(PAGES, 3, &first.next).unwrap())
+            .await
+            .unwrap();
         assert_eq!((names(&rest.items), rest.next.as_str()), (vec!["c".into()], ""), "{}", bench.engine());
         let unknown = MemoryId(Uuid::from_u128(5)).to_string();
         assert_not_found(bench.memories().resolve(&bench.caller, &unknown).await, "memory");

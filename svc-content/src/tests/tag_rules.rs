@@ -65,9 +65,10 @@ async fn files_are_listed_by_all_of_their_tags() {
         let scoped = bench.scoped(&[below.id]);
         assert_eq!(bench.with_tags(&scoped, None, &["a"]).await, ["3"]);
         let wanted = || FileSelection { folder: None, tags: owned(&["a"]) };
-        let first = bench.files.list(all, wanted(), PageRequest::new(2, "").unwrap()).await.unwrap();
+        let first = bench.files.list(all, wanted(), PageRequest::new(PAGES, 2, "").unwrap()).await.unwrap();
         assert_eq!((first.items.len(), first.total), (2, 3));
-        let rest = bench.files.list(all, wanted(), PageRequest::new(2, &first.next).unwrap()).await.unwrap();
+        let rest =
+            bench.files.list(all, wanted(), PageRequest::new(PAGES, 2, &first.next).unwrap()).await.unwrap();
         assert_eq!((rest.items[0].name.as_str(), rest.total), ("3", 3));
 
         let found = bench.files.search(all, "2", None, 0, owned(&["a"])).await.unwrap();

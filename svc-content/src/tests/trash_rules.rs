@@ -187,7 +187,8 @@ async fn the_trash_is_listed_in_pages_from_the_latest() {
         let mut names = Vec::new();
         let mut token = String::new();
         loop {
-            let page = bench.trash().list(&bench.caller, PageRequest::new(3, &token).unwrap()).await.unwrap();
+            let page =
+                bench.trash().list(&bench.caller, PageRequest::new(PAGES, 3, &token).unwrap()).await.unwrap();
             assert_eq!(page.total, 7);
             names.extend(page.items.into_iter().map(|one| one.deletion.name));
             token = page.next;
@@ -196,8 +197,12 @@ async fn the_trash_is_listed_in_pages_from_the_latest() {
             }
         }
         assert_eq!(names, ["6", "5", "4", "3", "2", "1", "0"], "{}", bench.engine());
-        let foreign =
-            bench.files.list(&bench.caller, None, PageRequest::new(1, "").unwrap()).await.unwrap().next;
+        let foreign = bench
+            .files
+            .list(&bench.caller, None, PageRequest::new(PAGES, 1, "").unwrap())
+            .await
+            .unwrap()
+            .next;
         assert_eq!(foreign, "");
         let stranger = caller(77);
         assert!(bench.trash().list(&stranger, first_page()).await.unwrap().items.is_empty());

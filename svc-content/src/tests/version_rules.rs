@@ -95,7 +95,7 @@ async fn versions_come_in_pages() {
         let mut told = Vec::new();
         let mut token = String::new();
         loop {
-            let ask = PageRequest::new(3, &token).unwrap();
+            let ask = PageRequest::new(PAGES, 3, &token).unwrap();
             let page = bench.versions().list(&bench.caller, &file.id.to_string(), ask).await.unwrap();
             assert_eq!(page.total, 7);
             told.extend(page.items.into_iter().map(|one| one.version));

@@ -16,7 +16,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 
 use crate::Error;
 use crate::ingest::{Draft, FileDraft, Ingests, TextDraft, UploadEnd, UploadPart};
-use crate::model::{ContentType, IngestStatus, Ingested, PageRequest};
+use crate::model::{ContentType, IngestStatus, Ingested, PAGES, PageRequest};
 use crate::scope::Caller;
 use crate::usage::Accounts;
 
@@ -81,7 +81,7 @@ impl IngestService for Rpc {
     ) -> Result<Response<ListIngestedDocumentsResponse>, Status> {
         let caller: Caller = self.verifier.authorize(request.metadata(), Permission::Read).await?;
         let asked = request.get_ref();
-        let page = PageRequest::new(asked.page_size, &asked.page_token)?;
+        let page = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
         let status = IngestStatus::from_number(asked.status);
         let page = self.ingests.list(&caller, status, page).await?;
         Ok(Response::new(ListIngestedDocumentsResponse {

@@ -16,6 +16,7 @@ use cairn_proto::ingest::v1::{
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
+use crate::model::{PageRequest, SOURCE_PAGES};
 use crate::scope::Caller;
 use crate::sources::Sources;
 
@@ -61,8 +62,8 @@ impl SourceService for Rpc {
         let caller = self.reader(request.metadata()).await?;
         let asked = request.into_inner();
         let (source, status) = (asked.source_id.as_deref(), asked.status.as_deref());
-        let (size, token) = (asked.page_size, asked.page_token.as_str());
-        let page = self.sources.list_documents(&caller, source, status, size, token).await?;
+        let request = PageRequest::new(SOURCE_PAGES, asked.page_size, &asked.page_token)?;
+        let page = self.sources.list_documents(&caller, source, status, request).await?;
         Ok(Response::new(ListSourceDocumentsResponse {
             documents: page.items.into_iter().map(wire::document).collect(),
             next_page_token: page.next,
@@ -171,8 +172,8 @@ impl SourceService for Rpc {
     ) -> Result<Response<ListSourceRunsResponse>, Status> {
         let caller = self.reader(request.metadata()).await?;
         let asked = request.get_ref();
-        let page =
-            self.sources.list_runs(&caller, &asked.source_id, asked.page_size, &asked.page_token).await?;
+        let request = PageRequest::new(SOURCE_PAGES, asked.page_size, &asked.page_token)?;
+        let page = self.sources.list_runs(&caller, &asked.source_id, request).await?;
         Ok(Response::new(ListSourceRunsResponse {
             runs: page.items.iter().map(wire::run).collect(),
             next_page_token: page.next,

@@ -9,8 +9,8 @@ use cairn_proto::ids::SourceId;
 use cairn_providers::{Entry, ExternalId, Fault, Version};
 use tokio::time::Instant;
 
-use super::{Page, SOURCES, Sources, paging, parse_id};
-use crate::model::{DocumentStatus, ListedDocument, Source, SourceView};
+use super::{SOURCES, Sources, parse_id};
+use crate::model::{DocumentStatus, ListedDocument, Page, PageRequest, Source, SourceView};
 use crate::runs::{Purse, Unread, next, read_live};
 use crate::scope::Caller;
 use crate::store::source_views::Filter;
@@ -45,8 +45,7 @@ impl Sources {
         caller: &Caller,
         source: Option<&str>,
         status: Option<&str>,
-        size: u32,
-        token: &str,
+        request: PageRequest,
     ) -> Result<Page<ListedDocument>, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let source: Option<SourceId> = match source {
@@ -57,16 +56,14 @@ impl Sources {
             return Ok(Page { items: Vec::new(), next: String::new(), total: 0 });
         }
         let filter = Filter { source, status: status.map(parse_status).transpose()? };
-        let (cursor, size) = (paging::read(token)?, paging::size(size));
-        let limit = i64::try_from(size).unwrap_or(i64::MAX).saturating_add(1);
-        let after = (cursor.name.as_str(), cursor.id.as_str());
-        let found = store::source_views::page(self.db(), caller.workspace, filter, after, limit).await?;
-        let total = match cursor.total {
+        let after = request.after.as_ref().map_or(("", ""), |after| (&after.name, &after.id));
+        let found =
+            store::source_views::page(self.db(), caller.workspace, filter, after, request.fetch()).await?;
+        let total = match request.known_total(found.len()) {
             Some(total) => total,
-            None if found.len() <= size => u64::try_from(found.len()).unwrap_or(u64::MAX),
             None => store::source_views::count(self.db(), caller.workspace, filter).await?,
         };
-        Ok(paging::page(found, size, total, |item| (item.title.clone(), item.id.to_string())))
+        Ok(request.page(found, total, |item| (item.title.clone(), item.id.to_string())))
     }
 
     /// One document: as it is kept, or from the provider within the day's budget.

@@ -2,8 +2,8 @@
 
 use cairn_proto::ids::SourceRunId;
 
-use super::{Page, Sources, paging};
-use crate::model::Run;
+use super::Sources;
+use crate::model::{Page, PageRequest, Run};
 use crate::scope::Caller;
 use crate::work::Work;
 use crate::{Error, store};
@@ -32,16 +32,13 @@ impl Sources {
         &self,
         caller: &Caller,
         id: &str,
-        size: u32,
-        token: &str,
+        request: PageRequest,
     ) -> Result<Page<Run>, Error> {
         let source = self.find(caller, id).await?;
-        let (cursor, size) = (paging::read(token)?, paging::size(size));
-        let before = if cursor.id.is_empty() { AFTER_ALL } else { &cursor.id };
-        let limit = i64::try_from(size).unwrap_or(i64::MAX).saturating_add(1);
+        let before = request.after.as_ref().map_or(AFTER_ALL, |after| &after.id);
         let (runs, total) =
-            store::source_runs::page(self.db(), source.workspace, source.id, before, limit).await?;
-        Ok(paging::page(runs, size, total, |run| (String::new(), run.id.to_string())))
+            store::source_runs::page(self.db(), source.workspace, source.id, before, request.fetch()).await?;
+        Ok(request.page(runs, total, |run| (String::new(), run.id.to_string())))
     }
 
     /// A run.

@@ -293,12 +293,13 @@ pub(crate) async fn list(
     status: Option<IngestStatus>,
     page: &PageRequest,
 ) -> Result<Vec<Ingested>, Error> {
-    let before = page.after.map_or(DocumentId(Uuid::max()), |Cursor { id, .. }| id);
+    let newest = Uuid::max().to_string();
+    let before = page.after.as_ref().map_or(&newest, |Cursor { id, .. }| id);
     let rows: Vec<Row> = match status {
-        None => fetch!(all, db, LIST, Text(workspace), Text(before), page.fetch())?,
+        None => fetch!(all, db, LIST, Text(workspace), before, page.fetch())?,
         Some(status) => {
             let status = i64::from(status.number());
-            fetch!(all, db, LIST_OF_STATUS, Text(workspace), Text(before), page.fetch(), status)?
+            fetch!(all, db, LIST_OF_STATUS, Text(workspace), before, page.fetch(), status)?
         }
     };
     all(rows)

@@ -3,7 +3,7 @@
 use cairn_chassis::feed::Kind;
 
 use super::*;
-use crate::model::{ContentType, FileType, IngestStatus, PageRequest};
+use crate::model::{ContentType, FileType, IngestStatus, PAGES, PageRequest};
 
 const UNKNOWN: &str = "0199c0de-0000-7000-8000-00000000ffff";
 
@@ -93,20 +93,21 @@ async fn the_newest_comes_first_and_what_arrives_disturbs_no_page() {
         }
         ids.reverse();
         let list = |page| bench.ingests.list(&bench.caller, None, page);
-        let first = list(PageRequest::new(2, "").unwrap()).await.unwrap();
+        let first = list(PageRequest::new(PAGES, 2, "").unwrap()).await.unwrap();
         bench.take("f", "f", "f").await.unwrap();
         let mut seen: Vec<_> = first.items.iter().map(|document| document.id).collect();
         assert_eq!(first.total, 5);
         let mut next = first.next;
         while !next.is_empty() {
-            let page = list(PageRequest::new(2, &next).unwrap()).await.unwrap();
+            let page = list(PageRequest::new(PAGES, 2, &next).unwrap()).await.unwrap();
             assert_eq!(page.total, 5);
             seen.extend(page.items.iter().map(|document| document.id));
             next = page.next;
         }
         assert_eq!(seen, ids, "{}", bench.test.engine);
         let failed = Some(IngestStatus::Failed);
-        let none = bench.ingests.list(&bench.caller, failed, PageRequest::new(0, "").unwrap()).await.unwrap();
+        let none =
+            bench.ingests.list(&bench.caller, failed, PageRequest::new(PAGES, 0, "").unwrap()).await.unwrap();
         assert_eq!((none.items.len(), none.total), (0, 0));
     }
 }
@@ -115,7 +116,7 @@ async fn the_newest_comes_first_and_what_arrives_disturbs_no_page() {
 async fn who_is_bound_to_folders_and_who_is_elsewhere_sees_nothing() {
     for bench in benches().await {
         let id = bench.take("a", "A", "text").await.unwrap().document.id.to_string();
-        let page = PageRequest::new(0, "").unwrap();
+        let page = PageRequest::new(PAGES, 0, "").unwrap();
         let bound = bound_to_folders(1);
         let refused = |error: Error| matches!(error, Error::BoundToFolders(_));
         assert!(refused(bench.ingests.text(&bound, text("b", "B", "x")).await.unwrap_err()));

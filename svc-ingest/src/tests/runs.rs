@@ -30,11 +30,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Bench, benches, caller};
 use crate::context::Context;
-use crate::model::{Run, Shown, SourceView};
+use crate::model::{PageRequest, Run, SOURCE_PAGES, Shown, SourceView};
 use crate::runs::{Connect, Machine};
 use crate::scope::Caller;
 use crate::sources::{Draft, Sources};
 use crate::store;
+
+/// The first page of what belongs to sources.
+pub(super) fn first_page() -> PageRequest {
+    PageRequest::new(SOURCE_PAGES, 0, "").unwrap()
+}
 
 /// Connects every source to one shelf.
 #[derive(Debug)]

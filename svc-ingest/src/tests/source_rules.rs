@@ -3,9 +3,10 @@
 use cairn_proto::domain::SourceMode;
 use cairn_providers::{Changes, Deletions, Listing};
 
-use super::runs::{draft, listed};
+use super::runs::{draft, first_page, listed};
 use super::{bound_to_folders, caller};
 use crate::Error;
+use crate::model::{PageRequest, SOURCE_PAGES};
 use crate::sources::{Draft, Patch, Secret};
 
 #[track_caller]
@@ -49,9 +50,9 @@ async fn sources_are_of_their_workspace_and_not_for_folders() {
             stand.sources.sync(&other, &id, false).await.map(drop),
             stand.sources.update(&other, &id, Patch::default()).await.map(drop),
             stand.sources.disconnect(&other, &id).await.map(drop),
-            stand.sources.list_runs(&other, &id, 0, "").await.map(drop),
+            stand.sources.list_runs(&other, &id, first_page()).await.map(drop),
             stand.sources.fetch(&other, &id, "a").await.map(drop),
-            stand.sources.list_documents(&other, Some(&id), None, 0, "").await.map(drop),
+            stand.sources.list_documents(&other, Some(&id), None, first_page()).await.map(drop),
         ] {
             assert!(matches!(result, Err(Error::NoSource(_))), "{}: {result:?}", stand.engine());
         }
@@ -59,7 +60,7 @@ async fn sources_are_of_their_workspace_and_not_for_folders() {
         for result in [
             stand.sources.list(&bound).await.map(drop),
             stand.sources.get(&bound, &id).await.map(drop),
-            stand.sources.list_documents(&bound, None, None, 0, "").await.map(drop),
+            stand.sources.list_documents(&bound, None, None, first_page()).await.map(drop),
         ] {
             assert!(matches!(result, Err(Error::BoundToFolders(_))), "{result:?}");
         }
@@ -147,7 +148,16 @@ async fn documents_are_listed_in_pages_and_fetched_as_they_are_kept() {
         let mut names = Vec::new();
         let mut token = String::new();
         loop {
-            let page = stand.sources.list_documents(&stand.caller, Some(&id), None, 3, &token).await.unwrap();
+            let page = stand
+                .sources
+                .list_documents(
+                    &stand.caller,
+                    Some(&id),
+                    None,
+                    PageRequest::new(SOURCE_PAGES, 3, &token).unwrap(),
+                )
+                .await
+                .unwrap();
             assert_eq!(page.total, 7);
             names.extend(page.items.into_iter().map(|item| item.external_id));
             if page.next.is_empty() {
@@ -162,7 +172,7 @@ async fn documents_are_listed_in_pages_and_fetched_as_they_are_kept() {
         let none = stand.sources.fetch(&stand.caller, &id, "docs/99.md").await;
         assert!(matches!(none, Err(Error::NoSourceDocument(_))));
         assert_eq!(paths(stand.sources.fetch(&stand.caller, "x", "").await), ["sourceId", "externalId"]);
-        let runs = stand.sources.list_runs(&stand.caller, &id, 0, "").await.unwrap();
+        let runs = stand.sources.list_runs(&stand.caller, &id, first_page()).await.unwrap();
         assert_eq!((runs.total, runs.items.len()), (1, 1));
     }
 }

@@ -2,68 +2,80 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use cairn_proto::domain::limits::PAGE;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::status::{Problem, Violation};
 
-/// Where the next page begins: after this item. The number of all is carried along, so that it is counted once.
+/// Where the next page begins: beside this item. The number of all is carried along, so that it is counted once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Cursor {
+pub struct Cursor {
+    /// What the list is ordered by; empty in a list that is ordered by ids alone.
     #[serde(rename = "n")]
-    pub(crate) name: String,
+    pub name: String,
+    /// Of the last item of the page before.
     #[serde(rename = "i")]
-    pub(crate) id: String,
+    pub id: String,
+    /// Items of all pages.
     #[serde(rename = "t")]
-    pub(crate) total: u64,
+    pub total: u64,
+}
+
+/// How many items the pages of a list have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// When nobody says.
+    pub default: u32,
+    /// When somebody asks for more.
+    pub most: u32,
 }
 
 /// Which page is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PageRequest {
-    pub(crate) size: u32,
+pub struct PageRequest {
+    /// Items that it has at most.
+    pub size: u32,
     /// Absent for the first.
-    pub(crate) after: Option<Cursor>,
+    pub after: Option<Cursor>,
 }
 
 /// A page of items.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Page<T> {
-    pub(crate) items: Vec<T>,
-    /// Empty after the last page.
-    pub(crate) next: String,
+pub struct Page<T> {
+    /// In the order of the list.
+    pub items: Vec<T>,
+    /// The token of the next page; empty after the last one.
+    pub next: String,
     /// How many there are on all pages.
-    pub(crate) total: u64,
+    pub total: u64,
 }
 
 impl PageRequest {
-    /// From the fields of a request.
-    pub(crate) fn new(size: u32, token: &str) -> Result<Self, Error> {
-        let size = match size {
-            0 => PAGE,
-            some => some.min(PAGE),
-        };
+    /// From the fields of a request; a size of 0 is the default.
+    ///
+    /// # Errors
+    /// VALIDATION at `pageToken` when the token is not one of ours.
+    pub fn new(sizes: Sizes, size: u32, token: &str) -> Result<Self, Problem> {
+        let size = if size == 0 { sizes.default } else { size.min(sizes.most) };
         if token.is_empty() {
             return Ok(Self { size, after: None });
         }
         let bytes = URL_SAFE_NO_PAD.decode(token).ok();
         let cursor: Option<Cursor> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        // PostgreSQL takes no NUL.
         let is_storable = |cursor: &Cursor| !cursor.name.contains('\0') && !cursor.id.contains('\0');
         match cursor.filter(is_storable) {
             Some(after) => Ok(Self { size, after: Some(after) }),
-            None => {
-                Err(Error::invalid("pageToken", "invalid", "send the token of the previous page as it came"))
-            }
+            None => Err(Problem::validation(vec![foreign_token()])),
         }
     }
 
     /// One more than the page holds, to learn whether another follows.
-    pub(crate) fn fetch(&self) -> i64 {
+    pub fn fetch(&self) -> i64 {
         i64::from(self.size) + 1
     }
 
     /// Whether the number of all follows from what was fetched.
-    pub(crate) fn known_total(&self, fetched: usize) -> Option<u64> {
+    pub fn known_total(&self, fetched: usize) -> Option<u64> {
         match &self.after {
             Some(after) => Some(after.total),
             None if fetched <= self.size as usize => Some(fetched as u64),
@@ -71,13 +83,8 @@ impl PageRequest {
         }
     }
 
-    /// The page out of what was fetched.
-    pub(crate) fn page<T>(
-        &self,
-        mut items: Vec<T>,
-        total: u64,
-        key: impl Fn(&T) -> (String, String),
-    ) -> Page<T> {
+    /// The page out of what was fetched; `key` is the name and the id of an item.
+    pub fn page<T>(&self, mut items: Vec<T>, total: u64, key: impl Fn(&T) -> (String, String)) -> Page<T> {
         let size = self.size as usize;
         if items.len() <= size {
             return Page { items, next: String::new(), total };
@@ -95,28 +102,34 @@ impl Cursor {
     }
 }
 
+/// What is wrong with a token that is not of this list.
+pub fn foreign_token() -> Violation {
+    Violation::new("pageToken", "invalid", "send the token of the previous page as it came")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SIZES: Sizes = Sizes { default: 50, most: 200 };
+
     #[test]
     fn a_token_leads_to_the_next_page() {
-        let request = PageRequest::new(2, "").unwrap();
+        let request = PageRequest::new(SIZES, 2, "").unwrap();
         assert_eq!((request.fetch(), request.known_total(2), request.known_total(3)), (3, Some(2), None));
         let page = request.page(vec!["a", "b", "c"], 5, |name| ((*name).to_owned(), "id".to_owned()));
         assert_eq!(page.items, ["a", "b"]);
-        let next = PageRequest::new(0, &page.next).unwrap();
+        let next = PageRequest::new(SIZES, 0, &page.next).unwrap();
         assert_eq!(next.after, Some(Cursor { name: "b".into(), id: "id".into(), total: 5 }));
-        assert_eq!(next.size, PAGE);
-        assert_eq!(next.known_total(3), Some(5));
+        assert_eq!((next.size, next.known_total(3)), (50, Some(5)));
         assert_eq!(request.page(vec!["a"], 1, |_| Default::default()).next, "");
+        assert_eq!(PageRequest::new(SIZES, 5_000, "").unwrap().size, 200);
     }
 
     #[test]
     fn a_foreign_token_is_refused() {
         for odd in ["x", "e30", "!!", &URL_SAFE_NO_PAD.encode(r#"{"n":"a\u0000","i":"","t":1}"#)] {
-            assert!(PageRequest::new(0, odd).is_err(), "{odd}");
+            assert!(PageRequest::new(SIZES, 0, odd).is_err(), "{odd}");
         }
-        assert_eq!(PageRequest::new(5_000, "").unwrap().size, PAGE);
     }
 }
