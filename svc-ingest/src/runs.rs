@@ -5,6 +5,7 @@
 //! are due, holds them while they are worked on, and ends them.
 
 mod absence;
+mod account;
 mod batch;
 mod connect;
 mod document;
@@ -15,6 +16,7 @@ pub(crate) mod next;
 mod path;
 mod read;
 pub(crate) mod removal;
+mod room;
 mod worker;
 mod write;
 

@@ -18,6 +18,7 @@ use crate::checks::Checks;
 use crate::model::{Run, Shown, Source, Spending};
 use crate::runs::{Machine, next, removal, segment};
 use crate::scope::Caller;
+use crate::usage::Accounts;
 use crate::work::Work;
 use crate::{Error, credentials, store};
 
@@ -45,6 +46,7 @@ impl Sources {
         if sources.is_empty() {
             return Ok(Vec::new());
         }
+        self.learn_plan(caller).await?;
         let mut runs: Vec<Run> = store::source_runs::lasts(db, workspace).await?;
         let day = next::day(self.now());
         let used = store::provider_operations::used_of_all(db, workspace, day, Spending::Live).await?;
@@ -67,6 +69,7 @@ impl Sources {
     pub(crate) async fn connect(&self, caller: &Caller, draft: Draft) -> Result<Shown, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let checked = input::check(draft, self.machine.connect.as_ref(), true)?;
+        self.learn_plan(caller).await?;
         let (id, now) = (self.machine.context.ids.next(), self.now());
         let ring = self.machine.keyring.as_deref();
         let entropy = self.machine.entropy.as_ref();
@@ -120,6 +123,7 @@ impl Sources {
     pub(crate) async fn update(&self, caller: &Caller, id: &str, patch: Patch) -> Result<Shown, Error> {
         let before = self.find(caller, id).await?;
         let change = self.checked(&before, patch).await?;
+        self.learn_plan(caller).await?;
         let mut work = Work::without_limits(&self.machine.context, caller.workspace).await?;
         lock_names(&mut work).await?;
         let held = store::sources::hold(work.tx(), caller.workspace, before.id).await?;
@@ -200,6 +204,11 @@ impl Sources {
         let position = work.commit().await?.last;
         self.machine.wake();
         Ok(position)
+    }
+
+    /// Runs have no caller who could say which plan the workspace has.
+    async fn learn_plan(&self, caller: &Caller) -> Result<(), Error> {
+        Accounts::new(self.machine.context.clone()).learn_plan(caller).await
     }
 
     async fn find(&self, caller: &Caller, id: &str) -> Result<Source, Error> {

@@ -24,6 +24,16 @@ impl Accounts {
         Self { context }
     }
 
+    /// Remembers the plan of the caller's workspace, which runs are held to.
+    pub(crate) async fn learn_plan(&self, caller: &Caller) -> Result<(), Error> {
+        let Some(plan) = &caller.plan else { return Ok(()) };
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        if store::usage::plan(db, workspace).await?.as_ref() != Some(plan) {
+            store::usage::learn_plan(db, workspace, plan).await?;
+        }
+        Ok(())
+    }
+
     /// What the caller's workspace keeps, and may keep.
     pub(crate) async fn get(&self, caller: &Caller) -> Result<Account, Error> {
         let used = store::usage::get(&self.context.db, caller.workspace).await?;

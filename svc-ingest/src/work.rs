@@ -29,14 +29,22 @@ impl Work {
     /// Begins a write that is refused when the plan of the caller's workspace has no room for it.
     pub(crate) async fn begin(context: &Context, caller: &Caller) -> Result<Self, Error> {
         let allowance = context.limits.of(caller.plan.as_deref());
-        let work = Self::without_limits(context, caller.workspace).await?;
-        Ok(Self { allowance: Some(allowance), ..work })
+        Self::within(context, caller.workspace, Some(allowance)).await
     }
 
     /// Begins a write that takes away, or whose room was asked for before.
     pub(crate) async fn without_limits(context: &Context, workspace: WorkspaceId) -> Result<Self, Error> {
+        Self::within(context, workspace, None).await
+    }
+
+    /// Begins a write that is refused when it goes beyond what is allowed; absent: nothing is asked.
+    pub(crate) async fn within(
+        context: &Context,
+        workspace: WorkspaceId,
+        allowance: Option<Allowance>,
+    ) -> Result<Self, Error> {
         let work = context.feed.begin(workspace).await?;
-        Ok(Self { work, allowance: None, growth: Growth::default() })
+        Ok(Self { work, allowance, growth: Growth::default() })
     }
 
     /// The transaction, for the store.

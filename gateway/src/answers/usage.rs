@@ -36,7 +36,7 @@ pub(crate) struct Usage {
     /// of the values of records and their versions; and of documents from outside. What comes from outside and what is
     /// written here are each held to the limit by themselves.
     storage_bytes: Option<Measure>,
-    /// Documents that were ingested.
+    /// Documents that were ingested, and those of connected sources.
     documents: Option<Measure>,
     /// Live tokens of the person in this workspace: the one who is signed in, or who made the token that asks.
     tokens: Option<Measure>,

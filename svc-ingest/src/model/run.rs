@@ -63,6 +63,17 @@ impl Counters {
         self.removed += more.removed;
         self.failed += more.failed;
     }
+
+    /// Counts what was counted elsewhere no more.
+    pub(crate) fn take_away(&mut self, less: Self) {
+        self.listed = self.listed.saturating_sub(less.listed);
+        self.fetched = self.fetched.saturating_sub(less.fetched);
+        self.unchanged = self.unchanged.saturating_sub(less.unchanged);
+        self.created = self.created.saturating_sub(less.created);
+        self.updated = self.updated.saturating_sub(less.updated);
+        self.removed = self.removed.saturating_sub(less.removed);
+        self.failed = self.failed.saturating_sub(less.failed);
+    }
 }
 
 /// Something about a run that people should know.

@@ -23,7 +23,7 @@ pub(crate) struct Source {
     pub(crate) settings: Value,
     /// The end of the secret, so that people can tell secrets apart; absent without credentials.
     pub(crate) credential_hint: Option<String>,
-    /// Whose credentials they are, as the provider said: data.
+    /// Whose credentials they are, as the provider said: data. Empty when it was asked and does not tell.
     pub(crate) account: Option<String>,
     pub(crate) every: Duration,
     /// Of live calls, a day.

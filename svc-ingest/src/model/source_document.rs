@@ -101,6 +101,8 @@ pub(crate) struct ListedDocument {
 /// How a document stands (contract, `indexStatus`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum DocumentStatus {
+    /// Its title is known, and its text is to be read by the run that is under way: its source was a catalog before.
+    Pending,
     /// Its text is retained; search does not find it yet.
     Indexing,
     Indexed,
@@ -109,10 +111,12 @@ pub(crate) enum DocumentStatus {
 }
 
 impl DocumentStatus {
-    pub(crate) const ALL: [Self; 4] = [Self::Indexing, Self::Indexed, Self::Catalog, Self::Failed];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Pending, Self::Indexing, Self::Indexed, Self::Catalog, Self::Failed];
 
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
+            Self::Pending => "pending",
             Self::Indexing => "indexing",
             Self::Indexed => "indexed",
             Self::Catalog => "catalog",

@@ -62,6 +62,22 @@ impl Batch {
         self.seen.push(id);
     }
 
+    /// Each document by itself, and what there is besides.
+    pub(super) fn split(self) -> (Vec<Self>, Self) {
+        let mut rest = Self { seen: self.seen, counters: self.counters, ..Self::default() };
+        let mut each = Vec::with_capacity(self.writes.len());
+        for Write { before, step, body } in self.writes {
+            let mut one = Self::default();
+            one.add(before, step, body);
+            rest.counters.take_away(one.counters);
+            each.push(one);
+        }
+        // Faults of documents come with them; the others stay.
+        let told: Vec<&Warning> = each.iter().flat_map(|one| &one.warnings).collect();
+        rest.warnings = self.warnings.iter().filter(|warning| !told.contains(warning)).cloned().collect();
+        (each, rest)
+    }
+
     pub(super) const fn is_full(&self) -> bool {
         self.texts >= MOST_TEXTS || self.text_bytes >= MOST_TEXT_BYTES || self.writes.len() >= MOST_STEPS
     }

@@ -35,6 +35,8 @@ pub(crate) enum Failure {
     Credentials,
     /// A full run follows.
     PositionLost,
+    /// The plan has no room for all that there is: the next run begins anew. A sentence for people.
+    NoRoom(String),
     /// The next run comes at its time; a sentence for people.
     Other(String),
 }
@@ -50,7 +52,7 @@ impl Failure {
             Self::PositionLost => {
                 "the provider no longer knows where the last run stopped: a full run follows".to_owned()
             }
-            Self::Other(message) => message.clone(),
+            Self::NoRoom(message) | Self::Other(message) => message.clone(),
         }
     }
 
@@ -59,6 +61,7 @@ impl Failure {
         match self {
             Self::Credentials => "credentials",
             Self::PositionLost => "position_lost",
+            Self::NoRoom(_) => "no_room",
             Self::Other(_) => "other",
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::entropy::Entropy;
+use cairn_chassis::limits::Allowance;
 use cairn_chassis::sealing::Keyring;
 use cairn_chassis::sql::Tx;
 use cairn_extract::Extractor;
@@ -23,7 +24,7 @@ use super::fault::{Failure, Health, Stop};
 use super::ledger::{Account, Purse};
 use super::read::Reader;
 use super::worker::{self, Halt, TERM, Worker};
-use super::{next, removal};
+use super::{next, removal, room};
 use crate::context::Context;
 use crate::model::{Run, Source};
 use crate::{Error, credentials, store};
@@ -88,6 +89,12 @@ impl Machine {
         let made =
             self.connect.connect(source.provider, &source.settings, opened.as_ref(), Some(source.mode));
         made.map_err(Error::Invalid)
+    }
+
+    /// What the plan of a workspace allows, as far as its callers said which it has.
+    async fn allowance(&self, workspace: WorkspaceId) -> Result<Option<Allowance>, Error> {
+        let plan = store::usage::plan(&self.context.db, workspace).await?;
+        Ok(plan.map(|plan| self.context.limits.of(Some(&plan))))
     }
 
     /// A call on a source's account.
@@ -284,6 +291,7 @@ impl Machine {
             run,
             holder: &self.holder,
             health: Health::default(),
+            allowance: self.allowance(source.workspace).await?,
         };
         let watched = worker.run.clone();
         let halted = tokio::select! {
@@ -344,7 +352,9 @@ impl Machine {
             return Ok(());
         };
         let now = self.context.clock.now();
+        let ending = ending.of(&run);
         let outcome = ending.label(&run);
+        let follows = matches!(ending, Ending::Failed(Failure::PositionLost));
         match ending {
             Ending::Completed => complete(&mut run, &mut source, now),
             Ending::Failed(failure) => fail(&mut run, &mut source, &failure),
@@ -359,7 +369,7 @@ impl Machine {
         let is_over = run.state.is_over();
         if is_over {
             run.finished_at = Some(now);
-            source.next_run_at = self.after(&run, &source, now);
+            source.next_run_at = self.after(&source, follows, now);
             store::sources::finish(&mut tx, &source).await?;
             store::source_runs::forget(&mut tx, run.workspace, run.source, KEPT_RUNS).await?;
         }
@@ -375,12 +385,13 @@ impl Machine {
         Ok(())
     }
 
-    fn after(&self, run: &Run, source: &Source, now: Timestamp) -> Option<Timestamp> {
+    /// When the next run is due; at once when a full one follows a lost place.
+    fn after(&self, source: &Source, follows: bool, now: Timestamp) -> Option<Timestamp> {
         if source.needs_credentials || source.paused || !source.mode.has_runs() {
             return None;
         }
-        let is_lost = run.state == SourceRunStatus::Failed && source.full_next;
-        if is_lost && source.failures <= MOST_FOLLOWING { Some(now) } else { Some(self.next_at(source, now)) }
+        let is_now = follows && source.failures <= MOST_FOLLOWING;
+        Some(if is_now { now } else { self.next_at(source, now) })
     }
 }
 
@@ -398,6 +409,14 @@ enum Ending {
 }
 
 impl Ending {
+    /// A run that read everything has failed all the same when it could not keep it.
+    fn of(self, run: &Run) -> Self {
+        match (self, room::left_out(run)) {
+            (Self::Completed, Some(said)) => Self::Failed(Failure::NoRoom(said.to_owned())),
+            (ending, _) => ending,
+        }
+    }
+
     fn label(&self, run: &Run) -> &'static str {
         match self {
             Self::Completed => worker::completed(run).as_str(),
@@ -431,6 +450,7 @@ fn fail(run: &mut Run, source: &mut Source, failure: &Failure) {
             source.position = None;
             source.full_next = true;
         }
+        Failure::NoRoom(_) => source.full_next = true,
         Failure::Other(_) => {}
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
+use cairn_chassis::limits::Allowance;
 use cairn_chassis::sql::{self, Tx};
 use cairn_proto::domain::{SourceMode, SourceRunStatus};
 use cairn_proto::ids::SourceRunId;
@@ -68,11 +69,14 @@ pub(super) struct Worker<'a> {
     pub(super) run: Run,
     pub(super) holder: &'a str,
     pub(super) health: Health,
+    /// What the workspace may keep; absent when nobody has said which plan it has.
+    pub(super) allowance: Option<Allowance>,
 }
 
 impl Worker<'_> {
     /// Works until the run has read all that there is.
     pub(super) async fn work(&mut self) -> Result<(), Halt> {
+        self.learn_account().await?;
         loop {
             match self.run.stage {
                 Stage::Retries => self.retry().await?,
@@ -172,6 +176,11 @@ impl Worker<'_> {
         };
         let found = match document::judge(before.as_ref(), &entry, self.source.mode, listing) {
             Verdict::Counted => return Ok(()),
+            Verdict::Fetch | Verdict::Describe if before.is_none() && self.is_full() => {
+                batch.counters.listed += 1;
+                batch.counters.failed += 1;
+                return Ok(());
+            }
             Verdict::Unchanged => {
                 batch.see(before.map_or_else(|| self.context.ids.next(), |known| known.id));
                 return Ok(());
@@ -340,7 +349,7 @@ impl Worker<'_> {
     }
 
     /// Notes what becomes of a document; whether there is anything to be written.
-    fn take(
+    pub(super) fn take(
         &self,
         batch: &mut Batch,
         before: Option<Known>,
@@ -364,16 +373,13 @@ impl Worker<'_> {
     }
 
     /// Writes a batch, and with a turn the checkpoint, in one transaction: documents, their feed entries, and how far the
-    /// run is. None of it is written when somebody else has the run by now.
-    async fn commit(&mut self, batch: Batch, turn: Option<Turn>) -> Result<(), Halt> {
-        if batch.is_empty() && turn.is_none() {
-            return Ok(());
-        }
-        let mut work = Work::without_limits(self.context, self.run.workspace).await?;
+    /// run is. None of it is written when somebody else has the run by now, or the plan has no room for it.
+    pub(super) async fn write(&mut self, batch: &Batch, turn: Option<&Turn>) -> Result<(), Halt> {
+        let mut work = Work::within(self.context, self.run.workspace, self.allowance).await?;
         let mut next = self.run.clone();
-        write::documents(&mut work, self.run.source, self.run.listing, &batch).await?;
+        write::documents(&mut work, self.run.source, self.run.listing, batch).await?;
         next.counters.add(batch.counters);
-        batch.warnings.into_iter().for_each(|warning| next.warn(warning));
+        batch.warnings.iter().for_each(|warning| next.warn(warning.clone()));
         if let Some(turn) = turn {
             self.turn(work.tx(), &mut next, turn).await?;
         }
@@ -387,21 +393,21 @@ impl Worker<'_> {
         if is_cancelled { Err(Halt::Cancelled) } else { Ok(()) }
     }
 
-    async fn turn(&self, tx: &mut Tx, next: &mut Run, turn: Turn) -> Result<(), Halt> {
+    async fn turn(&self, tx: &mut Tx, next: &mut Run, turn: &Turn) -> Result<(), Halt> {
         // Whoever gets this far has not failed here.
         next.tries = 0;
         next.lost = 0;
         match turn {
             Turn::To(to) => next.stage = to.stage,
-            Turn::Page(Then::More(position)) => next.position = Some(position),
+            Turn::Page(Then::More(position)) => next.position = Some(position.clone()),
             Turn::Page(Then::End { next: position, partial }) => {
-                next.position = Some(position);
+                next.position = Some(position.clone());
                 next.complete = partial.is_empty();
-                for part in &partial {
+                for part in partial {
                     next.warn(Warning::new("partial_listing", part.reason.clone()));
                 }
                 next.stage = Stage::Removal;
-                if let Some(spared) = absence::spared(&partial).filter(|_| next.kind.lists()) {
+                if let Some(spared) = absence::spared(partial).filter(|_| next.kind.lists()) {
                     next.spared = spared;
                     self.conclude(tx, next).await?;
                 }
@@ -440,7 +446,8 @@ impl Worker<'_> {
 }
 
 /// How a run goes on.
-enum Turn {
+#[derive(Debug)]
+pub(super) enum Turn {
     To(Box<Run>),
     Page(Then),
 }

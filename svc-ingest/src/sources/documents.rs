@@ -18,8 +18,6 @@ use crate::{Error, store};
 
 /// One document is waited for so long.
 const MOST_TIME: Duration = Duration::from_secs(10);
-/// A value of the contract that no document has here: a text is retained when it is known.
-const PENDING: &str = "pending";
 
 /// A document, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,9 +50,6 @@ impl Sources {
             None => None,
             Some(id) => Some(self.find(caller, id).await?.id),
         };
-        if status == Some(PENDING) {
-            return Ok(Page { items: Vec::new(), next: String::new(), total: 0 });
-        }
         let filter = Filter { source, status: status.map(parse_status).transpose()? };
         let after = request.after.as_ref().map_or(("", ""), |after| (&after.name, &after.id));
         let found =
@@ -191,8 +186,7 @@ fn check_fetch(source: &str, id: &str) -> Result<ExternalId, Error> {
 fn parse_status(text: &str) -> Result<DocumentStatus, Error> {
     let found = DocumentStatus::ALL.into_iter().find(|status| status.as_str() == text);
     found.ok_or_else(|| {
-        let mut names = vec![PENDING];
-        names.extend(DocumentStatus::ALL.iter().map(|status| status.as_str()));
+        let names = DocumentStatus::ALL.map(DocumentStatus::as_str);
         Error::invalid("status", "invalid_value", wording::one_of(&names))
     })
 }

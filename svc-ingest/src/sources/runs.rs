@@ -22,6 +22,7 @@ impl Sources {
         if source.paused {
             return Err(Error::RunNotStartable("the source is paused: resume it, which queues a run"));
         }
+        self.learn_plan(caller).await?;
         let queued = self.machine.queue_now(&source, full).await?;
         self.machine.wake();
         queued.ok_or(Error::RunBusy)

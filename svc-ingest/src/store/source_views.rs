@@ -12,8 +12,9 @@ use crate::model::{DocumentStatus, ListedDocument, SourceView};
 /// How a document stands, as a number: the order of [`DocumentStatus::ALL`].
 macro_rules! status {
     () => {
-        "CASE WHEN error IS NOT NULL OR state >= 2 OR index_error IS NOT NULL THEN 3 WHEN state = 1 THEN 2 \
-         WHEN index_state = 1 THEN 1 ELSE 0 END"
+        "CASE WHEN error IS NOT NULL OR state >= 2 OR index_error IS NOT NULL THEN 4 \
+         WHEN state = 1 AND EXISTS (SELECT 1 FROM sources r WHERE r.workspace_id = $1 AND r.id = source_documents.source_id \
+         AND r.mode = 1) THEN 0 WHEN state = 1 THEN 3 WHEN index_state = 1 THEN 2 ELSE 1 END"
     };
 }
 

@@ -55,6 +55,10 @@ statements! {
     const SET_CREDENTIALS: &str = "UPDATE sources SET credentials = $3, sealing = $4, credential_hint = $5 \
          WHERE workspace_id = $1 AND id = $2";
 
+    /// Unless people changed something since $4.
+    const SET_ACCOUNT: &str =
+        "UPDATE sources SET account = $3 WHERE workspace_id = $1 AND id = $2 AND account IS NULL AND updated_at = $4";
+
     const HOLD_UNTIL: &str = "UPDATE sources SET not_before = $3 \
          WHERE workspace_id = $1 AND id = $2 AND (not_before IS NULL OR not_before < $3)";
 
@@ -293,6 +297,12 @@ pub(crate) async fn set_credentials(
         source.credential_hint.as_deref()
     )
     .map(drop)
+}
+
+/// Keeps whose the credentials are; empty when the provider does not tell.
+pub(crate) async fn set_account(db: &Db, source: &Source, account: &str) -> Result<(), Error> {
+    let (workspace, id) = (Text(source.workspace), Text(source.id));
+    execute!(db.writer(), SET_ACCOUNT, workspace, id, account, source.updated_at).map(drop)
 }
 
 /// Has the whole connection keep still until then.

@@ -3,6 +3,7 @@
 mod absence;
 mod faults;
 mod kills;
+mod room;
 mod steps;
 
 use std::collections::BTreeMap;

@@ -67,7 +67,7 @@ pub(super) fn connected(shown: &Shown, now: Timestamp) -> proto::ConnectedSource
     proto::ConnectedSource {
         source: Some(source(shown, now)),
         settings: kept.settings.to_string().into(),
-        account: kept.account.clone(),
+        account: kept.account.clone().filter(|account| !account.is_empty()),
         credential_hint: kept.credential_hint.clone(),
         every: shown_every(kept.every),
         next_sync_at: kept.next_run_at.map(Timestamp::to_proto),
