@@ -1,0 +1,343 @@
+//! ZIP files of strangers: looked at whole before anything is unpacked, and bounded while it is.
+//!
+//! The `zip` crate reads the format. Around it stand the bounds of the import's contract: how many entries, how much they
+//! say they hold against the archive's own size, that none shares its bytes with another, and that none holds more than it
+//! says. An archive that breaks one is refused; an entry that cannot be read fails alone.
+
+mod names;
+mod tree;
+
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use zip::ZipReadOptions;
+
+use zip::read::{Config, OwnedZipFileEntry};
+use zip::result::ZipError;
+use zip::unstable::read::ZipIterable;
+
+pub use self::tree::{Tree, TreeFile};
+use crate::report::{Warning, WarningCode};
+use crate::text::{self, MOST_TEXT_BYTES};
+
+/// The most entries of an archive and its parts.
+pub const MOST_ENTRIES: usize = 100_000;
+/// What entries may hold unpacked, beside [`MOST_RATIO`] times the archive's own size.
+const MOST_BYTES: u64 = 100 * 1024 * 1024;
+const MOST_RATIO: u64 = 50;
+/// Names and their fields are held in memory, so they are bounded beyond their number.
+const MOST_DIRECTORY_BYTES: u64 = 32 * 1024 * 1024;
+/// A local header before its name (APPNOTE 4.3.7).
+const LOCAL_HEADER: usize = 30;
+const LOCAL_MAGIC: [u8; 4] = *b"PK\x03\x04";
+const CHUNK: usize = 64 * 1024;
+
+/// Why an archive is refused as a whole.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// No ZIP file, a cut one, or one whose parts do not fit together.
+    #[error("the file is not a ZIP archive that can be read: {0}")]
+    Invalid(&'static str),
+    /// Entries that need a password.
+    #[error("the archive is encrypted")]
+    Encrypted,
+    /// More entries, or more bytes in them, than an archive of its size may hold.
+    #[error("the archive unpacks to far more than an import may hold")]
+    Bomb,
+    /// The archive could not be read from its place.
+    #[error("the archive could not be read")]
+    Io(#[source] io::Error),
+}
+
+impl ArchiveError {
+    /// The code of the violation that is answered; `None` when the archive is not to blame.
+    #[must_use]
+    pub fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::Invalid(_) => Some("archive_invalid"),
+            Self::Encrypted => Some("archive_encrypted"),
+            Self::Bomb => Some("archive_bomb"),
+            Self::Io(_) => None,
+        }
+    }
+}
+
+/// Why one entry is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum EntryError {
+    /// Its bytes are not what the archive says that they are.
+    #[error("the entry is damaged")]
+    Corrupt,
+    /// It holds more than the caller takes.
+    #[error("the entry is too large")]
+    TooLarge,
+    /// Whoever takes the bytes failed.
+    #[error("the entry's bytes could not be passed on")]
+    Sink(#[source] io::Error),
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// Bytes.
+    File,
+    /// A folder by itself.
+    Folder,
+    /// A symbolic link, which is never followed.
+    Symlink,
+}
+
+/// An entry of an archive.
+#[derive(Debug)]
+pub struct Entry {
+    /// As the archive has it, decoded, with `/` between folders and composed (NFC). Never a name on disk.
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Bytes unpacked, as it says; no more of it are read.
+    pub size: u64,
+    volume: usize,
+    head: OwnedZipFileEntry,
+}
+
+/// Takes the bytes of an entry, piece by piece.
+pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
+
+/// An archive, with the parts that were added to it.
+#[derive(Debug)]
+pub struct Archive<R> {
+    volumes: Vec<R>,
+    entries: Vec<Entry>,
+    warnings: Vec<Warning>,
+    /// What more the entries may say that they hold.
+    left: u64,
+}
+
+impl<R: Read + Seek> Archive<R> {
+    /// Opens an archive: reads its directory and the heads of its entries, and unpacks nothing.
+    ///
+    /// # Errors
+    /// [`ArchiveError`] when it is refused as a whole.
+    pub fn open(mut file: R) -> Result<Self, ArchiveError> {
+        let size = file.seek(SeekFrom::End(0)).map_err(ArchiveError::Io)?;
+        let left = size.saturating_mul(MOST_RATIO).saturating_add(MOST_BYTES);
+        let mut archive = Self { volumes: Vec::new(), entries: Vec::new(), warnings: Vec::new(), left };
+        archive.add_part(file)?;
+        Ok(archive)
+    }
+
+    /// Adds the entries of an archive that was an entry of this one. It counts against the bounds of the whole.
+    ///
+    /// # Errors
+    /// [`ArchiveError`] when it is refused; the import is then refused with it.
+    pub fn add_part(&mut self, mut file: R) -> Result<(), ArchiveError> {
+        let volume = self.volumes.len();
+        let heads = self.heads(&mut file)?;
+        no_overlap(&mut file, &heads)?;
+        let names = names::decode(&heads);
+        self.entries.reserve_exact(heads.len());
+        for (head, (name, guessed)) in heads.into_iter().zip(names) {
+            if guessed {
+                self.warnings.push(Warning::new(&name, WarningCode::NameEncoding));
+            }
+            let kind = match () {
+                () if head.is_symlink() => EntryKind::Symlink,
+                () if head.is_dir() || name.ends_with('/') => EntryKind::Folder,
+                () => EntryKind::File,
+            };
+            self.entries.push(Entry { name, kind, size: head.size(), volume, head });
+        }
+        self.volumes.push(file);
+        Ok(())
+    }
+
+    /// Reads the directory, and refuses what it says.
+    fn heads(&mut self, file: &mut R) -> Result<Vec<OwnedZipFileEntry>, ArchiveError> {
+        let mut zip = ZipIterable::try_new(&mut *file, Config::default()).map_err(|error| refused(&error))?;
+        if zip.len() > MOST_ENTRIES.saturating_sub(self.entries.len()) {
+            return Err(ArchiveError::Bomb);
+        }
+        let mut heads: Vec<OwnedZipFileEntry> = Vec::new();
+        let mut begin = None;
+        for head in zip.files().map_err(|error| refused(&error))? {
+            let head = OwnedZipFileEntry::from(head.map_err(|error| refused(&error))?);
+            if head.encrypted() {
+                return Err(ArchiveError::Encrypted);
+            }
+            let place = head.central_header_start();
+            if place.saturating_sub(*begin.get_or_insert(place)) > MOST_DIRECTORY_BYTES {
+                return Err(ArchiveError::Bomb);
+            }
+            self.left = self.left.checked_sub(head.size()).ok_or(ArchiveError::Bomb)?;
+            heads.push(head);
+        }
+        match heads.last() {
+            Some(last) if goes_on(file, last.central_header_start()) => {
+                Err(ArchiveError::Invalid("its directory holds more entries than it says"))
+            }
+            _ => Ok(heads),
+        }
+    }
+
+    /// The entries, of all parts, in their order.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Names that were decoded by a guess.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Which entries are parts of this archive by their names: `…Part-N.zip` at the root, or in a single top folder.
+    /// Unpack each to a place of your own and give it to [`Archive::add_part`].
+    #[must_use]
+    pub fn parts(&self) -> Vec<usize> {
+        let files = || {
+            self.entries
+                .iter()
+                .filter(|entry| entry.kind == EntryKind::File && !tree::is_ignored(&entry.name))
+        };
+        let top = files().next().and_then(|entry| entry.name.split_once('/')).map(|(top, _)| top);
+        let top = top.filter(|top| files().all(|entry| entry.name.split('/').next() == Some(top)));
+        let is_part = |entry: &Entry| {
+            let in_top = top.and_then(|top| entry.name.strip_prefix(top)?.strip_prefix('/'));
+            entry.kind == EntryKind::File
+                && !tree::is_ignored(&entry.name)
+                && is_part(in_top.unwrap_or(&entry.name))
+        };
+        self.entries.iter().enumerate().filter(|(_, entry)| is_part(entry)).map(|(index, _)| index).collect()
+    }
+
+    /// The bytes of an entry.
+    ///
+    /// # Errors
+    /// [`EntryError::TooLarge`] when it says that it holds more than `most` bytes, [`EntryError::Corrupt`] when it holds
+    /// other bytes than it says.
+    pub fn read(&mut self, index: usize, most: u64) -> Result<Vec<u8>, EntryError> {
+        let entry = self.entries.get(index).ok_or(EntryError::Corrupt)?;
+        if entry.size > most {
+            return Err(EntryError::TooLarge);
+        }
+        let mut bytes = Vec::new();
+        self.copy(index, &mut |chunk| {
+            bytes.extend_from_slice(chunk);
+            Ok(())
+        })?;
+        Ok(bytes)
+    }
+
+    /// The text of an entry, and whether it was clean: UTF-8, or UTF-16 with its byte order mark, and without NUL characters.
+    ///
+    /// # Errors
+    /// As [`Archive::read`], with [`MOST_TEXT_BYTES`] for the entry and for its text.
+    pub fn text(&mut self, index: usize) -> Result<(String, bool), EntryError> {
+        let most = u64::try_from(MOST_TEXT_BYTES).unwrap_or(u64::MAX);
+        let (text, is_clean) = text::decode(self.read(index, most)?);
+        if text.len() > MOST_TEXT_BYTES { Err(EntryError::TooLarge) } else { Ok((text, is_clean)) }
+    }
+
+    /// Streams the bytes of an entry. What was passed on before an error is to be thrown away.
+    ///
+    /// # Errors
+    /// [`EntryError::Corrupt`] when it holds other bytes than it says, [`EntryError::Sink`] when the sink fails.
+    pub fn copy(&mut self, index: usize, sink: &mut Sink<'_>) -> Result<u64, EntryError> {
+        let entry = self.entries.get(index).ok_or(EntryError::Corrupt)?;
+        let volume = self.volumes.get_mut(entry.volume).ok_or(EntryError::Corrupt)?;
+        let opened = entry.head.as_ref().with_reader(volume, ZipReadOptions::new());
+        let mut reader = opened.map_err(|_| EntryError::Corrupt)?;
+        let mut chunk = vec![0; CHUNK];
+        let mut copied = 0_u64;
+        loop {
+            // At the end of the bytes the reader compares their checksum.
+            let count = reader.read(&mut chunk).map_err(|_| EntryError::Corrupt)?;
+            let bytes = chunk.get(..count).ok_or(EntryError::Corrupt)?;
+            copied = copied.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+            if copied > entry.size || (count == 0 && copied < entry.size) {
+                return Err(EntryError::Corrupt);
+            }
+            if count == 0 {
+                return Ok(copied);
+            }
+            sink(bytes).map_err(EntryError::Sink)?;
+        }
+    }
+}
+
+/// Whether a file name is that of a part of an export: `…Part-1.zip`.
+fn is_part(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let number =
+        name.strip_suffix(".zip").and_then(|stem| stem.rsplit_once("part-")).map(|(_, number)| number);
+    !name.contains('/')
+        && number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether the directory has another entry behind its last one.
+fn goes_on<R: Read + Seek>(file: &mut R, last: u64) -> bool {
+    const CENTRAL_HEADER: usize = 46;
+    const CENTRAL_MAGIC: [u8; 4] = *b"PK\x01\x02";
+    let mut head = [0; CENTRAL_HEADER];
+    let lengths = |head: &[u8; CENTRAL_HEADER]| {
+        [28, 30, 32].into_iter().map(|place| u64::from(short(head, place))).sum::<u64>() + 46
+    };
+    let mut magic = [0; 4];
+    let read = read_at(file, last, &mut head).and_then(|()| read_at(file, last + lengths(&head), &mut magic));
+    read.is_ok() && magic == CENTRAL_MAGIC
+}
+
+/// Refuses entries that share bytes, or reach into the directory: what is stored once would be unpacked many times.
+/// An entry without a head where it should be is none that can be read, and fails by itself.
+fn no_overlap<R: Read + Seek>(file: &mut R, heads: &[OwnedZipFileEntry]) -> Result<(), ArchiveError> {
+    let directory = heads.first().map_or(u64::MAX, OwnedZipFileEntry::central_header_start);
+    let mut places = Vec::with_capacity(heads.len());
+    for head in heads {
+        let begin = head.header_start();
+        if begin >= directory {
+            return Err(ArchiveError::Invalid("an entry begins behind the directory"));
+        }
+        let mut local = [0; LOCAL_HEADER];
+        if read_at(file, begin, &mut local).is_err() || !local.starts_with(&LOCAL_MAGIC) {
+            continue;
+        }
+        let head_bytes = 30 + u64::from(short(&local, 26)) + u64::from(short(&local, 28));
+        let end = begin.saturating_add(head_bytes).saturating_add(head.compressed_size());
+        places.push((begin, end));
+    }
+    places.sort_unstable();
+    let overlaps = places.windows(2).any(|pair| matches!(pair, [(_, end), (begin, _)] if end > begin));
+    let ends_late = places.last().is_some_and(|(_, end)| *end > directory);
+    if overlaps || ends_late {
+        return Err(ArchiveError::Invalid("entries overlap each other or the directory"));
+    }
+    Ok(())
+}
+
+fn read_at<R: Read + Seek>(file: &mut R, place: u64, bytes: &mut [u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(place))?;
+    file.read_exact(bytes)
+}
+
+/// A number of two bytes in a head.
+fn short(head: &[u8], place: usize) -> u16 {
+    let byte = |place: usize| head.get(place).copied().unwrap_or_default();
+    u16::from_le_bytes([byte(place), byte(place + 1)])
+}
+
+/// What the archive's reader says of it. Offsets that lead nowhere are errors of reading, too.
+fn refused(error: &ZipError) -> ArchiveError {
+    use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
+    if let ZipError::Io(error) = error
+        && !matches!(error.kind(), UnexpectedEof | InvalidInput | InvalidData | Other)
+    {
+        return ArchiveError::Io(error.kind().into());
+    }
+    ArchiveError::Invalid("its directory cannot be read")
+}
+
+#[cfg(test)]
+mod tests;
