@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cairn_embed::Embedder;
-use cairn_index::{self as index, Batch, Cursor, Engine};
-use cairn_proto::document::v1::DocumentRef;
+use cairn_index::{self as index, Batch, Cursor, Engine, IndexedDocument};
+use cairn_proto::document::v1::{Document, DocumentRef};
 use cairn_proto::domain::Feed;
 use cairn_proto::feed::v1::{Change, Kind, Op, WatchFeedResponse};
 use cairn_proto::ids::WorkspaceId;
@@ -120,6 +120,21 @@ impl Indexer {
             Progress { feed: owner.feed, position, behind: head.saturating_sub(position) }
         };
         self.0.owners.iter().map(of).collect()
+    }
+
+    /// Documents that no index holds, cut and embedded as it would hold them.
+    pub(crate) async fn index_now(
+        &self,
+        workspace: WorkspaceId,
+        documents: Vec<Document>,
+    ) -> Result<Vec<IndexedDocument>, Error> {
+        let embedder = Arc::clone(&self.0.embedder);
+        off(move || Cutter::forgetful().index_now(workspace, documents, embedder.as_ref())).await
+    }
+
+    /// Whether [`Indexer::index_now`] gives vectors.
+    pub(crate) fn embeds_at_once(&self) -> bool {
+        self.0.embedder.is_immediate()
     }
 
     /// Follows all feeds until the shutdown.

@@ -6,6 +6,7 @@
 
 pub mod analytics;
 mod doctor;
+mod entry;
 mod error;
 mod generations;
 mod indexing;

@@ -73,11 +73,20 @@ impl Owner {
         &self,
         answer: impl Future<Output = Result<T, Error>>,
     ) -> Result<Option<T>, Error> {
+        self.answered_within(PATIENCE, answer).await
+    }
+
+    /// The same of an answer that may take longer, or less long, than usual.
+    pub(crate) async fn answered_within<T>(
+        &self,
+        patience: Duration,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<Option<T>, Error> {
         let Some(breaker) = &self.breaker else { return answer.await.map(Some) };
         if !breaker.lets_through() {
             return Ok(None);
         }
-        let answered = tokio::time::timeout(PATIENCE, answer).await;
+        let answered = tokio::time::timeout(patience, answer).await;
         let is_up =
             matches!(&answered, Ok(Ok(_))) || matches!(&answered, Ok(Err(error)) if error.is_refusal());
         metrics::gauge!("cairn_owner_answers", "feed" => self.feed.as_str()).set(f64::from(is_up));

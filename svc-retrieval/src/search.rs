@@ -1,15 +1,18 @@
 //! Turns a request into ranked, cited evidence (spec 2.6, 4.4).
 
 mod answer;
+mod catalog;
 mod citation;
 pub(crate) mod confirm;
 mod evidence;
+mod fetched;
 pub(crate) mod fusion;
-mod live;
+mod known;
 mod narrowing;
 mod page;
 mod plan;
 mod pool;
+mod providers;
 mod rank;
 mod related;
 mod request;
@@ -31,14 +34,18 @@ use cairn_chassis::identity::{Identity, Scope};
 use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::ids::WorkspaceId;
+use cairn_proto::ingest::v1::LiveDocument;
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, SearchContextResponse, Trace};
 use uuid::Uuid;
 
 use self::evidence::Evidence;
-pub(crate) use self::live::LiveDocument;
+use self::fetched::Fetched;
+pub(crate) use self::known::KnownDocument;
 use self::page::Page;
+use self::plan::Plan;
 use self::pool::{Pool, Site};
-use self::rank::Ranking;
+use self::providers::{Asking, Consulted};
+use self::rank::{QueryVectors, Ranking};
 pub(crate) use self::related::RelatedRequest;
 use self::request::After;
 pub(crate) use self::request::{SearchRequest, Strategy};
@@ -56,6 +63,8 @@ pub struct Searched {
     pub response: SearchContextResponse,
     /// Whether what the embedder would have been asked was remembered.
     pub is_cached: bool,
+    /// Requests that were sent to providers.
+    pub provider_operations: u64,
 }
 
 /// How the operator wants results ranked.
@@ -105,36 +114,103 @@ impl Searcher {
         request: SearchRequest,
     ) -> Result<Searched, Error> {
         let workspace = identity.workspace_id()?;
+        let began = self.clock.now();
         // One search sees one generation, whatever becomes current meanwhile.
         let generation = self.generations.current();
         let (mut coverage, plan) = tokio::join!(
             catch_up(&generation, workspace, &request.after, request.max_wait),
             self.plan(&generation, identity, call, &request),
         );
-        coverage.extend(plan.catalogs.iter().chain(&plan.live).map(|source| answer::not_consulted(*source)));
         coverage.extend(plan.notes.iter().cloned());
+        let asking = Asking { generation: &generation, workspace, call, began };
+        // What is retained is found while providers think.
+        let (ranked, consulted) =
+            tokio::try_join!(self.retained(&generation, identity, call, &request, &plan), async {
+                Ok(self.consult(asking, &request, &plan).await)
+            },)?;
+        let mut answered = self.answered(asking, &request, ranked, consulted).await?;
+        coverage.append(&mut answered.coverage);
+        let response = answer::response(answered.results, coverage, request.mode);
+        Ok(Searched { response, is_cached: answered.is_cached, provider_operations: answered.used })
+    }
+
+    /// What of the retained documents answers the request, ranked.
+    async fn retained(
+        &self,
+        generation: &Generation,
+        identity: &Identity,
+        call: &Call,
+        request: &SearchRequest,
+        plan: &Plan,
+    ) -> Result<Ranked, Error> {
+        let workspace = identity.workspace_id()?;
         if !plan.searches_the_index() {
-            let response = answer::response(Vec::new(), coverage, request.mode);
-            return Ok(Searched { response, is_cached: false });
+            return Ok(Ranked::default());
         }
-        let containers = match plan.retained {
-            Some(sources) => Some(sources.into_iter().collect()),
+        let containers = match &plan.retained {
+            Some(sources) => Some(sources.iter().copied().collect()),
             None => self.scope(identity, call).await?,
         };
-        let (documents, note) = narrowed(&generation, workspace, call, &request).await?;
-        coverage.extend(note);
+        let (documents, note) = narrowed(generation, workspace, call, request).await?;
         if documents.as_ref().is_some_and(HashSet::is_empty) {
-            let response = answer::response(Vec::new(), coverage, request.mode);
-            return Ok(Searched { response, is_cached: false });
+            return Ok(Ranked { notes: note.into_iter().collect(), ..Ranked::default() });
         }
         let within = rank::Within { containers, documents };
-        let Ranked { ranking, note, is_cached } =
-            self.ranked(&generation, workspace, within, &request).await?;
-        coverage.extend(note);
-        let site = Site { generation: &generation, workspace, call, now: self.clock.now() };
-        let (results, notes) = self.results(site, &request, &ranking).await?;
+        let mut ranked = self.ranked(generation, workspace, within, request).await?;
+        ranked.notes.extend(note);
+        Ok(ranked)
+    }
+
+    /// The best of what is retained and of what providers gave, cited.
+    async fn answered(
+        &self,
+        asking: Asking<'_>,
+        request: &SearchRequest,
+        mut ranked: Ranked,
+        consulted: Consulted,
+    ) -> Result<Answered, Error> {
+        let Asking { generation, workspace, call, .. } = asking;
+        let used = consulted.used();
+        let mut coverage = std::mem::take(&mut ranked.notes);
+        coverage.extend(consulted.notes);
+        let mut fetched = Fetched::default();
+        if !consulted.documents.is_empty() {
+            match self.beside(generation, workspace, request, &mut ranked, consulted.documents).await {
+                Ok(texts) => fetched = texts,
+                Err(error) => {
+                    tracing::warn!(%workspace, %error, "texts from providers are left out");
+                    coverage.push(answer::not_ranked());
+                }
+            }
+        }
+        let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now() };
+        let (results, notes) = self.results(site, request, &ranked.ranking).await?;
         coverage.extend(notes);
-        Ok(Searched { response: answer::response(results, coverage, request.mode), is_cached })
+        Ok(Answered { results, coverage, is_cached: ranked.is_cached, used })
+    }
+
+    /// Ranks texts that providers gave just now beside what is retained.
+    async fn beside(
+        &self,
+        generation: &Generation,
+        workspace: WorkspaceId,
+        request: &SearchRequest,
+        ranked: &mut Ranked,
+        documents: Vec<LiveDocument>,
+    ) -> Result<Fetched, Error> {
+        let fetched = Fetched::cut(generation, workspace, request, documents).await?;
+        if fetched.is_empty() {
+            return Ok(fetched);
+        }
+        let vectors = match ranked.vectors.take() {
+            Some(vectors) => vectors,
+            // Nothing was looked for in the index. Where this fails, words are an answer.
+            None => rank::embed_queries(request, &generation.queries).await.unwrap_or_default(),
+        };
+        let live = fetched.ranked(workspace, request, vectors, self.preferences.word_weight).await?;
+        let retained = std::mem::take(&mut ranked.ranking);
+        ranked.ranking = retained.beside(live, &request.query.given, request.min_score);
+        Ok(fetched)
     }
 
     /// The best confirmed results, and notes for what is missing among them.
@@ -176,10 +252,10 @@ impl Searcher {
                 (rank::QueryVectors::default(), Some(answer::words_only(&error)))
             }
         };
-        let is_cached = vectors.are_remembered;
+        let (is_cached, used) = (vectors.are_remembered, Some(vectors.clone()));
         let (engine, word_weight) = (generation.engine.as_ref(), self.preferences.word_weight);
         let ranking = rank::rank(engine, workspace, within, request, vectors, word_weight).await?;
-        Ok(Ranked { ranking, note, is_cached })
+        Ok(Ranked { ranking, notes: note.into_iter().collect(), is_cached, vectors: used })
     }
 
     /// The folders that the identity may see; `None` for all.
@@ -290,10 +366,22 @@ async fn reach_all(generation: &Generation, workspace: WorkspaceId, writes: &[Af
 }
 
 /// What was found, before its owners confirm it.
+#[derive(Default)]
 struct Ranked {
     ranking: Ranking,
-    note: Option<CoverageNote>,
+    notes: Vec<CoverageNote>,
     is_cached: bool,
+    /// What the request's texts were embedded as, where anything was looked for.
+    vectors: Option<QueryVectors>,
+}
+
+/// What leaves, and what it took.
+struct Answered {
+    results: Vec<proto::Result>,
+    coverage: Vec<CoverageNote>,
+    is_cached: bool,
+    /// Requests that were sent to providers.
+    used: u64,
 }
 
 fn not_embedded(generation: &Generation, workspace: WorkspaceId) -> Option<CoverageNote> {

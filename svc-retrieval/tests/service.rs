@@ -7,10 +7,14 @@
 
 #[path = "service/embedders.rs"]
 mod embedders;
+#[path = "service/modes.rs"]
+mod modes;
 #[path = "service/outside.rs"]
 mod outside;
 #[path = "service/owner.rs"]
 mod owner;
+#[path = "service/providers.rs"]
+mod providers;
 #[path = "service/ranking.rs"]
 mod ranking;
 #[cfg(feature = "qdrant")]

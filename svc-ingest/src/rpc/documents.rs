@@ -88,6 +88,7 @@ fn encode((document, content): (Document, String)) -> proto::Document {
         updated_at: Some(document.updated_at.to_proto()),
         catalog_only,
         source_id: document.source.map(|source| source.id.to_string()),
+        url: document.url,
         ..proto::Document::default()
     }
 }

@@ -23,5 +23,6 @@ pub fn of_lines(location: Location, content_hash: String, document: &ConfirmedDo
         updated_at: document.updated_at,
         source_id: document.source_id.clone(),
         address: document.url.clone(),
+        external_id: document.external_id.clone(),
     }
 }

@@ -6,6 +6,7 @@
 //! together; a crash of the process loses them with their positions. Changes and cursors are committed together,
 //! so a replay from the committed cursor is always right.
 
+mod among;
 mod candidates;
 mod collect;
 mod directory;
@@ -39,6 +40,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tantivy::IndexReader;
 use uuid::Uuid;
 
+pub use self::among::candidates_among;
 pub use self::engine::EmbeddedEngine;
 pub use self::query::LexicalQuery;
 

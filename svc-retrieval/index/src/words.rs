@@ -5,10 +5,12 @@ mod fold;
 mod language;
 mod sought;
 mod split;
+mod telling;
 
 pub use language::{Language, Languages, detect};
 pub use sought::{Phrase, Prefix, Sought};
 pub use split::{Kind, Word, split};
+pub use telling::Telling;
 
 /// A word as it is indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]

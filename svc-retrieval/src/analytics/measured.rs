@@ -103,7 +103,7 @@ impl Found {
             results: to_count(answer.results.len()),
             content_bytes: to_count(bytes),
             cached: searched.is_cached,
-            provider_operations: 0,
+            provider_operations: searched.provider_operations,
         }
     }
 

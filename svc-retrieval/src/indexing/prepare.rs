@@ -109,6 +109,21 @@ impl Cutter {
         cut
     }
 
+    /// Documents as an index takes them, at once and with the vectors that can be had at once; the others have none, and
+    /// are found by their words.
+    pub(super) fn index_now(
+        &self,
+        workspace: WorkspaceId,
+        documents: Vec<Document>,
+        embedder: &dyn Embedder,
+    ) -> Vec<IndexedDocument> {
+        let mut cut = self.cut_all(workspace, documents);
+        if let Some(immediate) = embedder.immediate() {
+            cut.embed_now(immediate);
+        }
+        cut.into_documents(embedder.dimensions())
+    }
+
     /// How many chunks a document has; none when it cannot be cut.
     pub(super) fn count(&self, id: Uuid, document: &Document) -> Option<u32> {
         let chunks = std::panic::catch_unwind(AssertUnwindSafe(|| self.chunks(id, document).len())).ok()?;
@@ -129,7 +144,8 @@ impl Cutter {
             container,
             kind: kinds::stored(Kind::try_from(reference.kind).unwrap_or_default()).to_owned(),
             title: chunk::stem(&document.title).to_owned(),
-            path: document.path,
+            // The chunk of an entry says where it stands.
+            path: if is_entry { String::new() } else { document.path },
             language: words::detect(&document.content),
             content_hash: document.content_hash,
             updated_at: document.updated_at.as_ref().map_or(0, |at| Timestamp::from_proto(at).as_micros()),
@@ -271,10 +287,9 @@ impl Cut {
     }
 }
 
-/// An entry of a catalog as the one chunk that it has: its title and its path are searched with every chunk, and there is
-/// no text.
+/// An entry of a catalog as the one chunk that it has: what it is found by, and no text.
 fn entry(document: &Document) -> Chunks {
-    let (text, heading_path) = (document.title.clone(), Vec::new());
+    let (text, heading_path) = (crate::entry::text(document), Vec::new());
     let chunk = Chunk { text, heading_path, start_line: 1, end_line: 1, gap: None };
     Arc::new([(chunk, String::new())])
 }

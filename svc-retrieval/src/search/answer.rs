@@ -1,6 +1,5 @@
 //! The shapes that leave: results with citations, and notes on what an answer does not cover.
 
-use cairn_browse::citation::of_lines;
 use cairn_chassis::wording::{self, Unit};
 use cairn_embed as embed;
 use cairn_proto::document::v1::ConfirmedDocument;
@@ -37,7 +36,7 @@ pub(super) fn result(passage: &Passage<'_>, trace: Option<Trace>) -> proto::Resu
     proto::Result {
         content: passage.content(),
         score: best.score(),
-        citation: Some(of_lines(location, best.chunk.content_hash.clone(), document)),
+        citation: Some(citation::of_evidence(location, best)),
         chunk_id: best.chunk.id.to_string(),
         document_id: best.chunk.id.document.hyphenated().to_string(),
         folder_id: document.folder_id.clone(),
@@ -45,7 +44,7 @@ pub(super) fn result(passage: &Passage<'_>, trace: Option<Trace>) -> proto::Resu
         source: source_of(document),
         chunk_index: best.chunk.id.ordinal,
         trace,
-        also_in: named.map(|copy| citation::of_chunk(&copy.chunk, &copy.document)).collect(),
+        also_in: named.map(|copy| citation::of_evidence(citation::location(&copy.chunk), copy)).collect(),
         collapsed: u32::try_from(passage.copies.len()).unwrap_or(u32::MAX),
     }
 }
@@ -127,10 +126,47 @@ pub(super) fn outside_unanswered() -> CoverageNote {
     note("provider_unavailable", message.to_owned(), None)
 }
 
-pub(super) fn not_consulted(source: Uuid) -> CoverageNote {
-    let message =
-        "only what is retained of this source was searched: its provider cannot be asked here".to_owned();
-    CoverageNote { source_id: Some(source.to_string()), ..note("provider_unavailable", message, None) }
+/// So many documents were read from the provider for this answer.
+pub(super) fn live_fetch(source: Uuid, count: usize) -> CoverageNote {
+    let read = wording::count(count as u64, Unit::Documents);
+    of_source(source, "live_fetch", format!("read from the provider just now: {read}"), Some(count))
+}
+
+pub(super) fn catalog_match_not_fetched(source: Uuid, count: usize) -> CoverageNote {
+    let matching = wording::count(count as u64, Unit::Documents);
+    let message = format!(
+        "match by title and were not read: {matching}; ask for one by its exact title, or query this source"
+    );
+    of_source(source, "catalog_match_not_fetched", message, Some(count))
+}
+
+/// The provider did not answer, or not for so many of the documents that it was asked for.
+pub(super) fn provider_unavailable(source: Uuid, not_read: Option<u32>) -> CoverageNote {
+    let message = match not_read {
+        None => "the provider of this source cannot be asked now".to_owned(),
+        Some(count) => {
+            let documents = wording::count(u64::from(count), Unit::Documents);
+            format!("the provider of this source did not give the text of {documents}")
+        }
+    };
+    let count = not_read.and_then(|count| usize::try_from(count).ok());
+    of_source(source, "provider_unavailable", message, count)
+}
+
+pub(super) fn provider_budget_exhausted(source: Uuid) -> CoverageNote {
+    let message = "the daily budget for live calls to this source is used up; it is renewed at midnight UTC";
+    of_source(source, "provider_budget_exhausted", message.to_owned(), None)
+}
+
+/// Texts came from providers, and could not be ranked.
+pub(super) fn not_ranked() -> CoverageNote {
+    let message = "what providers gave could not be searched and is left out";
+    note("provider_unavailable", message.to_owned(), None)
+}
+
+fn of_source(source: Uuid, code: &str, message: String, count: Option<usize>) -> CoverageNote {
+    let count = count.and_then(|count| u32::try_from(count).ok());
+    CoverageNote { source_id: Some(source.to_string()), ..note(code, message, count) }
 }
 
 pub(super) fn source_out_of_scope(source_id: &str) -> CoverageNote {

@@ -23,6 +23,8 @@ pub(super) struct Evidence {
     pub(super) age: f64,
     /// What the reranker adds to the score or takes from it.
     pub(super) rerank: Option<f64>,
+    /// Whether its provider gave it just now.
+    pub(super) is_live: bool,
     signature: OnceLock<Signature>,
 }
 
@@ -34,7 +36,13 @@ impl Evidence {
         now: Timestamp,
     ) -> Self {
         let age = age_bonus(f64::from(hit.score), document.updated_at.as_ref(), now);
-        Self { hit, chunk, document, age, rerank: None, signature: OnceLock::new() }
+        Self { hit, chunk, document, age, rerank: None, is_live: false, signature: OnceLock::new() }
+    }
+
+    /// The same, read from its provider just now.
+    pub(super) fn read_live(mut self) -> Self {
+        self.is_live = true;
+        self
     }
 
     /// The final score, 0 to 1.

@@ -56,6 +56,20 @@ pub(crate) fn fuse_ranks(lists: &[RankedList<'_>]) -> Vec<Hit> {
     ranked(scores)
 }
 
+/// Fuses lists that have no chunk in common by reciprocal rank, `(k + 1) / (k + rank)`: the best of each scores 1, and the
+/// lists take turns.
+#[must_use]
+pub(crate) fn fuse_apart(lists: &[&[Hit]]) -> Vec<Hit> {
+    let ranked_of = |list: &&[Hit]| -> Vec<Hit> {
+        let hits = list.iter().enumerate();
+        hits.map(|(place, hit)| Hit { chunk: hit.chunk, score: (RRF_K + 1.0) / (RRF_K + place as f32 + 1.0) })
+            .collect()
+    };
+    let mut hits: Vec<Hit> = lists.iter().flat_map(ranked_of).collect();
+    sort_hits(&mut hits);
+    hits
+}
+
 fn ranked(scores: HashMap<ChunkId, f32>) -> Vec<Hit> {
     let positive = scores.into_iter().filter(|(_, score)| *score > 0.0);
     // Rounding may carry a perfect score a hair over 1.
@@ -121,6 +135,18 @@ mod tests {
         ]);
         check(&fused, &[(1, 1.0), (2, 2.0 / 3.0 * 61.0 / 62.0), (3, 1.0 / 3.0 * 61.0 / 62.0)]);
         check(&fuse_ranks(&[]), &[]);
+    }
+
+    #[test]
+    fn lists_apart_take_turns() {
+        let (list, other) = (hits(&[(5, 0.9), (1, 0.1)]), hits(&[(2, 30.0), (4, 20.0), (3, 10.0)]));
+        let second = 61.0 / 62.0;
+        check(
+            &fuse_apart(&[&list, &other]),
+            &[(2, 1.0), (5, 1.0), (1, second), (4, second), (3, 61.0 / 63.0)],
+        );
+        check(&fuse_apart(&[&[], &list]), &[(5, 1.0), (1, second)]);
+        check(&fuse_apart(&[]), &[]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a search is narrowed to besides the caller's scope: the owners say which documents that are.
 
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::document::v1::SelectDocumentsRequest;
@@ -52,6 +53,19 @@ impl Narrowing {
             // Nothing from outside stands in a folder or bears tags.
             Feed::Ingest => is_kind && self.folder_id.is_none() && self.tags.is_empty(),
         }
+    }
+
+    /// Whether documents of connected sources may meet it.
+    pub(super) fn may_name_source_documents(&self) -> bool {
+        let is_kind = self.kinds.is_empty() || self.kinds.contains(&Kind::SourceDocument.into());
+        is_kind && self.may_name_documents_of(Feed::Ingest)
+    }
+
+    /// Whether what changed at that time meets it.
+    pub(super) fn includes_time(&self, updated_at: Timestamp) -> bool {
+        let bound = |time: &Option<prost_types::Timestamp>| time.as_ref().map(Timestamp::from_proto);
+        bound(&self.updated_after).is_none_or(|after| updated_at > after)
+            && bound(&self.updated_before).is_none_or(|before| updated_at < before)
     }
 
     /// What of it breaks rules; what a folder and a tag are, their owner knows.
@@ -108,5 +122,26 @@ mod tests {
         assert_eq!(asked(Narrowing { tags, ..Narrowing::default() }), [true, false]);
         let folder_id = Some(String::new());
         assert_eq!(asked(Narrowing { folder_id, ..of_kinds(&[Kind::Ingested]) }), [true, false]);
+    }
+
+    #[test]
+    fn documents_of_sources_are_of_a_kind_and_a_time() {
+        let of_kinds = |kinds: &[Kind]| Narrowing {
+            kinds: kinds.iter().map(|kind| i32::from(*kind)).collect(),
+            ..Narrowing::default()
+        };
+        assert!(of_kinds(&[]).may_name_source_documents());
+        assert!(of_kinds(&[Kind::File, Kind::SourceDocument]).may_name_source_documents());
+        assert!(!of_kinds(&[Kind::File, Kind::Ingested]).may_name_source_documents());
+        let tagged = Narrowing { tags: vec!["a".to_owned()], ..Narrowing::default() };
+        assert!(!tagged.may_name_source_documents());
+
+        let at = |seconds| Timestamp::from_seconds(seconds);
+        let updated_after = Some(at(10).to_proto());
+        let updated_before = Some(at(20).to_proto());
+        let narrowing = Narrowing { updated_after, updated_before, ..Narrowing::default() };
+        let included = [10, 11, 19, 20].map(|seconds| narrowing.includes_time(at(seconds)));
+        assert_eq!(included, [false, true, true, false]);
+        assert!(Narrowing::default().includes_time(at(0)));
     }
 }

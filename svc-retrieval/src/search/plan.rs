@@ -29,8 +29,8 @@ pub(super) struct Source {
 pub(super) struct Plan {
     /// The connected sources whose retained documents are searched; none for all that the caller may see.
     pub(super) retained: Option<Vec<Uuid>>,
-    /// The sources whose catalogs are consulted.
-    pub(super) catalogs: Vec<Uuid>,
+    /// The sources whose catalogs are consulted; none for all that there are.
+    pub(super) catalogs: Option<Vec<Uuid>>,
     /// The sources whose providers are asked.
     pub(super) live: Vec<Uuid>,
     /// What is left out of what was asked for.
@@ -53,7 +53,11 @@ impl Plan {
         };
         Self {
             retained: (!named.is_empty()).then(|| of(Keeping::Indexed).collect()),
-            catalogs: if mode == Mode::Fast { Vec::new() } else { of(Keeping::Catalog).collect() },
+            catalogs: match mode {
+                Mode::Balanced | Mode::Fresh if named.is_empty() && !is_scoped => None,
+                Mode::Balanced | Mode::Fresh => Some(of(Keeping::Catalog).collect()),
+                Mode::Fast => Some(Vec::new()),
+            },
             live: if mode == Mode::Fresh { of(Keeping::Live).collect() } else { Vec::new() },
             notes: absent.map(note).collect(),
         }
@@ -63,10 +67,15 @@ impl Plan {
     pub(super) fn without_sources(named: &[String]) -> Self {
         Self {
             retained: (!named.is_empty()).then(Vec::new),
-            catalogs: Vec::new(),
+            catalogs: Some(Vec::new()),
             live: Vec::new(),
             notes: vec![answer::outside_unanswered()],
         }
+    }
+
+    /// Whether there may be catalogs to consult.
+    pub(super) fn consults_catalogs(&self) -> bool {
+        self.catalogs.as_ref().is_none_or(|sources| !sources.is_empty())
     }
 
     /// Whether there is anything in the index to search.
@@ -105,9 +114,10 @@ mod tests {
     fn a_mode_says_how_far_sources_are_consulted() {
         let plan = |mode| Plan::new(mode, &[], &SOURCES, false);
         let consulted = |mode| (plan(mode).catalogs, plan(mode).live);
-        assert_eq!(consulted(Mode::Fast), (ids(&[]), ids(&[])));
-        assert_eq!(consulted(Mode::Balanced), (ids(&[2]), ids(&[])));
-        assert_eq!(consulted(Mode::Fresh), (ids(&[2]), ids(&[3])));
+        assert_eq!(consulted(Mode::Fast), (Some(ids(&[])), ids(&[])));
+        assert_eq!(consulted(Mode::Balanced), (None, ids(&[])));
+        assert_eq!(consulted(Mode::Fresh), (None, ids(&[3])));
+        assert!(plan(Mode::Balanced).consults_catalogs() && !plan(Mode::Fast).consults_catalogs());
         assert!(plan(Mode::Fresh).searches_the_index() && plan(Mode::Fresh).retained.is_none());
         assert_eq!(plan(Mode::Fresh).notes, []);
     }
@@ -115,9 +125,10 @@ mod tests {
     #[test]
     fn named_sources_are_all_that_is_consulted() {
         let plan = Plan::new(Mode::Fresh, &named(&[1, 3]), &SOURCES, false);
-        assert_eq!((plan.retained, plan.catalogs, plan.live), (Some(ids(&[1])), ids(&[]), ids(&[3])));
-        let plan = Plan::new(Mode::Fresh, &named(&[2]), &SOURCES, false);
-        assert!(!plan.searches_the_index());
+        assert_eq!((plan.retained, plan.catalogs, plan.live), (Some(ids(&[1])), Some(ids(&[])), ids(&[3])));
+        let plan = Plan::new(Mode::Balanced, &named(&[2]), &SOURCES, false);
+        assert!(!plan.searches_the_index() && plan.consults_catalogs());
+        assert_eq!(plan.catalogs, Some(ids(&[2])));
     }
 
     #[test]
@@ -146,6 +157,7 @@ mod tests {
         assert!(!plan.searches_the_index());
         assert_eq!(plan.notes.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(), ["out_of_scope"]);
         let plan = Plan::new(Mode::Fresh, &[], &SOURCES, true);
-        assert!(plan.searches_the_index() && plan.live.is_empty() && plan.notes.is_empty());
+        assert!(plan.searches_the_index() && !plan.consults_catalogs());
+        assert!(plan.live.is_empty() && plan.notes.is_empty());
     }
 }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::confirm;
 use super::evidence::Evidence;
+use super::fetched::Fetched;
 use super::page::Page;
 use super::request::SearchRequest;
 use super::tuning::{MOST_CHUNKS_A_ROUND, RERANK_WEIGHT, SPARE_CHUNKS};
@@ -23,6 +24,8 @@ pub(super) struct Site<'a> {
     pub(super) generation: &'a Generation,
     pub(super) workspace: WorkspaceId,
     pub(super) call: &'a Call,
+    /// What providers gave just now. It needs no confirmation: they answered for the caller.
+    pub(super) fetched: &'a Fetched,
     pub(super) now: Timestamp,
 }
 
@@ -89,8 +92,15 @@ impl<'a> Pool<'a> {
     async fn grow(&mut self, site: Site<'_>, wanted: usize) -> Result<(), Error> {
         let (round, rest) = self.rest.split_at(wanted.min(MOST_CHUNKS_A_ROUND).min(self.rest.len()));
         self.rest = rest;
-        let hits: HashMap<ChunkId, Hit> = round.iter().map(|hit| (hit.chunk, *hit)).collect();
-        let ids = round.iter().map(|hit| hit.chunk).collect();
+        let mut hits: HashMap<ChunkId, Hit> = HashMap::with_capacity(round.len());
+        for hit in round {
+            let Some((chunk, document)) = site.fetched.passage(hit.chunk) else {
+                hits.insert(hit.chunk, *hit);
+                continue;
+            };
+            self.push(Evidence::new(*hit, chunk, document, site.now).read_live());
+        }
+        let ids = round.iter().map(|hit| hit.chunk).filter(|id| hits.contains_key(id)).collect();
         let chunks = confirm::stored(site.generation, site.workspace, ids).await?;
         let confirmed = confirm::confirm(site.generation, site.call, &chunks).await?;
         for chunk in chunks {
@@ -102,13 +112,16 @@ impl<'a> Pool<'a> {
                 self.outdated.insert(chunk.id.document);
                 continue;
             }
-            let mut evidence = Evidence::new(*hit, chunk, Arc::clone(document), site.now);
-            evidence.rerank = self.ceiling.map(|ceiling| (ceiling - evidence.unranked_score()).min(0.0));
-            self.evidence.push(evidence);
+            self.push(Evidence::new(*hit, chunk, Arc::clone(document), site.now));
         }
         self.unanswered.extend(confirmed.unanswered);
         self.evidence.sort_by(Evidence::order);
         Ok(())
+    }
+
+    fn push(&mut self, mut evidence: Evidence) {
+        evidence.rerank = self.ceiling.map(|ceiling| (ceiling - evidence.unranked_score()).min(0.0));
+        self.evidence.push(evidence);
     }
 
     /// Takes the reranker's word on all that was gathered: one number, 0 to 1, for each chunk in their order.

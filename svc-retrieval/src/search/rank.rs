@@ -1,21 +1,22 @@
 //! From a request to fused, explained hits. Nothing here asks an owner.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cairn_embed::{self as embed, QueryEmbedder};
-use cairn_index::{Candidates, ChunkId, Engine, Hit, Query, Wanted};
+use cairn_index::embedded::candidates_among;
+use cairn_index::{Candidates, ChunkId, Engine, Hit, IndexedDocument, Query, Wanted};
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::{SubqueryTrace, Trace};
 use uuid::Uuid;
 
-use super::fusion::{RankedList, fuse_ranks, fuse_scores};
+use super::fusion::{RankedList, fuse_apart, fuse_ranks, fuse_scores};
 use super::request::{SearchRequest, Strategy, Subquery, SubqueryType};
 use super::tuning::{CANDIDATES_PER_LIST, ORIGINAL_WEIGHT, RRF_K, SUB_QUERY_WEIGHT};
 use crate::error::Error;
 
 /// The vectors of a request's texts. Where one is missing, the text is looked for by its words.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct QueryVectors {
     original: Option<Arc<[f32]>>,
     /// One for each sub-query that goes to the vectors, in their order.
@@ -73,7 +74,7 @@ enum Contributions {
 }
 
 /// Fused hits, best first, and the lists that they came from.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ranking {
     pub(super) hits: Vec<Hit>,
     lists: Vec<List>,
@@ -95,14 +96,41 @@ pub(super) async fn rank(
     vectors: QueryVectors,
     word_weight: f32,
 ) -> Result<Ranking, Error> {
+    let query = query(workspace, within, request, vectors);
+    let how = How::of(&query.lists);
+    ranking(request, how, engine.candidates(query).await?, word_weight)
+}
+
+/// Ranks the chunks of documents that no index holds.
+pub(super) async fn rank_among(
+    documents: Arc<Vec<IndexedDocument>>,
+    workspace: WorkspaceId,
+    request: &SearchRequest,
+    vectors: QueryVectors,
+    word_weight: f32,
+) -> Result<Ranking, Error> {
+    let query = query(workspace, Within::default(), request, vectors);
+    let how = How::of(&query.lists);
+    let found = tokio::task::spawn_blocking(move || candidates_among(&documents, &query)).await??;
+    ranking(request, how, found, word_weight)
+}
+
+fn query(workspace: WorkspaceId, within: Within, request: &SearchRequest, vectors: QueryVectors) -> Query {
     let Within { containers, documents } = within;
     let QueryVectors { original: vector, searches: meant, .. } = vectors;
     let mut lists = vec![original(request, vector)];
     lists.extend(subqueries(request, meant));
-    let how = How::of(&lists);
-    let limit = CANDIDATES_PER_LIST;
-    let query = Query { workspace: workspace.0, containers, documents, limit, lists };
-    let mut found = engine.candidates(query).await?.into_iter();
+    Query { workspace: workspace.0, containers, documents, limit: CANDIDATES_PER_LIST, lists }
+}
+
+/// The ranking of what was found, one answer for each list of the request.
+fn ranking(
+    request: &SearchRequest,
+    how: How,
+    found: Vec<Candidates>,
+    word_weight: f32,
+) -> Result<Ranking, Error> {
+    let mut found = found.into_iter();
     let first = found.next().ok_or(Error::Answer("an engine found nothing for a list"))?;
     let ranking = fused(&request.query.given, how, first, word_weight);
     if request.searches.is_empty() {
@@ -252,6 +280,32 @@ impl List {
 }
 
 impl Ranking {
+    /// This ranking of what is retained, and beside it one of what providers gave just now. Scores of both are not
+    /// comparable, since a word that is rare in the one is common in the other: they take turns. What scores below the
+    /// least score in its own ranking is left out.
+    pub(super) fn beside(mut self, mut live: Self, text: &str, min_score: f64) -> Self {
+        for hits in [&mut self.hits, &mut live.hits] {
+            hits.retain(|hit| f64::from(hit.score) >= min_score);
+        }
+        let hits = fuse_apart(&[&self.hits, &live.hits]);
+        let list = |kind, hits| List {
+            contributions: Contributions::Ranks { greatest: 1.0 / (RRF_K + 1.0) },
+            ..rank_list(text, kind, 1.0, hits)
+        };
+        Self { hits, lists: vec![list("indexed", self.hits), list("live", live.hits)] }
+    }
+
+    /// With so many chunks of each document at most.
+    pub(super) fn with_at_most(mut self, passages: usize) -> Self {
+        let mut seen: HashMap<Uuid, usize> = HashMap::new();
+        self.hits.retain(|hit| {
+            let seen = seen.entry(hit.chunk.document).or_default();
+            *seen += 1;
+            *seen <= passages
+        });
+        self
+    }
+
     /// How a hit's score came about; its contributions add up to `final`.
     pub(super) fn trace(&self, hit: &Hit) -> Trace {
         let subqueries: Vec<SubqueryTrace> = self.lists.iter().map(|list| list.trace(hit.chunk)).collect();

@@ -1,5 +1,7 @@
 //! Every constant of ranking and of answers, each with its reason.
 
+use std::time::Duration;
+
 /// Hits that each list of one query gives to the fusion: the depth at which the weights were measured.
 pub(crate) const CANDIDATES_PER_LIST: usize = 100;
 
@@ -80,3 +82,28 @@ pub(super) const RELATED_COMPARED: usize = 256;
 
 /// Documents near a file that are read and confirmed in one round.
 pub(super) const RELATED_CONFIRMED_AT_ONCE: usize = 30;
+
+/// Entries of catalogs that are looked at for a question: more of them say only that it names nothing.
+pub(super) const MOST_MATCHES: usize = 20;
+
+/// Addresses, and keys, of a question that are looked up in catalogs.
+pub(super) const MOST_NAMED: usize = 3;
+
+/// Bodies that a search reads of catalogs: as many as the contract with svc-ingest allows at once.
+pub(super) const MOST_BODIES: usize = 3;
+
+/// How many times the score of the next entry of a catalog the best one must have (docs/SEARCH.md has the figures).
+pub(super) const DECISIVE_LEAD: f32 = 1.5;
+
+/// How long a search waits for providers: svc-ingest gives each two seconds, and answers soon after.
+pub(super) const PROVIDERS_PATIENCE: Duration = Duration::from_secs(3);
+
+/// When providers must have answered since the search began, whatever else took its time: it is answered within 4.5 s.
+pub(super) const PROVIDERS_ANSWERED_BY: Duration = Duration::from_secs(4);
+
+/// Bytes of texts from providers that one search cuts and ranks: a second of one core at the very most.
+pub(super) const MOST_LIVE_BYTES: usize = 4 << 20;
+
+/// Passages of one text from a provider that have a place in the answer's lists. A long text would fill them, since all of
+/// it is about what was asked for.
+pub(super) const PASSAGES_OF_A_LIVE_TEXT: usize = 3;

@@ -18,7 +18,7 @@ use crate::owner::{Asked, Bench, FOLDER, Owner, config, open, open_service, requ
 
 const SOURCE: u128 = 900;
 
-fn id(number: u128) -> String {
+pub(crate) fn id(number: u128) -> String {
     Uuid::from_u128(number).hyphenated().to_string()
 }
 
@@ -54,6 +54,20 @@ impl Owner {
             content_hash,
             catalog_only,
             source_id: Some(id(SOURCE)),
+            ..Document::default()
+        };
+        self.state.lock().unwrap().documents.insert(id(number), document);
+        self.tell(&id(number), Op::Upsert)
+    }
+
+    /// Writes an entry of a catalog.
+    pub(crate) fn write_entry(&self, number: u128, source: u128, title: &str) -> u64 {
+        let document = Document {
+            r#ref: Some(DocumentRef { kind: Kind::SourceDocument.into(), id: id(number) }),
+            title: title.to_owned(),
+            path: format!("/sources/Wiki/{title}"),
+            catalog_only: true,
+            source_id: Some(id(source)),
             ..Document::default()
         };
         self.state.lock().unwrap().documents.insert(id(number), document);

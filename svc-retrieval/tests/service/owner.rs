@@ -23,6 +23,7 @@ use cairn_proto::feed::v1::{
 };
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::ingest::v1::indexing_service_server::{IndexingService, IndexingServiceServer};
+use cairn_proto::ingest::v1::live_service_server::LiveServiceServer;
 use cairn_proto::ingest::v1::source_service_server::SourceServiceServer;
 use cairn_proto::ingest::v1::{AckDocumentsRequest, AckDocumentsResponse, IndexedDocument, Source};
 use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
@@ -36,6 +37,8 @@ use tempfile::TempDir;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
+
+use crate::providers::Providers;
 
 pub(crate) const FOLDER: u128 = 77;
 
@@ -63,6 +66,7 @@ pub(crate) struct State {
     /// What it was told that was indexed.
     pub(crate) acknowledged: Vec<IndexedDocument>,
     pub(crate) sources: Vec<Source>,
+    pub(crate) providers: Providers,
     pub(crate) asked: Asked,
 }
 
@@ -139,6 +143,7 @@ impl Owner {
             .add_service(KeyServiceServer::new(self.clone()))
             .add_service(IndexingServiceServer::new(self.clone()))
             .add_service(SourceServiceServer::new(self.clone()))
+            .add_service(LiveServiceServer::new(self.clone()))
     }
 }
 

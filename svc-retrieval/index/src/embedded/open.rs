@@ -125,7 +125,7 @@ fn create(folder: &Folder, fields: &Fields, payload: Payload) -> Result<Opened, 
 }
 
 /// A reader that is reloaded by hand after each commit: a watcher would come too late.
-fn open_reader(engine: &tantivy::Index) -> tantivy::Result<IndexReader> {
+pub(super) fn open_reader(engine: &tantivy::Index) -> tantivy::Result<IndexReader> {
     engine
         .reader_builder()
         .reload_policy(ReloadPolicy::Manual)

@@ -102,7 +102,7 @@ pub(super) fn looked_up(words: Vec<Word>) -> Vec<Word> {
 }
 
 /// Without words that tell nothing, unless there are no others.
-fn without_stop_words(words: &[Word], language: Language) -> Vec<&Word> {
+pub(super) fn without_stop_words(words: &[Word], language: Language) -> Vec<&Word> {
     let telling: Vec<&Word> = words.iter().filter(|word| !language.is_stop_word(&word.text)).collect();
     if telling.is_empty() { words.iter().collect() } else { telling }
 }
@@ -131,7 +131,7 @@ fn weighted(words: &[&Word], language: Language, languages: Languages) -> Vec<(S
 }
 
 /// The different stems of a word, and of the word without its accents, with what each counts.
-fn spellings(word: &str, languages: Languages) -> Vec<(String, f32)> {
+pub(super) fn spellings(word: &str, languages: Languages) -> Vec<(String, f32)> {
     let folded = fold::fold(word);
     let plain = stems(&folded, languages);
     if *folded == *word {

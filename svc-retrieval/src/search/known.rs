@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// A document that lives.
 #[derive(Debug)]
-pub(crate) struct LiveDocument {
+pub(crate) struct KnownDocument {
     pub(crate) title: String,
     pub(crate) path: String,
     /// Where the console shows it.
@@ -23,18 +23,18 @@ pub(crate) struct LiveDocument {
 
 impl Searcher {
     /// Those of the documents that live and are in the caller's scope.
-    pub(crate) async fn live_documents(
+    pub(crate) async fn known_documents(
         &self,
         call: &Call,
         documents: impl Iterator<Item = (Kind, Uuid)>,
-    ) -> Result<HashMap<Uuid, LiveDocument>, Error> {
+    ) -> Result<HashMap<Uuid, KnownDocument>, Error> {
         let kinds: HashMap<Uuid, Kind> = documents.map(|(kind, document)| (document, kind)).collect();
         let asked = kinds.iter().map(|(document, kind)| (*kind, *document));
         let confirmed = confirm::confirm_documents(&self.generations.current(), call, asked).await?;
         let live = |(id, document): (Uuid, Arc<ConfirmedDocument>)| {
             let kind = kinds.get(&id).copied().unwrap_or_default();
             let url = page_of(kind, id.hyphenated(), document.database_id.as_deref());
-            (id, LiveDocument { title: document.title.clone(), path: document.path.clone(), url })
+            (id, KnownDocument { title: document.title.clone(), path: document.path.clone(), url })
         };
         Ok(confirmed.into_iter().map(live).collect())
     }

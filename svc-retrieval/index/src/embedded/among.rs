@@ -1,0 +1,170 @@
+//! Finds what a search ranks among documents that are at hand and kept nowhere.
+
+use std::sync::Arc;
+
+use tantivy::tokenizer::{TextAnalyzer, TokenizerManager};
+use uuid::Uuid;
+
+use super::open::{open_reader, settings};
+use super::query::LexicalQuery;
+use super::read::Snapshot;
+use super::recent;
+use super::schema::Fields;
+use super::tokens::{LISTED, Listed};
+use super::view::View;
+use crate::vectors::UnitVector;
+use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ParsedQuery, Query, Wanted, sort_hits};
+
+/// What an index of these documents alone would find: the same words, phrases, exclusions and cosines as with any engine,
+/// where a word is rare that is rare among them. Cosines are those of all chunks. Computes: runs off the async threads.
+///
+/// # Errors
+/// [`Error::Engine`] when the words cannot be searched.
+pub fn candidates_among(documents: &[IndexedDocument], query: &Query) -> Result<Vec<Candidates>, Error> {
+    let fields = Fields::new();
+    let (mut rows, mut vectors) = (Vec::new(), Vec::new());
+    for document in documents {
+        for (ordinal, chunk) in (0..).zip(&document.chunks) {
+            let id = ChunkId { document: document.document, ordinal };
+            let vector = UnitVector::new(&chunk.embedding);
+            rows.push(fields.encode(document, id, chunk, vector.as_ref()));
+            vectors.extend(vector.map(|vector| (id, vector.to_f32())));
+        }
+    }
+    if rows.is_empty() {
+        return Ok(vec![Candidates::default(); query.lists.len()]);
+    }
+    let tokenizers = TokenizerManager::default();
+    tokenizers.register(LISTED, TextAnalyzer::from(Listed::default()));
+    let empty = tantivy::Index::builder()
+        .schema(fields.schema.clone())
+        .settings(settings())
+        .tokenizers(tokenizers.clone())
+        .create_in_ram()?;
+    let segment = recent::segment(&fields.schema, &tokenizers, &rows)?;
+    let view = View::committed(open_reader(&empty)?.searcher()).with(&[], Some(segment))?;
+    let among = Among { snapshot: Snapshot { fields: &fields, view: Arc::new(view) }, vectors };
+    query.lists.iter().map(|wanted| among.list(query, wanted)).collect()
+}
+
+struct Among<'a> {
+    snapshot: Snapshot<'a>,
+    vectors: Vec<(ChunkId, Vec<f32>)>,
+}
+
+impl Among<'_> {
+    fn list(&self, query: &Query, wanted: &Wanted) -> Result<Candidates, Error> {
+        let mut words = match &wanted.words {
+            Some(words) => self.by_words(query, words)?,
+            None => Vec::new(),
+        };
+        let mut cosines = match &wanted.vector {
+            Some(vector) => self.cosines(vector),
+            None => Vec::new(),
+        };
+        if wanted.is_met_by(&words) {
+            cosines.retain(|near| words.iter().any(|hit| hit.chunk == near.chunk));
+        }
+        for exclusions in wanted.words.iter().chain(&wanted.without) {
+            self.leave_out(query.workspace, exclusions, &mut words)?;
+            self.leave_out(query.workspace, exclusions, &mut cosines)?;
+        }
+        Ok(Candidates { words, cosines })
+    }
+
+    fn by_words(&self, query: &Query, words: &ParsedQuery) -> Result<Vec<Hit>, Error> {
+        Ok(self.snapshot.search(&LexicalQuery {
+            workspace: query.workspace,
+            words,
+            containers: query.containers.as_ref(),
+            documents: query.documents.as_ref(),
+            limit: query.limit,
+        })?)
+    }
+
+    /// The chunks that point in the vector's direction at all, the nearest first.
+    fn cosines(&self, vector: &[f32]) -> Vec<Hit> {
+        let Some(vector) = UnitVector::new(vector).map(|vector| vector.to_f32()) else { return Vec::new() };
+        let cosine = |(chunk, other): &(ChunkId, Vec<f32>)| {
+            let score = vector.iter().zip(other).map(|(one, other)| one * other).sum();
+            Hit { chunk: *chunk, score }
+        };
+        let mut hits: Vec<Hit> = self.vectors.iter().map(cosine).filter(|hit| hit.score > 0.0).collect();
+        sort_hits(&mut hits);
+        hits
+    }
+
+    fn leave_out(&self, workspace: Uuid, exclusions: &ParsedQuery, hits: &mut Vec<Hit>) -> Result<(), Error> {
+        if exclusions.excluded().is_empty() {
+            return Ok(());
+        }
+        let chunks: Vec<ChunkId> = hits.iter().map(|hit| hit.chunk).collect();
+        let excluded = self.snapshot.excluded(workspace, exclusions, &chunks)?;
+        hits.retain(|hit| !excluded.contains(&hit.chunk));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::super::Index;
+    use super::super::testing::add;
+    use super::*;
+    use crate::contract::{WORKSPACE, document};
+
+    /// Searched by words, by meaning and by both.
+    fn query(text: &str) -> Query {
+        let (words, vector) = (Arc::new(ParsedQuery::parse(text)), Arc::from([0.6, 0.8]));
+        let by_words = Wanted { words: Some(Arc::clone(&words)), ..Wanted::default() };
+        let by_meaning =
+            Wanted { words: None, vector: Some(Arc::clone(&vector)), without: vec![Arc::clone(&words)] };
+        let by_both = Wanted { words: Some(words), vector: Some(vector), without: Vec::new() };
+        let lists = vec![by_words, by_meaning, by_both];
+        Query { workspace: WORKSPACE, containers: None, documents: None, limit: 50, lists }
+    }
+
+    #[test]
+    fn finds_what_an_index_of_these_documents_finds() {
+        let mut documents = vec![
+            document(1, &["The signing key is rotated every month", "Who rotates it is on call"]),
+            document(2, &["Keys of the pianos are tuned", "getUserName reads a signing key"]),
+            document(3, &["Nothing of the kind"]),
+        ];
+        documents[0].chunks[1].embedding = vec![0.0, 1.0];
+        documents[1].chunks[0].embedding = vec![0.0, 0.0];
+        documents[2].chunks[0].embedding = vec![-1.0, 0.0];
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path(), "test", 2).unwrap();
+        add(&index, documents.clone());
+        let texts = [
+            "signing key",
+            "rotate -piano",
+            "\"signing key\" user",
+            "user name",
+            "getUserN",
+            "-kind",
+            "",
+            "zebra",
+        ];
+        for text in texts {
+            let expected = index.candidates(&query(text)).unwrap();
+            let found = candidates_among(&documents, &query(text)).unwrap();
+            assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_eq!(found.words, expected.words, "{text}");
+                let positive = |hits: &[Hit]| -> HashSet<ChunkId> {
+                    hits.iter().filter(|hit| hit.score > 0.0).map(|hit| hit.chunk).collect()
+                };
+                assert_eq!(positive(&found.cosines), positive(&expected.cosines), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_found_in_nothing() {
+        let found = candidates_among(&[document(1, &[])], &query("anything")).unwrap();
+        assert_eq!(found, vec![Candidates::default(); 3]);
+    }
+}

@@ -1,0 +1,128 @@
+//! Which entries of catalogs match a question, and which of them so clearly that their bodies are worth a call to the
+//! provider (spec 4.4, rule 4; docs/SEARCH.md has the rule with its figures).
+
+mod named;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_index::words::{Language, Languages, Searched, Telling};
+use cairn_index::{Engine, ParsedQuery, Query, StoredChunk, Wanted};
+use cairn_proto::ids::WorkspaceId;
+use uuid::Uuid;
+
+use self::named::Named;
+use super::request::SearchRequest;
+use super::tuning::{DECISIVE_LEAD, MOST_MATCHES};
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::partition;
+
+/// An entry of a catalog that matches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Match {
+    pub(super) document: Uuid,
+    pub(super) source: Uuid,
+}
+
+/// What of the catalogs matches a question, each best first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Matches {
+    /// What is meant beyond doubt, at most as many as are fetched.
+    pub(super) decisive: Vec<Match>,
+    /// Other entries whose titles hold at least half of what tells.
+    pub(super) others: Vec<Match>,
+}
+
+/// What matches in the catalogs of a workspace: in those of these sources, or in all.
+pub(super) async fn matches(
+    engine: &dyn Engine,
+    workspace: WorkspaceId,
+    sources: Option<HashSet<Uuid>>,
+    request: &SearchRequest,
+) -> Result<Matches, Error> {
+    let partition = partition::of(workspace, true);
+    let named = Named::in_text(&request.query.given);
+    let mut lists = vec![Wanted { words: Some(Arc::clone(&request.query.parsed)), ..Wanted::default() }];
+    lists.extend(named.phrases().map(|phrase| Wanted {
+        words: Some(Arc::new(ParsedQuery::parse(&format!("\"{phrase}\"")))),
+        vector: None,
+        without: vec![Arc::clone(&request.query.parsed)],
+    }));
+    let query =
+        Query { workspace: partition, containers: sources, documents: None, limit: MOST_MATCHES, lists };
+    let mut lists = engine.candidates(query).await?.into_iter().map(|found| found.words);
+    let by_words = lists.next().unwrap_or_default();
+    let scores: HashMap<_, _> = by_words.iter().map(|hit| (hit.chunk, hit.score)).collect();
+    let mut ids: Vec<_> = by_words.iter().map(|hit| hit.chunk).collect();
+    for hit in lists.flatten() {
+        if !ids.contains(&hit.chunk) {
+            ids.push(hit.chunk);
+        }
+    }
+    if ids.is_empty() {
+        return Ok(Matches::default());
+    }
+    let mut chunks = engine.chunks(partition, ids).await?;
+    chunks.retain(|chunk| request.narrowing.includes_time(Timestamp::from_micros(chunk.updated_at)));
+    let score = |chunk: &StoredChunk| scores.get(&chunk.id).copied().unwrap_or_default();
+    let candidates: Vec<Candidate<'_>> =
+        chunks.iter().filter_map(|chunk| Candidate::of(chunk, score(chunk))).collect();
+    Ok(decide(request.query.parsed.text(), &named, &candidates))
+}
+
+/// An entry that may match.
+#[derive(Debug, Clone, Copy)]
+struct Candidate<'a> {
+    is: Match,
+    entry: Entry<'a>,
+    /// BM25 by the question's words; 0 where only something else led to it.
+    score: f32,
+}
+
+impl<'a> Candidate<'a> {
+    /// None for an entry of no source.
+    fn of(chunk: &'a StoredChunk, score: f32) -> Option<Self> {
+        let is = Match { document: chunk.id.document, source: chunk.container? };
+        Some(Self { is, entry: Entry::read(&chunk.text), score })
+    }
+
+    /// How many of the telling words stand in the title and the folders.
+    fn holds(&self, telling: &Telling) -> usize {
+        telling.held_by(&Searched {
+            title: self.entry.title,
+            path: "",
+            headings: &[],
+            text: self.entry.folders,
+            language: Language::English,
+        })
+    }
+}
+
+/// What matches of candidates that come best first.
+fn decide(question: &str, named: &Named, candidates: &[Candidate<'_>]) -> Matches {
+    let telling = Telling::of(question, Languages::default());
+    let decisive = match named.among(question, candidates) {
+        exact if exact.is_empty() => leading(&telling, candidates).into_iter().collect(),
+        exact => exact,
+    };
+    let is_other = |candidate: &&Candidate<'_>| {
+        let held = candidate.holds(&telling);
+        held > 0 && 2 * held >= telling.count() && !decisive.contains(&candidate.is)
+    };
+    let others = candidates.iter().filter(is_other).map(|candidate| candidate.is).collect();
+    Matches { decisive, others }
+}
+
+/// The best candidate, if it holds every word that tells and is far ahead of the next one.
+fn leading(telling: &Telling, candidates: &[Candidate<'_>]) -> Option<Match> {
+    let mut by_score = candidates.iter().filter(|candidate| candidate.score > 0.0);
+    let (best, next) = (by_score.next()?, by_score.next());
+    let is_ahead = next.is_none_or(|next| best.score >= DECISIVE_LEAD * next.score);
+    let holds_all = telling.count() > 0 && best.holds(telling) == telling.count();
+    (is_ahead && holds_all).then_some(best.is)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! Texts that providers gave just now, ranked like those of the index. They are held for one answer, and nowhere else.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_index::{ChunkId, IndexedDocument, StoredChunk};
+use cairn_proto::document::v1::{ConfirmedDocument, Document, DocumentRef};
+use cairn_proto::feed::v1::Kind;
+use cairn_proto::ids::WorkspaceId;
+use cairn_proto::ingest::v1::LiveDocument;
+use uuid::Uuid;
+
+use super::rank::{self, QueryVectors, Ranking};
+use super::request::SearchRequest;
+use super::tuning::{MOST_LIVE_BYTES, PASSAGES_OF_A_LIVE_TEXT};
+use crate::error::Error;
+use crate::generations::Generation;
+
+/// Documents of one answer, cut as an index would cut them.
+#[derive(Debug, Default)]
+pub(super) struct Fetched {
+    documents: Arc<Vec<IndexedDocument>>,
+    known: HashMap<Uuid, Arc<ConfirmedDocument>>,
+    has_vectors: bool,
+}
+
+impl Fetched {
+    /// Cuts what meets the request, as far as there is room for it: what providers ranked first.
+    pub(super) async fn cut(
+        generation: &Generation,
+        workspace: WorkspaceId,
+        request: &SearchRequest,
+        documents: Vec<LiveDocument>,
+    ) -> Result<Self, Error> {
+        let wanted = wanted(documents, request);
+        if wanted.is_empty() {
+            return Ok(Self::default());
+        }
+        let known = wanted.iter().map(|(id, document)| (*id, Arc::new(confirmed(document)))).collect();
+        let texts = wanted.into_iter().map(|(_, document)| to_index(document)).collect();
+        let documents = Arc::new(generation.indexer.index_now(workspace, texts).await?);
+        Ok(Self { documents, known, has_vectors: generation.indexer.embeds_at_once() })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    /// Their passages, ranked by the same rules as those of the index.
+    pub(super) async fn ranked(
+        &self,
+        workspace: WorkspaceId,
+        request: &SearchRequest,
+        vectors: QueryVectors,
+        word_weight: f32,
+    ) -> Result<Ranking, Error> {
+        // Without vectors of their own they are looked through by words.
+        let vectors = if self.has_vectors { vectors } else { QueryVectors::default() };
+        let documents = Arc::clone(&self.documents);
+        let ranking = rank::rank_among(documents, workspace, request, vectors, word_weight).await?;
+        Ok(ranking.with_at_most(PASSAGES_OF_A_LIVE_TEXT))
+    }
+
+    /// A passage of them with its document.
+    pub(super) fn passage(&self, id: ChunkId) -> Option<(StoredChunk, Arc<ConfirmedDocument>)> {
+        let known = self.known.get(&id.document)?;
+        let document = self.documents.iter().find(|document| document.document == id.document)?;
+        let chunk = document.chunks.get(usize::try_from(id.ordinal).ok()?)?;
+        let stored = StoredChunk {
+            id,
+            container: document.container,
+            kind: document.kind.clone(),
+            title: document.title.clone(),
+            heading_path: chunk.heading_path.clone(),
+            text: chunk.text.clone(),
+            start_line: chunk.start_line,
+            end_line: chunk.end_line,
+            content_hash: document.content_hash.clone(),
+            updated_at: document.updated_at,
+        };
+        Some((stored, Arc::clone(known)))
+    }
+}
+
+/// Each document once, without those that the request leaves out or that there is no room for.
+fn wanted(documents: Vec<LiveDocument>, request: &SearchRequest) -> Vec<(Uuid, LiveDocument)> {
+    let mut seen = HashSet::new();
+    let mut room = MOST_LIVE_BYTES;
+    let mut wanted = Vec::with_capacity(documents.len());
+    for document in documents {
+        let Ok(id) = Uuid::try_parse(&document.id) else { continue };
+        let updated_at = document.updated_at.as_ref().map(Timestamp::from_proto);
+        // What changed at no time that is known is not known to have changed in any.
+        let is_in_time = match updated_at {
+            Some(updated_at) => request.narrowing.includes_time(updated_at),
+            None => request.narrowing.updated_after.is_none() && request.narrowing.updated_before.is_none(),
+        };
+        let Some(left) = room.checked_sub(document.content.len()).filter(|_| is_in_time) else { continue };
+        if seen.insert(id) {
+            room = left;
+            wanted.push((id, document));
+        }
+    }
+    wanted
+}
+
+fn reference(document: &LiveDocument) -> DocumentRef {
+    DocumentRef { kind: Kind::SourceDocument.into(), id: document.id.clone() }
+}
+
+fn confirmed(document: &LiveDocument) -> ConfirmedDocument {
+    ConfirmedDocument {
+        r#ref: Some(reference(document)),
+        title: document.title.clone(),
+        path: document.path.clone(),
+        content_hash: document.content_hash.clone(),
+        updated_at: document.updated_at,
+        source_id: Some(document.source_id.clone()),
+        source_name: Some(document.source_name.clone()),
+        provider: Some(document.provider.clone()),
+        url: document.url.clone(),
+        external_id: Some(document.external_id.clone()),
+        ..ConfirmedDocument::default()
+    }
+}
+
+fn to_index(document: LiveDocument) -> Document {
+    Document {
+        r#ref: Some(reference(&document)),
+        title: document.title,
+        format: document.format,
+        content: document.content,
+        content_hash: document.content_hash,
+        updated_at: document.updated_at,
+        path: document.path,
+        source_id: Some(document.source_id),
+        ..Document::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_proto::retrieval::v1::SearchContextRequest;
+
+    use super::*;
+
+    fn document(number: u128, bytes: usize, updated_at: Option<i64>) -> LiveDocument {
+        LiveDocument {
+            id: Uuid::from_u128(number).to_string(),
+            content: "x".repeat(bytes),
+            updated_at: updated_at.map(|seconds| Timestamp::from_seconds(seconds).to_proto()),
+            ..LiveDocument::default()
+        }
+    }
+
+    fn kept(documents: Vec<LiveDocument>, request: SearchContextRequest) -> Vec<u128> {
+        let request = SearchRequest::try_from(SearchContextRequest { query: "q".to_owned(), ..request });
+        wanted(documents, &request.unwrap()).into_iter().map(|(id, _)| id.as_u128()).collect()
+    }
+
+    #[test]
+    fn texts_are_taken_once_and_as_far_as_there_is_room() {
+        let half = MOST_LIVE_BYTES / 2;
+        let documents = vec![
+            document(1, half, None),
+            document(1, 1, None),
+            document(2, half + 1, None),
+            document(3, half, None),
+            document(4, 1, None),
+            LiveDocument { id: "none".to_owned(), ..LiveDocument::default() },
+        ];
+        assert_eq!(kept(documents, SearchContextRequest::default()), [1, 3]);
+    }
+
+    #[test]
+    fn texts_of_another_time_are_left_out() {
+        let documents = || vec![document(1, 1, Some(10)), document(2, 1, Some(20)), document(3, 1, None)];
+        let after = SearchContextRequest {
+            updated_after: Some(Timestamp::from_seconds(15).to_proto()),
+            ..SearchContextRequest::default()
+        };
+        assert_eq!(kept(documents(), after), [2]);
+        assert_eq!(kept(documents(), SearchContextRequest::default()), [1, 2, 3]);
+    }
+}
