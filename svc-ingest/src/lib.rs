@@ -13,6 +13,7 @@ mod error;
 mod extraction;
 mod indexing;
 mod ingest;
+mod live;
 mod model;
 mod operator;
 mod removal;

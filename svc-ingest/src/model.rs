@@ -25,7 +25,7 @@ pub(crate) use self::run::{Absent, Counters, Missing, Run, Stage, Warning};
 pub(crate) use self::source::Status as SourceStatus;
 pub(crate) use self::source::{SealedCredentials, Shown, Source, Spending};
 pub(crate) use self::source_document::{
-    DocumentStatus, Fault, Kept, Known, ListedDocument, Metadata, RetainedText, SourceView,
+    DocumentStatus, Fault, Kept, Known, ListedDocument, LiveText, Metadata, RetainedText, SourceView,
 };
 pub(crate) use self::usage::{Growth, Usage};
 

@@ -21,6 +21,8 @@ mod worker;
 mod write;
 
 pub(crate) use self::connect::Connect;
+pub(crate) use self::document::entry_of;
+pub(crate) use self::fault::Failure;
 pub(crate) use self::ledger::{Check, Purse};
 pub(crate) use self::machine::Machine;
 pub(crate) use self::path::segment;

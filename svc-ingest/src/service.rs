@@ -1,6 +1,7 @@
 //! Puts the service together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::feed::{self, Feed};
@@ -21,6 +22,7 @@ use crate::documents::Documents;
 use crate::extraction::Extractions;
 use crate::indexing::Indexing;
 use crate::ingest::Ingests;
+use crate::live::Live;
 use crate::removal::Removal;
 use crate::runs::{Connect, Machine};
 use crate::sources::Sources;
@@ -34,6 +36,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::feed::v1::feed_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::indexing_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::ingest_service_server::SERVICE_NAME,
+    cairn_proto::ingest::v1::live_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::source_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::tree_service_server::SERVICE_NAME,
 ];
@@ -63,6 +66,7 @@ pub struct Service {
     context: Context,
     extractions: Extractions,
     machine: Machine,
+    live: Live,
     verifier: Verifier,
 }
 
@@ -79,8 +83,9 @@ impl Service {
         let extractions = Extractions::new(context.clone(), extractor.clone());
         let entropy = Arc::clone(&ambient.entropy);
         let machine = Machine::new(context.clone(), connect, extractor, keyring, entropy);
+        let live = Live::new(machine.clone(), Extractor::start(of_questions()));
         let verifier = ambient.verifier.refusing(context.suspensions.clone());
-        Ok(Self { context, extractions, machine, verifier })
+        Ok(Self { context, extractions, machine, live, verifier })
     }
 
     /// The generated servers, without layers: the composition adds those.
@@ -88,10 +93,12 @@ impl Service {
         let verifier = || self.verifier.clone();
         let context = || self.context.clone();
         let (ingests, accounts) = (Ingests::new(context()), Accounts::new(context()));
+        let sources = Sources::new(self.machine.clone(), self.live.clone());
         Routes::new(rpc::ingest::server(ingests, accounts, verifier()))
             .add_service(rpc::documents::server(Documents::new(context()), verifier()))
             .add_service(rpc::indexing::server(Indexing::new(context()), verifier()))
-            .add_service(rpc::sources::server(Sources::new(self.machine.clone()), verifier()))
+            .add_service(rpc::live::server(self.live.clone(), verifier()))
+            .add_service(rpc::sources::server(sources, verifier()))
             .add_service(rpc::tree::server(Trees::new(context()), verifier()))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
@@ -108,7 +115,8 @@ impl Service {
     pub async fn run(&self, shutdown: CancellationToken) {
         let following = self.context.suspensions.run(shutdown.clone());
         // Runs are given back before the storage is closed.
-        tokio::join!(following, self.extractions.run(&shutdown), self.machine.run(shutdown.clone()));
+        let runs = self.machine.run(shutdown.clone());
+        tokio::join!(following, self.extractions.run(&shutdown), runs, self.live.run(&shutdown));
         shutdown.cancelled().await;
         self.context.feed.close();
     }
@@ -117,6 +125,12 @@ impl Service {
     pub async fn close(&self) {
         self.context.db.close().await;
     }
+}
+
+/// Questions have children of their own, so that nobody who waits stands behind what runs read; a document that takes
+/// longer than a question may is no use to anybody.
+fn of_questions() -> Settings {
+    Settings { wall: Duration::from_secs(10), ..Settings::default() }
 }
 
 async fn open(config: Config, ambient: &Ambient) -> Result<Context, Error> {

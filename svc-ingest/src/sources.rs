@@ -15,6 +15,7 @@ pub(crate) use self::documents::Fetched;
 pub(crate) use self::input::{Draft, Patch, Secret, shown_every};
 pub(crate) use self::query::Answer;
 use crate::checks::Checks;
+use crate::live::Live;
 use crate::model::{Run, Shown, Source, Spending};
 use crate::runs::{Machine, next, removal, segment};
 use crate::scope::Caller;
@@ -31,11 +32,12 @@ const INGESTED: &str = "ingested";
 #[derive(Debug, Clone)]
 pub(crate) struct Sources {
     machine: Machine,
+    live: Live,
 }
 
 impl Sources {
-    pub(crate) const fn new(machine: Machine) -> Self {
-        Self { machine }
+    pub(crate) const fn new(machine: Machine, live: Live) -> Self {
+        Self { machine, live }
     }
 
     /// The sources of the caller's workspace in the order of their names, each with how it stands.
@@ -184,6 +186,7 @@ impl Sources {
             removal::publish_all(&mut work, source.id, Op::Upsert).await?;
         }
         work.commit().await?;
+        self.live.forget(source.id);
         if wants_run {
             self.machine.queue_now(&source, is_new).await?;
         }
@@ -202,6 +205,7 @@ impl Sources {
         store::source_runs::end_open(work.tx(), source.workspace, source.id, now).await?;
         store::sources::disconnect(work.tx(), source.workspace, source.id, now).await?;
         let position = work.commit().await?.last;
+        self.live.forget(source.id);
         self.machine.wake();
         Ok(position)
     }

@@ -1,5 +1,7 @@
 //! A fresh database on every engine, for contract suites that run on each.
 
+use std::path::Path;
+
 use tempfile::TempDir;
 
 use super::postgres;
@@ -12,10 +14,15 @@ pub struct TestDb {
     pub engine: &'static str,
     /// Where it is: what a service's configuration takes.
     pub config: Config,
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
 }
 
 impl TestDb {
+    /// The folder of its files; on PostgreSQL there is none to look into.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_ref().map(TempDir::path)
+    }
+
     /// Opens it as a service would.
     ///
     /// # Errors
@@ -34,11 +41,11 @@ impl TestDb {
 pub async fn engines() -> Vec<TestDb> {
     let folder = TempDir::new().unwrap_or_else(|error| panic!("no temporary folder: {error}"));
     let config = Config::sqlite(folder.path().join("test.db"));
-    let mut engines = vec![TestDb { engine: "sqlite", config, _folder: Some(folder) }];
+    let mut engines = vec![TestDb { engine: "sqlite", config, folder: Some(folder) }];
     match postgres::database().await {
         Ok(url) => {
             let config = Config::postgres(url);
-            engines.push(TestDb { engine: "postgres", config, _folder: None });
+            engines.push(TestDb { engine: "postgres", config, folder: None });
         }
         Err(why) if postgres::is_required() => panic!("CAIRN_REQUIRE_ENGINES wants postgres: {why}"),
         Err(why) => eprintln!("skipped: postgres: {why}"),

@@ -30,6 +30,8 @@ pub struct Call {
     clock: Arc<dyn Clock>,
     sent: Arc<AtomicU32>,
     deadline: Option<Instant>,
+    /// Of one answer, whatever is asked for.
+    most_bytes: usize,
 }
 
 cairn_chassis::debug_fields!(Call { sent, deadline });
@@ -41,7 +43,7 @@ pub struct FinalUrl(pub Url);
 impl Call {
     /// Calls on one connection.
     pub fn new(guard: Guard, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Self {
-        Self { guard, ledger, clock, sent: Arc::default(), deadline: None }
+        Self { guard, ledger, clock, sent: Arc::default(), deadline: None, most_bytes: usize::MAX }
     }
 
     /// The same, which ends at that moment with [`Fault::Unavailable`].
@@ -49,6 +51,12 @@ impl Call {
     pub fn with_deadline(&self, deadline: Instant) -> Self {
         let deadline = self.deadline.map_or(deadline, |before| before.min(deadline));
         Self { deadline: Some(deadline), ..self.clone() }
+    }
+
+    /// The same, in which no answer has more bytes than that: a larger one is [`Fault::TooLarge`].
+    #[must_use]
+    pub fn with_most_bytes(&self, most_bytes: usize) -> Self {
+        Self { most_bytes: self.most_bytes.min(most_bytes), ..self.clone() }
     }
 
     /// How many requests were sent, redirects and those without an answer included.
@@ -123,7 +131,7 @@ impl Call {
         request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(identity);
         let exchanged = async {
             self.reserve().await?;
-            let limits = Limits { time: MOST_TIME, bytes: most_bytes };
+            let limits = Limits { time: MOST_TIME, bytes: most_bytes.min(self.most_bytes) };
             self.guard.send(request, limits).await.map_err(fault_of)
         };
         let response = self.in_time(exchanged).await?;

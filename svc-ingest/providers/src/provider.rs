@@ -11,7 +11,8 @@ use crate::{Call, Entry, ExternalId, Fault, Fetched, Page, Position, Version};
 /// One connection to one provider.
 ///
 /// A run makes one and keeps it while it lasts: a repository is fetched once for each. What it needs to go on after a
-/// crash stands in the position. One call at a time is made on it. Dropping a call's future cancels it.
+/// crash stands in the position. A run makes one call at a time on it; a question fetches a few documents at once. Dropping
+/// a call's future cancels it.
 #[async_trait]
 pub trait Provider: fmt::Debug + Send + Sync {
     /// What can be expected of it.

@@ -84,6 +84,19 @@ pub(crate) struct Known {
     pub(crate) hidden_at: Option<Timestamp>,
 }
 
+/// A document as its provider had it just now: in memory alone, and not in a log.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct LiveText {
+    /// Its path is below the folder of its source.
+    pub(crate) metadata: Metadata,
+    pub(crate) format: FileType,
+    pub(crate) content: String,
+    /// `blake3:` and 64 hexadecimal digits.
+    pub(crate) content_hash: String,
+}
+
+cairn_chassis::debug_fields!(LiveText { format, content_hash });
+
 /// A document as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListedDocument {

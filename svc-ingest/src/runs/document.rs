@@ -337,5 +337,18 @@ pub(crate) fn metadata(entry: &Entry, known: Option<&Known>) -> Metadata {
     }
 }
 
+/// A document as a listing would tell it, of what is known.
+pub(crate) fn entry_of(known: &Known) -> Entry {
+    let version = known.version.clone().unwrap_or_else(Version::unknown);
+    let mut entry = Entry::new(known.external_id.clone(), version, &known.metadata.title);
+    entry.mime = Some(known.metadata.mime_type.clone()).filter(|mime| !mime.is_empty());
+    // A path that is made of the title says nothing about the kind of the file.
+    let made_of_title = path::below(None, &known.metadata.title);
+    entry.path = Some(known.metadata.path.clone()).filter(|path| *path != made_of_title);
+    entry.url.clone_from(&known.metadata.url);
+    entry.updated_at = known.metadata.updated_at;
+    entry
+}
+
 #[cfg(test)]
 mod tests;

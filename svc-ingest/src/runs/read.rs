@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use cairn_extract::{Extractor, Failure, FailureKind, Format, Raw};
+use cairn_extract::{Extractor, Failure, FailureKind, Format, Raw, Text};
 use cairn_proto::domain::FileType;
 use cairn_providers::{Body as Sent, Entry, Fault, Fetched, ProviderKind, Version};
 
 use super::document::{self, Found};
 use super::fault;
 use super::path;
-use crate::model::{Body, Known, Metadata, RetainedText};
+use crate::model::{Body, Known, LiveText, Metadata, RetainedText};
 
 /// What was found out about a document.
 #[derive(Debug)]
@@ -92,46 +92,49 @@ impl Reader<'_> {
     async fn text(&self, sent: Sent, entry: &Entry, mut metadata: Metadata) -> Read {
         describe(&mut metadata, &sent, entry);
         let version = sent.version.clone();
-        // A page says itself what it is called, where neither the listing nor the provider knows.
-        let is_nameless = self.provider == ProviderKind::Web && entry.is_nameless() && sent.title.is_none();
         if !self.keeps_text {
             return Read::of(Found::Described { version, metadata });
         }
-        let (body, title) = match self.extract(sent, entry, &metadata).await {
-            Ok(text) => text,
+        let extracted = extract(self.extractor, self.provider, sent, entry, &mut metadata).await;
+        let (body, format) = match kept(extracted).await {
+            Ok(body) => body,
             Err(failure) if failure.may_pass() => return Read::passing(entry, metadata, failure.message),
             Err(failure) => return Read::lasting(entry, metadata, failure.message),
         };
-        if let Some(title) = title.filter(|_| is_nameless) {
-            metadata.title = title;
-            if entry.path.is_none() {
-                metadata.path = path::below(None, &metadata.title);
-            }
-        }
-        let retained =
-            RetainedText { content_hash: body.0.hash.clone(), format: body.1, size_bytes: body.0.size_bytes };
-        Read { body: Some(body.0), ..Read::of(Found::Text { version, metadata, retained }) }
-    }
-
-    /// The text of a body, with the title that it gives itself.
-    async fn extract(
-        &self,
-        sent: Sent,
-        entry: &Entry,
-        metadata: &Metadata,
-    ) -> Result<((Body, FileType), Option<String>), Failure> {
-        let text = self.extractor.extract(raw(sent, entry, metadata)).await?;
-        let unavailable = |_| {
-            let message = "The text cannot be kept now.";
-            Failure::new(FailureKind::Unavailable, message)
-        };
-        let body = Body::of(text.content).await.map_err(unavailable)?;
-        Ok(((body, format_of(text.format)), text.title))
+        let retained = RetainedText { content_hash: body.hash.clone(), format, size_bytes: body.size_bytes };
+        Read { body: Some(body), ..Read::of(Found::Text { version, metadata, retained }) }
     }
 }
 
+/// The text of a body, of which runs and questions make the same; what it says of itself goes into the metadata.
+async fn extract(
+    extractor: &Extractor,
+    provider: ProviderKind,
+    sent: Sent,
+    entry: &Entry,
+    metadata: &mut Metadata,
+) -> Result<Text, Failure> {
+    // A page says itself what it is called, where neither the listing nor the provider knows.
+    let is_nameless = provider == ProviderKind::Web && entry.is_nameless() && sent.title.is_none();
+    let mut text = extractor.extract(raw(sent, entry, metadata)).await?;
+    if let Some(title) = text.title.take().filter(|_| is_nameless) {
+        metadata.title = title;
+        if entry.path.is_none() {
+            metadata.path = path::below(None, &metadata.title);
+        }
+    }
+    Ok(text)
+}
+
+async fn kept(extracted: Result<Text, Failure>) -> Result<(Body, FileType), Failure> {
+    let text = extracted?;
+    let unavailable = |_| Failure::new(FailureKind::Unavailable, "The text cannot be kept now.");
+    let body = Body::of(text.content).await.map_err(unavailable)?;
+    Ok((body, format_of(text.format)))
+}
+
 /// A body as the extractor takes it. A path that is made of a title says nothing about the kind.
-pub(super) fn raw(sent: Sent, entry: &Entry, metadata: &Metadata) -> Raw {
+fn raw(sent: Sent, entry: &Entry, metadata: &Metadata) -> Raw {
     Raw {
         bytes: sent.bytes,
         name: entry.path.clone(),
@@ -142,7 +145,7 @@ pub(super) fn raw(sent: Sent, entry: &Entry, metadata: &Metadata) -> Raw {
 }
 
 /// What a body knows better than a listing.
-pub(super) fn describe(metadata: &mut Metadata, sent: &Sent, entry: &Entry) {
+fn describe(metadata: &mut Metadata, sent: &Sent, entry: &Entry) {
     let essence = sent.mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if !essence.is_empty() && essence.len() <= 200 {
         metadata.mime_type = essence;
@@ -159,7 +162,7 @@ pub(super) fn describe(metadata: &mut Metadata, sent: &Sent, entry: &Entry) {
     }
 }
 
-pub(super) const fn format_of(format: Format) -> FileType {
+const fn format_of(format: Format) -> FileType {
     match format {
         Format::Markdown => FileType::Markdown,
         Format::Text => FileType::Text,
@@ -171,38 +174,51 @@ pub(super) const fn format_of(format: Format) -> FileType {
 /// Why there is no text of a document that a provider was asked for.
 #[derive(Debug)]
 pub(crate) enum Unread {
-    /// The provider does not have it.
+    /// The provider does not have it, or does not give it.
     Gone,
-    /// It did not answer.
+    /// It did not answer as it should.
     Fault(Fault),
     /// What it answered has no text.
     Failure(Failure),
 }
 
-/// The text of a document that a provider was asked for just now, and what is known of it.
+/// What a provider answers to a question for one document, as text of at most so many bytes.
 pub(crate) async fn read_live(
     extractor: &Extractor,
+    provider: ProviderKind,
     answer: Result<Fetched, Fault>,
     entry: &Entry,
-) -> Result<(String, Metadata), Unread> {
-    let sent = match answer.map_err(Unread::Fault)? {
-        Fetched::Body(sent) => sent,
-        Fetched::Gone => return Err(Unread::Gone),
-        Fetched::Same => return Err(Unread::Fault(Fault::broken("the provider sends no content"))),
-        Fetched::TooLarge(bytes) => {
-            let message = format!("It is larger than what is read: {bytes} bytes or more.");
-            return Err(Unread::Failure(Failure::new(FailureKind::TooLarge, message)));
-        }
-        Fetched::Unsupported(_) => {
+    most_bytes: usize,
+) -> Result<LiveText, Unread> {
+    let sent = match answer {
+        Ok(Fetched::Body(sent)) => sent,
+        Ok(Fetched::Gone) | Err(Fault::Gone | Fault::Forbidden) => return Err(Unread::Gone),
+        Ok(Fetched::Same) => return Err(Unread::Fault(Fault::broken("the provider sends no content"))),
+        Ok(Fetched::TooLarge(_)) | Err(Fault::TooLarge(_)) => return Err(too_large(most_bytes)),
+        Ok(Fetched::Unsupported(_)) => {
             let message = "Files of its kind have no text that could be read.";
             return Err(Unread::Failure(Failure::new(FailureKind::Unsupported, message)));
         }
-        Fetched::Unreadable(why) => {
+        Ok(Fetched::Unreadable(why)) => {
             return Err(Unread::Failure(Failure::new(FailureKind::Unsupported, why)));
         }
+        Err(fault) => return Err(Unread::Fault(fault)),
     };
+    if sent.bytes.len() > most_bytes {
+        return Err(too_large(most_bytes));
+    }
     let mut metadata = document::metadata(entry, None);
     describe(&mut metadata, &sent, entry);
-    let text = extractor.extract(raw(sent, entry, &metadata)).await.map_err(Unread::Failure)?;
-    Ok((text.content, metadata))
+    let text = extract(extractor, provider, sent, entry, &mut metadata).await.map_err(Unread::Failure)?;
+    // A file that is packed may hold more than it weighs.
+    if text.content.len() > most_bytes {
+        return Err(too_large(most_bytes));
+    }
+    let content_hash = cairn_chassis::bodies::content_hash(&text.content);
+    Ok(LiveText { metadata, format: format_of(text.format), content: text.content, content_hash })
+}
+
+fn too_large(most_bytes: usize) -> Unread {
+    let message = format!("It is larger than the {most_bytes} bytes that are read of one document.");
+    Unread::Failure(Failure::new(FailureKind::TooLarge, message))
 }

@@ -12,9 +12,8 @@ use cairn_providers::{Call, Entry, ExternalId, Fault, Item, ItemFault, Page, Pro
 
 use super::absence;
 use super::batch::Batch;
-use super::document::{self, Found, Occasion, Verdict};
+use super::document::{self, Found, Occasion, Verdict, entry_of};
 use super::fault::{self, Failure, Health, Stop};
-use super::path;
 use super::read::{Read, Reader};
 use super::write;
 use crate::context::Context;
@@ -457,18 +456,6 @@ fn id_of(item: &Item) -> &ExternalId {
         Item::Present(entry) => &entry.id,
         Item::Gone(id) => id,
     }
-}
-
-/// A document as a listing would tell it, of what is known.
-fn entry_of(known: &Known) -> Entry {
-    let version = known.version.clone().unwrap_or_else(cairn_providers::Version::unknown);
-    let mut entry = Entry::new(known.external_id.clone(), version, &known.metadata.title);
-    entry.mime = Some(known.metadata.mime_type.clone()).filter(|mime| !mime.is_empty());
-    let made_of_title = path::below(None, &known.metadata.title);
-    entry.path = Some(known.metadata.path.clone()).filter(|path| *path != made_of_title);
-    entry.url.clone_from(&known.metadata.url);
-    entry.updated_at = known.metadata.updated_at;
-    entry
 }
 
 fn ended(run: &Run) -> store::source_documents::Ended<'_> {

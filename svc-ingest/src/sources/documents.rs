@@ -1,23 +1,18 @@
 //! Documents of sources: listing them, and reading one.
 
-use std::time::Duration;
-
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::SourceMode;
 use cairn_proto::ids::SourceId;
-use cairn_providers::{Entry, ExternalId, Fault, Version};
-use tokio::time::Instant;
+use cairn_providers::{Entry, ExternalId, Version};
 
 use super::{SOURCES, Sources, parse_id};
-use crate::model::{DocumentStatus, ListedDocument, Page, PageRequest, Source, SourceView};
-use crate::runs::{Purse, Unread, next, read_live};
+use crate::live::live_path;
+use crate::model::{DocumentStatus, ListedDocument, LiveText, Page, PageRequest, Source, SourceView};
+use crate::runs::entry_of;
 use crate::scope::Caller;
 use crate::store::source_views::Filter;
 use crate::{Error, store};
-
-/// One document is waited for so long.
-const MOST_TIME: Duration = Duration::from_secs(10);
 
 /// A document, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,64 +98,30 @@ impl Sources {
         id: &ExternalId,
         view: Option<SourceView>,
     ) -> Result<Fetched, Error> {
-        let provider = self.machine.provider(source).await?;
-        let purse = Purse::Question { budget: source.daily_budget };
-        let call = self.machine.call(source, purse).with_deadline(Instant::now() + MOST_TIME);
-        let asked = tokio::time::timeout(MOST_TIME, provider.fetch(&call, id, None)).await;
-        let answer = asked.unwrap_or(Err(Fault::Unavailable));
-        let entry = entry(id, view.as_ref());
-        let read = read_live(&self.machine.extractor, answer, &entry).await;
-        let (text, metadata) = read.map_err(|why| self.unread(why, source, id))?;
+        let known = match &view {
+            Some(_) => store::source_documents::known(self.db(), source.workspace, source.id, [id]).await?,
+            None => Vec::new(),
+        };
+        let unknown = || Entry::new(id.clone(), Version::unknown(), "");
+        let entry = known.first().map_or_else(unknown, entry_of);
+        let (text, asked) = self.live.fetch(source, &entry).await?;
         let used = self.used_today(source).await?;
+        let path = view.as_ref().map_or_else(|| live_path(source, &text), |view| view.path.clone());
+        let LiveText { metadata, content, content_hash, format: _ } = text;
         Ok(Fetched {
             title: metadata.title,
-            content_hash: cairn_chassis::bodies::content_hash(&text),
-            content: text,
+            content_hash,
+            content,
             external_id: id.to_string(),
-            path: view.as_ref().map_or_else(|| live_path(source, &metadata.path), |view| view.path.clone()),
+            path,
             url: metadata.url,
             id: view.map(|view| view.id.to_string()),
             updated_at: metadata.updated_at,
             is_live: true,
-            used: call.sent(),
+            used: asked,
             remaining: source.daily_budget.saturating_sub(used),
         })
     }
-
-    fn unread(&self, why: Unread, source: &Source, id: &ExternalId) -> Error {
-        let now = self.now();
-        match why {
-            Unread::Gone | Unread::Fault(Fault::Gone | Fault::Forbidden) => {
-                Error::NoSourceDocument(id.to_string())
-            }
-            Unread::Failure(failure) => Error::NoText { id: id.to_string(), why: failure.message },
-            Unread::Fault(Fault::Budget) => {
-                Error::BudgetUsedUp { limit: source.daily_budget, again: next::tomorrow(now).since(now) }
-            }
-            Unread::Fault(Fault::Waiting { until }) => {
-                Error::ProviderUnavailable { why: "it asks to wait".to_owned(), again: until.since(now) }
-            }
-            Unread::Fault(fault) => {
-                Error::ProviderUnavailable { why: fault.to_string(), again: Duration::from_secs(30) }
-            }
-        }
-    }
-}
-
-/// What is known of a document before it is fetched.
-fn entry(id: &ExternalId, view: Option<&SourceView>) -> Entry {
-    let title = view.map(|view| view.title.as_str()).unwrap_or_default();
-    let mut entry = Entry::new(id.clone(), Version::unknown(), title);
-    if let Some(view) = view {
-        entry.mime = Some(view.mime_type.clone()).filter(|mime| !mime.is_empty());
-        entry.url.clone_from(&view.url);
-        entry.updated_at = Some(view.updated_at);
-    }
-    entry
-}
-
-fn live_path(source: &Source, below: &str) -> String {
-    format!("/sources/{}/{below}", source.folder)
 }
 
 fn check_fetch(source: &str, id: &str) -> Result<ExternalId, Error> {

@@ -64,6 +64,10 @@ statements! {
 
     const REST: &str = "SELECT not_before FROM sources WHERE workspace_id = $1 AND id = $2 AND disconnected_at IS NULL";
 
+    /// Unless somebody changed it meanwhile: $4 is when it was changed last.
+    const REFUSE: &str = "UPDATE sources SET needs_credentials = TRUE, error = $3, next_run_at = NULL \
+         WHERE workspace_id = $1 AND id = $2 AND updated_at = $4 AND disconnected_at IS NULL";
+
     /// After a run.
     const FINISH: &str = "UPDATE sources SET needs_credentials = $3, error = $4, position = $5, failures = $6, \
          next_run_at = $7, full_next = $8, listed_at = $9, last_synced_at = $10 \
@@ -322,6 +326,12 @@ pub(crate) async fn rest(
     id: SourceId,
 ) -> Result<Option<Option<Timestamp>>, Error> {
     fetch!(optional_scalar, tx, REST, Text(workspace), Text(id))
+}
+
+/// Notes that the provider did not take the credentials that a source has, unless it was changed since it was read.
+pub(crate) async fn refuse_credentials(db: &Db, source: &Source, message: &str) -> Result<(), Error> {
+    let (workspace, id) = (Text(source.workspace), Text(source.id));
+    execute!(db.writer(), REFUSE, workspace, id, message, source.updated_at).map(drop)
 }
 
 /// Writes what a run that is over leaves; whether the source is still connected.

@@ -8,10 +8,11 @@ use cairn_proto::document::v1::ReadDocumentsRequest;
 use cairn_proto::document::v1::document_service_client::DocumentServiceClient;
 use cairn_proto::ingest::v1::indexing_service_client::IndexingServiceClient;
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
+use cairn_proto::ingest::v1::live_service_client::LiveServiceClient;
 use cairn_proto::ingest::v1::tree_service_client::TreeServiceClient;
 use cairn_proto::ingest::v1::{
-    AckDocumentsRequest, DeleteIngestedDocumentRequest, GetIngestedContentRequest, GetUsageRequest,
-    IngestDocumentRequest, IngestDraft, ListTreeRequest,
+    AckDocumentsRequest, AskProvidersRequest, DeleteIngestedDocumentRequest, GetIngestedContentRequest,
+    GetUsageRequest, IngestDocumentRequest, IngestDraft, ListTreeRequest,
 };
 use tonic::Code;
 
@@ -54,6 +55,26 @@ async fn each_method_asks_for_its_permission() {
         assert_eq!((usage.get_ref().documents, usage.get_ref().storage_bytes), (1, 4));
         let deletes = issuer.request_as(&may(Permission::Delete), delete).unwrap();
         ingest.delete_ingested_document(deletes).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn providers_are_asked_for_who_may_read_the_whole_workspace() {
+    for test in engines().await {
+        let issuer = Issuer::new().unwrap();
+        let mut live = LiveServiceClient::new(channel(&test, &issuer).await);
+        let sent = || AskProvidersRequest { query: "plan".into(), ..AskProvidersRequest::default() };
+        let writer = issuer.token(workspace(1), &[Permission::Write], Scope::All);
+        let refused = live.ask_providers(issuer.request_as(&writer, sent()).unwrap()).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PermissionDenied);
+        let folders = [FolderId(Uuid::from_u128(9))];
+        let bound = issuer.scoped_request(workspace(1), &folders, sent()).unwrap();
+        let refused = live.ask_providers(bound).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PermissionDenied);
+        assert!(refused.message().contains("bound to folders"), "{refused:?}");
+        let reader = issuer.token(workspace(1), &[Permission::Read], Scope::All);
+        let answer = live.ask_providers(issuer.request_as(&reader, sent()).unwrap()).await.unwrap();
+        assert!(answer.get_ref().outcomes.is_empty(), "nothing is connected");
     }
 }
 

@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Bench, benches, caller};
 use crate::context::Context;
+use crate::live::Live;
 use crate::model::{PageRequest, Run, SOURCE_PAGES, Shown, SourceView};
 use crate::runs::{Connect, Machine};
 use crate::scope::Caller;
@@ -78,6 +79,7 @@ pub(super) struct Stand {
     pub(super) clock: Arc<ManualClock>,
     pub(super) shelf: Shelf,
     pub(super) machine: Machine,
+    pub(super) live: Live,
     pub(super) sources: Sources,
     pub(super) caller: Caller,
 }
@@ -118,12 +120,13 @@ impl Stand {
         let connect = Arc::new(Shelves { shelf: shelf.clone(), guard: Guard::new(&[]).unwrap() });
         let ring = Some(Arc::new(Keyring::generate(entropy.as_ref())));
         let machine = Machine::new(context, connect, Extractor::in_this_process(), ring, entropy);
-        let sources = Sources::new(machine.clone());
-        Self { bench, clock, shelf, machine, sources, caller: caller(1) }
+        let live = Live::new(machine.clone(), machine.extractor.clone());
+        let sources = Sources::new(machine.clone(), live.clone());
+        Self { bench, clock, shelf, machine, live, sources, caller: caller(1) }
     }
 
     /// The same storage and shelf in another process.
-    fn other_process(&self) -> Machine {
+    pub(super) fn other_process(&self) -> Machine {
         let machine = self.machine.clone();
         let (context, connect) = (machine.context.clone(), Arc::clone(&machine.connect));
         Machine::new(context, connect, machine.extractor, machine.keyring, machine.entropy)

@@ -1,0 +1,121 @@
+//! Questions to providers while somebody waits: searches of live sources, and bodies that are kept nowhere.
+//!
+//! `read` is the one way to a body; `fetch` reads one document, `ask` asks many sources at once, `cache` keeps what was read
+//! for a minute in memory. Nothing here is spawned: a caller that gives up drops the future, and all of it stops.
+
+mod ask;
+mod cache;
+mod fetch;
+mod read;
+mod request;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_extract::Extractor;
+use cairn_proto::ids::SourceId;
+use cairn_providers::{Call, Fault, Provider};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::ask::{Answers, Asked, Found, Outcome, live_path};
+use self::cache::Cache;
+use crate::model::Source;
+use crate::runs::{Failure, Machine, Purse};
+use crate::{Error, store};
+
+/// Sources that this process asks at once, for all callers together.
+const SOURCES_AT_ONCE: usize = 128;
+/// Bodies that are read at once for searches, of 1 MiB each.
+const BODIES_AT_ONCE: usize = 32;
+/// Documents that are fetched at once by themselves, which may be large.
+const FETCHES_AT_ONCE: usize = 8;
+/// How often what is too old goes from memory, whoever asks or not.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+
+/// Asks providers; clones share their memory and their bounds.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    machine: Machine,
+    /// Has children of its own: whoever waits does not stand behind a run's files.
+    extractor: Extractor,
+    cache: Cache,
+    gates: Arc<Gates>,
+}
+
+#[derive(Debug)]
+struct Gates {
+    sources: Semaphore,
+    bodies: Semaphore,
+    fetches: Semaphore,
+}
+
+/// A source that is asked.
+#[derive(Debug)]
+struct Connection<'a> {
+    source: &'a Source,
+    provider: Box<dyn Provider>,
+    /// On the account of the source's questions.
+    call: Call,
+}
+
+impl Live {
+    pub(crate) fn new(machine: Machine, extractor: Extractor) -> Self {
+        let gates = Gates {
+            sources: Semaphore::new(SOURCES_AT_ONCE),
+            bodies: Semaphore::new(BODIES_AT_ONCE),
+            fetches: Semaphore::new(FETCHES_AT_ONCE),
+        };
+        Self { machine, extractor, cache: Cache::new(), gates: Arc::new(gates) }
+    }
+
+    /// Forgets what was read of a source: it is disconnected, or somebody changed it.
+    pub(crate) fn forget(&self, source: SourceId) {
+        self.cache.forget(source);
+    }
+
+    /// Takes what is too old from memory until the shutdown.
+    pub(crate) async fn run(&self, shutdown: &CancellationToken) {
+        while !shutdown.is_cancelled() {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = tokio::time::sleep(SWEEP_EVERY) => self.cache.sweep(self.machine.context.clock.now()),
+            }
+        }
+    }
+
+    /// What is kept in memory, in bytes.
+    #[cfg(test)]
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.cache.weight()
+    }
+
+    async fn connect<'a>(&self, source: &'a Source) -> Result<Connection<'a>, Error> {
+        let provider = self.machine.provider(source).await?;
+        let call = self.machine.call(source, Purse::Question { budget: source.daily_budget });
+        Ok(Connection { source, provider, call })
+    }
+
+    /// Has everybody know that a provider does not take the credentials, as a run does.
+    async fn note(&self, source: &Source, fault: &Fault) {
+        if *fault != Fault::Credentials {
+            return;
+        }
+        let message = Failure::Credentials.message();
+        let noted = store::sources::refuse_credentials(&self.machine.context.db, source, &message).await;
+        if let Err(error) = noted {
+            tracing::warn!(%error, source = %source.id, "that credentials are refused is not noted");
+        }
+    }
+}
+
+/// Why a source is not asked, whatever for.
+fn rests(source: &Source) -> Option<&'static str> {
+    if source.paused {
+        Some("it is paused")
+    } else if source.needs_credentials {
+        Some("the provider does not accept the credentials: give new ones")
+    } else {
+        None
+    }
+}

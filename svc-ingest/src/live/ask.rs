@@ -1,0 +1,338 @@
+//! Many sources at once, each within its own time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use cairn_proto::ids::{DocumentId, SourceId};
+use cairn_providers::{Entry, ExternalId, Fault};
+use futures::future::join_all;
+use tokio::time::{Instant, timeout_at};
+
+use super::cache::Key;
+use super::read::Bounds;
+use super::request::{Question, Target, Wanted};
+use super::{Connection, Live, rests};
+use crate::model::{LiveText, Source, Spending};
+use crate::runs::{Unread, next};
+use crate::scope::Caller;
+use crate::{Error, store};
+
+/// Each provider has so long, whatever is wanted of it.
+const MOST_TIME: Duration = Duration::from_secs(2);
+/// Bodies that are read of one live source.
+const MOST_BODIES: usize = 3;
+const MOST_BODY_BYTES: usize = 1024 * 1024;
+/// What a provider's own search may answer.
+const MOST_FOUND_BYTES: usize = 4 * 1024 * 1024;
+/// Texts of one answer, in bytes.
+const MOST_TEXT_BYTES: usize = 16 * 1024 * 1024;
+/// Live sources are not for tokens of folders.
+const SOURCES: &str = "connected sources";
+/// What ids of live documents are derived with.
+const LIVE: &[u8] = b"cairn document of live source ";
+
+/// What a question was answered.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    pub(crate) documents: Vec<Found>,
+    pub(crate) sources: Vec<Asked>,
+}
+
+/// A document as its provider had it a moment ago.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) id: DocumentId,
+    pub(crate) source: SourceId,
+    pub(crate) source_name: String,
+    /// The word of the provider.
+    pub(crate) provider: &'static str,
+    pub(crate) external_id: ExternalId,
+    /// From `/sources` on.
+    pub(crate) path: String,
+    pub(crate) text: Arc<LiveText>,
+}
+
+/// How it went with one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) source: SourceId,
+    pub(crate) outcome: Outcome,
+    /// Bodies that were not read.
+    pub(crate) not_read: u32,
+    /// Requests that this took.
+    pub(crate) used: u32,
+    /// Requests that are left today.
+    pub(crate) remaining: u32,
+}
+
+/// What became of a question to one source; of several documents, the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Outcome {
+    /// The provider answered.
+    Answered,
+    /// It did not, or not in time, or is not asked now.
+    Unavailable,
+    /// The day's budget is used up.
+    BudgetExhausted,
+}
+
+impl Outcome {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Unavailable => "unavailable",
+            Self::BudgetExhausted => "budget_exhausted",
+        }
+    }
+
+    const fn of(fault: &Fault) -> Self {
+        if matches!(fault, Fault::Budget) { Self::BudgetExhausted } else { Self::Unavailable }
+    }
+
+    /// That a document is not to be had, or has no text, is an answer.
+    fn of_unread(why: &Unread) -> Self {
+        match why {
+            Unread::Gone => Self::Answered,
+            Unread::Failure(failure) if failure.may_pass() => Self::Unavailable,
+            Unread::Failure(_) => Self::Answered,
+            Unread::Fault(fault) => Self::of(fault),
+        }
+    }
+}
+
+/// What is asked for, and within which bounds, for all sources of a question.
+struct Asking<'a> {
+    query: &'a str,
+    until: Instant,
+    /// Bytes that are left for texts.
+    room: AtomicUsize,
+}
+
+impl Asking<'_> {
+    /// Takes room for a text; whether there was enough.
+    fn take(&self, bytes: usize) -> bool {
+        let taken =
+            self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        taken.is_ok()
+    }
+}
+
+/// A document whose body is wanted.
+struct Hit<'a> {
+    id: DocumentId,
+    /// From `/sources` on; absent before the body says what it is called.
+    path: Option<&'a str>,
+    entry: &'a Entry,
+}
+
+impl Live {
+    /// Searches live sources and reads entries of catalogs, all at once. A source that does not answer is an outcome.
+    pub(crate) async fn ask(
+        &self,
+        caller: &Caller,
+        query: String,
+        sources: &[String],
+        documents: &[String],
+    ) -> Result<Answers, Error> {
+        caller.require_whole_workspace(SOURCES)?;
+        let until = Instant::now() + MOST_TIME;
+        let question = Question::check(query, sources, documents)?;
+        let targets = self.targets(caller.workspace, &question).await?;
+        let asking = Asking { query: &question.query, until, room: AtomicUsize::new(MOST_TEXT_BYTES) };
+        let answered = join_all(targets.iter().map(|target| self.ask_one(target, &asking))).await;
+        let (day, db) = (next::day(self.machine.context.clock.now()), &self.machine.context.db);
+        let used = store::provider_operations::used_of_all(db, caller.workspace, day, Spending::Live).await?;
+        let mut answers = Answers { documents: Vec::new(), sources: Vec::new() };
+        for (target, (found, mut asked)) in targets.iter().zip(answered) {
+            let used = used.iter().find(|(id, _)| *id == asked.source).map_or(0, |(_, used)| *used);
+            asked.remaining = target.source.daily_budget.saturating_sub(used);
+            answers.documents.extend(found);
+            answers.sources.push(asked);
+        }
+        Ok(answers)
+    }
+
+    async fn ask_one(&self, target: &Target, asking: &Asking<'_>) -> (Vec<Found>, Asked) {
+        let (source, started) = (&target.source, Instant::now());
+        let mut asked =
+            Asked { source: source.id, outcome: Outcome::Unavailable, not_read: 0, used: 0, remaining: 0 };
+        if let Wanted::Entries(wishes) = &target.wanted {
+            asked.not_read = count(wishes.len());
+        }
+        let mut found = Vec::new();
+        if rests(source).is_none()
+            && let Ok(Ok(_place)) = timeout_at(asking.until, self.gates.sources.acquire()).await
+        {
+            match self.connect(source).await {
+                Ok(connection) => {
+                    found = self.hear(target, &connection, asking, &mut asked).await;
+                    asked.used = connection.call.sent();
+                }
+                Err(error) => tracing::warn!(source = %source.id, %error, "a source cannot be asked"),
+            }
+        }
+        let provider = source.provider.as_str();
+        let outcome = asked.outcome.label();
+        metrics::counter!("cairn_live_questions_total", "provider" => provider, "outcome" => outcome)
+            .increment(1);
+        metrics::histogram!("cairn_live_seconds", "provider" => provider)
+            .record(started.elapsed().as_secs_f64());
+        (found, asked)
+    }
+
+    /// What a source that is connected has to say.
+    async fn hear(
+        &self,
+        target: &Target,
+        connection: &Connection<'_>,
+        asking: &Asking<'_>,
+        asked: &mut Asked,
+    ) -> Vec<Found> {
+        match &target.wanted {
+            Wanted::Entries(wishes) => {
+                let hits =
+                    wishes.iter().map(|wish| Hit { id: wish.id, path: Some(&wish.path), entry: &wish.entry });
+                self.bodies(connection, hits, asking, asked).await
+            }
+            Wanted::Search => match self.search(connection, asking).await {
+                Ok(entries) => {
+                    let hits = entries.iter().take(MOST_BODIES).map(|entry| Hit {
+                        id: live_id(target.source.id, &entry.id),
+                        path: None,
+                        entry,
+                    });
+                    self.bodies(connection, hits, asking, asked).await
+                }
+                Err(fault) => {
+                    asked.outcome = Outcome::of(&fault);
+                    Vec::new()
+                }
+            },
+        }
+    }
+
+    async fn search(&self, connection: &Connection<'_>, asking: &Asking<'_>) -> Result<Vec<Entry>, Fault> {
+        let call = connection.call.with_deadline(asking.until).with_most_bytes(MOST_FOUND_BYTES);
+        let searching = connection.provider.search(&call, asking.query, MOST_BODIES);
+        let found = timeout_at(asking.until, searching).await.unwrap_or(Err(Fault::Unavailable));
+        if let Err(fault) = &found {
+            self.note(connection.source, fault).await;
+        }
+        found
+    }
+
+    /// The bodies of some documents, all at once.
+    async fn bodies<'a>(
+        &self,
+        connection: &Connection<'_>,
+        hits: impl Iterator<Item = Hit<'a>>,
+        asking: &Asking<'_>,
+        asked: &mut Asked,
+    ) -> Vec<Found> {
+        let read = join_all(hits.map(|hit| self.body(connection, hit, asking))).await;
+        asked.outcome = Outcome::Answered;
+        asked.not_read = 0;
+        let mut found = Vec::new();
+        for read in read {
+            match read {
+                Ok(document) => found.push(document),
+                Err(outcome) => {
+                    asked.not_read += 1;
+                    asked.outcome = asked.outcome.max(outcome);
+                }
+            }
+        }
+        let provider = connection.source.provider.as_str();
+        let counted = |outcome: &'static str, number: usize| {
+            metrics::counter!("cairn_live_bodies_total", "provider" => provider, "outcome" => outcome)
+                .increment(u64::try_from(number).unwrap_or(u64::MAX));
+        };
+        counted("read", found.len());
+        counted("not_read", usize::try_from(asked.not_read).unwrap_or(usize::MAX));
+        found
+    }
+
+    /// One of them: from memory, else from the provider.
+    async fn body(
+        &self,
+        connection: &Connection<'_>,
+        hit: Hit<'_>,
+        asking: &Asking<'_>,
+    ) -> Result<Found, Outcome> {
+        let (source, clock) = (connection.source, &self.machine.context.clock);
+        let key = Key::of(source, hit.entry);
+        let text = match key.as_ref().and_then(|key| self.cache.get(key, clock.now())) {
+            Some(text) => text,
+            None => {
+                let bounds = Bounds { until: asking.until, bytes: MOST_BODY_BYTES, gate: &self.gates.bodies };
+                let read = self.read(connection, hit.entry, bounds).await;
+                let text = Arc::new(read.map_err(|why| Outcome::of_unread(&why))?);
+                if let Some(key) = key {
+                    self.cache.put(key, Arc::clone(&text), clock.now());
+                }
+                text
+            }
+        };
+        if !asking.take(text.content.len()) {
+            return Err(Outcome::Answered);
+        }
+        let path = match hit.path {
+            Some(path) => path.to_owned(),
+            None => live_path(source, &text),
+        };
+        Ok(Found {
+            id: hit.id,
+            source: source.id,
+            source_name: source.name.clone(),
+            provider: source.provider.as_str(),
+            external_id: hit.entry.id.clone(),
+            path,
+            text,
+        })
+    }
+}
+
+/// Where a document of a live source would stand.
+pub(crate) fn live_path(source: &Source, text: &LiveText) -> String {
+    format!("/sources/{}/{}", source.folder, text.metadata.path)
+}
+
+/// The id of a document that a live source found: the same each time, and none that is given out otherwise.
+fn live_id(source: SourceId, id: &ExternalId) -> DocumentId {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(LIVE).update(source.0.as_bytes()).update(id.as_str().as_bytes());
+    let mut bytes = [0; 16];
+    hasher.finalize_xof().fill(&mut bytes);
+    DocumentId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_live_document_is_always_the_same_and_looks_like_no_other() {
+        let (one, other) = (SourceId(Uuid::from_u128(1)), SourceId(Uuid::from_u128(2)));
+        let (a, b) = (ExternalId::new("a").unwrap(), ExternalId::new("b").unwrap());
+        assert_eq!(live_id(one, &a), live_id(one, &a));
+        assert_ne!(live_id(one, &a), live_id(one, &b));
+        assert_ne!(live_id(one, &a), live_id(other, &a));
+        assert_eq!(live_id(one, &a).0.get_version_num(), 8);
+    }
+
+    #[test]
+    fn of_several_outcomes_the_worst_is_told() {
+        let waiting = Fault::Waiting { until: cairn_chassis::clock::Timestamp::from_seconds(1) };
+        assert_eq!(Outcome::of_unread(&Unread::Gone), Outcome::Answered);
+        assert_eq!(Outcome::of_unread(&Unread::Fault(waiting)), Outcome::Unavailable);
+        assert_eq!(Outcome::of_unread(&Unread::Fault(Fault::Budget)), Outcome::BudgetExhausted);
+        assert!(Outcome::Answered < Outcome::Unavailable && Outcome::Unavailable < Outcome::BudgetExhausted);
+    }
+}

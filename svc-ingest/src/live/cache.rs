@@ -1,0 +1,166 @@
+//! Bodies that were read a moment ago. In memory alone: what a catalog or a live source has is kept nowhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::ids::{SourceId, WorkspaceId};
+use cairn_providers::{Entry, ExternalId, Version};
+use quick_cache::Weighter;
+
+use crate::model::{LiveText, Source};
+
+/// A body is used again for so long.
+const MOST_AGE: Duration = Duration::from_secs(60);
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const EXPECTED: usize = 32;
+/// What an entry weighs besides its texts.
+const ENTRY_BYTES: usize = 512;
+
+/// The bodies that this process read last.
+#[derive(Debug, Clone)]
+pub(super) struct Cache(Arc<quick_cache::sync::Cache<Key, Kept, Bytes>>);
+
+/// What a body is of: a document in one version, of a source as it was set up then.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    workspace: WorkspaceId,
+    source: SourceId,
+    /// When people changed the source last: other settings or credentials may not reach the document.
+    changed_at: Timestamp,
+    id: ExternalId,
+    version: Version,
+}
+
+#[derive(Debug, Clone)]
+struct Kept {
+    text: Arc<LiveText>,
+    read_at: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+struct Bytes;
+
+impl Weighter<Key, Kept> for Bytes {
+    fn weight(&self, key: &Key, kept: &Kept) -> u64 {
+        let bytes = ENTRY_BYTES + key.id.as_str().len() + kept.text.content.len();
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+}
+
+impl Key {
+    /// Absent where nobody knows the version before the document is read.
+    pub(super) fn of(source: &Source, entry: &Entry) -> Option<Self> {
+        entry.version.is_known().then(|| Self {
+            workspace: source.workspace,
+            source: source.id,
+            changed_at: source.updated_at,
+            id: entry.id.clone(),
+            version: entry.version.clone(),
+        })
+    }
+}
+
+impl Cache {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(quick_cache::sync::Cache::with_weighter(EXPECTED, MOST_BYTES, Bytes)))
+    }
+
+    /// What was read under the key, if it is young enough.
+    pub(super) fn get(&self, key: &Key, now: Timestamp) -> Option<Arc<LiveText>> {
+        self.0.get(key).filter(|kept| kept.is_young(now)).map(|kept| kept.text)
+    }
+
+    /// Keeps what was read.
+    pub(super) fn put(&self, key: Key, text: Arc<LiveText>, now: Timestamp) {
+        self.0.insert(key, Kept { text, read_at: now });
+    }
+
+    /// Drops what is too old.
+    pub(super) fn sweep(&self, now: Timestamp) {
+        self.0.retain(|_, kept| kept.is_young(now));
+    }
+
+    /// Drops what was read of a source.
+    pub(super) fn forget(&self, source: SourceId) {
+        self.0.retain(|key, _| key.source != source);
+    }
+
+    #[cfg(test)]
+    pub(super) fn weight(&self) -> u64 {
+        self.0.weight()
+    }
+}
+
+impl Kept {
+    fn is_young(&self, now: Timestamp) -> bool {
+        now.since(self.read_at) < MOST_AGE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_proto::domain::FileType;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::model::Metadata;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+
+    fn key(source: u128, id: &str, version: &str) -> Key {
+        Key {
+            workspace: WorkspaceId(Uuid::from_u128(1)),
+            source: SourceId(Uuid::from_u128(source)),
+            changed_at: NOW,
+            id: ExternalId::new(id).unwrap(),
+            version: Version::new(version),
+        }
+    }
+
+    fn text(content: String) -> Arc<LiveText> {
+        let metadata = Metadata {
+            title: String::new(),
+            path: String::new(),
+            mime_type: String::new(),
+            url: None,
+            updated_at: None,
+        };
+        Arc::new(LiveText { metadata, format: FileType::Markdown, content, content_hash: String::new() })
+    }
+
+    #[test]
+    fn a_body_is_kept_for_a_minute_and_for_its_version() {
+        let cache = Cache::new();
+        cache.put(key(1, "a", "1"), text("body".into()), NOW);
+        assert!(cache.get(&key(1, "a", "1"), NOW.plus(Duration::from_secs(59))).is_some());
+        assert!(cache.get(&key(1, "a", "2"), NOW).is_none());
+        assert!(cache.get(&key(2, "a", "1"), NOW).is_none());
+        let other = Key { changed_at: NOW.plus(MOST_AGE), ..key(1, "a", "1") };
+        assert!(cache.get(&other, NOW).is_none(), "the source was changed");
+        assert!(cache.get(&key(1, "a", "1"), NOW.plus(MOST_AGE)).is_none());
+        assert!(cache.weight() > 0);
+        cache.sweep(NOW.plus(MOST_AGE));
+        assert_eq!(cache.weight(), 0);
+    }
+
+    #[test]
+    fn a_source_that_is_forgotten_leaves_nothing() {
+        let cache = Cache::new();
+        cache.put(key(1, "a", "1"), text("body".into()), NOW);
+        cache.put(key(2, "a", "1"), text("body".into()), NOW);
+        cache.forget(SourceId(Uuid::from_u128(1)));
+        assert!(cache.get(&key(1, "a", "1"), NOW).is_none());
+        assert!(cache.get(&key(2, "a", "1"), NOW).is_some());
+    }
+
+    #[test]
+    fn it_is_bounded_in_bytes() {
+        let cache = Cache::new();
+        for number in 0..40 {
+            cache.put(key(1, &number.to_string(), "1"), text("x".repeat(1 << 20)), NOW);
+        }
+        assert!(cache.weight() <= MOST_BYTES);
+        assert!(cache.weight() >= MOST_BYTES / 2, "and of use");
+    }
+}

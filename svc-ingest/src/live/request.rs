@@ -1,0 +1,164 @@
+//! What a question asks for, and of whom.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::SourceMode;
+use cairn_proto::ids::{DocumentId, SourceId, WorkspaceId};
+use cairn_providers::{Entry, ExternalId};
+
+use super::Live;
+use crate::checks::Checks;
+use crate::model::{Kept, Known, Source, SourceView};
+use crate::runs::entry_of;
+use crate::{Error, store};
+
+const MOST_QUERY_CHARS: usize = 10_000;
+const MOST_SOURCES: usize = 50;
+/// Bodies of catalogs in one question (spec 4.4: a few).
+const MOST_DOCUMENTS: usize = 3;
+
+/// What is looked for, and where.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) query: String,
+    sources: Vec<SourceId>,
+    documents: Vec<DocumentId>,
+}
+
+/// A source of the question.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) source: Source,
+    pub(super) wanted: Wanted,
+}
+
+/// What is wanted of a source.
+#[derive(Debug)]
+pub(super) enum Wanted {
+    /// What its own search finds.
+    Search,
+    /// These entries of its catalog.
+    Entries(Vec<Wish>),
+}
+
+/// An entry of a catalog whose body is wanted.
+#[derive(Debug)]
+pub(super) struct Wish {
+    pub(super) id: DocumentId,
+    /// From `/sources` on.
+    pub(super) path: String,
+    pub(super) entry: Entry,
+    /// In the order of the question.
+    place: usize,
+}
+
+impl Question {
+    pub(super) fn check(query: String, sources: &[String], documents: &[String]) -> Result<Self, Error> {
+        let mut checks = Checks::default();
+        if query.trim().is_empty() && !sources.is_empty() {
+            checks.violation("query", "required", "say what to look for");
+        } else if query.chars().count() > MOST_QUERY_CHARS {
+            checks.violation("query", "too_long", wording::at_most(MOST_QUERY_CHARS, Unit::Characters));
+        }
+        let sources = ids(&mut checks, "sourceIds", sources, MOST_SOURCES);
+        let documents = ids(&mut checks, "documentIds", documents, MOST_DOCUMENTS);
+        checks.finish()?;
+        Ok(Self { query, sources, documents })
+    }
+}
+
+/// Ids, each once.
+fn ids<T: FromStr + PartialEq>(checks: &mut Checks, path: &str, texts: &[String], most: usize) -> Vec<T> {
+    if texts.len() > most {
+        checks.violation(path, "too_many", wording::at_most(most, Unit::Entries));
+    }
+    let mut ids = Vec::new();
+    for (place, text) in texts.iter().take(most).enumerate() {
+        match text.parse() {
+            Ok(id) if ids.contains(&id) => {}
+            Ok(id) => ids.push(id),
+            Err(_) => checks.violation(&format!("{path}[{place}]"), "invalid_id", "must be a UUID"),
+        }
+    }
+    ids
+}
+
+impl Live {
+    /// The sources that a question is about: first those of entries, then live ones, in the question's order. What is gone,
+    /// or of another mode by now, is left out.
+    pub(super) async fn targets(
+        &self,
+        workspace: WorkspaceId,
+        question: &Question,
+    ) -> Result<Vec<Target>, Error> {
+        let mut sources = store::sources::list(&self.machine.context.db, workspace).await?;
+        let mut targets = Vec::new();
+        for (id, wishes) in self.wishes(workspace, &question.documents, &sources).await? {
+            if let Some(source) = take(&mut sources, id, SourceMode::Catalog) {
+                targets.push(Target { source, wanted: Wanted::Entries(wishes) });
+            }
+        }
+        targets.sort_by_key(|target| target.wanted.place());
+        for id in &question.sources {
+            if let Some(source) = take(&mut sources, *id, SourceMode::Live) {
+                targets.push(Target { source, wanted: Wanted::Search });
+            }
+        }
+        Ok(targets)
+    }
+
+    /// The entries that are asked for, by source.
+    async fn wishes(
+        &self,
+        workspace: WorkspaceId,
+        ids: &[DocumentId],
+        sources: &[Source],
+    ) -> Result<BTreeMap<SourceId, Vec<Wish>>, Error> {
+        let mut wishes = BTreeMap::<SourceId, Vec<Wish>>::new();
+        if ids.is_empty() {
+            return Ok(wishes);
+        }
+        let db = &self.machine.context.db;
+        let mut views: Vec<SourceView> = store::source_views::get_many(db, workspace, ids).await?;
+        views.retain(|view| {
+            sources.iter().any(|source| source.id == view.source && source.mode == SourceMode::Catalog)
+        });
+        for view in views {
+            let Ok(external_id) = ExternalId::new(view.external_id.clone()) else { continue };
+            let known = store::source_documents::known(db, workspace, view.source, [&external_id]).await?;
+            let known = known.into_iter().find(|known| known.id == view.id && known.kept == Kept::Metadata);
+            let place = ids.iter().position(|id| *id == view.id);
+            if let (Some(known), Some(place)) = (known, place) {
+                let (source, wish) = (view.source, Wish::new(view, &known, place));
+                wishes.entry(source).or_default().push(wish);
+            }
+        }
+        for wishes in wishes.values_mut() {
+            wishes.sort_by_key(|wish| wish.place);
+        }
+        Ok(wishes)
+    }
+}
+
+impl Wanted {
+    /// Where the best of its entries stands in the question.
+    fn place(&self) -> usize {
+        match self {
+            Self::Search => usize::MAX,
+            Self::Entries(wishes) => wishes.first().map_or(usize::MAX, |wish| wish.place),
+        }
+    }
+}
+
+impl Wish {
+    fn new(view: SourceView, known: &Known, place: usize) -> Self {
+        Self { id: view.id, path: view.path, entry: entry_of(known), place }
+    }
+}
+
+fn take(sources: &mut Vec<Source>, id: SourceId, mode: SourceMode) -> Option<Source> {
+    let place = sources.iter().position(|source| source.id == id && source.mode == mode)?;
+    Some(sources.swap_remove(place))
+}
