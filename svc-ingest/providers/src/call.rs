@@ -14,6 +14,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use url::Url;
 
+pub(crate) use self::redirect::{MOST_REDIRECTS, target};
+
 use self::redirect::Journey;
 use crate::limit::{self, asked_until};
 use crate::{Fault, Ledger};
@@ -145,6 +147,18 @@ impl Call {
     /// own way that it is too much. Gives what the provider's caller is to be told.
     pub async fn hold_for(&self, wait: Duration) -> Fault {
         self.hold(self.clock.now().plus(wait.clamp(limit::SHORTEST, limit::LONGEST))).await
+    }
+
+    /// Waits before the next request, because a host wants time between two; the deadline ends it.
+    ///
+    /// # Errors
+    /// [`Fault::Unavailable`] when the deadline comes first.
+    pub(crate) async fn pause(&self, wait: Duration) -> Result<(), Fault> {
+        let waited = async {
+            tokio::time::sleep(wait).await;
+            Ok(())
+        };
+        self.in_time(waited).await
     }
 
     /// Takes one request from the account and counts it.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::settings::Fields;
 use crate::{
-    Provider, ProviderKind, confluence, drive, folder, git, github, jira, linear, mcp, notion, s3, slack,
+    Provider, ProviderKind, confluence, drive, folder, git, github, jira, linear, mcp, notion, s3, slack, web,
 };
 
 /// What connections of this process may reach.
@@ -67,6 +67,7 @@ struct Known {
 const KNOWN: &[Known] = &[
     Known { kind: ProviderKind::Folder, modes: folder::MODES, make: folder::make },
     Known { kind: ProviderKind::Git, modes: git::MODES, make: git::make },
+    Known { kind: ProviderKind::Web, modes: web::MODES, make: web::make },
     Known { kind: ProviderKind::S3, modes: s3::MODES, make: s3::make },
     Known { kind: ProviderKind::Mcp, modes: mcp::MODES, make: mcp::make },
     Known { kind: ProviderKind::Github, modes: github::MODES, make: github::make },

@@ -32,6 +32,7 @@ mod s3;
 mod secret;
 mod settings;
 mod slack;
+mod web;
 mod xml;
 
 #[cfg(test)]

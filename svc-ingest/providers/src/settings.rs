@@ -1,5 +1,6 @@
 //! Reads settings and credentials: every problem at once, each with what would be right.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use cairn_chassis::outbound::{Guard, Refused};
@@ -96,6 +97,32 @@ impl<'a> Fields<'a> {
         chosen.filter_map(|(index, text)| self.chosen(&format!("{name}[{index}]"), text, words)).collect()
     }
 
+    /// One of some words, which must be there; `advice` says what to give.
+    pub(crate) fn required_choice<T: FromStr>(
+        &mut self,
+        name: &'static str,
+        words: &[&str],
+        advice: &str,
+    ) -> Option<T> {
+        let text = self.required_text(name, advice)?;
+        self.chosen(name, &text, words)
+    }
+
+    /// A whole number in a range.
+    pub(crate) fn number(&mut self, name: &'static str, range: RangeInclusive<u32>) -> Option<u32> {
+        let value = self.value(name)?;
+        let Some(number) = value.as_u64() else {
+            let message = format!("must be {}", wording::json_type("integer"));
+            self.refuse(name, "invalid_type", message);
+            return None;
+        };
+        let number = u32::try_from(number).ok().filter(|number| range.contains(number));
+        if number.is_none() {
+            self.refuse(name, "out_of_range", wording::between(range.start(), range.end()));
+        }
+        number
+    }
+
     fn chosen<T: FromStr>(&mut self, place: &str, text: &str, words: &[&str]) -> Option<T> {
         let chosen = words.contains(&text).then(|| text.parse().ok()).flatten();
         if chosen.is_none() {
@@ -107,9 +134,22 @@ impl<'a> Fields<'a> {
     /// An address that we go to, as far as that can be known before its name is looked up.
     pub(crate) fn address(&mut self, name: &'static str, guard: &Guard) -> Option<Url> {
         let text = self.text(name)?;
+        self.checked_address(name, &text, guard)
+    }
+
+    /// A list of addresses; absent is empty.
+    pub(crate) fn addresses(&mut self, name: &'static str, guard: &Guard) -> Vec<Url> {
+        let texts = self.texts(name);
+        let addresses = texts.iter().enumerate();
+        addresses
+            .filter_map(|(index, text)| self.checked_address(&format!("{name}[{index}]"), text, guard))
+            .collect()
+    }
+
+    fn checked_address(&mut self, name: &str, text: &str, guard: &Guard) -> Option<Url> {
         let has_credentials =
-            Url::parse(&text).is_ok_and(|url| !url.username().is_empty() || url.password().is_some());
-        let (code, message) = match guard.check(&text) {
+            Url::parse(text).is_ok_and(|url| !url.username().is_empty() || url.password().is_some());
+        let (code, message) = match guard.check(text) {
             Ok(url) => return Some(url),
             Err(_) if has_credentials => (
                 "credentials_in_url",

@@ -1,11 +1,12 @@
 //! XML of others, read as a stream: no entities of its own, no document type, no depth without bound.
 
-use quick_xml::Reader;
-use quick_xml::events::{BytesRef, Event};
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
 
 use crate::Fault;
 
-const MOST_DEPTH: usize = 32;
+/// Feeds may hold whole pages as elements.
+const MOST_DEPTH: usize = 128;
 /// The most bytes of one text: what is longer is nothing that is looked for here.
 const MOST_TEXT_BYTES: usize = 64 * 1024;
 
@@ -15,6 +16,8 @@ const NOT_XML: Fault = Fault::broken("the provider's answer is not the XML that 
 pub(crate) enum Node<'a> {
     /// An element begins.
     Open(&'a str),
+    /// The element that began last has an attribute: its name and value.
+    Attribute(&'a str, &'a str),
     /// An element ends; the text that stands in it directly, without white space around it.
     Close(&'a str, &'a str),
 }
@@ -22,7 +25,7 @@ pub(crate) enum Node<'a> {
 /// Tells every element of a document.
 ///
 /// # Errors
-/// [`Fault::Broken`] when it is no XML, has a document type, or is nested deeper than 32 levels.
+/// [`Fault::Broken`] when it is no XML, has a document type, or is nested deeper than 128 levels.
 pub(crate) fn read(document: &[u8], mut tell: impl FnMut(Node<'_>)) -> Result<(), Fault> {
     let document = String::from_utf8_lossy(document);
     let mut reader = Reader::from_str(&document);
@@ -38,6 +41,7 @@ pub(crate) fn read(document: &[u8], mut tell: impl FnMut(Node<'_>)) -> Result<()
                 }
                 texts.push(String::new());
                 tell(Node::Open(local(start.local_name().as_ref())));
+                attributes(&start, &mut tell)?;
             }
             Event::End(end) => {
                 let text = texts.pop().ok_or(NOT_XML)?;
@@ -54,6 +58,19 @@ pub(crate) fn read(document: &[u8], mut tell: impl FnMut(Node<'_>)) -> Result<()
             Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
         }
     }
+}
+
+fn attributes(start: &BytesStart<'_>, tell: &mut impl FnMut(Node<'_>)) -> Result<(), Fault> {
+    // Whether one is there twice is not looked for: that takes quadratic time.
+    let mut attributes = start.attributes();
+    for attribute in attributes.with_checks(false) {
+        let attribute = attribute.map_err(|_| NOT_XML)?;
+        let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|_| NOT_XML)?;
+        if value.len() <= MOST_TEXT_BYTES {
+            tell(Node::Attribute(local(attribute.key.local_name().as_ref()), &value));
+        }
+    }
+    Ok(())
 }
 
 fn local(name: &[u8]) -> &str {
@@ -108,11 +125,27 @@ mod tests {
     }
 
     #[test]
+    fn attributes_are_told_behind_their_element() {
+        let mut found = Vec::new();
+        let document = "<a><l x:href='/b?c&amp;d' rel=\"self\"/></a>";
+        let told = read(document.as_bytes(), |node| match node {
+            Node::Open(name) => found.push(name.to_owned()),
+            Node::Attribute(name, value) => found.push(format!("{name}={value}")),
+            Node::Close(..) => {}
+        });
+        assert_eq!(
+            (told, found),
+            (Ok(()), ["a", "l", "href=/b?c&d", "rel=self"].map(str::to_owned).to_vec())
+        );
+        assert_eq!(read(b"<a b='&x;'></a>", |_| {}), Err(NOT_XML));
+    }
+
+    #[test]
     fn what_could_grow_is_refused() {
         let bomb = "<!DOCTYPE a [<!ENTITY b \"bbbb\"><!ENTITY c \"&b;&b;\">]><a>&c;</a>";
         assert!(matches!(leaves(bomb), Err(Fault::Broken(_))));
         assert_eq!(leaves("<a>&other;</a>"), Err(NOT_XML));
-        assert_eq!(leaves(&format!("{}{}", "<a>".repeat(40), "</a>".repeat(40))), Err(NOT_XML));
+        assert_eq!(leaves(&format!("{}{}", "<a>".repeat(200), "</a>".repeat(200))), Err(NOT_XML));
         for odd in ["", "no xml", "<a>", "<a></b>", "{\"a\":1}", "<html><body><p>"] {
             assert!(leaves(odd).is_err(), "{odd}");
         }

@@ -7,7 +7,8 @@ use url::Url;
 
 use crate::Fault;
 
-const MOST_REDIRECTS: usize = 5;
+/// The most redirects of one request.
+pub(crate) const MOST_REDIRECTS: usize = 5;
 
 /// What goes along to another origin. All else may be a credential, whatever it is called.
 const HARMLESS: [HeaderName; 5] = [

@@ -43,7 +43,7 @@ pub(super) fn read(document: &[u8]) -> Result<Answer, Fault> {
         (Node::Close("Contents", _), Some(_)) => answer.objects.extend(object.take()),
         (Node::Close("IsTruncated", text), None) => answer.is_truncated = text == "true",
         (Node::Close("EncodingType", text), None) => is_encoded = text == "url",
-        (Node::Open(_) | Node::Close(..), _) => {}
+        (Node::Open(_) | Node::Attribute(..) | Node::Close(..), _) => {}
     })?;
     if !is_listing || is_broken || answer.objects.iter().any(|object| object.key.is_empty()) {
         return Err(Fault::broken("the object store's answer is not the listing that it should be"));
