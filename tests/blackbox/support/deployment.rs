@@ -1,5 +1,9 @@
 //! A running Cairn, in either of its two shapes.
 
+use std::path::Path;
+
+use cairn_chassis::entropy::OsEntropy;
+use cairn_chassis::sealing::Keyring;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -7,6 +11,7 @@ use super::callers::{Anonymous, ApiToken, Caller as _, Session};
 use super::http::Http;
 use super::mesh::Mesh;
 use super::oidc::{CLIENT_ID, CLIENT_SECRET, Provider};
+use super::scratch::Scratch;
 use super::single::SingleProcess;
 use super::smtp::MailServer;
 use super::wait::eventually;
@@ -37,6 +42,8 @@ pub(crate) struct Deployment {
     cookie: OnceCell<String>,
     mail: MailServer,
     provider: Provider,
+    /// What connected sources may read of this machine.
+    source_root: Scratch,
 }
 
 #[derive(Debug)]
@@ -53,6 +60,8 @@ impl Deployment {
         let url: &'static str = mail.url().leak();
         let provider = Provider::start();
         let issuer: &'static str = provider.issuer().leak();
+        let source_root = Scratch::new();
+        let root: &'static str = source_root.path().display().to_string().leak();
         // What scenarios let it fetch stands on this machine.
         let outbound = ("CAIRN_OUTBOUND_ALLOW", "127.0.0.1/32");
         let environment = [
@@ -63,6 +72,7 @@ impl Deployment {
             ("CAIRN_OIDC_CLIENT_ID", CLIENT_ID),
             ("CAIRN_OIDC_CLIENT_SECRET", CLIENT_SECRET),
             outbound,
+            ("CAIRN_SOURCE_ROOTS", root),
             // The first account makes a workspace for each scenario.
             ("CAIRN_WORKSPACES_PER_PERSON", "100000"),
         ];
@@ -73,12 +83,15 @@ impl Deployment {
                 (Shape::SingleProcess(process), owner)
             }
             Topology::Mesh => {
+                // One process makes a key for itself; several are given one.
+                let key: &'static str = Keyring::generate(&OsEntropy).to_text().to_string().leak();
+                let environment = [environment.as_slice(), &[("CAIRN_SECRET_KEY", key.trim())]].concat();
                 let mesh = Mesh::start_with(&environment).await?;
                 let owner = mesh.owner().clone();
                 (Shape::Mesh(mesh), owner)
             }
         };
-        let deployment = Self { shape, owner, cookie: OnceCell::new(), mail, provider };
+        let deployment = Self { shape, owner, cookie: OnceCell::new(), mail, provider, source_root };
         deployment.wait_until_ready().await;
         Ok(deployment)
     }
@@ -99,6 +112,11 @@ impl Deployment {
     /// The OpenID Connect provider that people may sign in by.
     pub(crate) fn provider(&self) -> &Provider {
         &self.provider
+    }
+
+    /// The folder below which connected sources may read.
+    pub(crate) fn source_root(&self) -> &Path {
+        self.source_root.path()
     }
 
     pub(crate) fn owner(&self) -> &Owner {

@@ -1,0 +1,95 @@
+//! A GitHub with one repository, which answers as a test says. It knows one token, and repeats every token that it is sent.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router};
+use reqwest::StatusCode;
+use reqwest::header::{AUTHORIZATION, RETRY_AFTER};
+use serde_json::{Value, json};
+
+pub(crate) const TOKEN: &str = "github_pat_zqgoodtokenx1234";
+
+/// A running server; its thread ends with the test process.
+#[derive(Debug, Clone)]
+pub(crate) struct GitHub {
+    address: SocketAddr,
+    state: Arc<Mutex<Inner>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    issues: Vec<Value>,
+    requests: u64,
+    /// Answers of 429, with so many seconds to wait.
+    limits: Vec<u32>,
+}
+
+impl GitHub {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let server = Self { address: listener.local_addr().unwrap(), state: Arc::default() };
+        let routes = Router::new().fallback(answer).with_state(server.clone());
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                axum::serve(listener, routes).await.unwrap();
+            });
+        });
+        server
+    }
+
+    /// What a source of its issues is connected with.
+    pub(crate) fn draft(&self, name: &str, token: &str) -> Value {
+        let base = format!("http://{}", self.address);
+        let settings = json!({"owner": "acme", "repo": "shop", "content": ["issues"], "baseUrl": base});
+        json!({"name": name, "provider": "github", "settings": settings, "credentials": {"token": token}})
+    }
+
+    pub(crate) fn open_issue(&self, number: u64, title: &str, body: &str) {
+        let issue = json!({
+            "number": number, "title": title, "body": body, "state": "open", "user": {"login": "alice"}, "labels": [],
+            "comments": 0, "updated_at": format!("2026-11-01T12:00:{:02}Z", number % 60),
+            "html_url": format!("https://github.example/acme/shop/issues/{number}"),
+        });
+        self.state.lock().unwrap().issues.push(issue);
+    }
+
+    /// Its next answer is that it was asked too much.
+    pub(crate) fn limit_next(&self, seconds: u32) {
+        self.state.lock().unwrap().limits.push(seconds);
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.state.lock().unwrap().requests
+    }
+}
+
+async fn answer(State(server): State<GitHub>, request: Request) -> Response {
+    let mut state = server.state.lock().unwrap();
+    state.requests += 1;
+    let sent = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let said = Json(json!({"message": format!("you sent {sent}")}));
+    if let Some(seconds) = state.limits.pop() {
+        return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], said).into_response();
+    }
+    if sent != format!("Bearer {TOKEN}") {
+        return (StatusCode::UNAUTHORIZED, said).into_response();
+    }
+    match request.uri().path() {
+        "/user" => Json(json!({"login": "reader"})).into_response(),
+        "/repos/acme/shop" => {
+            let web = "https://github.example/acme/shop";
+            Json(json!({"name": "shop", "html_url": web, "default_branch": "main"})).into_response()
+        }
+        "/repos/acme/shop/issues" => Json(state.issues.clone()).into_response(),
+        "/repos/acme/shop/issues/comments" | "/repos/acme/shop/pulls/comments" => {
+            Json(json!([])).into_response()
+        }
+        _ => (StatusCode::NOT_FOUND, said).into_response(),
+    }
+}
