@@ -1,5 +1,6 @@
 //! Servers under measurement: child processes with what Linux says of them, gone when the bench is.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -40,11 +41,17 @@ pub(crate) struct Memory {
 impl Server {
     /// `cairn up` of this build on that data folder, or of the binary that [`BINARY`] names.
     pub(crate) fn cairn(data: &Path) -> anyhow::Result<Self> {
+        Self::cairn_with(data, &[])
+    }
+
+    /// The same with environment variables; of others that begin with `CAIRN_` it sees none.
+    pub(crate) fn cairn_with(data: &Path, environment: &[(&str, &OsStr)]) -> anyhow::Result<Self> {
         let binary = std::env::var_os(BINARY).unwrap_or_else(|| env!("CARGO_BIN_EXE_cairn").into());
         let mut command = Command::new(binary);
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CAIRN_")) {
             command.env_remove(name);
         }
+        command.envs(environment.iter().copied());
         let address = free_address()?;
         command.arg("up").arg("--data").arg(data).arg("--quiet");
         command.args(["--listen", &address.to_string(), "--admin-listen", ANY_PORT]);
