@@ -46,6 +46,9 @@ pub enum ArchiveError {
     /// More entries, or more bytes in them, than an archive of its size may hold.
     #[error("the archive unpacks to far more than an import may hold")]
     Bomb,
+    /// Nothing in it can be imported.
+    #[error("the archive holds nothing that can be imported")]
+    Empty,
     /// The archive could not be read from its place.
     #[error("the archive could not be read")]
     Io(#[source] io::Error),
@@ -59,6 +62,7 @@ impl ArchiveError {
             Self::Invalid(_) => Some("archive_invalid"),
             Self::Encrypted => Some("archive_encrypted"),
             Self::Bomb => Some("archive_bomb"),
+            Self::Empty => Some("nothing_to_import"),
             Self::Io(_) => None,
         }
     }

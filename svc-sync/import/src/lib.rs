@@ -1,13 +1,24 @@
 //! Archives of other tools, read with bounds and turned into a plan of workspace content.
 //!
-//! [`Archive`] reads a ZIP file that a stranger sent. [`Tree`] is what of it can be imported: clean paths, what is ignored,
-//! and what is left out with the reason. It knows no service, no database and no network, and it writes no file.
+//! [`Archive`] reads a ZIP file that a stranger sent. [`obsidian`] makes a [`Plan`] of it: items in an order in which they
+//! can be made, and what the report says. When the ids of all items are there, [`Plan::content`] reads a file again and
+//! [`Content::fill`] writes its links. It knows no service, no database and no network, and it writes no file.
 
+mod address;
 mod archive;
+mod content;
+mod kind;
+mod markdown;
+mod obsidian;
+mod plan;
 mod report;
 mod text;
 
 pub use self::archive::{Archive, ArchiveError, Entry, EntryError, EntryKind, MOST_ENTRIES, Sink};
 pub use self::archive::{Tree, TreeFile};
-pub use self::report::{Ignored, IgnoredReason, Warning, WarningCode};
+pub use self::content::{Content, Link, Listed};
+pub use self::kind::Kind;
+pub use self::obsidian::obsidian;
+pub use self::plan::{Item, ItemKind, Limits, Plan};
+pub use self::report::{Counts, Ignored, IgnoredReason, Unresolved, UnresolvedReason, Warning, WarningCode};
 pub use self::text::MOST_TEXT_BYTES;

@@ -38,6 +38,12 @@ pub enum WarningCode {
     CaseClash,
     /// A text that is not UTF-8, or holds NUL characters.
     TextEncoding,
+    /// Front matter that is no YAML mapping.
+    FrontMatterInvalid,
+    /// More tags than a file may have, or longer ones.
+    TagsTruncated,
+    /// More links than are looked at in one file.
+    LinksTruncated,
 }
 
 impl WarningCode {
@@ -55,6 +61,9 @@ impl WarningCode {
             Self::DuplicatePath => "duplicate_path",
             Self::CaseClash => "case_clash",
             Self::TextEncoding => "text_encoding",
+            Self::FrontMatterInvalid => "front_matter_invalid",
+            Self::TagsTruncated => "tags_truncated",
+            Self::LinksTruncated => "links_truncated",
         }
     }
 
@@ -73,6 +82,15 @@ impl WarningCode {
             Self::CaseClash => "Another path differs from this one in case only; both were imported.",
             Self::TextEncoding => {
                 "The text was not clean UTF-8; characters that could not be read were replaced."
+            }
+            Self::FrontMatterInvalid => {
+                "The front matter is no valid YAML. The note was imported with it, without its tags and aliases."
+            }
+            Self::TagsTruncated => {
+                "The file has more tags than it may have, or longer ones; the first 50 were taken."
+            }
+            Self::LinksTruncated => {
+                "The file holds too many links to look at; some stay as they were written."
             }
         }
     }
@@ -105,4 +123,62 @@ impl IgnoredReason {
             Self::System => "system_file",
         }
     }
+}
+
+/// A link that could not be followed, or could be followed in several ways.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unresolved {
+    /// The item whose text it is in, by its place in the plan.
+    pub item: usize,
+    /// Where it is in that text, from 1.
+    pub line: usize,
+    /// As it is written.
+    pub target: String,
+    /// Why it is listed.
+    pub reason: UnresolvedReason,
+}
+
+/// Why a link is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnresolvedReason {
+    /// It leads nowhere, and stays as it is.
+    NotFound,
+    /// It leads to several files. By path, the first of the resolution's order was taken; by alias, none.
+    Ambiguous,
+}
+
+impl UnresolvedReason {
+    /// The reason in a report.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::Ambiguous => "ambiguous",
+        }
+    }
+}
+
+/// How much of what a plan holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Text files.
+    pub files: usize,
+    /// Folders, without the import's own.
+    pub folders: usize,
+    /// Attachments.
+    pub assets: usize,
+    /// Databases.
+    pub databases: usize,
+    /// Their properties.
+    pub properties: usize,
+    /// Their records.
+    pub records: usize,
+    /// Links within the archive.
+    pub links: usize,
+    /// Links that are replaced.
+    pub links_resolved: usize,
+    /// Links that stay as they were written.
+    pub links_unresolved: usize,
+    /// Entries that are none of the user's content.
+    pub ignored: usize,
 }

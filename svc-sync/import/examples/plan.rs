@@ -1,0 +1,47 @@
+//! Shows what becomes of an archive: `cargo run -p cairn-import --example plan -- obsidian PATH [ITEM]`.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::Write as _;
+
+use cairn_import::{Archive, Limits, obsidian};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(_provider), Some(path)) = (arguments.next(), arguments.next()) else {
+        return Err("say a provider and the path of an archive".into());
+    };
+    let mut archive = Archive::open(File::open(&path)?)?;
+    let limits = Limits { folders: 99, asset_bytes: u64::MAX };
+    let mut plan = obsidian(&mut archive, &path, &limits)?;
+    let mut out = std::io::stdout().lock();
+    if let Some(wanted) = arguments.next() {
+        for item in 0..plan.items.len() {
+            if plan.path(item) == wanted
+                && let Some(content) = plan.content(&mut archive, item)?
+            {
+                let filled = content.fill(|item| plan.address(item, &item.to_string()));
+                writeln!(out, "{:?}\n{filled}", content.tags)?;
+            }
+        }
+        return Ok(());
+    }
+    writeln!(out, "{}\n{:#?}", plan.root, plan.counts)?;
+    for (place, item) in plan.items.iter().enumerate() {
+        writeln!(out, "{} {:?}", plan.path(place), item.kind)?;
+    }
+    for warning in &plan.warnings {
+        writeln!(out, "warning {} {}", warning.path, warning.code.as_str())?;
+    }
+    for listed in &plan.unresolved {
+        writeln!(
+            out,
+            "{} {}:{} {}",
+            listed.reason.as_str(),
+            plan.path(listed.item),
+            listed.line,
+            listed.target
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! Which file a link leads to.
+//!
+//! Paths are kept with their last name first, in order: all that end in a target stand next to each other, so a link costs a
+//! binary search, however many files have the same name.
+
+use std::collections::HashMap;
+
+use crate::archive::TreeFile;
+use crate::text::fold;
+
+/// What a note's name may lack.
+const VARIANTS: [&str; 3] = ["", ".md", ".markdown"];
+/// Fewer candidates are compared each time.
+const FEW: usize = 32;
+
+/// What a link leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A file, by its place in the tree.
+    One(usize),
+    /// Several; this one comes first.
+    FirstOf(usize),
+    /// Several by an alias, which has no order.
+    Several,
+    Nothing,
+}
+
+/// Finds files by what links say.
+#[derive(Debug, Default)]
+pub(super) struct Resolver {
+    /// Keys of paths in their case, and of folded paths, each with the file.
+    exact: Vec<(Box<str>, usize)>,
+    folded: Vec<(Box<str>, usize)>,
+    /// Folded, with the note; `None` for one of several notes.
+    aliases: HashMap<String, Option<usize>>,
+    /// The first of many candidates, by where they begin and end.
+    firsts: HashMap<(bool, usize, usize), usize>,
+}
+
+/// Candidates: a range for each way in which the target may end.
+struct Candidates {
+    is_folded: bool,
+    ranges: [(usize, usize); 3],
+}
+
+impl Candidates {
+    fn count(&self) -> usize {
+        self.ranges.iter().map(|(begin, end)| end - begin).sum()
+    }
+}
+
+impl Resolver {
+    /// Of these files, which are in the order of their paths.
+    pub(super) fn of(files: &[TreeFile]) -> Self {
+        let mut exact: Vec<_> = files.iter().enumerate().map(|(at, file)| (key(&file.path), at)).collect();
+        let mut folded: Vec<_> =
+            files.iter().enumerate().map(|(at, file)| (key(&fold(&file.path)), at)).collect();
+        exact.sort_unstable();
+        folded.sort_unstable();
+        Self { exact, folded, ..Self::default() }
+    }
+
+    /// Adds an alias of a note.
+    pub(super) fn add_alias(&mut self, alias: &str, note: usize) {
+        const MOST_ALIASES: usize = 500_000;
+        if alias.is_empty() || self.aliases.len() >= MOST_ALIASES {
+            return;
+        }
+        let known = self.aliases.entry(fold(alias)).or_insert(Some(note));
+        if *known != Some(note) {
+            *known = None;
+        }
+    }
+
+    /// What a wikilink in a note of `folder` leads to.
+    pub(super) fn wikilink(&mut self, files: &[TreeFile], folder: &str, target: &str) -> Found {
+        if is_dotted(target) {
+            return self.below(folder, target);
+        }
+        self.by_path(files, folder, target)
+    }
+
+    /// What a Markdown link in a note of `folder` leads to: its own folder comes first.
+    pub(super) fn markdown(&mut self, files: &[TreeFile], folder: &str, target: &str) -> Found {
+        if !target.starts_with('/') {
+            let found = self.below(folder, target);
+            if found != Found::Nothing || is_dotted(target) {
+                return found;
+            }
+        }
+        self.by_path(files, folder, target)
+    }
+
+    /// From the root, then by the end of the path, then by alias.
+    fn by_path(&mut self, files: &[TreeFile], folder: &str, target: &str) -> Found {
+        let path = joined("", target);
+        if path.is_empty() {
+            return Found::Nothing;
+        }
+        if let Some(file) = at(&self.exact, &path) {
+            return Found::One(file);
+        }
+        let folded = candidates(&self.folded, &fold(&path), true);
+        if folded.count() == 0 {
+            return match self.aliases.get(&fold(target)) {
+                Some(Some(note)) => Found::One(*note),
+                Some(None) => Found::Several,
+                None => Found::Nothing,
+            };
+        }
+        let exact = candidates(&self.exact, &path, false);
+        let chosen = if exact.count() > 0 { &exact } else { &folded };
+        let in_folder = self.in_folder(chosen, folder, &path);
+        let Some(first) = in_folder.or_else(|| self.first(files, chosen)) else { return Found::Nothing };
+        if folded.count() == 1 { Found::One(first) } else { Found::FirstOf(first) }
+    }
+
+    /// By a path that begins at a folder.
+    fn below(&self, folder: &str, target: &str) -> Found {
+        let path = joined(folder, target);
+        let found = at(&self.exact, &path).or_else(|| at(&self.folded, &fold(&path)));
+        found.map_or(Found::Nothing, Found::One)
+    }
+
+    /// The candidate that is in the note's folder.
+    fn in_folder(&self, candidates: &Candidates, folder: &str, path: &str) -> Option<usize> {
+        let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+        let here = joined(folder, name);
+        let (keys, here, path) = match candidates.is_folded {
+            true => (&self.folded, fold(&here), fold(path)),
+            false => (&self.exact, here, path.to_owned()),
+        };
+        VARIANTS.iter().find_map(|variant| {
+            let here = key(&format!("{here}{variant}"));
+            here.starts_with(&*key(&format!("{path}{variant}"))).then(|| whole(keys, &here)).flatten()
+        })
+    }
+
+    /// The shortest candidate, of those the first by name.
+    fn first(&mut self, files: &[TreeFile], candidates: &Candidates) -> Option<usize> {
+        let keys = if candidates.is_folded { &self.folded } else { &self.exact };
+        let order = |file: &usize| {
+            let path = files.get(*file).map_or("", |file| file.path.as_str());
+            (path.chars().count(), path)
+        };
+        let firsts = candidates.ranges.iter().filter_map(|(begin, end)| {
+            let files = || keys.get(*begin..*end).unwrap_or_default().iter().map(|(_, file)| *file);
+            if end - begin <= FEW {
+                return files().min_by_key(order);
+            }
+            let known = (candidates.is_folded, *begin, *end);
+            if let Some(first) = self.firsts.get(&known) {
+                return Some(*first);
+            }
+            let first = files().min_by_key(order)?;
+            self.firsts.insert(known, first);
+            Some(first)
+        });
+        firsts.min_by_key(order)
+    }
+}
+
+/// A path with its last name first: `b.md/a/` for `a/b.md`.
+fn key(path: &str) -> Box<str> {
+    let mut key = String::with_capacity(path.len() + 1);
+    for name in path.rsplit('/') {
+        key.push_str(name);
+        key.push('/');
+    }
+    key.into_boxed_str()
+}
+
+/// Where the paths stand that end in this one.
+fn candidates(keys: &[(Box<str>, usize)], path: &str, is_folded: bool) -> Candidates {
+    let ranges = VARIANTS.map(|variant| {
+        let prefix = key(&format!("{path}{variant}"));
+        let begin = keys.partition_point(|(key, _)| **key < *prefix);
+        let rest = keys.get(begin..).unwrap_or_default();
+        (begin, begin + rest.partition_point(|(key, _)| key.starts_with(&*prefix)))
+    });
+    Candidates { is_folded, ranges }
+}
+
+/// The file at this path, or at this path with the extension of a note.
+fn at(keys: &[(Box<str>, usize)], path: &str) -> Option<usize> {
+    VARIANTS.iter().find_map(|variant| whole(keys, &key(&format!("{path}{variant}"))))
+}
+
+fn whole(keys: &[(Box<str>, usize)], key: &str) -> Option<usize> {
+    let place = keys.partition_point(|(known, _)| **known < *key);
+    keys.get(place).filter(|(known, _)| **known == *key).map(|(_, file)| *file)
+}
+
+/// A path from a folder. `..` stops at the root.
+fn joined(folder: &str, target: &str) -> String {
+    let mut names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
+    for name in target.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => _ = names.pop(),
+            name => names.push(name),
+        }
+    }
+    names.join("/")
+}
+
+fn is_dotted(target: &str) -> bool {
+    target.starts_with("./") || target.starts_with("../")
+}
+
+#[cfg(test)]
+mod tests;

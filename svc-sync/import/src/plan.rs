@@ -1,0 +1,249 @@
+//! What becomes of an archive.
+
+use std::collections::HashMap;
+use std::io::{Read, Seek};
+
+use cairn_proto::domain::limits::NAME_CHARS;
+
+use crate::archive::{Archive, ArchiveError, EntryError, TreeFile};
+use crate::content::Content;
+use crate::kind::Kind;
+use crate::obsidian;
+use crate::report::{Counts, Ignored, Unresolved, Warning, WarningCode};
+
+/// The most links that a plan lists; `counts` has their number.
+const MOST_UNRESOLVED: usize = 100_000;
+
+/// What the workspace allows.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Folders below each other, in the import's folder.
+    pub folders: usize,
+    /// Bytes of an attachment.
+    pub asset_bytes: u64,
+}
+
+/// What becomes of an archive: items in an order in which each is behind what it needs, and what the report says.
+#[derive(Debug)]
+pub struct Plan {
+    /// The name of the folder into which everything goes.
+    pub root: String,
+    /// Folders, files, attachments: each behind the folder that it is in.
+    pub items: Vec<Item>,
+    /// What is none of the user's content.
+    pub ignored: Vec<Ignored>,
+    /// What was left out or changed.
+    pub warnings: Vec<Warning>,
+    /// Links that lead nowhere or to several files, at most 100 000.
+    pub unresolved: Vec<Unresolved>,
+    /// How much of everything.
+    pub counts: Counts,
+    pub(crate) files: Vec<TreeFile>,
+    pub(crate) index: Index,
+}
+
+/// Something that is made in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The folder that it is in, by its place in the plan; `None` for the import's own.
+    pub parent: Option<usize>,
+    /// Its name in the workspace.
+    pub name: String,
+    /// What it is.
+    pub kind: ItemKind,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ItemKind {
+    /// A folder.
+    Folder,
+    /// A text file; its text comes from [`Plan::content`].
+    File {
+        /// Its type.
+        kind: Kind,
+        /// The file of the archive.
+        file: usize,
+    },
+    /// An attachment; its bytes come from [`Archive::copy`].
+    Asset {
+        /// By its extension.
+        media_type: &'static str,
+        /// The file of the archive.
+        file: usize,
+    },
+}
+
+impl ItemKind {
+    fn file(&self) -> Option<usize> {
+        match self {
+            Self::Folder => None,
+            Self::File { file, .. } | Self::Asset { file, .. } => Some(*file),
+        }
+    }
+}
+
+/// What the second pass needs.
+#[derive(Debug)]
+pub(crate) enum Index {
+    Obsidian(obsidian::Index),
+}
+
+impl Plan {
+    /// The path of an item below the import's folder.
+    #[must_use]
+    pub fn path(&self, item: usize) -> String {
+        let mut names = Vec::new();
+        let mut next = self.items.get(item);
+        while let Some(item) = next {
+            names.push(item.name.as_str());
+            next = item.parent.and_then(|parent| self.items.get(parent));
+        }
+        names.reverse();
+        names.join("/")
+    }
+
+    /// By what a second import knows the item again, in the same folder of the same workspace: its path.
+    #[must_use]
+    pub fn identity(&self, item: usize) -> String {
+        self.path(item)
+    }
+
+    /// The entry of the archive that holds an item's bytes, and how many they are.
+    #[must_use]
+    pub fn entry(&self, item: usize) -> Option<(usize, u64)> {
+        let file = self.files.get(self.items.get(item)?.kind.file()?)?;
+        Some((file.entry, file.size))
+    }
+
+    /// Where an item is found whose id is known: what a link to it says.
+    #[must_use]
+    pub fn address(&self, item: usize, id: &str) -> Option<String> {
+        match self.items.get(item)?.kind {
+            ItemKind::Folder => None,
+            ItemKind::File { .. } => Some(format!("/file/{id}")),
+            ItemKind::Asset { .. } => Some(format!("/api/assets/{id}/content")),
+        }
+    }
+
+    /// The text of a file with its tags and the places of its links, read again from the archive; `None` for what is no
+    /// file.
+    ///
+    /// # Errors
+    /// [`EntryError`] when the entry cannot be read, which it could when the plan was made.
+    pub fn content<R: Read + Seek>(
+        &mut self,
+        archive: &mut Archive<R>,
+        item: usize,
+    ) -> Result<Option<Content>, EntryError> {
+        let Some(ItemKind::File { kind, file }) = self.items.get(item).map(|item| item.kind.clone()) else {
+            return Ok(None);
+        };
+        let entry = self.files.get(file).map_or(usize::MAX, |file| file.entry);
+        let (text, _) = archive.text(entry)?;
+        if kind != Kind::Markdown {
+            return Ok(Some(Content { text, ..Content::default() }));
+        }
+        match &mut self.index {
+            Index::Obsidian(index) => Ok(Some(index.content(&self.files, file, text))),
+        }
+    }
+
+    /// Follows all links once, for the report.
+    pub(crate) fn follow<R: Read + Seek>(&mut self, archive: &mut Archive<R>) {
+        for item in 0..self.items.len() {
+            // What could be read a moment ago fails only with the disk, and then the run does.
+            let Ok(Some(content)) = self.content(archive, item) else { continue };
+            self.counts.links += content.found;
+            self.counts.links_resolved += content.links.len();
+            self.counts.links_unresolved += content.found - content.links.len().min(content.found);
+            let room = MOST_UNRESOLVED.saturating_sub(self.unresolved.len());
+            self.unresolved.extend(content.unresolved.into_iter().take(room).map(|listed| Unresolved {
+                item,
+                line: listed.line,
+                target: listed.target,
+                reason: listed.reason,
+            }));
+        }
+    }
+}
+
+/// Makes the items of a plan.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    pub(crate) items: Vec<Item>,
+    pub(crate) counts: Counts,
+    folders: HashMap<(Option<usize>, String), usize>,
+}
+
+impl Builder {
+    /// The folder at a path, which is made when it is not there.
+    pub(crate) fn folder(&mut self, path: &str) -> Option<usize> {
+        let mut parent = None;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            let known = (parent, name.to_owned());
+            let next = self.items.len();
+            let folder = *self.folders.entry(known).or_insert(next);
+            if folder == next {
+                self.counts.folders += 1;
+                self.items.push(Item { parent, name: name.to_owned(), kind: ItemKind::Folder });
+            }
+            parent = Some(folder);
+        }
+        parent
+    }
+
+    /// Adds an item at a path.
+    pub(crate) fn add(&mut self, path: &str, kind: ItemKind) -> usize {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        match kind {
+            ItemKind::Folder => self.counts.folders += 1,
+            ItemKind::File { .. } => self.counts.files += 1,
+            ItemKind::Asset { .. } => self.counts.assets += 1,
+        }
+        let parent = self.folder(folder);
+        self.items.push(Item { parent, name: name.to_owned(), kind });
+        self.items.len() - 1
+    }
+}
+
+/// The warning for an entry that was not read.
+pub(crate) fn unread(error: &EntryError) -> WarningCode {
+    match error {
+        EntryError::TooLarge => WarningCode::TooLarge,
+        EntryError::Corrupt | EntryError::Sink(_) => WarningCode::EntryCorrupt,
+    }
+}
+
+/// Whether an attachment can be imported: small enough, and whole.
+pub(crate) fn check_asset<R: Read + Seek>(
+    archive: &mut Archive<R>,
+    file: &TreeFile,
+    limits: &Limits,
+) -> Result<(), WarningCode> {
+    if file.size > limits.asset_bytes {
+        return Err(WarningCode::TooLarge);
+    }
+    archive.copy(file.entry, &mut |_| Ok(())).map(drop).map_err(|error| unread(&error))
+}
+
+/// The name of the import's folder, when the archive has no top folder: that of the file.
+pub(crate) fn root_of_file(name: &str) -> String {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let is_zip =
+        name.len() > 4 && name.get(name.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case(".zip"));
+    let stem = if is_zip { name.get(..name.len() - 4).unwrap_or(name) } else { name };
+    let cleaned: String = stem.chars().filter(|char| !char.is_control()).take(NAME_CHARS).collect();
+    let cleaned = cleaned.trim();
+    if cleaned.is_empty() || cleaned == "." || cleaned == ".." {
+        "Import".to_owned()
+    } else {
+        cleaned.to_owned()
+    }
+}
+
+/// Refuses a plan in which nothing is imported.
+pub(crate) fn not_empty(builder: &Builder) -> Result<(), ArchiveError> {
+    let has_content = builder.items.iter().any(|item| item.kind != ItemKind::Folder);
+    if has_content { Ok(()) } else { Err(ArchiveError::Empty) }
+}
