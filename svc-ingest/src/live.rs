@@ -12,10 +12,10 @@ mod request;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cairn_chassis::fair_semaphore::{FairSemaphore, Share};
 use cairn_extract::Extractor;
 use cairn_proto::ids::SourceId;
 use cairn_providers::{Call, Fault, Provider};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::ask::{Answers, Asked, Found, Outcome, live_path};
@@ -24,12 +24,16 @@ use crate::model::Source;
 use crate::runs::{Failure, Machine, Purse};
 use crate::{Error, store};
 
-/// Sources that this process asks at once, for all callers together.
+/// Sources that this process asks at once, for all callers together; three quarters are the share of one workspace.
 const SOURCES_AT_ONCE: usize = 128;
-/// Bodies that are read at once for searches, of 1 MiB each.
+/// The same of bodies that are read for searches, of 1 MiB each.
 const BODIES_AT_ONCE: usize = 32;
-/// Documents that are fetched at once by themselves, which may be large.
+/// The same of documents that are fetched by themselves, which may be large.
 const FETCHES_AT_ONCE: usize = 8;
+/// Of one workspace: a few questions of all that it may name.
+const MOST_WAITING: usize = 512;
+/// Longer than anybody has.
+const MOST_WAIT: Duration = Duration::from_secs(30);
 /// How often what is too old goes from memory, whoever asks or not.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
@@ -45,9 +49,9 @@ pub(crate) struct Live {
 
 #[derive(Debug)]
 struct Gates {
-    sources: Semaphore,
-    bodies: Semaphore,
-    fetches: Semaphore,
+    sources: FairSemaphore,
+    bodies: FairSemaphore,
+    fetches: FairSemaphore,
 }
 
 /// A source that is asked.
@@ -62,9 +66,9 @@ struct Connection<'a> {
 impl Live {
     pub(crate) fn new(machine: Machine, extractor: Extractor) -> Self {
         let gates = Gates {
-            sources: Semaphore::new(SOURCES_AT_ONCE),
-            bodies: Semaphore::new(BODIES_AT_ONCE),
-            fetches: Semaphore::new(FETCHES_AT_ONCE),
+            sources: gate(SOURCES_AT_ONCE),
+            bodies: gate(BODIES_AT_ONCE),
+            fetches: gate(FETCHES_AT_ONCE),
         };
         Self { machine, extractor, cache: Cache::new(), gates: Arc::new(gates) }
     }
@@ -107,6 +111,11 @@ impl Live {
             tracing::warn!(%error, source = %source.id, "that credentials are refused is not noted");
         }
     }
+}
+
+/// Whoever waits there does so within a time of its own.
+fn gate(at_once: usize) -> FairSemaphore {
+    FairSemaphore::new(Share { waiting: MOST_WAITING, max_wait: MOST_WAIT, ..Share::of(at_once) })
 }
 
 /// Why a source is not asked, whatever for.

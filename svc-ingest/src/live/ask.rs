@@ -162,7 +162,8 @@ impl Live {
         }
         let mut found = Vec::new();
         if rests(source).is_none()
-            && let Ok(Ok(_place)) = timeout_at(asking.until, self.gates.sources.acquire()).await
+            && let Ok(Ok(_place)) =
+                timeout_at(asking.until, self.gates.sources.acquire(source.workspace)).await
         {
             match self.connect(source).await {
                 Ok(connection) => {

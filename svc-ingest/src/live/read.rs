@@ -1,7 +1,7 @@
 //! The one way to a body that is not kept.
 
+use cairn_chassis::fair_semaphore::FairSemaphore;
 use cairn_providers::{Entry, Fault, Fetched};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Connection, Live};
@@ -15,7 +15,7 @@ pub(super) struct Bounds<'a> {
     /// Of the body, and of its text.
     pub(super) bytes: usize,
     /// How many are read at once.
-    pub(super) gate: &'a Semaphore,
+    pub(super) gate: &'a FairSemaphore,
 }
 
 impl Live {
@@ -27,7 +27,8 @@ impl Live {
         bounds: Bounds<'_>,
     ) -> Result<LiveText, Unread> {
         let reading = async {
-            let _place = bounds.gate.acquire().await.map_err(|_| Unread::Fault(Fault::Unavailable))?;
+            let place = bounds.gate.acquire(connection.source.workspace).await;
+            let _place = place.map_err(|_| Unread::Fault(Fault::Unavailable))?;
             let answer = match &entry.body {
                 // The search brought it along.
                 Some(body) => Ok(Fetched::Body(body.clone())),

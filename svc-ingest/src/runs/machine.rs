@@ -15,7 +15,7 @@ use cairn_proto::ids::{SourceId, WorkspaceId};
 use cairn_providers::{Call, Provider};
 use serde_json::Value;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ use super::read::Reader;
 use super::worker::{self, Halt, TERM, Worker};
 use super::{next, removal, room};
 use crate::context::Context;
-use crate::model::{Run, Source};
+use crate::model::{Run, SealedCredentials, Source};
 use crate::{Error, credentials, store};
 
 /// How often this process looks for work that nobody told it of.
@@ -47,6 +47,9 @@ const MOST_FOLLOWING: u32 = 3;
 const KEPT_RUNS: i64 = 100;
 /// How often what is over is forgotten.
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// What the workers of this process work on.
+type Working = HashMap<task::Id, (WorkspaceId, SourceId)>;
 
 /// The runs of this process.
 #[derive(Debug, Clone)]
@@ -80,12 +83,25 @@ impl Machine {
     /// The credentials of a source.
     pub(crate) async fn opened(&self, source: &Source) -> Result<Option<Value>, Error> {
         let sealed = store::sources::credentials(&self.context.db, source.workspace, source.id).await?;
+        self.open(source, sealed)
+    }
+
+    fn open(&self, source: &Source, sealed: Option<SealedCredentials>) -> Result<Option<Value>, Error> {
         sealed.map(|sealed| credentials::open(self.keyring.as_deref(), source.id, &sealed)).transpose()
     }
 
     /// A connection to what a source is of.
     pub(crate) async fn provider(&self, source: &Source) -> Result<Box<dyn Provider>, Error> {
-        let opened = self.opened(source).await?;
+        let sealed = store::sources::credentials(&self.context.db, source.workspace, source.id).await?;
+        self.provider_with(source, sealed)
+    }
+
+    fn provider_with(
+        &self,
+        source: &Source,
+        sealed: Option<SealedCredentials>,
+    ) -> Result<Box<dyn Provider>, Error> {
+        let opened = self.open(source, sealed)?;
         let made =
             self.connect.connect(source.provider, &source.settings, opened.as_ref(), Some(source.mode));
         made.map_err(Error::Invalid)
@@ -110,7 +126,8 @@ impl Machine {
         Call::new(self.connect.guard().clone(), Arc::new(account), Arc::clone(&self.context.clock))
     }
 
-    /// Queues a run of a source that the transaction holds; `None` when one is not over. `full`: it begins anew.
+    /// Queues a run of a source that the transaction holds; `None` when one is not over. `full`: it begins anew. All of it
+    /// is read in the transaction: with a second connection each, those who queue at once could take all that there are.
     pub(crate) async fn queue(
         &self,
         tx: &mut Tx,
@@ -121,9 +138,10 @@ impl Machine {
         source.full_next |= full;
         let id = self.context.ids.next();
         let mut run = Run::queued(source.workspace, source.id, id, SourceRunKind::Full, now);
+        let sealed = store::sources::held_credentials(tx, source).await?;
         // What cannot be connected now says so when the run begins.
-        if let Ok(provider) = self.provider(source).await {
-            let last = store::source_runs::last(&self.context.db, source.workspace, source.id).await?;
+        if let Ok(provider) = self.provider_with(source, sealed) {
+            let last = store::source_runs::last_held(tx, source).await?;
             next::begin(&mut run, last.as_ref(), source, &provider.traits(), now);
         }
         if !store::source_runs::insert(tx, &run).await? {
@@ -159,8 +177,8 @@ impl Machine {
                 tracing::warn!(%error, "runs of sources that were cut short go on later");
             }
         }
-        let mut workers: JoinSet<(WorkspaceId, SourceId)> = JoinSet::new();
-        let mut working: HashMap<SourceId, WorkspaceId> = HashMap::new();
+        let mut workers = JoinSet::new();
+        let mut working = Working::new();
         let mut sweeps = tokio::time::interval(SWEEP_EVERY);
         while !shutdown.is_cancelled() {
             if let Err(error) = self.step(&mut workers, &mut working, &shutdown).await {
@@ -171,12 +189,10 @@ impl Machine {
                 () = self.wake.notified() => {}
                 () = tokio::time::sleep(POLL) => {}
                 _ = sweeps.tick() => removal::sweep(&self.context).await,
-                Some(done) = workers.join_next() => {
-                    match done {
-                        Ok((_, source)) => drop(working.remove(&source)),
-                        // A worker that panicked is lost: its term ends.
-                        Err(_) => working.clear(),
-                    }
+                Some(done) = workers.join_next_with_id() => {
+                    // A worker that panicked is lost: the term of its run ends.
+                    let id = done.map_or_else(|lost| lost.id(), |(id, ())| id);
+                    working.remove(&id);
                 }
             }
         }
@@ -186,8 +202,8 @@ impl Machine {
 
     async fn step(
         &self,
-        workers: &mut JoinSet<(WorkspaceId, SourceId)>,
-        working: &mut HashMap<SourceId, WorkspaceId>,
+        workers: &mut JoinSet<()>,
+        working: &mut Working,
         shutdown: &CancellationToken,
     ) -> Result<(), Error> {
         self.queue_due().await?;
@@ -198,24 +214,21 @@ impl Machine {
         }
         let now = self.context.clock.now();
         for run in store::source_runs::claimable(&self.context.db, now, LOOKED_AT).await? {
-            let of_one = working.values().filter(|workspace| **workspace == run.workspace).count();
+            let of_one = working.values().filter(|(workspace, _)| *workspace == run.workspace).count();
             if working.len() >= MOST_RUNS {
                 break;
             }
             if of_one >= MOST_RUNS_OF_ONE
-                || working.contains_key(&run.source)
+                || working.values().any(|(_, source)| *source == run.source)
                 || self.context.suspensions.is_suspended(run.workspace)
             {
                 continue;
             }
             if let Some(run) = self.claim(run).await? {
-                working.insert(run.source, run.workspace);
+                let whose = (run.workspace, run.source);
                 let (machine, shutdown) = (self.clone(), shutdown.clone());
-                workers.spawn(async move {
-                    let whose = (run.workspace, run.source);
-                    machine.perform(run, &shutdown).await;
-                    whose
-                });
+                let worker = workers.spawn(async move { machine.perform(run, &shutdown).await });
+                working.insert(worker.id(), whose);
             }
         }
         Ok(())

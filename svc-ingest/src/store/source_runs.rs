@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::numbers::{to_column, to_count, to_small};
-use crate::model::{Absent, Counters, Run, Stage};
+use crate::model::{Absent, Counters, Run, Source, Stage};
 
 macro_rules! select {
     ($rest:literal) => {
@@ -212,6 +212,11 @@ pub(crate) async fn get(
 /// The newest run of a source.
 pub(crate) async fn last(db: &Db, workspace: WorkspaceId, source: SourceId) -> Result<Option<Run>, Error> {
     read_one(fetch!(optional, db, LAST, Text(workspace), Text(source))?)
+}
+
+/// The same of a source that the transaction holds.
+pub(crate) async fn last_held(tx: &mut Tx, source: &Source) -> Result<Option<Run>, Error> {
+    read_one(fetch!(optional, tx, LAST, Text(source.workspace), Text(source.id))?)
 }
 
 /// The run of a source that is not over.

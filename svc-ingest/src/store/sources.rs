@@ -230,6 +230,16 @@ pub(crate) async fn credentials(
     Ok(row.map(|(envelope, sealing)| SealedCredentials { envelope, sealing }))
 }
 
+/// The same of a source that the transaction holds.
+pub(crate) async fn held_credentials(
+    tx: &mut Tx,
+    source: &Source,
+) -> Result<Option<SealedCredentials>, Error> {
+    let (workspace, id) = (Text(source.workspace), Text(source.id));
+    let row: Option<(Vec<u8>, String)> = fetch!(optional, tx, CREDENTIALS, workspace, id)?;
+    Ok(row.map(|(envelope, sealing)| SealedCredentials { envelope, sealing }))
+}
+
 /// Writes a new source.
 pub(crate) async fn insert(
     tx: &mut Tx,

@@ -5,6 +5,7 @@ mod faults;
 mod kills;
 mod room;
 mod steps;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::future::Future;
