@@ -109,6 +109,11 @@ async fn told() -> Vec<Stand> {
 
 impl Stand {
     fn new(bench: Bench, shelf: Shelf) -> Self {
+        let connect = Arc::new(Shelves { shelf: shelf.clone(), guard: Guard::new(&[]).unwrap() });
+        Self::over(bench, shelf, connect)
+    }
+
+    fn over(bench: Bench, shelf: Shelf, connect: Arc<dyn Connect>) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_800_000_000)));
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(7));
@@ -118,7 +123,6 @@ impl Stand {
             clock: shared,
             ..bench.context.clone()
         };
-        let connect = Arc::new(Shelves { shelf: shelf.clone(), guard: Guard::new(&[]).unwrap() });
         let ring = Some(Arc::new(Keyring::generate(entropy.as_ref())));
         let machine = Machine::new(context, connect, Extractor::in_this_process(), ring, entropy);
         let live = Live::new(machine.clone(), machine.extractor.clone());
