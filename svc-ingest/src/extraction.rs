@@ -1,20 +1,23 @@
-//! Takes the text out of documents, one after the other, beside the requests.
+//! Takes the text out of documents, one after the other, beside the requests. Workspaces take turns, so that whoever sends
+//! much waits for itself.
 //!
 //! Of the processes on one storage, the one that claimed a document reads it, and says again and again that it still does;
 //! when it dies, another one takes the document over. The text, the end of the work and what the feed is told are one
 //! transaction.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cairn_chassis::feed::Kind;
 use cairn_extract::{Extractor, Failure, Format, Raw, Text};
+use cairn_proto::ids::WorkspaceId;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::context::Context;
+use crate::extracting::{Occasion, extract};
 use crate::model::{Body, Extraction, FileType, Growth, Ingested, Pieces, Place, Retained, name_of, twin_of};
 use crate::work::Work;
 use crate::{Error, store};
@@ -25,6 +28,8 @@ const AT_ONCE: usize = 2;
 const TERM: Duration = Duration::from_secs(20);
 /// How often its reader says that it still reads.
 const RENEWAL: Duration = Duration::from_secs(5);
+/// How often the length of the queue is told.
+const MEASURE: Duration = Duration::from_secs(15);
 /// How often somebody looks for what other processes took in, or left.
 const POLL: Duration = Duration::from_secs(2);
 /// A document that was begun so often and never ended keeps its readers from others.
@@ -44,18 +49,21 @@ pub(crate) struct Extractions {
     extractor: Extractor,
     /// This process.
     holder: Arc<str>,
+    /// The workspace whose turn it was last.
+    last: Arc<Mutex<Option<WorkspaceId>>>,
 }
 
 impl Extractions {
     pub(crate) fn new(context: Context, extractor: Extractor) -> Self {
         let holder = context.ids.next::<Uuid>().to_string().into();
-        Self { context, extractor, holder }
+        Self { context, extractor, holder, last: Arc::default() }
     }
 
     /// Works until the shutdown. What is begun then is given back.
     pub(crate) async fn run(&self, shutdown: &CancellationToken) {
         let workers: [_; AT_ONCE] = std::array::from_fn(|_| self.work(shutdown));
-        tokio::join!(futures::future::join_all(workers), self.sweep_uploads(shutdown));
+        let workers = futures::future::join_all(workers);
+        tokio::join!(workers, self.sweep_uploads(shutdown), self.measure(shutdown));
     }
 
     async fn work(&self, shutdown: &CancellationToken) {
@@ -84,14 +92,32 @@ impl Extractions {
         }
     }
 
-    /// Takes the work that has waited longest, if there is any.
+    /// Says how much there is to do.
+    async fn measure(&self, shutdown: &CancellationToken) {
+        while !shutdown.is_cancelled() {
+            match store::extractions::count(&self.context.db).await {
+                Ok(count) => metrics::gauge!("cairn_extraction_queue").set(f64::from(count)),
+                Err(error) => {
+                    tracing::debug!(%error, "the documents that are to be read are not counted now")
+                }
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = sleep(MEASURE) => {}
+            }
+        }
+    }
+
+    /// Takes the work that has waited longest of the workspace whose turn it is, if there is any.
     pub(crate) async fn claim(&self) -> Result<Option<Extraction>, Error> {
         let (db, now) = (&self.context.db, self.context.clock.now());
         if !store::extractions::is_any_due(db, now).await? {
             return Ok(None);
         }
-        let claimed = store::extractions::claim(db, &self.holder, now.plus(TERM), now).await?;
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let claimed = store::extractions::claim(db, &self.holder, now.plus(TERM), now, last).await?;
         if let Some(job) = &claimed {
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(job.place.workspace);
             // Whoever else waits may find more.
             self.context.arrivals.notify_one();
             store::ingest::begin(db, job.place, now).await?;
@@ -130,7 +156,7 @@ impl Extractions {
             return Ok(None);
         }
         let raw = Raw { base_url: document.url.clone(), ..self.raw(job).await? };
-        let extraction = self.extractor.extract(raw);
+        let extraction = extract(&self.extractor, raw, Occasion::Upload);
         tokio::pin!(extraction);
         let mut renewals = interval(RENEWAL);
         renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -10,6 +10,7 @@ mod credentials;
 mod doctor;
 mod documents;
 mod error;
+mod extracting;
 mod extraction;
 mod indexing;
 mod ingest;

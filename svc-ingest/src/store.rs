@@ -24,6 +24,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     lifecycle::MIGRATION,
     migration!("0003_extractions"),
     migration!("0010_sources"),
+    migration!("0011_extraction_turns"),
     migration!("0012_plan"),
 ];
 

@@ -23,8 +23,8 @@ const MOST_TIME: Duration = Duration::from_secs(2);
 /// Bodies that are read of one live source.
 const MOST_BODIES: usize = 3;
 const MOST_BODY_BYTES: usize = 1024 * 1024;
-/// What a provider's own search may answer.
-const MOST_FOUND_BYTES: usize = 4 * 1024 * 1024;
+/// Of one answer of a provider, to its own search or for a document.
+const MOST_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Texts of one answer, in bytes.
 const MOST_TEXT_BYTES: usize = 16 * 1024 * 1024;
 /// Live sources are not for tokens of folders.
@@ -214,7 +214,7 @@ impl Live {
     }
 
     async fn search(&self, connection: &Connection<'_>, asking: &Asking<'_>) -> Result<Vec<Entry>, Fault> {
-        let call = connection.call.with_deadline(asking.until).with_most_bytes(MOST_FOUND_BYTES);
+        let call = connection.call.with_deadline(asking.until).with_most_bytes(MOST_ANSWER_BYTES);
         let searching = connection.provider.search(&call, asking.query, MOST_BODIES);
         let found = timeout_at(asking.until, searching).await.unwrap_or(Err(Fault::Unavailable));
         if let Err(fault) = &found {
@@ -266,7 +266,12 @@ impl Live {
         let text = match key.as_ref().and_then(|key| self.cache.get(key, clock.now())) {
             Some(text) => text,
             None => {
-                let bounds = Bounds { until: asking.until, bytes: MOST_BODY_BYTES, gate: &self.gates.bodies };
+                let bounds = Bounds {
+                    until: asking.until,
+                    bytes: MOST_BODY_BYTES,
+                    answer_bytes: MOST_ANSWER_BYTES,
+                    gate: &self.gates.bodies,
+                };
                 let read = self.read(connection, hit.entry, bounds).await;
                 let text = Arc::new(read.map_err(|why| Outcome::of_unread(&why))?);
                 if let Some(key) = key {

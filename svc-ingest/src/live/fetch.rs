@@ -26,6 +26,8 @@ impl Live {
         let bounds = Bounds {
             until: Instant::now() + MOST_TIME,
             bytes: cairn_providers::MOST_BODY_BYTES,
+            // The provider has bounds of its own.
+            answer_bytes: usize::MAX,
             gate: &self.gates.fetches,
         };
         let read = self.read(&connection, entry, bounds).await;

@@ -14,6 +14,8 @@ pub(super) struct Bounds<'a> {
     pub(super) until: Instant,
     /// Of the body, and of its text.
     pub(super) bytes: usize,
+    /// Of one answer of the provider: some send more than the document, a packed repository or a list of pages.
+    pub(super) answer_bytes: usize,
     /// How many are read at once.
     pub(super) gate: &'a FairSemaphore,
 }
@@ -33,7 +35,8 @@ impl Live {
                 // The search brought it along.
                 Some(body) => Ok(Fetched::Body(body.clone())),
                 None => {
-                    let call = connection.call.with_deadline(bounds.until).with_most_bytes(bounds.bytes);
+                    let call =
+                        connection.call.with_deadline(bounds.until).with_most_bytes(bounds.answer_bytes);
                     connection.provider.fetch(&call, &entry.id, None).await
                 }
             };

@@ -9,6 +9,7 @@ use cairn_providers::{Body as Sent, Entry, Fault, Fetched, ProviderKind, Version
 use super::document::{self, Found};
 use super::fault;
 use super::path;
+use crate::extracting::{self, Occasion};
 use crate::model::{Body, Known, LiveText, Metadata, RetainedText};
 
 /// What was found out about a document.
@@ -95,7 +96,8 @@ impl Reader<'_> {
         if !self.keeps_text {
             return Read::of(Found::Described { version, metadata });
         }
-        let extracted = extract(self.extractor, self.provider, sent, entry, &mut metadata).await;
+        let extracted =
+            extract(self.extractor, Occasion::Run, self.provider, sent, entry, &mut metadata).await;
         let (body, format) = match kept(extracted).await {
             Ok(body) => body,
             Err(failure) if failure.may_pass() => return Read::passing(entry, metadata, failure.message),
@@ -109,6 +111,7 @@ impl Reader<'_> {
 /// The text of a body, of which runs and questions make the same; what it says of itself goes into the metadata.
 async fn extract(
     extractor: &Extractor,
+    occasion: Occasion,
     provider: ProviderKind,
     sent: Sent,
     entry: &Entry,
@@ -116,7 +119,7 @@ async fn extract(
 ) -> Result<Text, Failure> {
     // A page says itself what it is called, where neither the listing nor the provider knows.
     let is_nameless = provider == ProviderKind::Web && entry.is_nameless() && sent.title.is_none();
-    let mut text = extractor.extract(raw(sent, entry, metadata)).await?;
+    let mut text = extracting::extract(extractor, raw(sent, entry, metadata), occasion).await?;
     if let Some(title) = text.title.take().filter(|_| is_nameless) {
         metadata.title = title;
         if entry.path.is_none() {
@@ -209,7 +212,8 @@ pub(crate) async fn read_live(
     }
     let mut metadata = document::metadata(entry, None);
     describe(&mut metadata, &sent, entry);
-    let text = extract(extractor, provider, sent, entry, &mut metadata).await.map_err(Unread::Failure)?;
+    let text = extract(extractor, Occasion::Question, provider, sent, entry, &mut metadata).await;
+    let text = text.map_err(Unread::Failure)?;
     // A file that is packed may hold more than it weighs.
     if text.content.len() > most_bytes {
         return Err(too_large(most_bytes));

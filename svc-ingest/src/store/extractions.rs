@@ -5,7 +5,7 @@ use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{DocumentId, WorkspaceId};
 
-use super::numbers::{to_column, to_count};
+use super::numbers::{to_column, to_count, to_small};
 use crate::model::{Extraction, Place, Upload};
 
 macro_rules! claim {
@@ -13,7 +13,7 @@ macro_rules! claim {
         concat!(
             "UPDATE extractions SET holder = $1, due_at = $2, attempts = attempts + 1 \
              WHERE (workspace_id, document_id) = (SELECT workspace_id, document_id FROM extractions \
-             WHERE due_at <= $3 ORDER BY due_at LIMIT 1",
+             WHERE due_at <= $3 AND workspace_id > $4 ORDER BY workspace_id, due_at LIMIT 1",
             $lock,
             ") RETURNING workspace_id, document_id, file_name, mime_type, is_html, size_bytes, attempts"
         )
@@ -28,8 +28,10 @@ statements! {
 
     const IS_ANY_DUE: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM extractions WHERE due_at <= $1 LIMIT 1) AS due";
 
-    /// $1 is the holder from now on, $2 until when, $3 now.
+    /// $1 is the holder from now on, $2 until when, $3 now; of the first workspace after $4 that has work.
     const CLAIM: Dialect = Dialect { sqlite: claim!(""), postgres: claim!(" FOR UPDATE SKIP LOCKED") };
+
+    const COUNT: &str = "SELECT COUNT(*) FROM extractions";
 
     const RENEW: &str = "UPDATE extractions SET due_at = $4 WHERE workspace_id = $1 AND document_id = $2 AND holder = $3";
 
@@ -104,15 +106,28 @@ pub(crate) async fn is_any_due(db: &Db, now: Timestamp) -> Result<bool, Error> {
     Ok(due > 0)
 }
 
-/// Takes what has waited longest, of whatever workspace.
+/// How many documents are to be read, of all workspaces.
+pub(crate) async fn count(db: &Db) -> Result<u32, Error> {
+    let count: i64 = fetch!(scalar, db, COUNT)?;
+    Ok(to_small(count))
+}
+
+/// Takes what has waited longest of the workspace after `last`, in the order of their ids and round about.
 pub(crate) async fn claim(
     db: &Db,
     holder: &str,
     until: Timestamp,
     now: Timestamp,
+    last: Option<WorkspaceId>,
 ) -> Result<Option<Extraction>, Error> {
     let writer = db.writer();
-    let row: Option<Row> = fetch!(optional, writer, CLAIM, holder, until, now)?;
+    let mut row: Option<Row> = None;
+    if let Some(last) = last {
+        row = fetch!(optional, writer, CLAIM, holder, until, now, last.to_string())?;
+    }
+    if row.is_none() {
+        row = fetch!(optional, writer, CLAIM, holder, until, now, "")?;
+    }
     Ok(row.map(Extraction::from))
 }
 

@@ -159,3 +159,23 @@ async fn a_document_that_is_removed_while_it_is_read_is_gone() {
         assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
     }
 }
+
+#[tokio::test]
+async fn workspaces_take_turns() {
+    for bench in benches().await {
+        let mut senders = Vec::new();
+        for (workspace, files) in [(1, 4), (2, 1), (3, 2)] {
+            for number in 0..files {
+                let sent = parts(&format!("{workspace}/{number}"), "a.html", &[b"<p>text</p>"]);
+                let sent = stream::iter(sent.into_iter().map(Ok));
+                bench.ingests.file(&caller(workspace), sent).await.unwrap();
+            }
+        }
+        while let Some(job) = bench.extractions.claim().await.unwrap() {
+            senders.push(job.place.workspace);
+            bench.extractions.take(&job).await;
+        }
+        let expected = [1, 2, 3, 1, 3, 1, 1].map(workspace);
+        assert_eq!(senders, expected, "{}", bench.test.engine);
+    }
+}
