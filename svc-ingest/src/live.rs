@@ -5,6 +5,7 @@
 
 mod ask;
 mod cache;
+mod connections;
 mod fetch;
 mod read;
 mod request;
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::ask::{Answers, Asked, Found, Outcome, live_path};
 use self::cache::Cache;
+use self::connections::Connections;
 use crate::model::Source;
 use crate::runs::{Failure, Machine, Purse};
 use crate::{Error, store};
@@ -44,6 +46,7 @@ pub(crate) struct Live {
     /// Has children of its own: whoever waits does not stand behind a run's files.
     extractor: Extractor,
     cache: Cache,
+    connections: Connections,
     gates: Arc<Gates>,
 }
 
@@ -58,7 +61,7 @@ struct Gates {
 #[derive(Debug)]
 struct Connection<'a> {
     source: &'a Source,
-    provider: Box<dyn Provider>,
+    provider: Arc<dyn Provider>,
     /// On the account of the source's questions.
     call: Call,
 }
@@ -70,12 +73,14 @@ impl Live {
             bodies: gate(BODIES_AT_ONCE),
             fetches: gate(FETCHES_AT_ONCE),
         };
-        Self { machine, extractor, cache: Cache::new(), gates: Arc::new(gates) }
+        let (cache, connections) = (Cache::new(), Connections::new());
+        Self { machine, extractor, cache, connections, gates: Arc::new(gates) }
     }
 
     /// Forgets what was read of a source: it is disconnected, or somebody changed it.
     pub(crate) fn forget(&self, source: SourceId) {
         self.cache.forget(source);
+        self.connections.forget(source);
     }
 
     /// Takes what is too old from memory until the shutdown.
@@ -83,8 +88,11 @@ impl Live {
         while !shutdown.is_cancelled() {
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = tokio::time::sleep(SWEEP_EVERY) => self.cache.sweep(self.machine.context.clock.now()),
+                () = tokio::time::sleep(SWEEP_EVERY) => {}
             }
+            let now = self.machine.context.clock.now();
+            self.cache.sweep(now);
+            self.connections.sweep(now);
         }
     }
 
@@ -95,13 +103,26 @@ impl Live {
     }
 
     async fn connect<'a>(&self, source: &'a Source) -> Result<Connection<'a>, Error> {
-        let provider = self.machine.provider(source).await?;
+        let now = self.machine.context.clock.now();
+        let provider = match self.connections.get(source, now) {
+            Some(provider) => provider,
+            None => {
+                let made: Arc<dyn Provider> = Arc::from(self.machine.provider(source).await?);
+                self.connections.put(source, &made, now);
+                made
+            }
+        };
         let call = self.machine.call(source, Purse::Question { budget: source.daily_budget });
         Ok(Connection { source, provider, call })
     }
 
-    /// Has everybody know that a provider does not take the credentials, as a run does.
+    /// What follows from a fault for those who ask next. That a provider does not take the credentials, everybody gets to
+    /// know as from a run.
     async fn note(&self, source: &Source, fault: &Fault) {
+        if !matches!(fault, Fault::Waiting { .. } | Fault::Budget) {
+            // Whatever it was: the next connection begins anew.
+            self.connections.forget(source.id);
+        }
         if *fault != Fault::Credentials {
             return;
         }

@@ -5,6 +5,7 @@ mod file_rules;
 mod ingest_races;
 mod ingest_rules;
 mod layers;
+mod live_connections;
 mod live_rules;
 mod removal;
 mod retrieval_rules;

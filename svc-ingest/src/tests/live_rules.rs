@@ -1,25 +1,21 @@
 //! Questions to providers while somebody waits.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cairn_chassis::outbound::Guard;
-use cairn_chassis::status::Violation;
 use cairn_proto::domain::SourceMode;
 use cairn_proto::ids::SourceId;
-use cairn_providers::testing::Shelf;
-use cairn_providers::{Body, Changes, Deletions, Fault, Fetched, Listing, Provider, ProviderKind, Version};
-use serde_json::Value;
+use cairn_providers::{Body, Fault, Fetched, Version};
 use tokio::task::JoinSet;
 
 use super::runs::{Stand, draft, listed, views};
 use super::*;
 use crate::live::{Answers, Asked, Live, Outcome};
 use crate::model::SourceStatus;
-use crate::runs::{Connect, Machine};
+use crate::runs::Machine;
 use crate::sources::{Draft, Patch, Secret};
 
-const MINUTE: Duration = Duration::from_secs(60);
+pub(super) const MINUTE: Duration = Duration::from_secs(60);
 
 impl Stand {
     async fn connect_live(&self, name: &str, budget: u32) -> SourceId {
@@ -67,12 +63,12 @@ impl Stand {
     }
 }
 
-fn contents(answers: &Answers) -> Vec<&str> {
+pub(super) fn contents(answers: &Answers) -> Vec<&str> {
     answers.documents.iter().map(|found| found.text.content.as_str()).collect()
 }
 
 #[track_caller]
-fn only(answers: &Answers) -> Asked {
+pub(super) fn only(answers: &Answers) -> Asked {
     assert_eq!(answers.sources.len(), 1, "{answers:?}");
     answers.sources[0]
 }
@@ -191,62 +187,6 @@ async fn the_budget_is_exact_whoever_asks_at_once_and_after_a_restart() {
         assert_eq!((only(&again).used, only(&again).remaining, stand.asked()), (0, 0, 10));
         stand.clock.advance(MINUTE * 60 * 24);
         assert_eq!(only(&stand.search("plan", &[id]).await).remaining, 7, "another day");
-    }
-}
-
-/// Connects each source to the shelf that its settings name.
-#[derive(Debug)]
-struct ByName {
-    shelves: BTreeMap<&'static str, Shelf>,
-    guard: Guard,
-}
-
-impl Connect for ByName {
-    fn modes(&self, _: ProviderKind) -> &'static [SourceMode] {
-        &[SourceMode::Live]
-    }
-
-    fn connect(
-        &self,
-        _: ProviderKind,
-        settings: &Value,
-        _: Option<&Value>,
-        _: Option<SourceMode>,
-    ) -> Result<Box<dyn Provider>, Vec<Violation>> {
-        let name = settings["shelf"].as_str().unwrap_or_default();
-        Ok(self.shelves[name].provider())
-    }
-
-    fn guard(&self) -> &Guard {
-        &self.guard
-    }
-}
-
-#[tokio::test]
-async fn a_provider_has_two_seconds_and_keeps_no_other_waiting() {
-    for stand in listed().await {
-        let shelf = || Shelf::new(Listing::Exhaustive, Changes::None, Deletions::FromListing);
-        let (slow, quick) = (shelf(), shelf());
-        quick.put("a", "plan");
-        slow.close();
-        let shelves = BTreeMap::from([("slow", slow.clone()), ("quick", quick)]);
-        let connect = Arc::new(ByName { shelves, guard: Guard::new(&[]).unwrap() });
-        let usual = stand.machine.clone();
-        let machine = Machine::new(usual.context, connect, usual.extractor, usual.keyring, usual.entropy);
-        let live = Live::new(machine.clone(), machine.extractor.clone());
-        let sources = crate::sources::Sources::new(machine, live.clone());
-        let mut ids = Vec::new();
-        for (name, settings) in [("slow", r#"{"shelf": "slow"}"#), ("quick", r#"{"shelf": "quick"}"#)] {
-            let draft = Draft { settings: settings.into(), ..draft(name, Some(SourceMode::Live)) };
-            ids.push(sources.connect(&stand.caller, draft).await.unwrap().source.id.to_string());
-        }
-        let began = Instant::now();
-        let answers = live.ask(&stand.caller, "plan".to_owned(), &ids, &[]).await.unwrap();
-        let took = began.elapsed();
-        assert!(took >= Duration::from_millis(1_900) && took < Duration::from_millis(3_500), "{took:?}");
-        assert_eq!(contents(&answers), ["plan"], "{}", stand.engine());
-        let outcomes: Vec<_> = answers.sources.iter().map(|asked| (asked.outcome, asked.used)).collect();
-        assert_eq!(outcomes, [(Outcome::Unavailable, 1), (Outcome::Answered, 2)]);
     }
 }
 
