@@ -29,7 +29,8 @@ impl Indexing {
         if outcomes.is_empty() {
             return Ok(());
         }
-        let outcomes: Vec<Outcome> = outcomes.into_iter().map(bounded).collect();
+        let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(bounded).collect();
+        outcomes.sort_unstable_by_key(|outcome| outcome.id);
         let mut tx = self.context.db.begin_write().await?;
         let now = self.context.clock.now();
         store::ingest::acknowledge(&mut tx, workspace, &outcomes, now).await?;
@@ -48,7 +49,10 @@ impl Indexing {
         }
         let mut tx = self.context.db.begin_write().await?;
         let now = self.context.clock.now();
-        for outcome in outcomes.into_iter().map(bounded) {
+        let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(bounded).collect();
+        // Rows are locked in one order, whoever tells of them.
+        outcomes.sort_unstable_by_key(|outcome| outcome.id);
+        for outcome in outcomes {
             let Outcome { id, content_hash, chunks, failure } = outcome;
             let failure = failure.as_deref();
             store::source_views::acknowledge(&mut tx, workspace, id, &content_hash, chunks, failure, now)

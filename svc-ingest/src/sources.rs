@@ -152,22 +152,26 @@ impl Sources {
             source.needs_credentials = false;
             source.account = None;
             source.error = None;
+            // The limits were of the old ones.
+            source.not_before = None;
             store::sources::set_credentials(work.tx(), &source, sealed.as_ref()).await?;
         }
         let is_new = is_other || source.mode != old_mode;
         if is_new {
             // Where the last run stopped was a place of what it read before.
             source.position = None;
-            source.not_before = None;
             source.full_next = true;
             source.error = None;
-            store::source_runs::end_open(work.tx(), source.workspace, source.id, source.updated_at).await?;
-        } else if stops {
-            self.cancel_open(&mut work, &source).await?;
         }
         let runs = source.mode.has_runs() && !source.paused && !source.needs_credentials;
         let now = source.updated_at;
         let wants_run = runs && (is_new || goes_on || change.is_reconnected);
+        if is_new || wants_run {
+            // What is under way reads what the source was; the run that is queued goes on where it stopped.
+            store::source_runs::end_open(work.tx(), source.workspace, source.id, now).await?;
+        } else if stops {
+            self.cancel_open(&mut work, &source).await?;
+        }
         source.next_run_at = match (runs, wants_run) {
             (false, _) => None,
             (true, true) => Some(now),
@@ -261,6 +265,7 @@ impl Sources {
         if patch.provider.as_deref().is_some_and(|provider| provider != source.provider.as_str()) {
             checks.violation("provider", "immutable", "a source keeps its provider: connect another source");
         }
+        let resets_every = patch.every == Some(None);
         let every = patch.every.flatten().and_then(|text| input::every(&mut checks, &text));
         let daily_budget = patch.daily_budget.map(|given| input::budget(&mut checks, given));
         let settings = patch.settings.and_then(|text| input::object(&mut checks, "settings", &text, true));
@@ -279,6 +284,10 @@ impl Sources {
             input::made(&mut checks, connect.connect(source.provider, settings, stored.as_ref(), mode));
         }
         checks.finish()?;
+        let every = match resets_every {
+            true => Some(self.machine.provider(source).await?.traits().every),
+            false => every,
+        };
         let credentials = match given {
             None => None,
             Some(None) => Some((None, None)),

@@ -72,8 +72,9 @@ impl Work {
     }
 
     /// Takes positions of the feed for entries that the caller inserts itself, with their time. Other writers of the
-    /// workspace wait from then on.
+    /// workspace wait from then on. What the workspace keeps is counted before, as in every write: the feed is locked last.
     pub(crate) async fn reserve(&mut self, count: u64) -> Result<(Reserved, Timestamp), Error> {
+        self.count_growth().await?;
         let reserved = self.work.reserve(count).await?;
         Ok((reserved, self.work.now()))
     }
@@ -122,6 +123,7 @@ impl Work {
             return Ok(());
         }
         let used = store::usage::add(self.tx(), workspace, growth).await?;
+        self.growth = Growth::default();
         self.allowance.map_or(Ok(()), |allowance| require_room(allowance, growth, used))
     }
 }

@@ -365,7 +365,10 @@ impl Machine {
             return Ok(());
         };
         let now = self.context.clock.now();
-        let ending = ending.of(&run);
+        let open = store::source_runs::open(&mut tx, run.workspace, run.source).await?;
+        let is_cancelled = open.is_some_and(|open| open.id == run.id && open.cancel_asked);
+        // Nobody would look at the wish again before what it waits for is over.
+        let ending = if is_cancelled && ending.goes_on() { Ending::Cancelled } else { ending.of(&run) };
         let outcome = ending.label(&run);
         let follows = matches!(ending, Ending::Failed(Failure::PositionLost));
         match ending {
@@ -382,7 +385,10 @@ impl Machine {
         let is_over = run.state.is_over();
         if is_over {
             run.finished_at = Some(now);
-            source.next_run_at = self.after(&source, follows, now);
+            // Somebody asked for another run while this one was under way: otherwise it would be due later.
+            let asked = source.next_run_at.filter(|at| *at < run.created_at.plus(source.every));
+            let after = self.after(&source, follows, now);
+            source.next_run_at = after.map(|after| asked.map_or(after, |asked| asked.min(after)));
             store::sources::finish(&mut tx, &source).await?;
             store::source_runs::forget(&mut tx, run.workspace, run.source, KEPT_RUNS).await?;
         }
@@ -422,6 +428,10 @@ enum Ending {
 }
 
 impl Ending {
+    const fn goes_on(&self) -> bool {
+        matches!(self, Self::Waiting { .. } | Self::GivenBack)
+    }
+
     /// A run that read everything has failed all the same when it could not keep it.
     fn of(self, run: &Run) -> Self {
         match (self, room::left_out(run)) {

@@ -7,7 +7,7 @@ use cairn_chassis::entropy::Entropy;
 use cairn_proto::domain::{SourceRunKind, SourceRunStatus};
 use cairn_providers::{Changes, Traits};
 
-use crate::model::{Run, Source};
+use crate::model::{Run, Source, Stage};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// A listing that finds what changes did not tell, where they tell everything.
@@ -53,7 +53,9 @@ pub(crate) fn begin(run: &mut Run, last: Option<&Run>, source: &Source, traits: 
 /// Whether a run goes on where this one stopped.
 fn goes_on(last: &Run, source: &Source) -> bool {
     let stopped = matches!(last.state, SourceRunStatus::Cancelled | SourceRunStatus::Failed);
-    stopped && last.kind.lists() && last.position.is_some() && !last.complete && !source.full_next
+    // After the last page the position is where changes go on, which is no place in a listing.
+    let is_within = matches!(last.stage, Stage::Retries | Stage::Pages);
+    stopped && last.kind.lists() && last.position.is_some() && is_within && !source.full_next
 }
 
 /// When a source is read again, counted from the start of a run.

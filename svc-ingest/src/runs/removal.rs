@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Kind, Op};
+use cairn_proto::domain::SourceMode;
 use cairn_proto::ids::{SourceId, WorkspaceId};
 
 use super::next;
@@ -41,6 +42,11 @@ pub(crate) async fn disconnected(context: &Context) -> Result<(), Error> {
 async fn remove_some(context: &Context, workspace: WorkspaceId, source: SourceId) -> Result<bool, Error> {
     let mut work = Work::without_limits(context, workspace).await?;
     work.tx().lock_name(&format!("ingest-disconnected-{source}")).await?;
+    let held = store::sources::hold(work.tx(), workspace, source).await?;
+    if held.is_some_and(|source| source.mode != SourceMode::Live) {
+        // Somebody has changed its mode back: what there is by now is of a new run.
+        return Ok(false);
+    }
     let some = store::source_documents::some(work.tx(), workspace, source, DOCUMENTS_AT_ONCE).await?;
     if some.is_empty() {
         return Ok(false);

@@ -8,7 +8,9 @@ use cairn_chassis::limits::Allowance;
 use cairn_chassis::sql::{self, Tx};
 use cairn_proto::domain::{SourceMode, SourceRunStatus};
 use cairn_proto::ids::SourceRunId;
-use cairn_providers::{Call, Entry, ExternalId, Fault, Item, ItemFault, Page, Provider, Then, Traits};
+use cairn_providers::{
+    Call, Entry, ExternalId, Fault, Fetched, Item, ItemFault, Page, Provider, Then, Traits,
+};
 
 use super::absence;
 use super::batch::Batch;
@@ -107,6 +109,7 @@ impl Worker<'_> {
             let mut silent = 0;
             for known in due {
                 let answer = self.provider.fetch(&self.call, &known.external_id, None).await;
+                let has_body = matches!(answer, Ok(Fetched::Body(_)));
                 silent = if answer == Err(Fault::Unavailable) { silent + 1 } else { 0 };
                 let entry = entry_of(&known);
                 let read = self.reader.read(answer, &entry, Some(&known), self.traits.gone_after).await;
@@ -114,7 +117,11 @@ impl Worker<'_> {
                     Ok(read) => read,
                     Err(halt) => return self.halt(batch, halt).await,
                 };
-                self.take(&mut batch, Some(known), &entry.id, read, None);
+                // What is there now need not be read again when the listing comes to it.
+                let listing = (has_body && self.run.kind.lists()).then_some(self.run.listing);
+                batch.counters.listed += u64::from(listing.is_some());
+                batch.counters.fetched += u64::from(has_body);
+                self.take(&mut batch, Some(known), &entry.id, read, listing);
                 if batch.is_full() {
                     self.commit(std::mem::take(&mut batch), None).await?;
                 }
@@ -206,13 +213,13 @@ impl Worker<'_> {
         batch: &mut Batch,
     ) -> Result<Read, Halt> {
         let answer = match &entry.body {
-            Some(body) => Ok(cairn_providers::Fetched::Body(body.clone())),
+            Some(body) => Ok(Fetched::Body(body.clone())),
             None => {
                 let known = before.and_then(document::version_of_text);
                 self.provider.fetch(&self.call, &entry.id, known).await
             }
         };
-        if matches!(answer, Ok(cairn_providers::Fetched::Body(_))) {
+        if matches!(answer, Ok(Fetched::Body(_))) {
             batch.counters.fetched += 1;
         }
         let read = self.reader.read(answer, entry, before, self.traits.gone_after).await;
@@ -286,6 +293,7 @@ impl Worker<'_> {
             for known in unseen {
                 let version = document::version_of_text(&known);
                 let answer = self.provider.fetch(&self.call, &known.external_id, version).await;
+                batch.counters.fetched += u64::from(matches!(answer, Ok(Fetched::Body(_))));
                 let entry = entry_of(&known);
                 let read = self.reader.read(answer, &entry, Some(&known), self.traits.gone_after).await;
                 let read = match self.judged(read, None) {

@@ -4,6 +4,7 @@ use cairn_chassis::feed::{Kind, Op};
 use cairn_proto::ids::{SourceId, SourceRunId};
 
 use super::batch::Batch;
+use crate::model::Body;
 use crate::work::Work;
 use crate::{Error, store};
 
@@ -15,13 +16,17 @@ pub(super) async fn documents(
     batch: &Batch,
 ) -> Result<(), Error> {
     let workspace = work.workspace();
+    store::sources::hold(work.tx(), workspace, source).await?;
     let growth = batch.growth();
     if growth != 0 {
         store::sources::add_documents(work.tx(), workspace, source, growth).await?;
         work.grow_documents(growth);
     }
     let now = work.now();
-    for body in batch.writes.iter().filter_map(|write| write.body.as_ref()) {
+    // By their hashes, as everywhere: two sources that hold the same texts would deadlock otherwise.
+    let mut bodies: Vec<&Body> = batch.writes.iter().filter_map(|write| write.body.as_ref()).collect();
+    bodies.sort_unstable_by(|one, other| one.hash.cmp(&other.hash));
+    for body in bodies {
         work.keep_text(body).await?;
     }
     let mut removed = Vec::new();

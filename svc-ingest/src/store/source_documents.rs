@@ -100,14 +100,19 @@ statements! {
     );
 
     /// At most $5 of them, however long they have been.
-    const UNSEEN: Dialect = absent!(concat!(columns!(), "WHERE "), " ORDER BY id LIMIT $5");
+    /// Those first that nobody has asked for or listed for longest: a run asks for some alone.
+    const UNSEEN: Dialect = absent!(concat!(columns!(), "WHERE "), " ORDER BY synced_at, id LIMIT $5");
 
     const SOME: &str = concat!(columns!(), "WHERE workspace_id = $1 AND source_id = $2 LIMIT $3");
 
     /// From texts to metadata alone. $3 is now.
     const FORGET_TEXTS: &str = "UPDATE source_documents SET state = 1, content_hash = NULL, size_bytes = 0, index_state = 0, \
-         index_error = NULL, chunk_count = NULL, indexed_at = NULL, changed_at = $3 \
-         WHERE workspace_id = $1 AND source_id = $2 AND state = 0";
+         index_error = NULL, chunk_count = NULL, indexed_at = NULL, error = NULL, next_try = NULL, tries = 0, \
+         changed_at = $3 WHERE workspace_id = $1 AND source_id = $2 AND state = 0";
+
+    /// What could not be read, or not any more: the next listing describes it, as nobody knows its version.
+    const FORGET_UNREAD: &str = "UPDATE source_documents SET content_hash = NULL, size_bytes = 0, version = NULL, \
+         hidden_at = NULL, changed_at = $3 WHERE workspace_id = $1 AND source_id = $2 AND state IN (2, 3)";
 
     const HIDDEN_TEXTS: &str = "SELECT workspace_id, id, content_hash FROM source_documents \
          WHERE hidden_at <= $1 AND content_hash IS NOT NULL LIMIT $2";
@@ -337,6 +342,7 @@ pub(crate) async fn forget_texts(
 ) -> Result<Vec<String>, Error> {
     let hashes = fetch!(scalars, tx, HASHES, Text(workspace), Text(source))?;
     execute!(tx, FORGET_TEXTS, Text(workspace), Text(source), now)?;
+    execute!(tx, FORGET_UNREAD, Text(workspace), Text(source), now)?;
     Ok(hashes)
 }
 

@@ -49,10 +49,11 @@ statements! {
          cancel_asked, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, FALSE, 0, 0, 0, 0, 0, 0, 0, 0, '[]', 0, 0, \
          FALSE, $10) ON CONFLICT DO NOTHING";
 
-    /// Of every workspace: those that a worker may take at $1, the oldest first.
+    /// Of every workspace that is not suspended: those that a worker may take at $1, the oldest first.
     const CLAIMABLE: &str = select!(
         "WHERE state < 4 AND (state = 1 OR (state = 2 AND lease_until <= $1) OR (state = 3 AND waiting_until <= $1)) \
-         ORDER BY created_at LIMIT $2"
+         AND NOT EXISTS (SELECT 1 FROM workspace_states w WHERE w.workspace_id = source_runs.workspace_id \
+         AND w.suspended) ORDER BY created_at LIMIT $2"
     );
 
     const CLAIM: &str = "UPDATE source_runs SET lost = lost + CASE WHEN state = 2 THEN 1 ELSE 0 END, state = 2, holder = $4, \
@@ -74,7 +75,7 @@ statements! {
          WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state = 2 AND holder = $4 RETURNING cancel_asked";
 
     const COUNT_OPERATION: &str = "UPDATE source_runs SET operations = operations + 1 \
-         WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state = 2 AND holder = $4 AND NOT cancel_asked";
+         WHERE workspace_id = $1 AND source_id = $2 AND id = $3 AND state = 2 AND holder = $4";
 
     /// What nobody works on ends at once.
     const CANCEL_IDLE: &str = "UPDATE source_runs SET state = 7, waiting_until = NULL, finished_at = $4 \

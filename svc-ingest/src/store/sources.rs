@@ -95,7 +95,8 @@ statements! {
     const DUE: &str = select!(
         "WHERE next_run_at <= $1 AND NOT paused AND NOT needs_credentials AND disconnected_at IS NULL \
          AND NOT EXISTS (SELECT 1 FROM source_runs r WHERE r.workspace_id = s.workspace_id AND r.source_id = s.id \
-         AND r.state < 4) ORDER BY next_run_at LIMIT $2"
+         AND r.state < 4) AND NOT EXISTS (SELECT 1 FROM workspace_states w WHERE w.workspace_id = s.workspace_id \
+         AND w.suspended) ORDER BY next_run_at LIMIT $2"
     );
 
     const FOLDER_TAKEN: &str = "SELECT COUNT(*) FROM sources WHERE workspace_id = $1 AND folder = $2 AND id <> $3 \

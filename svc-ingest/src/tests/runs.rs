@@ -5,6 +5,7 @@ mod faults;
 mod kills;
 mod room;
 mod steps;
+mod wishes;
 mod workers;
 
 use std::collections::BTreeMap;
