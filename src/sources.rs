@@ -61,7 +61,7 @@ async fn check(options: &CheckSourceOptions) -> anyhow::Result<()> {
     let data = &options.stored.data;
     let ring = secret_keys::find(&options.secret_key, data)?;
     let guard = Guard::new(&options.outbound.outbound_allow)?;
-    let reach = Reach::new(guard, &options.sources.source_roots, std::env::temp_dir());
+    let reach = Reach::new(guard, &options.sources.source_roots);
     for storage in storages::of(Role::Ingest, data, options.stored.database.as_deref())? {
         let (ring, clock) = (ring.as_ref(), Arc::new(SystemClock));
         match cairn_ingest::check_source(&storage, options.source, &reach, ring, clock).await? {

@@ -25,8 +25,6 @@ use super::{AgentOptions, BootstrapOptions, ContentOptions, OutboundOptions, Pub
 
 /// The folder of assets among a service's data.
 pub(crate) const ASSETS_FOLDER: &str = "assets";
-/// The folder of what runs of sources need while they last, among a service's data.
-const SCRATCH_FOLDER: &str = "scratch";
 /// The folder of the search index among a service's data.
 const INDEX_FOLDER: &str = "index";
 
@@ -118,11 +116,10 @@ impl ServiceOptions {
     /// What svc-ingest is told.
     pub(crate) fn ingest(&self, site: &Site) -> anyhow::Result<cairn_ingest::Config> {
         let guard = Guard::new(&self.outbound.outbound_allow)?;
-        let scratch = site.folder.join(SCRATCH_FOLDER);
         Ok(cairn_ingest::Config {
             storage: (site.database)(Role::Ingest)?,
             limits: self.content.asset_limits.clone().unwrap_or_default(),
-            reach: Reach::new(guard, &self.sources.source_roots, scratch),
+            reach: Reach::new(guard, &self.sources.source_roots),
             keyring: site.sealing.clone(),
         })
     }

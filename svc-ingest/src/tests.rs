@@ -72,7 +72,7 @@ async fn benches() -> Vec<Bench> {
 
 fn config(test: &TestDb) -> Config {
     let guard = Guard::new(&[]).unwrap();
-    let reach = Reach::new(guard, &[], std::env::temp_dir());
+    let reach = Reach::new(guard, &[]);
     Config { storage: test.config.clone(), limits: PlanLimits::default(), reach, keyring: None }
 }
 

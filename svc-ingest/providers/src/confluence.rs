@@ -11,10 +11,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::domain::SourceMode;
-use http::{Response, header};
+use http::Response;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::atlassian::{self, Keys};
 use crate::connect::Draft;
 use crate::rest::{
     Api, Collected, Items, MOST_BODY_BYTES, MOST_LIST_BYTES, NO_ZONE, follow, moment, next_page, read,
@@ -123,35 +124,14 @@ struct Stored {
 
 /// Reads the settings.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
-    let settings = &mut draft.settings;
-    let site = settings.required_address(
-        "site",
-        "give the site, such as https://acme.atlassian.net",
-        draft.reach.guard(),
-    );
-    let spaces = settings.texts("spaces");
-    for (index, space) in spaces.iter().enumerate() {
-        let is_key = space
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'~' | b'_' | b'-' | b'.'));
-        if !is_key || space.len() > 255 {
-            settings.refuse(
-                &format!("spaces[{index}]"),
-                "invalid_value",
-                "must be the key of a space, such as DOCS",
-            );
-        }
-    }
-    let email =
-        draft.credentials.required_text("email", "give the address of the account that made the token");
-    let token = draft.credentials.required_secret("token", "give an API token of id.atlassian.com");
-    let (email, token) = (email?, token?);
-    let Ok(basic) = token.basic(&email) else {
-        draft.credentials.refuse("token", "invalid_value", "cannot stand in an HTTP header");
-        return None;
-    };
-    let api = Api::new(site?).with(header::AUTHORIZATION, basic);
+    let keys = Keys { setting: "spaces", is_one: is_key, rule: "must be the key of a space, such as DOCS" };
+    let (api, spaces) = atlassian::connect(draft, &keys)?;
     Some(Box::new(Confluence { api, spaces, mode: draft.mode }))
+}
+
+fn is_key(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'~' | b'_' | b'-' | b'.');
+    text.len() <= 255 && text.bytes().all(is_plain)
 }
 
 impl Paper {

@@ -1,6 +1,6 @@
 //! The one list of providers.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cairn_chassis::outbound::Guard;
 use cairn_chassis::status::Violation;
@@ -18,15 +18,13 @@ use crate::{
 pub struct Reach {
     guard: Guard,
     roots: Vec<PathBuf>,
-    scratch: PathBuf,
 }
 
 impl Reach {
-    /// A reach: addresses that the guard goes to, folders below the operator's roots, and a folder for what is needed
-    /// while a run lasts. A root that is not there is none.
-    pub fn new(guard: Guard, roots: &[PathBuf], scratch: impl Into<PathBuf>) -> Self {
+    /// A reach: addresses that the guard goes to, and folders below the operator's roots. A root that is not there is none.
+    pub fn new(guard: Guard, roots: &[PathBuf]) -> Self {
         let roots = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
-        Self { guard, roots, scratch: scratch.into() }
+        Self { guard, roots }
     }
 
     /// The guard of outbound addresses.
@@ -37,11 +35,6 @@ impl Reach {
     /// The operator's roots, without symbolic links.
     pub fn roots(&self) -> &[PathBuf] {
         &self.roots
-    }
-
-    /// A folder for what is needed while a run lasts.
-    pub fn scratch(&self) -> &Path {
-        &self.scratch
     }
 }
 
@@ -146,7 +139,7 @@ mod tests {
         let guides = concat!(env!("CARGO_MANIFEST_DIR"), "/../../gateway/guides/connecting-a-source");
         let overview = fs::read_to_string(format!("{guides}/SKILL.md")).unwrap();
         let guard = Guard::new(&[]).unwrap();
-        let reach = Reach::new(guard, &[], "");
+        let reach = Reach::new(guard, &[]);
         for known in KNOWN {
             let (name, unlike) = (known.kind.as_str(), json!({ "~~~~~~~~~~~~~~~~": 1 }));
             let refused = connect(known.kind, &unlike, Some(&unlike), None, &reach).unwrap_err();

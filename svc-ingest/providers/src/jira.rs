@@ -12,11 +12,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::domain::SourceMode;
-use http::{Response, header};
+use http::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::objects::{Comments, Issue};
+use crate::atlassian::{self, Keys};
 use crate::connect::Draft;
 use crate::rest::{Api, Collected, Items, MOST_BODY_BYTES, MOST_BODY_PAGES, MOST_LIST_BYTES, read};
 use crate::{
@@ -64,31 +65,9 @@ struct Found<'a> {
 
 /// Reads the settings.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
-    let settings = &mut draft.settings;
-    let site = settings.required_address(
-        "site",
-        "give the site, such as https://acme.atlassian.net",
-        draft.reach.guard(),
-    );
-    let projects = settings.texts("projects");
-    for (index, project) in projects.iter().enumerate() {
-        if !is_key(project) {
-            settings.refuse(
-                &format!("projects[{index}]"),
-                "invalid_value",
-                "must be the key of a project, such as ENG",
-            );
-        }
-    }
-    let email =
-        draft.credentials.required_text("email", "give the address of the account that made the token");
-    let token = draft.credentials.required_secret("token", "give an API token of id.atlassian.com");
-    let (email, token) = (email?, token?);
-    let Ok(basic) = token.basic(&email) else {
-        draft.credentials.refuse("token", "invalid_value", "cannot stand in an HTTP header");
-        return None;
-    };
-    let api = Api::new(site?).with(header::AUTHORIZATION, basic);
+    let keys =
+        Keys { setting: "projects", is_one: is_key, rule: "must be the key of a project, such as ENG" };
+    let (api, projects) = atlassian::connect(draft, &keys)?;
     Some(Box::new(Jira { api, projects, mode: draft.mode }))
 }
 

@@ -7,6 +7,7 @@
 //!
 //! Nothing here knows a database or an RPC. Bodies are bytes with a media type; what they say is read elsewhere.
 
+mod atlassian;
 mod call;
 mod confluence;
 mod connect;

@@ -46,7 +46,7 @@ impl Disk {
 #[async_trait]
 impl World for Disk {
     fn provider(&self) -> Box<dyn Provider> {
-        let reach = Reach::new(guard(), &[self.disk.path().to_owned()], "");
+        let reach = Reach::new(guard(), &[self.disk.path().to_owned()]);
         connect(ProviderKind::Folder, &self.settings, None, None, &reach).unwrap()
     }
 
@@ -230,7 +230,7 @@ async fn a_name_that_is_not_utf8_is_a_fault_of_its_own() {
 #[test]
 fn settings_are_checked() {
     let disk = Disk::new();
-    let reach = Reach::new(guard(), &[disk.disk.path().to_owned()], "");
+    let reach = Reach::new(guard(), &[disk.disk.path().to_owned()]);
     let problems = |settings: &Value, credentials: Option<&Value>| {
         let made = connect(ProviderKind::Folder, settings, credentials, None, &reach);
         made.unwrap_err().into_iter().map(|one| one.path).collect::<Vec<_>>()
@@ -249,7 +249,7 @@ fn settings_are_checked() {
         &reach,
     );
     assert_eq!(live.unwrap_err()[0].path, "mode");
-    let nowhere = Reach::new(guard(), &[], "");
+    let nowhere = Reach::new(guard(), &[]);
     assert!(connect(ProviderKind::Folder, &disk.settings, None, None, &nowhere).is_err());
     assert!(Path::new("/etc").is_dir());
 }

@@ -81,7 +81,7 @@ impl Repository {
         let mut settings = more.clone();
         settings["url"] = format!("{}/repo", self.base).into();
         let credentials = json!({ "token": SECRET });
-        let reach = Reach::new(guard(), &[], "");
+        let reach = Reach::new(guard(), &[]);
         connect(ProviderKind::Git, &settings, Some(&credentials), None, &reach).unwrap()
     }
 
@@ -248,14 +248,14 @@ async fn a_page_for_people_is_no_repository() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://127.0.0.1:{}/x.git", listener.local_addr().unwrap().port());
     tokio::spawn(async move { axum::serve(listener, router).await });
-    let reach = Reach::new(guard(), &[], "");
+    let reach = Reach::new(guard(), &[]);
     let provider = connect(ProviderKind::Git, &json!({ "url": url }), None, None, &reach).unwrap();
     assert!(matches!(provider.check(&counted(9).call).await, Err(Fault::Broken(_))));
 }
 
 #[test]
 fn settings_are_checked() {
-    let reach = Reach::new(guard(), &[], "");
+    let reach = Reach::new(guard(), &[]);
     let problems = |settings: serde_json::Value| {
         let made = connect(ProviderKind::Git, &settings, Some(&json!({ "username": "me" })), None, &reach);
         made.unwrap_err().into_iter().map(|one| one.path).collect::<Vec<_>>()

@@ -189,7 +189,7 @@ impl World {
         let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_795_435_200)));
         let ledger = Arc::new(MemoryLedger::new(Arc::clone(&clock) as _, u32::MAX));
         let call = Call::new(guard.clone(), Arc::clone(&ledger) as _, Arc::clone(&clock) as _);
-        Self { call, clock, ledger, reach: Reach::new(guard, &[], std::env::temp_dir()) }
+        Self { call, clock, ledger, reach: Reach::new(guard, &[]) }
     }
 
     /// A connection in that mode.

@@ -46,7 +46,7 @@ impl Store {
         let mut settings = more.clone();
         settings["bucket"] = "papers".into();
         settings["endpoint"] = self.0.lock().unwrap().base.as_str().into();
-        let reach = Reach::new(guard(), &[], "");
+        let reach = Reach::new(guard(), &[]);
         connect(ProviderKind::S3, &settings, Some(&credentials()), None, &reach).unwrap()
     }
 
@@ -244,7 +244,7 @@ async fn a_listing_that_is_none_removes_nothing() {
 
 #[test]
 fn settings_are_checked() {
-    let reach = Reach::new(guard(), &[], "");
+    let reach = Reach::new(guard(), &[]);
     let problems = |settings: Value| {
         let made = connect(ProviderKind::S3, &settings, Some(&credentials()), None, &reach);
         made.map(drop).map_err(|all| all.into_iter().map(|one| one.path).collect::<Vec<_>>())
@@ -282,7 +282,7 @@ async fn moto_is_read_as_well() {
     for number in 0..1_100 {
         put(&format!("/{bucket}/part/{number}%20%2B%C3%A9.md"), "text").await;
     }
-    let reach = Reach::new(guard(), &[], "");
+    let reach = Reach::new(guard(), &[]);
     let settings = json!({ "bucket": bucket, "endpoint": endpoint });
     let provider = connect(ProviderKind::S3, &settings, Some(&credentials()), None, &reach).unwrap();
     let read = listed(provider.as_ref(), &call).await;

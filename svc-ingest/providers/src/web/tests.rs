@@ -138,7 +138,7 @@ impl Site {
 }
 
 fn reach() -> Reach {
-    Reach::new(guard(), &[], "")
+    Reach::new(guard(), &[])
 }
 
 #[async_trait]

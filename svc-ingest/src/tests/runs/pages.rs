@@ -46,7 +46,7 @@ impl Pages {
 
         let shelf = Shelf::new(Listing::Exhaustive, Changes::None, Deletions::FromListing);
         let guard = Guard::new(&["127.0.0.0/8".parse().unwrap()]).unwrap();
-        let reach = Reach::new(guard, &[], "");
+        let reach = Reach::new(guard, &[]);
         let bench = benches().await.into_iter().next().unwrap();
         let stand = Stand::over(bench, shelf, Arc::new(reach));
         let mut pages = Self { stand, site, base, id: SourceId(uuid::Uuid::nil()) };

@@ -1,0 +1,38 @@
+//! What Confluence and Jira have in common: a site, and the token of an account that sees some of it.
+
+use http::header;
+
+use crate::connect::Draft;
+use crate::rest::Api;
+
+/// What a connection may be narrowed to.
+pub(crate) struct Keys {
+    /// The setting that lists them.
+    pub(crate) setting: &'static str,
+    pub(crate) is_one: fn(&str) -> bool,
+    /// What one must be.
+    pub(crate) rule: &'static str,
+}
+
+/// Reads the settings `site` and that of the keys, and the credentials `email` and `token`.
+pub(crate) fn connect(draft: &mut Draft<'_>, keys: &Keys) -> Option<(Api, Vec<String>)> {
+    let settings = &mut draft.settings;
+    let site = settings.required_address(
+        "site",
+        "give the site, such as https://acme.atlassian.net",
+        draft.reach.guard(),
+    );
+    let chosen = settings.texts(keys.setting);
+    for (index, _) in chosen.iter().enumerate().filter(|(_, key)| !(keys.is_one)(key)) {
+        settings.refuse(&format!("{}[{index}]", keys.setting), "invalid_value", keys.rule);
+    }
+    let email =
+        draft.credentials.required_text("email", "give the address of the account that made the token");
+    let token = draft.credentials.required_secret("token", "give an API token of id.atlassian.com");
+    let (email, token) = (email?, token?);
+    let Ok(basic) = token.basic(&email) else {
+        draft.credentials.refuse("token", "invalid_value", "cannot stand in an HTTP header");
+        return None;
+    };
+    Some((Api::new(site?).with(header::AUTHORIZATION, basic), chosen))
+}
