@@ -3,7 +3,6 @@
 mod check;
 mod documents;
 mod input;
-mod query;
 mod runs;
 
 use cairn_chassis::clock::Timestamp;
@@ -13,7 +12,6 @@ use cairn_proto::ids::{SourceId, WorkspaceId};
 
 pub(crate) use self::documents::Fetched;
 pub(crate) use self::input::{Draft, Patch, Secret, shown_every};
-pub(crate) use self::query::Answer;
 use crate::checks::Checks;
 use crate::live::Live;
 use crate::model::{Run, Shown, Source, Spending};

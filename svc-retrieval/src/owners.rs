@@ -10,6 +10,7 @@ use cairn_chassis::call::Call;
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::ServiceIdentitySource;
+use cairn_chassis::status::Problem;
 use cairn_proto::document::v1::document_service_client::DocumentServiceClient;
 use cairn_proto::document::v1::{
     ConfirmDocumentsRequest, ConfirmedDocument, Document, DocumentRef, ReadDocumentsRequest,
@@ -34,6 +35,11 @@ const WATCH_BUDGET: Duration = Duration::from_secs(300);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// When such an owner is left alone, so that no search waits for it.
 const THRESHOLD: Threshold = Threshold { failures: 2, pause: Duration::from_secs(5) };
+
+fn unanswered() -> Error {
+    let message = "the service that keeps documents from outside does not answer now; the other routes work";
+    Problem::unavailable(message, THRESHOLD.pause).into()
+}
 
 /// A service that owns documents.
 #[derive(Debug, Clone)]
@@ -86,21 +92,40 @@ impl Owner {
         if !breaker.lets_through() {
             return Ok(None);
         }
-        let answered = tokio::time::timeout(patience, answer).await;
-        let is_up =
-            matches!(&answered, Ok(Ok(_))) || matches!(&answered, Ok(Err(error)) if error.is_refusal());
+        let answered = self.attempt(breaker, patience, answer).await;
+        answered.map(Some).or_else(|error| {
+            tracing::warn!(feed = %self.feed, %error, "an answer does without an owner");
+            Ok(None)
+        })
+    }
+
+    /// What the owner answers to what cannot be answered without it. Its refusals are the caller's.
+    pub(crate) async fn told<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        match &self.breaker {
+            Some(breaker) if breaker.lets_through() => self.attempt(breaker, PATIENCE, answer).await,
+            Some(_) => Err(unanswered()),
+            None => answer.await,
+        }
+    }
+
+    async fn attempt<T>(
+        &self,
+        breaker: &Breaker,
+        patience: Duration,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let answered = match tokio::time::timeout(patience, answer).await {
+            Ok(answered) => answered,
+            Err(_elapsed) => Err(unanswered()),
+        };
+        let is_up = answered.as_ref().err().is_none_or(Error::is_refusal);
         metrics::gauge!("cairn_owner_answers", "feed" => self.feed.as_str()).set(f64::from(is_up));
         if is_up {
             breaker.succeeded();
         } else {
             breaker.failed(None);
         }
-        match answered {
-            Ok(Ok(answer)) => return Ok(Some(answer)),
-            Ok(Err(error)) => tracing::warn!(feed = %self.feed, %error, "an answer does without an owner"),
-            Err(_elapsed) => tracing::warn!(feed = %self.feed, "an owner does not answer in time"),
-        }
-        Ok(None)
+        answered
     }
 
     fn documents(&self) -> DocumentServiceClient<ServiceChannel> {

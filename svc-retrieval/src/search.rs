@@ -18,6 +18,7 @@ mod related;
 mod request;
 pub mod rerank;
 mod similar;
+mod source_query;
 mod sources;
 pub(crate) mod tuning;
 
@@ -50,6 +51,7 @@ pub(crate) use self::related::RelatedRequest;
 use self::request::After;
 pub(crate) use self::request::{SearchRequest, Strategy};
 use self::rerank::Reranker;
+pub(crate) use self::source_query::{SourceQuery, require_whole_workspace};
 use self::tuning::{MAX_RERANKED_BYTES, RERANKED_CHUNKS};
 
 use crate::error::Error;

@@ -9,6 +9,8 @@
 mod embedders;
 #[path = "service/modes.rs"]
 mod modes;
+#[path = "service/one_source.rs"]
+mod one_source;
 #[path = "service/outside.rs"]
 mod outside;
 #[path = "service/owner.rs"]

@@ -94,6 +94,9 @@ pub(crate) struct Citation {
     /// The connected source, for a document of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     source_id: Option<String>,
+    /// Of a document of a source: the provider's own id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) external_id: Option<String>,
     pub(crate) path: String,
     /// The first line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,6 +209,7 @@ impl Citation {
             permalink: None,
             kind: DocumentKind::Record,
             source_id: None,
+            external_id: None,
             id: record.record_id.clone(),
             path: record.path.clone(),
             start_line: None,
@@ -225,6 +229,7 @@ impl Citation {
             permalink: None,
             kind: DocumentKind::File,
             source_id: None,
+            external_id: None,
             id: file.id.clone(),
             path: file.path.clone(),
             start_line: None,
@@ -250,6 +255,7 @@ impl Citation {
             url: cited.address.unwrap_or(page),
             permalink,
             kind,
+            external_id: cited.external_id.filter(|_| kind == DocumentKind::SourceDocument),
             source_id: cited.source_id,
             id: cited.id,
             path: cited.path,

@@ -1,11 +1,13 @@
 //! Connected sources, their documents, and what is read of them (contract: "Connected source", "Source query / fetch").
 
 use cairn_proto::domain::{DocumentKind, SyncMode};
-use cairn_proto::ingest::v1::{self as proto, ProviderOperations, SourceNote};
+use cairn_proto::ingest::v1::{self as proto, ProviderOperations};
+use cairn_proto::retrieval::v1::{self as retrieval, CoverageNote};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::optional_time;
+use super::search::Citation;
+use super::{Links, optional_time};
 
 /// A document of a source, which is read by search, source query or fetch.
 #[derive(Debug, Serialize, ToSchema)]
@@ -45,16 +47,16 @@ impl From<proto::SourceDocument> for SourceDocument {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SourceCitation {
     /// For people: name and place.
-    pub(crate) label: String,
+    label: String,
     /// The provider's own address of the document.
-    pub(crate) url: String,
+    url: String,
     kind: DocumentKind,
     /// The document's id here; left out for one that is not retained.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     source_id: String,
     /// The provider's own id.
-    pub(crate) external_id: String,
+    external_id: String,
     path: String,
     /// Of the whole document as it was read.
     content_hash: String,
@@ -87,7 +89,7 @@ pub(crate) struct SourceResult {
     pub(crate) content: String,
     /// 0 to 1; comparable within one answer.
     pub(crate) score: f64,
-    pub(crate) citation: SourceCitation,
+    pub(crate) citation: Citation,
 }
 
 /// What one source says to a query.
@@ -96,16 +98,17 @@ pub(crate) struct SourceResult {
 pub(crate) struct SourceAnswer {
     /// Best first.
     pub(crate) results: Vec<SourceResult>,
-    pub(crate) coverage: Vec<SourceNote>,
+    /// What was read from the provider just now, and what was not: no evidence.
+    pub(crate) coverage: Vec<CoverageNote>,
     provider_operations: ProviderOperations,
 }
 
 impl SourceAnswer {
-    pub(crate) fn read(answer: proto::QuerySourceResponse, source_id: &str) -> Self {
-        let result = |result: proto::SourceResult| SourceResult {
+    pub(crate) fn read(answer: retrieval::QuerySourceResponse, links: &Links) -> Self {
+        let result = |result: retrieval::Result| SourceResult {
             content: result.content,
             score: result.score,
-            citation: SourceCitation::read(result.citation.unwrap_or_default(), source_id),
+            citation: Citation::of_lines(result.citation.unwrap_or_default(), links),
         };
         Self {
             results: answer.results.into_iter().map(result).collect(),

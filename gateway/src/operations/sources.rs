@@ -5,6 +5,7 @@ use cairn_chassis::status::Problem;
 use cairn_proto::domain::SourceMode;
 use cairn_proto::ids::{SourceId, SourceRunId};
 use cairn_proto::ingest::v1 as proto;
+use cairn_proto::retrieval::v1 as retrieval;
 use prost_types::FieldMask;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -162,13 +163,13 @@ pub(crate) async fn query(
     source_id: String,
     input: SourceQuery,
 ) -> Result<SourceAnswer, Problem> {
-    let request = context.call.request(proto::QuerySourceRequest {
-        source_id: source_id.clone(),
+    let request = context.call.request(retrieval::QuerySourceRequest {
+        source_id,
         query: input.query,
         limit: input.limit.unwrap_or_default(),
     });
-    let answer = answered(context.upstreams.sources().query_source(request).await)?;
-    Ok(SourceAnswer::read(answer, &source_id))
+    let answer = answered(context.upstreams.search().query_source(request).await)?;
+    Ok(SourceAnswer::read(answer, &context.links))
 }
 
 pub(crate) async fn fetch(

@@ -23,7 +23,8 @@ pub(super) async fn list(context: Context, State(links): State<Arc<Links>>, uri:
     Ok(paging::respond(sources::list(&context).await?, &uri, &links))
 }
 
-/// Query one source: retained content first, then the provider within its daily budget. Takes a workspace-wide token.
+/// Query one source: what is retained of it; of a catalog the texts of its three best matches, of a live source what its
+/// provider finds, both within the source's daily budget. Takes a workspace-wide token.
 #[utoipa::path(
     post, path = "/api/v1/sources/{sourceId}/query", operation_id = "querySource", tag = "Sources",
     params(("sourceId" = String, Path, format = "uuid", description = "The source.")),

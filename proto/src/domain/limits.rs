@@ -30,6 +30,8 @@ pub const KINDS: usize = 8;
 pub const SOURCES: usize = 100;
 /// Results of a search.
 pub const RESULTS: usize = 50;
+/// Results of a question to one source.
+pub const SOURCE_RESULTS: usize = 20;
 /// Related files.
 pub const RELATED: usize = 20;
 /// Items of a page of most lists, and their number when none is asked for (contract, "Array endpoints").

@@ -10,8 +10,8 @@ use cairn_proto::ingest::v1::{
     FetchSourceDocumentRequest, FetchSourceDocumentResponse, GetSourceRequest, GetSourceResponse,
     GetSourceRunRequest, GetSourceRunResponse, ListConnectedSourcesRequest, ListConnectedSourcesResponse,
     ListSourceDocumentsRequest, ListSourceDocumentsResponse, ListSourceRunsRequest, ListSourceRunsResponse,
-    ListSourcesRequest, ListSourcesResponse, QuerySourceRequest, QuerySourceResponse, SyncSourceRequest,
-    SyncSourceResponse, UpdateSourceRequest, UpdateSourceResponse,
+    ListSourcesRequest, ListSourcesResponse, SyncSourceRequest, SyncSourceResponse, UpdateSourceRequest,
+    UpdateSourceResponse,
 };
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
@@ -69,16 +69,6 @@ impl SourceService for Rpc {
             next_page_token: page.next,
             total_size: page.total,
         }))
-    }
-
-    async fn query_source(
-        &self,
-        request: Request<QuerySourceRequest>,
-    ) -> Result<Response<QuerySourceResponse>, Status> {
-        let caller = self.reader(request.metadata()).await?;
-        let asked = request.into_inner();
-        let answer = self.sources.query(&caller, &asked.source_id, &asked.query).await?;
-        Ok(Response::new(wire::answer(answer)))
     }
 
     async fn fetch_source_document(

@@ -7,7 +7,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Identity;
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ids::WorkspaceId;
-use cairn_proto::retrieval::v1::GetRelatedFilesResponse;
+use cairn_proto::retrieval::v1::{self as proto, GetRelatedFilesResponse, QuerySourceResponse};
 use uuid::Uuid;
 
 use super::Analytics;
@@ -41,6 +41,8 @@ words! {
         SearchContext = "search_context",
         /// The neighbours of a file.
         RelatedFiles = "related_files",
+        /// A search in one connected source.
+        QuerySource = "query_source",
     }
 }
 
@@ -92,18 +94,31 @@ pub struct Found {
 impl Found {
     /// What a search answered.
     pub fn by_search(searched: &Searched) -> Self {
-        let answer = &searched.response;
-        let documents = answer.results.iter().filter_map(|result| {
+        let provider_operations = searched.provider_operations;
+        Self {
+            cached: searched.is_cached,
+            provider_operations,
+            ..Self::by_results(&searched.response.results)
+        }
+    }
+
+    /// What a search in one source answered.
+    pub fn by_source_query(answer: &QuerySourceResponse) -> Self {
+        let used = answer.provider_operations.as_ref().map_or(0, |operations| operations.used);
+        Self { provider_operations: u64::from(used), ..Self::by_results(&answer.results) }
+    }
+
+    fn by_results(results: &[proto::Result]) -> Self {
+        let documents = results.iter().filter_map(|result| {
             let citation = result.citation.as_ref()?;
             Some((citation.kind(), Uuid::try_parse(&citation.id).ok()?))
         });
-        let bytes = answer.results.iter().map(|result| result.content.len()).sum::<usize>();
+        let bytes = results.iter().map(|result| result.content.len()).sum::<usize>();
         Self {
             documents: documents.collect(),
-            results: to_count(answer.results.len()),
+            results: to_count(results.len()),
             content_bytes: to_count(bytes),
-            cached: searched.is_cached,
-            provider_operations: searched.provider_operations,
+            ..Self::default()
         }
     }
 

@@ -3,12 +3,14 @@
 use cairn_chassis::call::Call;
 use cairn_chassis::identity::Permission;
 use cairn_proto::retrieval::v1::search_service_server::SearchService;
-use cairn_proto::retrieval::v1::{SearchContextRequest, SearchContextResponse};
+use cairn_proto::retrieval::v1::{
+    QuerySourceRequest, QuerySourceResponse, SearchContextRequest, SearchContextResponse,
+};
 use tonic::{Request, Response, Status};
 
 use crate::Service;
 use crate::analytics::{self, Found, Operation};
-use crate::search::SearchRequest;
+use crate::search::{SearchRequest, SourceQuery, require_whole_workspace};
 
 #[tonic::async_trait]
 impl SearchService for Service {
@@ -25,5 +27,21 @@ impl SearchService for Service {
         let answer = self.searcher().search(&identity, &call, checked).await;
         measured.end(&answer, Found::by_search);
         Ok(Response::new(answer?.response))
+    }
+
+    async fn query_source(
+        &self,
+        request: Request<QuerySourceRequest>,
+    ) -> Result<Response<QuerySourceResponse>, Status> {
+        let identity = self.verifier().authenticate(request.metadata()).await?;
+        identity.require(Permission::Read)?;
+        require_whole_workspace(&identity)?;
+        let call = Call::from_metadata(request.metadata());
+        let checked = SourceQuery::try_from(request.into_inner())?;
+        let strategy = analytics::Strategy::of(&checked.search);
+        let measured = self.analytics().begin(&identity, &call, Operation::QuerySource, strategy);
+        let answer = self.searcher().query_source(&identity, &call, checked).await;
+        measured.end(&answer, Found::by_source_query);
+        Ok(Response::new(answer?))
     }
 }

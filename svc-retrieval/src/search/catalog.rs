@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_index::words::{Language, Languages, Searched, Telling};
-use cairn_index::{Engine, ParsedQuery, Query, StoredChunk, Wanted};
+use cairn_index::{ChunkId, Engine, ParsedQuery, Query, StoredChunk, Wanted};
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
 use self::named::Named;
 use super::request::SearchRequest;
-use super::tuning::{DECISIVE_LEAD, MOST_MATCHES};
+use super::tuning::{DECISIVE_LEAD, MOST_BODIES, MOST_MATCHES};
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::partition;
@@ -35,6 +35,15 @@ pub(super) struct Matches {
     pub(super) others: Vec<Match>,
 }
 
+impl Matches {
+    /// The best of them, decisive or not, and the rest.
+    pub(super) fn best(mut self) -> Self {
+        let missing = MOST_BODIES.saturating_sub(self.decisive.len()).min(self.others.len());
+        self.decisive.extend(self.others.drain(..missing));
+        self
+    }
+}
+
 /// What matches in the catalogs of a workspace: in those of these sources, or in all.
 pub(super) async fn matches(
     engine: &dyn Engine,
@@ -42,34 +51,57 @@ pub(super) async fn matches(
     sources: Option<HashSet<Uuid>>,
     request: &SearchRequest,
 ) -> Result<Matches, Error> {
-    let partition = partition::of(workspace, true);
-    let named = Named::in_text(&request.query.given);
-    let mut lists = vec![Wanted { words: Some(Arc::clone(&request.query.parsed)), ..Wanted::default() }];
-    lists.extend(named.phrases().map(|phrase| Wanted {
-        words: Some(Arc::new(ParsedQuery::parse(&format!("\"{phrase}\"")))),
-        vector: None,
-        without: vec![Arc::clone(&request.query.parsed)],
-    }));
-    let query =
-        Query { workspace: partition, containers: sources, documents: None, limit: MOST_MATCHES, lists };
-    let mut lists = engine.candidates(query).await?.into_iter().map(|found| found.words);
-    let by_words = lists.next().unwrap_or_default();
-    let scores: HashMap<_, _> = by_words.iter().map(|hit| (hit.chunk, hit.score)).collect();
-    let mut ids: Vec<_> = by_words.iter().map(|hit| hit.chunk).collect();
-    for hit in lists.flatten() {
-        if !ids.contains(&hit.chunk) {
-            ids.push(hit.chunk);
+    let found = Found::by(engine, workspace, sources, request).await?;
+    Ok(found.decided(request.query.parsed.text(), DECISIVE_LEAD))
+}
+
+/// The entries that a question leads to.
+struct Found {
+    named: Named,
+    /// The best by words first, then those that something else led to.
+    chunks: Vec<StoredChunk>,
+    scores: HashMap<ChunkId, f32>,
+}
+
+impl Found {
+    async fn by(
+        engine: &dyn Engine,
+        workspace: WorkspaceId,
+        sources: Option<HashSet<Uuid>>,
+        request: &SearchRequest,
+    ) -> Result<Self, Error> {
+        let partition = partition::of(workspace, true);
+        let named = Named::in_text(&request.query.given);
+        let words = Some(Arc::clone(&request.query.parsed));
+        let mut lists = vec![Wanted { words, ..Wanted::default() }];
+        lists.extend(named.phrases().map(|phrase| Wanted {
+            words: Some(Arc::new(ParsedQuery::parse(&format!("\"{phrase}\"")))),
+            vector: None,
+            without: vec![Arc::clone(&request.query.parsed)],
+        }));
+        let query =
+            Query { workspace: partition, containers: sources, documents: None, limit: MOST_MATCHES, lists };
+        let mut lists = engine.candidates(query).await?.into_iter().map(|found| found.words);
+        let by_words = lists.next().unwrap_or_default();
+        let scores: HashMap<_, _> = by_words.iter().map(|hit| (hit.chunk, hit.score)).collect();
+        let mut ids: Vec<ChunkId> = by_words.iter().map(|hit| hit.chunk).collect();
+        for hit in lists.flatten() {
+            if !ids.contains(&hit.chunk) {
+                ids.push(hit.chunk);
+            }
         }
+        let mut chunks = if ids.is_empty() { Vec::new() } else { engine.chunks(partition, ids).await? };
+        chunks.retain(|chunk| request.narrowing.includes_time(Timestamp::from_micros(chunk.updated_at)));
+        Ok(Self { named, chunks, scores })
     }
-    if ids.is_empty() {
-        return Ok(Matches::default());
+
+    /// What of them matches, where the best one must be so many times ahead of the next to be decisive.
+    fn decided(&self, question: &str, lead: f32) -> Matches {
+        let score = |chunk: &StoredChunk| self.scores.get(&chunk.id).copied().unwrap_or_default();
+        let candidates: Vec<Candidate<'_>> =
+            self.chunks.iter().filter_map(|chunk| Candidate::of(chunk, score(chunk))).collect();
+        decide(question, &self.named, &candidates, lead)
     }
-    let mut chunks = engine.chunks(partition, ids).await?;
-    chunks.retain(|chunk| request.narrowing.includes_time(Timestamp::from_micros(chunk.updated_at)));
-    let score = |chunk: &StoredChunk| scores.get(&chunk.id).copied().unwrap_or_default();
-    let candidates: Vec<Candidate<'_>> =
-        chunks.iter().filter_map(|chunk| Candidate::of(chunk, score(chunk))).collect();
-    Ok(decide(request.query.parsed.text(), &named, &candidates))
 }
 
 /// An entry that may match.
@@ -101,10 +133,10 @@ impl<'a> Candidate<'a> {
 }
 
 /// What matches of candidates that come best first.
-fn decide(question: &str, named: &Named, candidates: &[Candidate<'_>]) -> Matches {
+fn decide(question: &str, named: &Named, candidates: &[Candidate<'_>], lead: f32) -> Matches {
     let telling = Telling::of(question, Languages::default());
     let decisive = match named.among(question, candidates) {
-        exact if exact.is_empty() => leading(&telling, candidates).into_iter().collect(),
+        exact if exact.is_empty() => leading(&telling, candidates, lead).into_iter().collect(),
         exact => exact,
     };
     let is_other = |candidate: &&Candidate<'_>| {
@@ -115,14 +147,16 @@ fn decide(question: &str, named: &Named, candidates: &[Candidate<'_>]) -> Matche
     Matches { decisive, others }
 }
 
-/// The best candidate, if it holds every word that tells and is far ahead of the next one.
-fn leading(telling: &Telling, candidates: &[Candidate<'_>]) -> Option<Match> {
+/// The best candidate, if it holds every word that tells and is so many times ahead of the next one.
+fn leading(telling: &Telling, candidates: &[Candidate<'_>], lead: f32) -> Option<Match> {
     let mut by_score = candidates.iter().filter(|candidate| candidate.score > 0.0);
     let (best, next) = (by_score.next()?, by_score.next());
-    let is_ahead = next.is_none_or(|next| best.score >= DECISIVE_LEAD * next.score);
+    let is_ahead = next.is_none_or(|next| best.score >= lead * next.score);
     let holds_all = telling.count() > 0 && best.holds(telling) == telling.count();
     (is_ahead && holds_all).then_some(best.is)
 }
 
+#[cfg(test)]
+mod measured;
 #[cfg(test)]
 mod tests;

@@ -63,6 +63,17 @@ impl Plan {
         }
     }
 
+    /// The plan for one source alone.
+    pub(super) fn of_one(source: Source) -> Self {
+        let of = |keeping| if source.keeping == keeping { vec![source.id] } else { Vec::new() };
+        Self {
+            retained: Some(of(Keeping::Indexed)),
+            catalogs: Some(of(Keeping::Catalog)),
+            live: of(Keeping::Live),
+            notes: Vec::new(),
+        }
+    }
+
     /// The plan where nobody tells which sources are connected: what names sources finds nothing.
     pub(super) fn without_sources(named: &[String]) -> Self {
         Self {
@@ -141,6 +152,13 @@ mod tests {
             .map(|note| (note.code.as_str(), note.source_id.as_deref().unwrap_or_default()))
             .collect();
         assert_eq!(told, [("source_excluded", named(&[9])[0].as_str()), ("source_excluded", "wiki")]);
+    }
+
+    #[test]
+    fn one_source_is_consulted_where_it_keeps_what_it_has() {
+        let plans = SOURCES.map(Plan::of_one);
+        let consulted = plans.map(|plan| (plan.searches_the_index(), plan.consults_catalogs(), plan.live));
+        assert_eq!(consulted, [(true, false, ids(&[])), (false, true, ids(&[])), (false, false, ids(&[3]))]);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use cairn_chassis::call::Call;
 use cairn_chassis::identity::{Identity, Scope};
 use cairn_proto::domain::{Feed, SourceMode};
-use cairn_proto::ingest::v1::ListSourcesRequest;
 use cairn_proto::ingest::v1::source_service_client::SourceServiceClient;
+use cairn_proto::ingest::v1::{self as proto, ListSourcesRequest};
 use uuid::Uuid;
 
 use super::Searcher;
@@ -45,14 +45,18 @@ impl Searcher {
             tracing::warn!(%error, "the connected sources are not known");
             None
         })?;
-        let read = |source: &cairn_proto::ingest::v1::Source| {
-            let keeping = match SourceMode::from_number(source.mode)? {
-                SourceMode::Indexed => Keeping::Indexed,
-                SourceMode::Catalog => Keeping::Catalog,
-                SourceMode::Live => Keeping::Live,
-            };
-            Some(Source { id: Uuid::try_parse(&source.id).ok()?, keeping })
+        Some(listed.iter().filter_map(Source::read).collect())
+    }
+}
+
+impl Source {
+    /// None for what this version does not know.
+    pub(super) fn read(source: &proto::Source) -> Option<Self> {
+        let keeping = match SourceMode::from_number(source.mode)? {
+            SourceMode::Indexed => Keeping::Indexed,
+            SourceMode::Catalog => Keeping::Catalog,
+            SourceMode::Live => Keeping::Live,
         };
-        Some(listed.iter().filter_map(read).collect())
+        Some(Self { id: Uuid::try_parse(&source.id).ok()?, keeping })
     }
 }

@@ -8,8 +8,8 @@ use cairn_proto::ids::FolderId;
 use cairn_proto::ingest::v1::source_outcome::Outcome;
 use cairn_proto::ingest::v1::{Source, SourceMode};
 use cairn_proto::retrieval::v1::{
-    FeedPosition, Mode, SearchContextRequest, SearchContextResponse, Strategy, Subquery, SubqueryType,
-    SyncMode,
+    CoverageNote, FeedPosition, Mode, SearchContextRequest, SearchContextResponse, Strategy, Subquery,
+    SubqueryType, SyncMode,
 };
 use uuid::Uuid;
 
@@ -17,22 +17,22 @@ use crate::outside::id;
 use crate::owner::{Asked, Bench, FOLDER, request};
 use crate::providers::live;
 
-const WIKI: u128 = 900;
-const CHAT: u128 = 901;
+pub(crate) const WIKI: u128 = 900;
+pub(crate) const CHAT: u128 = 901;
 /// An entry of the wiki's catalog.
 const ROLLOUT: u128 = 10;
 const PLAN: &str =
     "# Zanzibar\n\nThe rollout of zanzibar begins in May.\n\n# Budget\n\nNobody knows the budget.\n";
 
 /// A workspace with a note, a wiki of which the catalog is kept, and a chat of which nothing is kept.
-struct Scene {
-    bench: Bench,
+pub(crate) struct Scene {
+    pub(crate) bench: Bench,
     inside: u64,
-    outside: u64,
+    pub(crate) outside: u64,
 }
 
 impl Scene {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let bench = Bench::new().await;
         let inside = bench.owner.write(1, "note.md", "A zanzibar rollout was talked about.\n", None);
         let owner = bench.owner.outside();
@@ -66,19 +66,24 @@ impl Scene {
         self.bench.search_as(&self.bench.token(), request).await.unwrap()
     }
 
-    async fn search(&self, query: &str, mode: Mode) -> SearchContextResponse {
+    pub(crate) async fn search(&self, query: &str, mode: Mode) -> SearchContextResponse {
         self.ask(self.asking(query, mode)).await
     }
 
     /// What the providers were asked: sources and documents.
-    fn asked(&self) -> Vec<(Vec<String>, Vec<String>)> {
+    pub(crate) fn asked(&self) -> Vec<(Vec<String>, Vec<String>)> {
         let state = self.bench.owner.outside().state.lock().unwrap();
         state.providers.asked.iter().map(|it| (it.source_ids.clone(), it.document_ids.clone())).collect()
     }
 
-    fn failing(&self, source: u128, outcome: Outcome) {
+    pub(crate) fn failing(&self, source: u128, outcome: Outcome) {
         self.bench.owner.outside().state.lock().unwrap().providers.failing.insert(id(source), outcome);
     }
+}
+
+/// The codes of notes with their counts.
+pub(crate) fn codes(coverage: &[CoverageNote]) -> Vec<(&str, Option<u32>)> {
+    coverage.iter().map(|note| (note.code.as_str(), note.count)).collect()
 }
 
 fn notes(answer: &SearchContextResponse) -> Vec<(&str, Option<String>, Option<u32>)> {

@@ -39,37 +39,43 @@ fn codes(answer: &SearchContextResponse) -> Vec<&str> {
     answer.coverage.iter().map(|note| note.code.as_str()).collect()
 }
 
+/// A document of a connected source, without a text.
+fn of_source(number: u128, source: u128, title: &str) -> Document {
+    Document {
+        r#ref: Some(DocumentRef { kind: Kind::SourceDocument.into(), id: id(number) }),
+        title: title.to_owned(),
+        path: format!("/sources/Wiki/{title}"),
+        source_id: Some(id(source)),
+        ..Document::default()
+    }
+}
+
 impl Owner {
     /// Writes a document of a connected source.
     fn write_of_source(&self, number: u128, title: &str, content: &str, catalog_only: bool) -> u64 {
-        let (content, content_hash) = match catalog_only {
-            true => (String::new(), String::new()),
-            false => (content.to_owned(), format!("hash of {content}")),
+        if catalog_only {
+            self.write_entry(number, SOURCE, title)
+        } else {
+            self.write_of(number, SOURCE, title, content)
+        }
+    }
+
+    /// Writes a retained document of a connected source.
+    pub(crate) fn write_of(&self, number: u128, source: u128, title: &str, content: &str) -> u64 {
+        let retained = Document {
+            content: content.to_owned(),
+            content_hash: format!("hash of {content}"),
+            ..of_source(number, source, title)
         };
-        let document = Document {
-            r#ref: Some(DocumentRef { kind: Kind::SourceDocument.into(), id: id(number) }),
-            title: title.to_owned(),
-            path: format!("/sources/Wiki/{title}"),
-            content,
-            content_hash,
-            catalog_only,
-            source_id: Some(id(SOURCE)),
-            ..Document::default()
-        };
-        self.state.lock().unwrap().documents.insert(id(number), document);
-        self.tell(&id(number), Op::Upsert)
+        self.tell_of(number, retained)
     }
 
     /// Writes an entry of a catalog.
     pub(crate) fn write_entry(&self, number: u128, source: u128, title: &str) -> u64 {
-        let document = Document {
-            r#ref: Some(DocumentRef { kind: Kind::SourceDocument.into(), id: id(number) }),
-            title: title.to_owned(),
-            path: format!("/sources/Wiki/{title}"),
-            catalog_only: true,
-            source_id: Some(id(source)),
-            ..Document::default()
-        };
+        self.tell_of(number, Document { catalog_only: true, ..of_source(number, source, title) })
+    }
+
+    fn tell_of(&self, number: u128, document: Document) -> u64 {
         self.state.lock().unwrap().documents.insert(id(number), document);
         self.tell(&id(number), Op::Upsert)
     }

@@ -1,5 +1,6 @@
 //! The connected sources of the owner that the tests play.
 
+use cairn_chassis::status::Problem;
 use cairn_proto::ingest::v1 as ingest;
 use cairn_proto::ingest::v1::source_service_server::SourceService;
 use tonic::{Request, Response, Status};
@@ -20,6 +21,23 @@ macro_rules! source_service {
                 Ok(Response::new(ingest::ListSourcesResponse { sources: state.sources.clone() }))
             }
 
+            async fn get_source(
+                &self,
+                request: Request<ingest::GetSourceRequest>,
+            ) -> Result<Response<ingest::GetSourceResponse>, Status> {
+                let state = self.answering()?;
+                let asked = request.into_inner().source_id;
+                let source = state.sources.iter().find(|source| source.id == asked).cloned();
+                let source = source.ok_or_else(|| Status::from(Problem::not_found("there is no such source")))?;
+                let budget = Some(ingest::SourceBudget { limit: 500, used: 7, remaining: 493 });
+                let source = ingest::ConnectedSource {
+                    source: Some(source),
+                    budget,
+                    ..ingest::ConnectedSource::default()
+                };
+                Ok(Response::new(ingest::GetSourceResponse { source: Some(source) }))
+            }
+
             $(async fn $unused(
                 &self,
                 _: Request<ingest::$request>,
@@ -32,12 +50,10 @@ macro_rules! source_service {
 
 source_service! {
     list_source_documents: ListSourceDocumentsRequest -> ListSourceDocumentsResponse,
-    query_source: QuerySourceRequest -> QuerySourceResponse,
     fetch_source_document: FetchSourceDocumentRequest -> FetchSourceDocumentResponse,
     connect_source: ConnectSourceRequest -> ConnectSourceResponse,
     check_source: CheckSourceRequest -> CheckSourceResponse,
     list_connected_sources: ListConnectedSourcesRequest -> ListConnectedSourcesResponse,
-    get_source: GetSourceRequest -> GetSourceResponse,
     update_source: UpdateSourceRequest -> UpdateSourceResponse,
     disconnect_source: DisconnectSourceRequest -> DisconnectSourceResponse,
     sync_source: SyncSourceRequest -> SyncSourceResponse,

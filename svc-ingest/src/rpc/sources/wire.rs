@@ -6,7 +6,7 @@ use cairn_proto::domain::SourceMode;
 use cairn_proto::ingest::v1 as proto;
 
 use crate::model::{ListedDocument, Run, Shown};
-use crate::sources::{Answer, Draft, Fetched, Patch, Secret, shown_every};
+use crate::sources::{Draft, Fetched, Patch, Secret, shown_every};
 
 /// The fields of a draft that a patch may name.
 const FIELDS: [&str; 8] =
@@ -135,17 +135,6 @@ pub(super) fn fetched(fetched: Fetched) -> proto::FetchSourceDocumentResponse {
         title: fetched.title,
         content: fetched.content,
         provider_operations: Some(operations),
-    }
-}
-
-pub(super) fn answer(answer: Answer) -> proto::QuerySourceResponse {
-    proto::QuerySourceResponse {
-        results: Vec::new(),
-        coverage: answer.notes.iter().map(|(code, message)| note(code, message)).collect(),
-        provider_operations: Some(proto::ProviderOperations {
-            used: answer.used,
-            remaining_today: answer.remaining,
-        }),
     }
 }
 

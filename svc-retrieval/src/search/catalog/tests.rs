@@ -16,7 +16,7 @@ fn decided(question: &str, entries: &[(&str, f32)]) -> Matches {
             score: *score,
         })
         .collect();
-    decide(question, &Named::in_text(question), &candidates)
+    decide(question, &Named::in_text(question), &candidates, DECISIVE_LEAD)
 }
 
 #[track_caller]
@@ -52,4 +52,11 @@ fn a_name_that_many_have_names_none() {
     let notes = [("Weekly sync", 2.0); 4];
     check("notes of the weekly sync", &notes, &[], &[1, 2, 3, 4]);
     check("notes of the weekly sync", &notes[..3], &[1, 2, 3], &[]);
+}
+
+#[test]
+fn the_best_of_a_catalog_are_at_most_three() {
+    let matches = decided("weekly sync", &[("Weekly sync notes", 2.0); 5]).best();
+    assert_eq!((matches.decisive.len(), matches.others.len()), (MOST_BODIES, 2));
+    assert_eq!(Matches::default().best(), Matches::default());
 }
