@@ -32,8 +32,7 @@ pub(crate) struct SearchContext {
     /// search. `vec`: a question for vector search. `hyde`: a made-up answer of 30 to 80 words, for vector search.
     #[schema(min_items = 1, max_items = 8)]
     searches: Option<Vec<Subquery>>,
-    /// `fast`: stored content only. `balanced` (when left out): also the catalogs of connected sources; what is meant beyond
-    /// doubt is read from its provider. `fresh`: also live sources.
+    /// `fast`: stored content only. `balanced` (when left out): also catalogs of connected sources. `fresh`: also live sources.
     #[schema(default = "balanced")]
     mode: Option<Mode>,
     /// Only results of these connected sources. What is not connected is named in `coverage`.
