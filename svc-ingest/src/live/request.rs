@@ -95,36 +95,32 @@ impl Live {
     ) -> Result<Vec<Target>, Error> {
         let mut sources = store::sources::list(&self.machine.context.db, workspace).await?;
         let mut targets = Vec::new();
-        for (id, wishes) in self.wishes(workspace, &question.documents, &sources).await? {
-            if let Some(source) = take(&mut sources, id, SourceMode::Catalog) {
+        for (id, wishes) in self.wishes(workspace, &question.documents).await? {
+            if let Some(source) = take(&mut sources, id, SourceMode::has_runs) {
                 targets.push(Target { source, wanted: Wanted::Entries(wishes) });
             }
         }
         targets.sort_by_key(|target| target.wanted.place());
         for id in &question.sources {
-            if let Some(source) = take(&mut sources, *id, SourceMode::Live) {
+            if let Some(source) = take(&mut sources, *id, |mode| mode == SourceMode::Live) {
                 targets.push(Target { source, wanted: Wanted::Search });
             }
         }
         Ok(targets)
     }
 
-    /// The entries that are asked for, by source.
+    /// The entries that are asked for, by source: documents of which nothing but metadata is kept.
     async fn wishes(
         &self,
         workspace: WorkspaceId,
         ids: &[DocumentId],
-        sources: &[Source],
     ) -> Result<BTreeMap<SourceId, Vec<Wish>>, Error> {
         let mut wishes = BTreeMap::<SourceId, Vec<Wish>>::new();
         if ids.is_empty() {
             return Ok(wishes);
         }
         let db = &self.machine.context.db;
-        let mut views: Vec<SourceView> = store::source_views::get_many(db, workspace, ids).await?;
-        views.retain(|view| {
-            sources.iter().any(|source| source.id == view.source && source.mode == SourceMode::Catalog)
-        });
+        let views: Vec<SourceView> = store::source_views::get_many(db, workspace, ids).await?;
         for view in views {
             let Ok(external_id) = ExternalId::new(view.external_id.clone()) else { continue };
             let known = store::source_documents::known(db, workspace, view.source, [&external_id]).await?;
@@ -158,7 +154,7 @@ impl Wish {
     }
 }
 
-fn take(sources: &mut Vec<Source>, id: SourceId, mode: SourceMode) -> Option<Source> {
-    let place = sources.iter().position(|source| source.id == id && source.mode == mode)?;
+fn take(sources: &mut Vec<Source>, id: SourceId, is_of: fn(SourceMode) -> bool) -> Option<Source> {
+    let place = sources.iter().position(|source| source.id == id && is_of(source.mode))?;
     Some(sources.swap_remove(place))
 }

@@ -63,8 +63,13 @@ impl Sources {
         let source = self.find(caller, source).await?;
         let found = store::source_views::find(self.db(), source.workspace, source.id, id).await?;
         match (source.mode, found) {
-            (SourceMode::Indexed, Some(view)) => self.kept(&source, view).await,
-            (SourceMode::Catalog, Some(view)) => self.live(&source, &external_id, Some(view)).await,
+            (SourceMode::Indexed, Some(view)) if view.content_hash.is_some() => {
+                self.kept(&source, view).await
+            }
+            // Of a source that was a catalog, documents that no run has read yet are kept as in a catalog.
+            (SourceMode::Indexed | SourceMode::Catalog, Some(view)) => {
+                self.live(&source, &external_id, Some(view)).await
+            }
             (SourceMode::Live, _) => self.live(&source, &external_id, None).await,
             (SourceMode::Indexed | SourceMode::Catalog, None) => Err(Error::NoSourceDocument(id.to_owned())),
         }

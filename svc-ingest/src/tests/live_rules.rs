@@ -128,6 +128,23 @@ async fn entries_of_catalogs_are_read_in_the_order_of_the_question() {
 }
 
 #[tokio::test]
+async fn what_was_in_a_catalog_is_read_from_its_provider_until_a_run_has_read_it() {
+    for stand in listed().await {
+        stand.shelf.put("a", "plan");
+        let id = stand.connect_catalog("names").await;
+        let to = Patch { mode: Some(Some(SourceMode::Indexed)), ..Patch::default() };
+        stand.sources.update(&stand.caller, &id.to_string(), to).await.unwrap();
+        let fetched = stand.sources.fetch(&stand.caller, &id.to_string(), "a").await.unwrap();
+        assert_eq!((fetched.content.as_str(), fetched.is_live), ("plan", true), "{}", stand.engine());
+        assert_eq!(contents(&stand.read(&["a"]).await), ["plan"]);
+        stand.work().await;
+        let fetched = stand.sources.fetch(&stand.caller, &id.to_string(), "a").await.unwrap();
+        assert_eq!((fetched.content.as_str(), fetched.is_live), ("plan", false));
+        assert!(stand.read(&["a"]).await.sources.is_empty(), "it is searched where it is kept");
+    }
+}
+
+#[tokio::test]
 async fn a_question_is_of_its_workspace_and_not_for_folders() {
     for stand in listed().await {
         stand.shelf.put("a", "plan");
