@@ -4,16 +4,31 @@ use std::error::Error;
 use std::fs::File;
 use std::io::Write as _;
 
-use cairn_import::{Archive, Limits, obsidian};
+use cairn_import::{Archive, Limits, notion, obsidian};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let (Some(_provider), Some(path)) = (arguments.next(), arguments.next()) else {
+    let (Some(provider), Some(path)) = (arguments.next(), arguments.next()) else {
         return Err("say a provider and the path of an archive".into());
     };
     let mut archive = Archive::open(File::open(&path)?)?;
     let limits = Limits { folders: 99, asset_bytes: u64::MAX };
-    let mut plan = obsidian(&mut archive, &path, &limits)?;
+    let mut plan = match provider.as_str() {
+        "obsidian" => obsidian(&mut archive, &path, &limits)?,
+        "notion" => {
+            let parts = archive.parts();
+            for part in &parts {
+                let bytes = archive.read(*part, u64::MAX)?;
+                let place = std::env::temp_dir().join(format!("plan-{}-{part}.zip", std::process::id()));
+                std::fs::write(&place, bytes)?;
+                let file = File::open(&place)?;
+                std::fs::remove_file(place)?;
+                archive.add_part(file)?;
+            }
+            notion(&mut archive, &parts, &path, &limits)?
+        }
+        _ => return Err("the providers are obsidian and notion".into()),
+    };
     let mut out = std::io::stdout().lock();
     if let Some(wanted) = arguments.next() {
         for item in 0..plan.items.len() {
@@ -22,6 +37,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             {
                 let filled = content.fill(|item| plan.address(item, &item.to_string()));
                 writeln!(out, "{:?}\n{filled}", content.tags)?;
+            }
+        }
+        for item in 0..plan.items.len() {
+            let mut shown = Vec::new();
+            if plan.path(item) == wanted {
+                plan.records(&mut archive, item, &mut |record, values| shown.push((record, values)))?;
+            }
+            for (record, values) in shown {
+                writeln!(out, "{record} {values:?}")?;
             }
         }
         return Ok(());

@@ -46,6 +46,19 @@ pub(crate) fn has_scheme(target: &str) -> bool {
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
+/// A path from a folder. `..` stops at the root.
+pub(crate) fn joined(folder: &str, target: &str) -> String {
+    let mut names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
+    for name in target.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => _ = names.pop(),
+            name => names.push(name),
+        }
+    }
+    names.join("/")
+}
+
 /// A heading or a block as it stands behind a `#`.
 pub(crate) fn heading(text: &str) -> String {
     match text.strip_prefix('^') {

@@ -18,6 +18,7 @@ use zip::read::{Config, OwnedZipFileEntry};
 use zip::result::ZipError;
 use zip::unstable::read::ZipIterable;
 
+pub(crate) use self::tree::shortened;
 pub use self::tree::{Tree, TreeFile};
 use crate::report::{Warning, WarningCode};
 use crate::text::{self, MOST_TEXT_BYTES};

@@ -1,6 +1,6 @@
 //! Archives of other tools, read with bounds and turned into a plan of workspace content.
 //!
-//! [`Archive`] reads a ZIP file that a stranger sent. [`obsidian`] makes a [`Plan`] of it: items in an order in which they
+//! [`Archive`] reads a ZIP file that a stranger sent. [`obsidian`] and [`notion`] make a [`Plan`] of it: items in an order in which they
 //! can be made, and what the report says. When the ids of all items are there, [`Plan::content`] reads a file again and
 //! [`Content::fill`] writes its links. It knows no service, no database and no network, and it writes no file.
 
@@ -9,6 +9,7 @@ mod archive;
 mod content;
 mod kind;
 mod markdown;
+mod notion;
 mod obsidian;
 mod plan;
 mod report;
@@ -18,7 +19,8 @@ pub use self::archive::{Archive, ArchiveError, Entry, EntryError, EntryKind, MOS
 pub use self::archive::{Tree, TreeFile};
 pub use self::content::{Content, Link, Listed};
 pub use self::kind::Kind;
+pub use self::notion::notion;
 pub use self::obsidian::obsidian;
-pub use self::plan::{Item, ItemKind, Limits, Plan};
+pub use self::plan::{Item, ItemKind, Limits, Plan, Property, PropertyKind, Value};
 pub use self::report::{Counts, Ignored, IgnoredReason, Unresolved, UnresolvedReason, Warning, WarningCode};
 pub use self::text::MOST_TEXT_BYTES;

@@ -8,8 +8,8 @@ use cairn_proto::domain::limits::NAME_CHARS;
 use crate::archive::{Archive, ArchiveError, EntryError, TreeFile};
 use crate::content::Content;
 use crate::kind::Kind;
-use crate::obsidian;
 use crate::report::{Counts, Ignored, Unresolved, Warning, WarningCode};
+use crate::{notion, obsidian};
 
 /// The most links that a plan lists; `counts` has their number.
 const MOST_UNRESOLVED: usize = 100_000;
@@ -28,7 +28,7 @@ pub struct Limits {
 pub struct Plan {
     /// The name of the folder into which everything goes.
     pub root: String,
-    /// Folders, files, attachments: each behind the folder that it is in.
+    /// Each behind the folder that it is in, and records behind their databases and bodies.
     pub items: Vec<Item>,
     /// What is none of the user's content.
     pub ignored: Vec<Ignored>,
@@ -51,6 +51,8 @@ pub struct Item {
     pub name: String,
     /// What it is.
     pub kind: ItemKind,
+    /// By what a second import knows it, where that is not its path.
+    pub(crate) id: Option<String>,
 }
 
 /// What an item is.
@@ -72,13 +74,76 @@ pub enum ItemKind {
         /// The file of the archive.
         file: usize,
     },
+    /// A database; its values come from [`Plan::records`].
+    Database {
+        /// The primary property first.
+        properties: Vec<Property>,
+        /// The file of the archive.
+        file: usize,
+    },
+    /// A record. Those of a database follow each other in the order of its rows.
+    Record {
+        /// The item of its database.
+        database: usize,
+        /// The item of the file that is its body.
+        body: Option<usize>,
+    },
+}
+
+/// A property of a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Property {
+    /// Its name, once in its database.
+    pub name: String,
+    /// Its type.
+    pub kind: PropertyKind,
+}
+
+/// The type of a property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PropertyKind {
+    /// Text.
+    Text,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A date, or a moment.
+    Date,
+    /// One of these options.
+    Select(Vec<String>),
+    /// Some of these options.
+    MultiSelect(Vec<String>),
+    /// An address.
+    Url,
+    /// Records of the database that is this item, which may come later in the plan.
+    Relation(usize),
+    /// Attachments, several in one value.
+    Assets,
+}
+
+/// A value of a record.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Text, or an address.
+    Text(String),
+    /// A number.
+    Number(f64),
+    /// True or false.
+    Boolean(bool),
+    /// `YYYY-MM-DD`, or RFC 3339.
+    Date(String),
+    /// Names of options.
+    Options(Vec<String>),
+    /// Items: records or attachments.
+    Items(Vec<usize>),
 }
 
 impl ItemKind {
     fn file(&self) -> Option<usize> {
         match self {
-            Self::Folder => None,
-            Self::File { file, .. } | Self::Asset { file, .. } => Some(*file),
+            Self::Folder | Self::Record { .. } => None,
+            Self::File { file, .. } | Self::Asset { file, .. } | Self::Database { file, .. } => Some(*file),
         }
     }
 }
@@ -87,12 +152,16 @@ impl ItemKind {
 #[derive(Debug)]
 pub(crate) enum Index {
     Obsidian(obsidian::Index),
+    Notion(notion::Index),
 }
 
 impl Plan {
-    /// The path of an item below the import's folder.
+    /// The path of an item below the import's folder; of an attachment, which is in no folder, that in the archive.
     #[must_use]
     pub fn path(&self, item: usize) -> String {
+        if let Some(Item { kind: ItemKind::Asset { file, .. }, .. }) = self.items.get(item) {
+            return self.files.get(*file).map(|file| file.path.clone()).unwrap_or_default();
+        }
         let mut names = Vec::new();
         let mut next = self.items.get(item);
         while let Some(item) = next {
@@ -103,10 +172,20 @@ impl Plan {
         names.join("/")
     }
 
-    /// By what a second import knows the item again, in the same folder of the same workspace: its path.
+    /// The path of an item in the archive, for a report; of what is no file in it, its path in the workspace.
+    #[must_use]
+    pub fn source(&self, item: usize) -> String {
+        let Some(found) = self.items.get(item) else { return String::new() };
+        let body = if let ItemKind::Record { body: Some(body), .. } = found.kind { body } else { item };
+        let file = self.items.get(body).and_then(|item| self.files.get(item.kind.file()?));
+        file.map_or_else(|| self.path(item), |file| file.path.clone())
+    }
+
+    /// By what a second import knows the item again, among those of its kind in the same folder of the same workspace: its
+    /// id where the tool has ids, else its path.
     #[must_use]
     pub fn identity(&self, item: usize) -> String {
-        self.path(item)
+        self.items.get(item).and_then(|item| item.id.clone()).unwrap_or_else(|| self.path(item))
     }
 
     /// The entry of the archive that holds an item's bytes, and how many they are.
@@ -120,7 +199,9 @@ impl Plan {
     #[must_use]
     pub fn address(&self, item: usize, id: &str) -> Option<String> {
         match self.items.get(item)?.kind {
-            ItemKind::Folder => None,
+            // A record is found with its database: a link to it leads to its body.
+            ItemKind::Folder | ItemKind::Record { .. } => None,
+            ItemKind::Database { .. } => Some(format!("/databases/{id}")),
             ItemKind::File { .. } => Some(format!("/file/{id}")),
             ItemKind::Asset { .. } => Some(format!("/api/assets/{id}/content")),
         }
@@ -136,9 +217,10 @@ impl Plan {
         archive: &mut Archive<R>,
         item: usize,
     ) -> Result<Option<Content>, EntryError> {
-        let Some(ItemKind::File { kind, file }) = self.items.get(item).map(|item| item.kind.clone()) else {
+        let Some(Item { kind: ItemKind::File { kind, file }, .. }) = self.items.get(item) else {
             return Ok(None);
         };
+        let (kind, file) = (*kind, *file);
         let entry = self.files.get(file).map_or(usize::MAX, |file| file.entry);
         let (text, _) = archive.text(entry)?;
         if kind != Kind::Markdown {
@@ -146,6 +228,23 @@ impl Plan {
         }
         match &mut self.index {
             Index::Obsidian(index) => Ok(Some(index.content(&self.files, file, text))),
+            Index::Notion(index) => Ok(Some(index.content(&self.files, file, text))),
+        }
+    }
+
+    /// Gives each record of a database with its values: by the place of the property. What is empty is not among them.
+    ///
+    /// # Errors
+    /// [`EntryError`] when the table cannot be read, which it could when the plan was made.
+    pub fn records<R: Read + Seek>(
+        &self,
+        archive: &mut Archive<R>,
+        database: usize,
+        each: &mut dyn FnMut(usize, Vec<(usize, Value)>),
+    ) -> Result<(), EntryError> {
+        match &self.index {
+            Index::Obsidian(_) => Ok(()),
+            Index::Notion(index) => index.records(&self.files, &self.items, archive, database, each),
         }
     }
 
@@ -186,7 +285,7 @@ impl Builder {
             let folder = *self.folders.entry(known).or_insert(next);
             if folder == next {
                 self.counts.folders += 1;
-                self.items.push(Item { parent, name: name.to_owned(), kind: ItemKind::Folder });
+                self.items.push(Item { parent, name: name.to_owned(), kind: ItemKind::Folder, id: None });
             }
             parent = Some(folder);
         }
@@ -196,13 +295,17 @@ impl Builder {
     /// Adds an item at a path.
     pub(crate) fn add(&mut self, path: &str, kind: ItemKind) -> usize {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        match kind {
+        match &kind {
             ItemKind::Folder => self.counts.folders += 1,
             ItemKind::File { .. } => self.counts.files += 1,
             ItemKind::Asset { .. } => self.counts.assets += 1,
+            ItemKind::Database { .. } => self.counts.databases += 1,
+            ItemKind::Record { .. } => self.counts.records += 1,
         }
-        let parent = self.folder(folder);
-        self.items.push(Item { parent, name: name.to_owned(), kind });
+        // Attachments and records are in no folder, so a folder of nothing else is not made.
+        let is_placed = !matches!(kind, ItemKind::Asset { .. } | ItemKind::Record { .. });
+        let parent = if is_placed { self.folder(folder) } else { None };
+        self.items.push(Item { parent, name: name.to_owned(), kind, id: None });
         self.items.len() - 1
     }
 }

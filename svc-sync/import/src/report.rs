@@ -44,6 +44,10 @@ pub enum WarningCode {
     TagsTruncated,
     /// More links than are looked at in one file.
     LinksTruncated,
+    /// A page in a database's folder that is no row's: imported as a file.
+    RowPageWithoutRow,
+    /// A table that is too large or too damaged for a database: imported as a file.
+    TableInvalid,
 }
 
 impl WarningCode {
@@ -64,6 +68,8 @@ impl WarningCode {
             Self::FrontMatterInvalid => "front_matter_invalid",
             Self::TagsTruncated => "tags_truncated",
             Self::LinksTruncated => "links_truncated",
+            Self::RowPageWithoutRow => "row_page_without_row",
+            Self::TableInvalid => "table_invalid",
         }
     }
 
@@ -92,6 +98,10 @@ impl WarningCode {
             Self::LinksTruncated => {
                 "The file holds too many links to look at; some stay as they were written."
             }
+            Self::RowPageWithoutRow => {
+                "The page belongs to no row of its database; it was imported as a file."
+            }
+            Self::TableInvalid => "The table is no database that can be imported; it was imported as a file.",
         }
     }
 }
@@ -112,6 +122,10 @@ pub enum IgnoredReason {
     Hidden,
     /// What an operating system puts beside files.
     System,
+    /// A view of a database that is imported.
+    LinkedView,
+    /// The table of contents of an export.
+    Index,
 }
 
 impl IgnoredReason {
@@ -121,6 +135,8 @@ impl IgnoredReason {
         match self {
             Self::Hidden => "hidden",
             Self::System => "system_file",
+            Self::LinkedView => "linked_view",
+            Self::Index => "index",
         }
     }
 }

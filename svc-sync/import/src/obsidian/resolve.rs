@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::address::joined;
 use crate::archive::TreeFile;
 use crate::text::fold;
 
@@ -189,19 +190,6 @@ fn at(keys: &[(Box<str>, usize)], path: &str) -> Option<usize> {
 fn whole(keys: &[(Box<str>, usize)], key: &str) -> Option<usize> {
     let place = keys.partition_point(|(known, _)| **known < *key);
     keys.get(place).filter(|(known, _)| **known == *key).map(|(_, file)| *file)
-}
-
-/// A path from a folder. `..` stops at the root.
-fn joined(folder: &str, target: &str) -> String {
-    let mut names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
-    for name in target.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => _ = names.pop(),
-            name => names.push(name),
-        }
-    }
-    names.join("/")
 }
 
 fn is_dotted(target: &str) -> bool {

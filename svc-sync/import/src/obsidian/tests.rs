@@ -56,11 +56,11 @@ fn rewritten(text: &str) -> String {
 fn files_become_what_their_extension_says_and_folders_come_before_them() {
     let vault =
         Vault::of(&[("n/a.md", ""), ("n/c.canvas", "{}"), ("b.base", ""), ("t.csv", ""), ("n/d/p.png", "p")]);
-    assert_eq!(vault.paths(), ["b.base", "n", "n/a.md", "n/c.canvas", "n/d", "n/d/p.png", "t.csv"]);
+    assert_eq!(vault.paths(), ["b.base", "n", "n/a.md", "n/c.canvas", "n/d/p.png", "t.csv"]);
     let counts = vault.plan.counts;
-    assert_eq!((counts.files, counts.folders, counts.assets), (4, 2, 1));
-    assert_eq!(vault.plan.items[5].parent, Some(4));
-    assert!(matches!(vault.plan.items[5].kind, ItemKind::Asset { media_type: "image/png", .. }));
+    assert_eq!((counts.files, counts.folders, counts.assets), (4, 1, 1));
+    assert_eq!(vault.plan.items[2].parent, Some(1));
+    assert!(matches!(vault.plan.items[4].kind, ItemKind::Asset { media_type: "image/png", .. }));
     assert_eq!(vault.plan.identity(2), "n/a.md");
 }
 

@@ -1,0 +1,214 @@
+//! Types of columns, by all of their values: each value fits, or the column is text.
+
+use std::collections::{HashMap, HashSet};
+
+use cairn_proto::domain::limits::NAME_CHARS;
+
+use super::dates;
+use super::table::Table;
+use crate::plan::{Property, PropertyKind, Value};
+use crate::text::fold;
+
+/// Options that a property may have.
+const MOST_OPTIONS: usize = 500;
+/// The longest value that is an option, not a sentence.
+const MOST_OPTION_CHARS: usize = 100;
+/// The longest part of a list.
+const MOST_PART_CHARS: usize = 60;
+
+/// What values of a column lead to.
+pub(super) trait Follow {
+    /// The database and the record of a row's page at this path.
+    fn row(&self, path: &str) -> Option<(usize, usize)>;
+    /// The attachment at this path.
+    fn asset(&self, path: &str) -> Option<usize>;
+}
+
+/// How a column of a table becomes properties.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) property: Property,
+    /// The name of the property for the ends of ranges.
+    pub(super) end: Option<String>,
+}
+
+/// The types of all columns. The first is the primary property, which is text.
+pub(super) fn types(table: &Table, follow: &impl Follow) -> Vec<Column> {
+    let mut names = table.columns.clone();
+    let columns = table.columns.iter().enumerate().map(|(place, name)| {
+        let kind = if place == 0 { PropertyKind::Text } else { kind(table, place, follow) };
+        let is_range = kind == PropertyKind::Date && table.values(place).any(|value| value.contains('→'));
+        let end = is_range.then(|| {
+            let end = super::table::distinct(&names, &format!("{name} (end)"));
+            names.push(end.clone());
+            end
+        });
+        Column { property: Property { name: name.clone(), kind }, end }
+    });
+    columns.collect()
+}
+
+fn kind(table: &Table, column: usize, follow: &impl Follow) -> PropertyKind {
+    let values = || table.values(column);
+    let all = |fits: &dyn Fn(&str) -> bool| values().all(fits);
+    if values().next().is_none() {
+        return PropertyKind::Text;
+    }
+    if all(&|value| boolean(value).is_some()) {
+        return PropertyKind::Boolean;
+    }
+    if all(&|value| number(value).is_some()) {
+        return PropertyKind::Number;
+    }
+    if all(&|value| dates::read(value).is_some()) {
+        return PropertyKind::Date;
+    }
+    if let Some(database) = related(values(), follow) {
+        return PropertyKind::Relation(database);
+    }
+    if all(&|value| assets(value, follow).is_some()) {
+        return PropertyKind::Assets;
+    }
+    if all(&is_url) {
+        return PropertyKind::Url;
+    }
+    if let Some(options) = parts(values()) {
+        return PropertyKind::MultiSelect(options);
+    }
+    options(values()).map_or(PropertyKind::Text, PropertyKind::Select)
+}
+
+/// The value of a row for a column's properties.
+pub(super) fn value(column: &Column, text: &str, follow: &impl Follow) -> Option<(Value, Option<Value>)> {
+    if text.is_empty() {
+        return None;
+    }
+    let value = match &column.property.kind {
+        PropertyKind::Text => Value::Text(text.to_owned()),
+        PropertyKind::Url => Value::Text(text.to_owned()),
+        PropertyKind::Boolean => Value::Boolean(boolean(text)?),
+        PropertyKind::Number => Value::Number(number(text)?),
+        PropertyKind::Date => {
+            let (begin, end) = dates::read(text)?;
+            return Some((Value::Date(begin), end.map(Value::Date)));
+        }
+        PropertyKind::Select(_) => Value::Options(vec![text.to_owned()]),
+        PropertyKind::MultiSelect(_) => Value::Options(text.split(", ").map(str::to_owned).collect()),
+        PropertyKind::Relation(_) => {
+            Value::Items(rows(text, follow)?.into_iter().map(|(_, row)| row).collect())
+        }
+        PropertyKind::Assets => Value::Items(assets(text, follow)?),
+    };
+    Some((value, None))
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "Yes" => Some(true),
+        "No" => Some(false),
+        _ => None,
+    }
+}
+
+/// A number that is the same when it is written again. Zeros in front are those of codes, and more than 15 digits do not fit.
+fn number(text: &str) -> Option<f64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let has_zeros = whole.len() > 1 && whole.starts_with('0');
+    (is_digits(whole) && is_digits(part) && !has_zeros && whole.len() <= 15 && part.len() <= 20)
+        .then(|| text.parse().ok())?
+}
+
+fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.is_empty()) && !text.contains(char::is_whitespace)
+}
+
+/// The one database to whose rows all of these values lead.
+fn related<'a>(values: impl Iterator<Item = &'a str>, follow: &impl Follow) -> Option<usize> {
+    let mut database = None;
+    for value in values {
+        for (of, _) in rows(value, follow)? {
+            if *database.get_or_insert(of) != of {
+                return None;
+            }
+        }
+    }
+    database
+}
+
+/// The rows of `Title (path), Title (path)`.
+fn rows(value: &str, follow: &impl Follow) -> Option<Vec<(usize, usize)>> {
+    let mut found = Vec::new();
+    let mut rest = value;
+    while !rest.is_empty() {
+        // Titles and paths may hold brackets and commas: a path is what leads to a row.
+        let ends = rest.match_indices(')').map(|(end, _)| end);
+        let ends = ends
+            .filter(|end| rest.get(end + 1..).is_some_and(|rest| rest.is_empty() || rest.starts_with(", ")));
+        let (row, end) = ends.take(16).find_map(|end| {
+            let before = rest.get(..end)?;
+            let begins = before.rmatch_indices(" (").take(16);
+            let row = begins.filter_map(|(begin, _)| follow.row(before.get(begin + 2..)?)).next()?;
+            Some((row, end))
+        })?;
+        found.push(row);
+        rest = rest.get(end + 1..)?;
+        rest = rest.strip_prefix(", ").unwrap_or(rest);
+    }
+    Some(found)
+}
+
+/// The attachments of `path, path`.
+fn assets(value: &str, follow: &impl Follow) -> Option<Vec<usize>> {
+    value.split(", ").map(|path| follow.asset(path)).collect()
+}
+
+/// The options of lists by commas, of which parts recur.
+fn parts<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<String>> {
+    if !values.clone().any(|value| value.contains(", ")) {
+        return None;
+    }
+    for value in values.clone() {
+        let mut seen = HashSet::new();
+        let fits = |part: &str| {
+            !part.trim().is_empty() && part.trim() == part && part.chars().count() <= MOST_PART_CHARS
+        };
+        if !value.split(", ").all(|part| fits(part) && seen.insert(part)) {
+            return None;
+        }
+    }
+    recurring(values.flat_map(|value| value.split(", ")))
+}
+
+/// The options of a column of short values of which one recurs.
+fn options<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<String>> {
+    let is_short = |value: &str| value.chars().count() <= MOST_OPTION_CHARS.min(NAME_CHARS);
+    if !values.clone().all(|value| is_short(value) && !value.contains(char::is_control)) {
+        return None;
+    }
+    recurring(values)
+}
+
+/// Each name once, in the order in which they come first; `None` when none recurs, or two differ in case only.
+fn recurring<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let mut options: Vec<String> = Vec::new();
+    for name in names {
+        let count = counts.entry(name).or_default();
+        *count += 1;
+        if *count == 1 {
+            options.push(name.to_owned());
+        }
+        if options.len() > MOST_OPTIONS {
+            return None;
+        }
+    }
+    let folded: HashSet<String> = options.iter().map(|option| fold(option)).collect();
+    let recurs = counts.values().any(|count| *count > 1);
+    (recurs && folded.len() == options.len()).then_some(options)
+}
+
+#[cfg(test)]
+mod tests;
