@@ -1,23 +1,24 @@
 //! What holds for every provider, whatever it is connected to: each one's tests bring a world in which documents can be
-//! written, and [`holds`] asks the provider about it.
+//! written, and [`holds`] asks the provider about it. Those of services are asked besides what a service that misbehaves
+//! does to them ([`service`]).
+
+mod caller;
+mod read;
+mod service;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cairn_chassis::clock::{Clock, ManualClock, Timestamp};
-use cairn_chassis::outbound::Guard;
 use futures::FutureExt as _;
 
-use crate::testing::MemoryLedger;
-use crate::{
-    Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Ledger, Listing, Page, Partial,
-    Position, Provider, Then, Version,
+pub(crate) use self::caller::{Caller, NOW, counted, guard};
+pub(crate) use self::read::{Read, changed, listed, read, text};
+pub(crate) use self::service::{
+    can_be_cancelled, keeps_limits, loses_odd_positions, survives_hostile_answers, tells_wrong_credentials,
 };
+use crate::{Call, Changes, Deletions, ExternalId, Fault, Fetched, Listing, Position, Provider, Version};
 
-/// 2026-11-23T12:00:00Z.
-pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_795_435_200);
 /// What worlds use wherever a secret is asked for.
 pub(crate) const SECRET: &str = "hunter2-hunter2";
 
@@ -50,94 +51,6 @@ pub(crate) trait World: Send + Sync {
     }
 }
 
-/// A call, and who counts it.
-pub(crate) struct Counted {
-    pub(crate) call: Call,
-    pub(crate) ledger: Arc<MemoryLedger>,
-    pub(crate) clock: Arc<ManualClock>,
-}
-
-/// A guard that reaches this machine only.
-pub(crate) fn guard() -> Guard {
-    Guard::new(&["127.0.0.1/32".parse().unwrap()]).unwrap()
-}
-
-/// A call that may send that many requests.
-pub(crate) fn counted(left: u32) -> Counted {
-    let clock = Arc::new(ManualClock::new(NOW));
-    let ledger = Arc::new(MemoryLedger::new(Arc::clone(&clock) as Arc<dyn Clock>, left));
-    let call =
-        Call::new(guard(), Arc::clone(&ledger) as Arc<dyn Ledger>, Arc::clone(&clock) as Arc<dyn Clock>);
-    Counted { call, ledger, clock }
-}
-
-/// All pages of a listing or of changes.
-#[derive(Debug, Default)]
-pub(crate) struct Read {
-    pub(crate) entries: BTreeMap<ExternalId, Entry>,
-    pub(crate) gone: Vec<ExternalId>,
-    pub(crate) faults: Vec<crate::ItemFault>,
-    pub(crate) partial: Vec<Partial>,
-    pub(crate) next: Option<Position>,
-    pub(crate) pages: usize,
-}
-
-impl Read {
-    /// Takes a page; where it goes on.
-    fn take(&mut self, page: Page) -> Option<Position> {
-        self.pages += 1;
-        assert!(self.pages < 10_000, "it does not end");
-        for item in page.items {
-            match item {
-                Item::Present(entry) => drop(self.entries.insert(entry.id.clone(), *entry)),
-                Item::Gone(id) => self.gone.push(id),
-            }
-        }
-        self.faults.extend(page.faults);
-        match page.then {
-            Then::More(position) => Some(position),
-            Then::End { next, partial } => {
-                (self.next, self.partial) = (Some(next), partial);
-                None
-            }
-        }
-    }
-}
-
-/// The whole listing.
-pub(crate) async fn listed(provider: &dyn Provider, call: &Call) -> Read {
-    let mut read = Read::default();
-    let mut from = None;
-    loop {
-        let page = provider.list(call, from.as_ref()).await.unwrap();
-        match read.take(page) {
-            Some(position) => from = Some(position),
-            None => return read,
-        }
-    }
-}
-
-/// All changes since then.
-pub(crate) async fn changed(provider: &dyn Provider, call: &Call, since: &Position) -> Read {
-    let mut read = Read::default();
-    let mut from = since.clone();
-    loop {
-        let page = provider.changes(call, &from).await.unwrap();
-        match read.take(page) {
-            Some(position) => from = position,
-            None => return read,
-        }
-    }
-}
-
-/// The text of a document.
-pub(crate) async fn text(provider: &dyn Provider, call: &Call, id: &ExternalId) -> String {
-    match provider.fetch(call, id, None).await {
-        Ok(Fetched::Body(body)) => String::from_utf8_lossy(&body.bytes).into_owned(),
-        other => panic!("{id}: {other:?}"),
-    }
-}
-
 /// The versions of documents: those of the listing, and where it knows none, those of the documents themselves.
 async fn versions(provider: &dyn Provider, call: &Call, read: &Read) -> BTreeMap<ExternalId, Version> {
     let mut versions = BTreeMap::new();
@@ -165,7 +78,7 @@ pub(crate) async fn holds(world: &dyn World) {
     goes_on_where_it_stopped(world, &counted.call).await;
     tells_what_changed(world, &counted.call).await;
     tells_what_went(world, &counted.call).await;
-    can_be_cancelled(world, &counted.call).await;
+    can_be_dropped(world, &counted.call).await;
     refuses_what_it_does_not_know(world, &counted.call).await;
     assert_eq!(counted.call.sent(), counted.ledger.reserved(), "each request is counted once");
     waits_when_it_is_asked_to(world).await;
@@ -184,7 +97,7 @@ async fn lists_everything_once(world: &dyn World, call: &Call) {
     for name in world.names() {
         let id = world.id(&name).await;
         let entry = &read.entries[&id];
-        let text = text(provider.as_ref(), call, &id).await;
+        let text = text(call, provider.as_ref(), id.as_str()).await.unwrap();
         assert!(text.contains(&format!("the text of {name}")), "{name}: {text}");
         if let Some(body) = &entry.body {
             assert_eq!(body.version, entry.version);
@@ -202,18 +115,7 @@ async fn lists_everything_once(world: &dyn World, call: &Call) {
 }
 
 async fn goes_on_where_it_stopped(world: &dyn World, call: &Call) {
-    let (mut read, mut from) = (Read::default(), None);
-    loop {
-        // Each page is read by another process.
-        let page = world.provider().list(call, from.as_ref()).await.unwrap();
-        let position = read.take(page);
-        // What was kept is what is read.
-        let kept = |position: Position| Position::try_from(position.as_str().to_owned()).unwrap();
-        match position.map(kept) {
-            Some(position) => from = Some(position),
-            None => break,
-        }
-    }
+    let (read, _) = read(call, &|| world.provider(), None).await.unwrap();
     assert_eq!(read.entries.len(), world.names().len());
     assert!(read.partial.is_empty());
 }
@@ -240,7 +142,7 @@ async fn tells_what_changed(world: &dyn World, call: &Call) {
         assert_eq!((after.entries.len(), after.gone.len()), (1, 0));
     }
     let provider = world.provider();
-    let text = text(provider.as_ref(), call, &id).await;
+    let text = text(call, provider.as_ref(), id.as_str()).await.unwrap();
     assert!(text.contains("written anew"), "{text}");
     assert!(matches!(provider.fetch(call, &id, Some(&known[&id])).await, Ok(Fetched::Body(_))));
     if let Some(next) = after.next.filter(|_| provider.traits().changes == Changes::Exact) {
@@ -264,7 +166,10 @@ async fn tells_what_went(world: &dyn World, call: &Call) {
         }
         Deletions::FromChanges => {
             let after = changed(provider.as_ref(), call, &before.next.unwrap()).await;
-            assert_eq!((after.gone, after.entries.len()), (vec![id.clone()], 0));
+            assert_eq!(
+                (after.gone.len(), after.gone.contains(id.as_str()), after.entries.len()),
+                (1, true, 0)
+            );
         }
         Deletions::ByProbe => {}
     }
@@ -275,7 +180,7 @@ async fn tells_what_went(world: &dyn World, call: &Call) {
     world.put(name, &format!("the text of {name}")).await;
     let provider = world.provider();
     drop(listed(provider.as_ref(), call).await);
-    let text = text(provider.as_ref(), call, &world.id(name).await).await;
+    let text = text(call, provider.as_ref(), world.id(name).await.as_str()).await.unwrap();
     assert!(text.contains(&format!("the text of {name}")));
 }
 
@@ -283,7 +188,7 @@ async fn is_gone(provider: &dyn Provider, call: &Call, id: &ExternalId) -> bool 
     matches!(provider.fetch(call, id, None).await, Ok(Fetched::Gone) | Err(Fault::Gone))
 }
 
-async fn can_be_cancelled(world: &dyn World, call: &Call) {
+async fn can_be_dropped(world: &dyn World, call: &Call) {
     let provider = world.provider();
     let began = provider.list(call, None).now_or_never();
     drop(began);

@@ -4,8 +4,6 @@
 mod api;
 mod collected;
 #[cfg(test)]
-pub(crate) mod contract;
-#[cfg(test)]
 mod counterparts;
 #[cfg(test)]
 pub(crate) mod fake;

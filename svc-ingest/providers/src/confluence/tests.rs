@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::ProviderKind;
-use crate::rest::contract::{self, Seen};
-use crate::rest::fake::{Asked, Fake, Mood, Reply, World};
+use crate::contract::{self, Caller, Read};
+use crate::rest::fake::{Asked, Fake, Mood, Reply};
 
 #[derive(Default)]
 struct Wiki {
@@ -106,7 +106,7 @@ fn served(wiki: &Shared, asked: &Asked) -> Reply {
 }
 
 struct Setting {
-    world: World,
+    world: Caller,
     fake: Fake,
     wiki: Shared,
 }
@@ -116,7 +116,7 @@ impl Setting {
         let wiki = Shared::default();
         let behind = Arc::clone(&wiki);
         let fake = Fake::start(|_| move |asked: &Asked| served(&behind, asked)).await;
-        let setting = Self { world: World::new(), fake, wiki };
+        let setting = Self { world: Caller::new(), fake, wiki };
         for (minute, id) in (1..).zip(1..=5) {
             setting.put(id, if id > 3 { 2 } else { 1 }, minute);
         }
@@ -142,12 +142,12 @@ impl Setting {
         self.connect_as(&[], "indexed")
     }
 
-    async fn list(&self) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), None).await.unwrap()
+    async fn list(&self) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), None).await.unwrap()
     }
 
-    async fn changes(&self, from: &Position) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), Some(from)).await.unwrap()
+    async fn changes(&self, from: &Position) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), Some(from)).await.unwrap()
     }
 }
 
@@ -157,11 +157,14 @@ async fn pages_are_listed_with_their_bodies_in_all_spaces_or_in_some() {
     let (seen, _) = setting.list().await;
     assert_eq!((seen.ids(), seen.partial.len()), (vec!["1", "2", "3", "4", "5"], 0));
     let two = || setting.connect_as(&["ONE", "TWO"], "indexed");
-    assert_eq!(contract::read(&setting.world, &two, None).await.unwrap().0.ids(), ["1", "2", "3", "4", "5"]);
+    assert_eq!(
+        contract::read(&setting.world.call, &two, None).await.unwrap().0.ids(),
+        ["1", "2", "3", "4", "5"]
+    );
     let one = || setting.connect_as(&["TWO"], "indexed");
-    assert_eq!(contract::read(&setting.world, &one, None).await.unwrap().0.ids(), ["4", "5"]);
+    assert_eq!(contract::read(&setting.world.call, &one, None).await.unwrap().0.ids(), ["4", "5"]);
     let missing = || setting.connect_as(&["TWO", "NONE"], "indexed");
-    assert_eq!(contract::read(&setting.world, &missing, None).await.unwrap().0.partial.len(), 1);
+    assert_eq!(contract::read(&setting.world.call, &missing, None).await.unwrap().0.partial.len(), 1);
 
     let page = setting.connect().list(&setting.world.call, None).await.unwrap();
     let Item::Present(entry) = &page.items[0] else { panic!("gone") };
@@ -188,13 +191,13 @@ async fn bodies_that_are_too_much_at_once_are_left_for_later() {
 async fn a_page_is_fetched_unless_it_is_the_same_or_gone() {
     let setting = Setting::new().await;
     let provider = setting.connect();
-    let text = contract::text(&setting.world, &*provider, "3").await.unwrap();
+    let text = contract::text(&setting.world.call, &*provider, "3").await.unwrap();
     assert_eq!(text, "<html><body><article><p>Body of 3</p></article></body></html>");
     let id = ExternalId::new("3").unwrap();
     assert_eq!(provider.fetch(&setting.world.call, &id, Some(&Version::new("1"))).await, Ok(Fetched::Same));
     setting.change(3, |page| page.is_trashed = true);
-    assert_eq!(contract::text(&setting.world, &*provider, "3").await, None);
-    assert_eq!(contract::text(&setting.world, &*provider, "99").await, None);
+    assert_eq!(contract::text(&setting.world.call, &*provider, "3").await, None);
+    assert_eq!(contract::text(&setting.world.call, &*provider, "99").await, None);
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, Unpa
 use serde_json::{Value, json};
 
 use super::*;
-use crate::rest::contract::{self, Seen};
-use crate::rest::fake::{Asked, Fake, Mood, Reply, World};
+use crate::contract::{self, Caller, Read};
+use crate::rest::fake::{Asked, Fake, Mood, Reply};
 use crate::{ProviderKind, Then};
 
 /// A key that opens nothing: it was made for these tests.
@@ -156,7 +156,7 @@ fn served(base: &Url, cabinet: &Shared, asked: &Asked) -> Reply {
 }
 
 struct Setting {
-    world: World,
+    world: Caller,
     fake: Fake,
     cabinet: Shared,
 }
@@ -171,7 +171,7 @@ impl Setting {
             move |asked: &Asked| served(&base, &behind, asked)
         })
         .await;
-        let setting = Self { world: World::new(), fake, cabinet };
+        let setting = Self { world: Caller::new(), fake, cabinet };
         for (id, mime, parent) in [
             ("f1", objects::FOLDER, "root"),
             ("f2", objects::FOLDER, "f1"),
@@ -205,16 +205,16 @@ impl Setting {
         self.connect_with(json!({"folderId": "f1"}), &json!({"accessToken": "ya29.given"}))
     }
 
-    async fn list(&self) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), None).await.unwrap()
+    async fn list(&self) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), None).await.unwrap()
     }
 
-    async fn changes(&self, from: &Position) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), Some(from)).await.unwrap()
+    async fn changes(&self, from: &Position) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), Some(from)).await.unwrap()
     }
 
     async fn text(&self, id: &str) -> Option<String> {
-        contract::text(&self.world, &*self.connect(), id).await
+        contract::text(&self.world.call, &*self.connect(), id).await
     }
 }
 
@@ -278,16 +278,17 @@ async fn changes_begin_before_the_first_page_and_tell_removals() {
 #[tokio::test]
 async fn a_folder_is_read_with_all_below_it_and_nothing_else() {
     let setting = Setting::new().await;
-    let (seen, from) = contract::read(&setting.world, &|| setting.in_folder(), None).await.unwrap();
+    let (seen, from) = contract::read(&setting.world.call, &|| setting.in_folder(), None).await.unwrap();
     assert_eq!(seen.ids(), ["d1", "p1"]);
     setting.put("d2", DOC, "f2");
     setting.put("d3", DOC, "root");
     setting.put("d1", DOC, "root");
-    let (seen, from) = contract::read(&setting.world, &|| setting.in_folder(), Some(&from)).await.unwrap();
+    let (seen, from) =
+        contract::read(&setting.world.call, &|| setting.in_folder(), Some(&from)).await.unwrap();
     assert_eq!(seen.ids(), ["d2"]);
     assert_eq!(seen.gone.iter().collect::<Vec<_>>(), ["d1", "d3"], "one was moved out, one was never in");
     setting.put("f2", objects::FOLDER, "root");
-    let lost = contract::read(&setting.world, &|| setting.in_folder(), Some(&from)).await;
+    let lost = contract::read(&setting.world.call, &|| setting.in_folder(), Some(&from)).await;
     assert_eq!(lost.unwrap_err(), Fault::PositionLost, "what is below a moved folder is not told");
     let found = setting.in_folder().search(&setting.world.call, "Name", 10).await.unwrap();
     assert!(found.iter().all(|entry| entry.id.as_str() != "s1"));
@@ -387,7 +388,7 @@ async fn a_search_quotes_its_words_and_a_check_names_the_account() {
 
 #[tokio::test]
 async fn settings_are_checked_all_at_once() {
-    let world = World::new();
+    let world = Caller::new();
     let wrong = |settings: Value, credentials: Value| {
         world.violations(ProviderKind::GoogleDrive, &settings, &credentials)
     };

@@ -191,7 +191,7 @@ async fn a_run_costs_three_requests_and_one_without_changes_two() {
     let read = listed(provider.as_ref(), &first.call).await;
     assert_eq!((read.entries.len(), read.pages), (1_200, 2));
     let id = ExternalId::new("7.md").unwrap();
-    assert_eq!(contract::text(provider.as_ref(), &first.call, &id).await, "text 7");
+    assert_eq!(contract::text(&first.call, provider.as_ref(), id.as_str()).await.unwrap(), "text 7");
     assert_eq!(first.call.sent(), 3, "what it can do, what the reference is, the pack");
     let url = read.entries[&id].url.clone().unwrap();
     assert_eq!(url, format!("{}/repo/blob/{commit}/7.md", repository.base));

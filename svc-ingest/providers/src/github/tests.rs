@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::ProviderKind;
-use crate::rest::contract::{self, Seen};
-use crate::rest::fake::{Asked, Fake, Mood, Reply, WORDS, World};
+use crate::contract::{self, Caller, Read};
+use crate::rest::fake::{Asked, Fake, Mood, Reply, WORDS};
 
 /// A repository `acme/app`, and one without commits, `acme/bare`.
 #[derive(Default)]
@@ -198,7 +198,7 @@ fn tree_of(hub: &Hub, tree: &str, is_deep: bool) -> Reply {
 }
 
 struct Setting {
-    world: World,
+    world: Caller,
     fake: Fake,
     hub: Shared,
 }
@@ -212,7 +212,7 @@ impl Setting {
             move |asked: &Asked| served(&base, &behind, asked)
         })
         .await;
-        let setting = Self { world: World::new(), fake, hub };
+        let setting = Self { world: Caller::new(), fake, hub };
         for number in 1..=5 {
             setting.put(number, &format!("Title {number}"), i64::try_from(number).unwrap());
         }
@@ -256,16 +256,16 @@ impl Setting {
         self.connect_to(Some("app"), &[], "indexed")
     }
 
-    async fn list(&self) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), None).await.unwrap()
+    async fn list(&self) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), None).await.unwrap()
     }
 
-    async fn changes(&self, from: &Position) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), Some(from)).await.unwrap()
+    async fn changes(&self, from: &Position) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), Some(from)).await.unwrap()
     }
 
     async fn text(&self, id: &str) -> Option<String> {
-        contract::text(&self.world, &*self.connect(), id).await
+        contract::text(&self.world.call, &*self.connect(), id).await
     }
 }
 
@@ -282,7 +282,7 @@ async fn everything_is_listed_page_by_page_by_whichever_process() {
     assert!(seen.pages > 3);
     for (content, count) in [(&["issues"][..], 4), (&["pulls"], 1), (&["files"], 3)] {
         let some = || setting.connect_to(Some("app"), content, "indexed");
-        assert_eq!(contract::read(&setting.world, &some, None).await.unwrap().0.present.len(), count);
+        assert_eq!(contract::read(&setting.world.call, &some, None).await.unwrap().0.present.len(), count);
     }
 }
 
@@ -370,7 +370,7 @@ async fn a_tree_that_is_cut_is_read_folder_by_folder() {
     );
     assert!(seen.partial.is_empty());
     setting.commit(&[("README.md", "Read me.")]);
-    let lost = contract::read(&setting.world, &|| setting.connect(), Some(&from)).await;
+    let lost = contract::read(&setting.world.call, &|| setting.connect(), Some(&from)).await;
     assert_eq!(lost.unwrap_err(), Fault::PositionLost, "what went is known by a full listing only");
 }
 
@@ -380,7 +380,7 @@ async fn a_commit_that_is_no_longer_there_loses_the_place() {
     let (_, from) = setting.list().await;
     let from = Position::try_from(from.as_str().replace("commit1", "rewritten")).unwrap();
     setting.commit(&[("README.md", "Pushed with force.")]);
-    let lost = contract::read(&setting.world, &|| setting.connect(), Some(&from)).await;
+    let lost = contract::read(&setting.world.call, &|| setting.connect(), Some(&from)).await;
     assert_eq!(lost.unwrap_err(), Fault::PositionLost);
 }
 
@@ -388,15 +388,18 @@ async fn a_commit_that_is_no_longer_there_loses_the_place() {
 async fn all_repositories_of_an_owner_are_read_one_after_another() {
     let setting = Setting::new().await;
     let all = || setting.connect_to(None, &[], "indexed");
-    let (seen, from) = contract::read(&setting.world, &all, None).await.unwrap();
+    let (seen, from) = contract::read(&setting.world.call, &all, None).await.unwrap();
     assert!(
         seen.present.contains_key("acme/app#1") && seen.present.contains_key("app/docs/a b.md"),
         "{seen:?}"
     );
     assert!(seen.ids().iter().all(|id| !id.contains("other")), "another owner's");
-    assert_eq!(contract::text(&setting.world, &*all(), "app/README.md").await.as_deref(), Some("Read me."));
+    assert_eq!(
+        contract::text(&setting.world.call, &*all(), "app/README.md").await.as_deref(),
+        Some("Read me.")
+    );
     setting.put(7, "Newest", 50);
-    let (changed, _) = contract::read(&setting.world, &all, Some(&from)).await.unwrap();
+    let (changed, _) = contract::read(&setting.world.call, &all, Some(&from)).await.unwrap();
     assert!(changed.present.contains_key("acme/app#7"));
 }
 
@@ -475,7 +478,7 @@ async fn a_check_tells_whose_token_it_is() {
 
 #[tokio::test]
 async fn settings_are_checked_all_at_once() {
-    let world = World::new();
+    let world = Caller::new();
     let settings = json!({"owner": "a/b", "content": ["wiki"], "baseUrl": "ftp://x", "repository": "x"});
     let violations = world.violations(ProviderKind::Github, &settings, &json!({}));
     let expected = [

@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::ProviderKind;
-use crate::rest::contract::{self, Seen};
-use crate::rest::fake::{Asked, Fake, Mood, Reply, World};
+use crate::contract::{self, Caller, Read};
+use crate::rest::fake::{Asked, Fake, Mood, Reply};
 
 #[derive(Default)]
 struct Site {
@@ -111,7 +111,7 @@ fn served(site: &Shared, asked: &Asked) -> Reply {
 }
 
 struct Setting {
-    world: World,
+    world: Caller,
     fake: Fake,
     site: Shared,
 }
@@ -121,7 +121,7 @@ impl Setting {
         let site = Shared::default();
         let behind = Arc::clone(&site);
         let fake = Fake::start(|_| move |asked: &Asked| served(&behind, asked)).await;
-        let setting = Self { world: World::new(), fake, site };
+        let setting = Self { world: Caller::new(), fake, site };
         for (number, id) in (1..).zip(1..=4) {
             setting.put(id, if id == 4 { "OPS" } else { "ENG" }, 10 * number);
         }
@@ -147,16 +147,16 @@ impl Setting {
         self.connect_as(&[], "t-x", "indexed")
     }
 
-    async fn list(&self) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), None).await.unwrap()
+    async fn list(&self) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), None).await.unwrap()
     }
 
-    async fn changes(&self, from: &Position) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), Some(from)).await.unwrap()
+    async fn changes(&self, from: &Position) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), Some(from)).await.unwrap()
     }
 
     async fn text(&self, id: &str) -> Option<String> {
-        contract::text(&self.world, &*self.connect(), id).await
+        contract::text(&self.world.call, &*self.connect(), id).await
     }
 }
 
@@ -167,7 +167,7 @@ async fn issues_are_listed_and_read_with_all_their_comments() {
     assert_eq!(seen.ids(), ["1", "2", "3", "4"]);
     assert_eq!(seen.present["2"], "ENG-2 Title 2");
     let ops = || setting.connect_as(&["OPS"], "t-x", "indexed");
-    assert_eq!(contract::read(&setting.world, &ops, None).await.unwrap().0.ids(), ["4"]);
+    assert_eq!(contract::read(&setting.world.call, &ops, None).await.unwrap().0.ids(), ["4"]);
     assert_eq!(
         setting.text("1").await.as_deref(),
         Some("# ENG-1 Title 1\n\nStatus: Open. Labels: bug.\n\nBody of 1\n")

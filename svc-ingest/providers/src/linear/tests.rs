@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::ProviderKind;
-use crate::rest::contract::{self, Seen};
-use crate::rest::fake::{Asked, Fake, Mood, Reply, World};
+use crate::contract::{self, Caller, Read};
+use crate::rest::fake::{Asked, Fake, Mood, Reply};
 
 #[derive(Default)]
 struct Team {
@@ -120,7 +120,7 @@ fn served(team: &Shared, asked: &Asked) -> Reply {
 }
 
 struct Setting {
-    world: World,
+    world: Caller,
     fake: Fake,
     team: Shared,
 }
@@ -130,7 +130,7 @@ impl Setting {
         let team = Shared::default();
         let behind = Arc::clone(&team);
         let fake = Fake::start(|_| move |asked: &Asked| served(&behind, asked)).await;
-        let setting = Self { world: World::new(), fake, team };
+        let setting = Self { world: Caller::new(), fake, team };
         for (minute, id) in (1..).zip(["i1", "i22", "i333"]) {
             setting.put(id, minute);
         }
@@ -153,16 +153,16 @@ impl Setting {
         self.world.connect(ProviderKind::Linear, &settings, &json!({"token": "lin_api_x"}), "indexed")
     }
 
-    async fn list(&self) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), None).await.unwrap()
+    async fn list(&self) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), None).await.unwrap()
     }
 
-    async fn changes(&self, from: &Position) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), Some(from)).await.unwrap()
+    async fn changes(&self, from: &Position) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), Some(from)).await.unwrap()
     }
 
     async fn text(&self, id: &str) -> Option<String> {
-        contract::text(&self.world, &*self.connect(), id).await
+        contract::text(&self.world.call, &*self.connect(), id).await
     }
 }
 

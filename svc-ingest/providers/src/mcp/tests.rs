@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::ProviderKind;
-use crate::rest::contract::{self, Seen};
-use crate::rest::fake::{Asked, Fake, Mood, Reply, World};
+use crate::contract::{self, Caller, Read};
+use crate::rest::fake::{Asked, Fake, Mood, Reply};
 
 /// What the server holds, and how it speaks.
 #[derive(Default)]
@@ -104,7 +104,7 @@ fn refused(code: i64) -> Reply {
 }
 
 struct Stage {
-    world: World,
+    world: Caller,
     fake: Fake,
     shelf: Shared,
 }
@@ -114,7 +114,7 @@ impl Stage {
         let shelf = Shared::default();
         let behind = Arc::clone(&shelf);
         let fake = Fake::start(|_| move |asked: &Asked| served(&behind, asked)).await;
-        let stage = Self { world: World::new(), fake, shelf };
+        let stage = Self { world: Caller::new(), fake, shelf };
         for name in ["a", "b", "c", "d", "e"] {
             stage.put(name, &format!("Body of {name}"));
         }
@@ -136,12 +136,12 @@ impl Stage {
         self.world.connect(ProviderKind::Mcp, &self.settings(), &json!({"token": TOKEN}), mode)
     }
 
-    async fn read(&self) -> Seen {
-        contract::read(&self.world, &|| self.connect("indexed"), None).await.unwrap().0
+    async fn read(&self) -> Read {
+        contract::read(&self.world.call, &|| self.connect("indexed"), None).await.unwrap().0
     }
 
     async fn text(&self, name: &str) -> Option<String> {
-        contract::text(&self.world, &*self.connect("indexed"), &format!("docs://shelf/{name}")).await
+        contract::text(&self.world.call, &*self.connect("indexed"), &format!("docs://shelf/{name}")).await
     }
 }
 
@@ -262,7 +262,7 @@ async fn an_item_that_cannot_be_kept_costs_only_itself() {
 
 #[tokio::test]
 async fn settings_are_checked_all_at_once() {
-    let world = World::new();
+    let world = Caller::new();
     let violations = world.violations(
         ProviderKind::Mcp,
         &json!({"urls": "x", "queryArgument": "q"}),

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::ProviderKind;
-use crate::rest::contract::{self, Seen};
-use crate::rest::fake::{Asked, Fake, Mood, Reply, World};
+use crate::contract::{self, Caller, Read};
+use crate::rest::fake::{Asked, Fake, Mood, Reply};
 
 /// Pages by id; what the search does not know is below others.
 #[derive(Default)]
@@ -150,7 +150,7 @@ fn children(workspace: &Workspace, parent: &str) -> Vec<Value> {
 }
 
 struct Setting {
-    world: World,
+    world: Caller,
     fake: Fake,
     workspace: Shared,
 }
@@ -161,7 +161,7 @@ impl Setting {
         let workspace = Shared::default();
         let behind = Arc::clone(&workspace);
         let fake = Fake::start(|_| move |asked: &Asked| served(&behind, asked)).await;
-        let setting = Self { world: World::new(), fake, workspace };
+        let setting = Self { world: Caller::new(), fake, workspace };
         for (minute, id) in (1..).zip(["a", "b", "c"]) {
             setting.put(id, minute, None);
             setting.change(id, |page| page.is_searched = true);
@@ -197,16 +197,16 @@ impl Setting {
         self.connect_as("indexed")
     }
 
-    async fn list(&self) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), None).await.unwrap()
+    async fn list(&self) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), None).await.unwrap()
     }
 
-    async fn changes(&self, from: &Position) -> (Seen, Position) {
-        contract::read(&self.world, &|| self.connect(), Some(from)).await.unwrap()
+    async fn changes(&self, from: &Position) -> (Read, Position) {
+        contract::read(&self.world.call, &|| self.connect(), Some(from)).await.unwrap()
     }
 
     async fn text(&self, id: &str) -> Option<String> {
-        contract::text(&self.world, &*self.connect(), id).await
+        contract::text(&self.world.call, &*self.connect(), id).await
     }
 }
 
@@ -224,7 +224,8 @@ async fn what_is_shared_is_the_search_with_children_and_rows() {
 #[tokio::test]
 async fn a_catalog_reads_nothing_but_titles() {
     let setting = Setting::new().await;
-    let (seen, _) = contract::read(&setting.world, &|| setting.connect_as("catalog"), None).await.unwrap();
+    let (seen, _) =
+        contract::read(&setting.world.call, &|| setting.connect_as("catalog"), None).await.unwrap();
     assert_eq!(seen.ids(), ["a", "b", "c", "r1", "r2", "r3"]);
     assert!(
         setting

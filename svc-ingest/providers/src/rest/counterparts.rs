@@ -3,17 +3,16 @@
 
 use serde_json::{Value, json};
 
-use super::fake::World;
-use crate::rest::contract;
+use crate::contract::{self, Caller};
 use crate::{Fetched, Item, ProviderKind};
 
 /// What was read of a counterpart.
 async fn listed(kind: ProviderKind, settings: Value, credentials: Value) -> usize {
-    let world = World::new();
+    let world = Caller::new();
     let connect = || world.connect(kind, &settings, &credentials, "indexed");
     let account = connect().check(&world.call).await.unwrap();
     println!("{kind}: {account:?}");
-    let (seen, _) = contract::read(&world, &connect, None).await.unwrap();
+    let (seen, _) = contract::read(&world.call, &connect, None).await.unwrap();
     println!("{kind}: {} documents, {:?}, {:?}", seen.present.len(), seen.faults, seen.partial);
     assert!(seen.faults.is_empty(), "{:?}", seen.faults);
     let page = connect().list(&world.call, None).await.unwrap();

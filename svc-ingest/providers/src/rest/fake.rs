@@ -1,21 +1,15 @@
 //! A service for tests: what it answers is a function, and it can be told to misbehave.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use bytes::Bytes;
-use cairn_chassis::clock::{ManualClock, Timestamp};
-use cairn_chassis::outbound::Guard;
 use http::{HeaderMap, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use url::Url;
-
-use crate::testing::MemoryLedger;
-use crate::{Call, Provider, ProviderKind, Reach};
 
 /// A request as the service sees it.
 #[derive(Debug, Clone)]
@@ -172,52 +166,4 @@ async fn answer(State(fake): State<Fake>, request: Request) -> Response<Body> {
         response.headers_mut().append(name, value.parse().unwrap());
     }
     response
-}
-
-/// A call to a fake, with what its owner would keep of it.
-pub(crate) struct World {
-    pub(crate) call: Call,
-    pub(crate) clock: Arc<ManualClock>,
-    pub(crate) ledger: Arc<MemoryLedger>,
-    reach: Reach,
-}
-
-impl World {
-    /// 2026-11-23T12:00:00Z on every clock.
-    pub(crate) fn new() -> Self {
-        let guard = Guard::new(&["127.0.0.0/8".parse().unwrap()]).unwrap();
-        let clock = Arc::new(ManualClock::new(Timestamp::from_seconds(1_795_435_200)));
-        let ledger = Arc::new(MemoryLedger::new(Arc::clone(&clock) as _, u32::MAX));
-        let call = Call::new(guard.clone(), Arc::clone(&ledger) as _, Arc::clone(&clock) as _);
-        Self { call, clock, ledger, reach: Reach::new(guard, &[]) }
-    }
-
-    /// A connection in that mode.
-    pub(crate) fn connect(
-        &self,
-        kind: ProviderKind,
-        settings: &Value,
-        credentials: &Value,
-        mode: &str,
-    ) -> Box<dyn Provider> {
-        crate::connect(kind, settings, Some(credentials), Some(mode.parse().unwrap()), &self.reach).unwrap()
-    }
-
-    /// What is wrong with settings, as paths and codes.
-    pub(crate) fn violations(
-        &self,
-        kind: ProviderKind,
-        settings: &Value,
-        credentials: &Value,
-    ) -> Vec<String> {
-        let Err(violations) = crate::connect(kind, settings, Some(credentials), None, &self.reach) else {
-            return Vec::new();
-        };
-        violations.into_iter().map(|violation| format!("{} {}", violation.path, violation.code)).collect()
-    }
-
-    /// A call that ends after that time.
-    pub(crate) fn hurried(&self, most: Duration) -> Call {
-        self.call.with_deadline(tokio::time::Instant::now() + most)
-    }
 }

@@ -168,7 +168,10 @@ async fn keys_are_taken_as_they_are() {
     assert_eq!(read.faults.len(), 3);
     for key in odd {
         let id = ExternalId::new(key).unwrap();
-        assert_eq!(contract::text(provider.as_ref(), &call, &id).await, format!("text of {key}"));
+        assert_eq!(
+            contract::text(&call, provider.as_ref(), id.as_str()).await.unwrap(),
+            format!("text of {key}")
+        );
     }
     let url = read.entries[&ExternalId::new("a b+c%20d").unwrap()].url.clone().unwrap();
     assert!(url.ends_with("/papers/a%20b%2Bc%2520d"), "{url}");
@@ -288,7 +291,7 @@ async fn moto_is_read_as_well() {
     let read = listed(provider.as_ref(), &call).await;
     assert_eq!((read.entries.len(), read.pages, read.faults.len()), (1_100, 2, 0));
     let (id, entry) = read.entries.first_key_value().unwrap();
-    assert_eq!(contract::text(provider.as_ref(), &call, id).await, "text");
+    assert_eq!(contract::text(&call, provider.as_ref(), id.as_str()).await.unwrap(), "text");
     assert_eq!(provider.fetch(&call, id, Some(&entry.version)).await, Ok(Fetched::Same));
     let missing = ExternalId::new("missing").unwrap();
     assert_eq!(provider.fetch(&call, &missing, None).await, Ok(Fetched::Gone));

@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::ProviderKind;
-use crate::rest::contract;
-use crate::rest::fake::{Asked, Fake, Mood, Reply, WORDS, World};
+use crate::contract::{self, Caller};
+use crate::rest::fake::{Asked, Fake, Mood, Reply, WORDS};
 
 fn refused(error: &str) -> Reply {
     Reply::json(&json!({"ok": false, "error": error, "warning": WORDS}))
@@ -50,12 +50,12 @@ fn served(has_assistant: bool, asked: &Asked) -> Reply {
     }
 }
 
-async fn setting(has_assistant: bool) -> (World, Fake) {
+async fn setting(has_assistant: bool) -> (Caller, Fake) {
     let fake = Fake::start(|_| move |asked: &Asked| served(has_assistant, asked)).await;
-    (World::new(), fake)
+    (Caller::new(), fake)
 }
 
-fn connect(world: &World, fake: &Fake) -> Box<dyn Provider> {
+fn connect(world: &Caller, fake: &Fake) -> Box<dyn Provider> {
     let settings = json!({"baseUrl": fake.base().as_str()});
     world.connect(ProviderKind::Slack, &settings, &json!({"token": "xoxp-x"}), "live")
 }
@@ -76,11 +76,11 @@ async fn threads_are_found_by_either_search_and_private_ones_only_when_asked_for
 async fn a_thread_is_read_with_all_its_replies() {
     let (world, fake) = setting(true).await;
     let provider = connect(&world, &fake);
-    let text = contract::text(&world, &*provider, "C1__1763640000.000100").await.unwrap();
+    let text = contract::text(&world.call, &*provider, "C1__1763640000.000100").await.unwrap();
     let expected = "**U1**, 2025-11-20T12:00:00.000Z:\n\nStart\n\n**U1**, 2025-11-20T12:00:01.000Z:\n\n[Second](https://a.example)\n";
     assert!(text.starts_with(expected) && text.ends_with("\n\nThird\n"), "{text}");
     for gone in ["C9__1.0", "nonsense"] {
-        assert_eq!(contract::text(&world, &*provider, gone).await, None);
+        assert_eq!(contract::text(&world.call, &*provider, gone).await, None);
     }
     assert_eq!(provider.list(&world.call, None).await, Err(Fault::Refused), "nothing is copied");
 }
@@ -121,7 +121,7 @@ async fn what_slack_says_becomes_a_fault_of_ours() {
 
 #[tokio::test]
 async fn it_is_live_only_and_settings_are_checked() {
-    let world = World::new();
+    let world = Caller::new();
     assert_eq!(crate::modes(ProviderKind::Slack), [SourceMode::Live]);
     let violations = world.violations(
         ProviderKind::Slack,

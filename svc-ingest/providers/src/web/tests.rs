@@ -184,16 +184,16 @@ async fn every_kind_keeps_the_contract() {
 
 #[tokio::test]
 async fn no_kind_is_hurt_by_hostile_answers() {
-    let world = crate::rest::fake::World::new();
+    let world = contract::Caller::new();
     for kind in KINDS {
         let site = Site::new(kind).await;
         site.write("a", "text");
         let id = site.url("docs/a");
         let connect = || site.with(&json!({}));
-        crate::rest::contract::survives_hostile_answers(&world, &site.fake, &connect, &id).await;
+        contract::survives_hostile_answers(&world, &site.fake, &connect, &id).await;
         // Pages of the settings are listed without asking for anything.
         if kind != "page" {
-            crate::rest::contract::can_be_cancelled(&world, &site.fake, &connect).await;
+            contract::can_be_cancelled(&world, &site.fake, &connect).await;
         }
     }
 }

@@ -161,7 +161,7 @@ async fn a_live_source_is_looked_through_and_its_pages_are_fetched() {
     let found: Vec<&str> = found.iter().map(|entry| entry.id.as_str()).collect();
     assert_eq!(found, [site.url("docs/lamp-oil"), site.url("docs/lamp-wick")]);
     assert!(provider.search(&call, "something else", 5).await.unwrap().is_empty());
-    assert!(text(provider.as_ref(), &call, &site.id("docs/lamp-oil")).await.contains("about oil"));
+    assert!(text(&call, provider.as_ref(), &site.url("docs/lamp-oil")).await.unwrap().contains("about oil"));
     // Nobody is to make this server fetch whatever they name.
     let elsewhere = ExternalId::new("https://other.example/").unwrap();
     assert_eq!(provider.fetch(&call, &elsewhere, None).await, Ok(Fetched::Gone));

@@ -58,7 +58,7 @@ async fn what_a_site_keeps_to_itself_is_not_asked_for() {
         let fetched = provider.fetch(&call, &site.id(path), None).await;
         assert_eq!(fetched, Ok(Fetched::Unreadable(robots::DISALLOWED.into())), "{path}");
     }
-    assert!(text(&*provider, &call, &site.id("docs/open")).await.contains("text"));
+    assert!(text(&call, &*provider, &site.url("docs/open")).await.unwrap().contains("text"));
     assert_eq!(site.asked(), ["/docs/open/moved", "/docs/open"]);
 }
 
