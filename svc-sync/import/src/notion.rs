@@ -1,10 +1,11 @@
-//! Exports of Notion: Markdown & CSV.
+//! Exports of Notion: Markdown & CSV, and HTML, whose pages become the same Markdown.
 //!
 //! The first pass reads every entry once: titles of pages, columns of tables. Then it is known which page belongs to which
 //! row and what leads where, so columns get their types. The second pass reads pages and tables again for what they hold.
 
 mod columns;
 mod dates;
+mod html;
 mod layout;
 mod links;
 mod names;
@@ -25,8 +26,12 @@ use crate::plan::{self, Builder, ItemKind, Limits, Plan};
 use crate::report::{Ignored, IgnoredReason, Warning, WarningCode};
 use crate::text;
 
+/// The table of contents of an export.
+const INDEX: &str = "index.html";
 /// The largest table that is read.
 const MOST_TABLE_BYTES: u64 = 20 * 1024 * 1024;
+/// Types of properties that are kept of the pages of a folder.
+const MOST_TYPES: usize = 200;
 /// Records of an import.
 const MOST_RECORDS: usize = 200_000;
 
@@ -70,7 +75,8 @@ pub fn notion<R: Read + Seek>(
 ) -> Result<Plan, ArchiveError> {
     let mut tree = Tree::of(archive, parts)?;
     let root = enter_export(&mut tree, !parts.is_empty(), file_name);
-    let (files, parts) = read(archive, &mut tree, limits);
+    let root = root.or_else(|| workspace(archive, &tree)).unwrap_or_else(|| "Notion".to_owned());
+    let Export { files, parts, types } = read(archive, &mut tree, limits);
     let databases = databases(&parts, &mut tree.ignored, &files);
     let layout = Layout::of(&parts, &databases.owners);
     let mut maker = Maker {
@@ -82,6 +88,7 @@ pub fn notion<R: Read + Seek>(
         builder: Builder::default(),
         targets: Targets::of(files.len()),
         warnings: tree.warnings,
+        types,
         taken: HashSet::new(),
     };
     maker.files();
@@ -105,7 +112,7 @@ pub fn notion<R: Read + Seek>(
 }
 
 /// Takes away the folders that only the export made, and names the import.
-fn enter_export(tree: &mut Tree, is_in_parts: bool, file_name: &str) -> String {
+fn enter_export(tree: &mut Tree, is_in_parts: bool, file_name: &str) -> Option<String> {
     let mut top = None;
     let mut entered = is_in_parts;
     for file in &mut tree.files {
@@ -140,7 +147,23 @@ fn enter_export(tree: &mut Tree, is_in_parts: bool, file_name: &str) -> String {
     }
     let of_file = plan::root_of_file(file_name);
     let of_file = Some(of_file).filter(|name| !names::is_technical(name));
-    top.or(of_file).unwrap_or_else(|| "Notion".to_owned())
+    top.or(of_file)
+}
+
+/// The name of the workspace in the export's table of contents.
+fn workspace<R: Read + Seek>(archive: &mut Archive<R>, tree: &Tree) -> Option<String> {
+    let index = tree.files.iter().find(|file| file.path == INDEX)?;
+    let (html, _) = archive.text(index.entry).ok()?;
+    let name = html::workspace(&html)?.replace('/', "-");
+    Some(crate::archive::shortened(&name).unwrap_or(name)).filter(|name| name != "." && name != "..")
+}
+
+/// The files of an export that can be imported.
+struct Export {
+    files: Vec<TreeFile>,
+    parts: Vec<Part>,
+    /// Types of properties that pages name, by the folder that the pages are in.
+    types: HashMap<String, HashMap<String, String>>,
 }
 
 /// Whether a folder belongs to a page beside it.
@@ -149,18 +172,15 @@ fn is_owned(tree: &Tree, folder: &str) -> bool {
 }
 
 /// Reads every entry once: what cannot be imported is warned of.
-fn read<R: Read + Seek>(
-    archive: &mut Archive<R>,
-    tree: &mut Tree,
-    limits: &Limits,
-) -> (Vec<TreeFile>, Vec<Part>) {
+fn read<R: Read + Seek>(archive: &mut Archive<R>, tree: &mut Tree, limits: &Limits) -> Export {
     let (mut files, mut parts) = (Vec::new(), Vec::new());
+    let mut types: HashMap<String, HashMap<String, String>> = HashMap::new();
     let mut rows_left = MOST_RECORDS;
     for file in std::mem::take(&mut tree.files) {
         let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
         let (folder, name) = (folder.to_owned(), name.to_owned());
         let stem = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem);
-        if folder.is_empty() && name == "index.html" {
+        if folder.is_empty() && name == INDEX {
             tree.ignored.push(Ignored { path: file.path, reason: IgnoredReason::Index });
             continue;
         }
@@ -169,6 +189,10 @@ fn read<R: Read + Seek>(
         let kind = Kind::of(&name);
         let what = match kind {
             Kind::Markdown => page(archive, &file, &named, &mut tree.warnings),
+            Kind::Asset(_) if named.id.is_some() && html::is_page(&name) => {
+                let of_folder = types.entry(folder.clone()).or_default();
+                html_page(archive, &file, &named, &mut tree.warnings, of_folder)
+            }
             Kind::Text if named.id.is_some() && extension(&name) == "csv" => {
                 table(archive, &file, is_all, &mut rows_left, &mut tree.warnings)
             }
@@ -185,7 +209,7 @@ fn read<R: Read + Seek>(
             }
         }
     }
-    (files, parts)
+    Export { files, parts, types }
 }
 
 fn media_type(kind: Kind) -> &'static str {
@@ -208,10 +232,44 @@ fn page<R: Read + Seek>(
     if !is_clean {
         warnings.push(Warning::new(&file.path, WarningCode::TextEncoding));
     }
-    if links::holds_too_much(&text) {
+    Ok(titled(&text, file, named, warnings))
+}
+
+fn html_page<R: Read + Seek>(
+    archive: &mut Archive<R>,
+    file: &TreeFile,
+    named: &Named,
+    warnings: &mut Vec<Warning>,
+    types: &mut HashMap<String, String>,
+) -> Result<What, WarningCode> {
+    let (html, is_clean) = archive.text(file.entry).map_err(|error| plan::unread(&error))?;
+    if !is_clean {
+        warnings.push(Warning::new(&file.path, WarningCode::TextEncoding));
+    }
+    let page = html::page(&html).ok_or(WarningCode::EntryCorrupt)?;
+    if page.markdown.len() > text::MOST_TEXT_BYTES {
+        return Err(WarningCode::TooLarge);
+    }
+    if types.len() < MOST_TYPES {
+        types.extend(page.types);
+    }
+    Ok(titled(&page.markdown, file, named, warnings))
+}
+
+/// The text of a page as Markdown.
+fn markdown_of(path: &str, text: String) -> String {
+    if !html::is_page(path) {
+        return text;
+    }
+    // It could be read a moment ago.
+    html::page(&text).map(|page| page.markdown).unwrap_or_default()
+}
+
+fn titled(text: &str, file: &TreeFile, named: &Named, warnings: &mut Vec<Warning>) -> What {
+    if links::holds_too_much(text) {
         warnings.push(Warning::new(&file.path, WarningCode::LinksTruncated));
     }
-    Ok(What::Page(names::title(&named.title, names::heading(&text).0)))
+    What::Page(names::title(&named.title, names::heading(text).0))
 }
 
 fn table<R: Read + Seek>(
@@ -312,6 +370,7 @@ struct Maker<'a, R> {
     builder: Builder,
     targets: Targets,
     warnings: Vec<Warning>,
+    types: HashMap<String, HashMap<String, String>>,
     /// Ids that items have, with the kind of the item.
     taken: HashSet<(u8, String)>,
 }
@@ -395,8 +454,8 @@ impl<R: Read + Seek> Maker<'_, R> {
             })
             .collect();
         let matched = rows::pages(&table, &candidates, |file| {
-            let entry = self.files.get(file)?.entry;
-            self.archive.text(entry).ok().map(|(text, _)| text)
+            let file = self.files.get(file)?;
+            self.archive.text(file.entry).ok().map(|(text, _)| markdown_of(&file.path, text))
         });
         let with_row: HashSet<usize> = matched.values().copied().collect();
         for page in pages.iter().filter(|page| !with_row.contains(&page.file)) {
@@ -427,13 +486,10 @@ impl<R: Read + Seek> Maker<'_, R> {
         for page in &with_row {
             self.targets.columns.insert(*page, database);
         }
-        Database {
-            folder: part.folder.clone(),
-            file: part.file,
-            names: table.columns,
-            columns: Vec::new(),
-            first,
-        }
+        let types =
+            layout::folders_of(part).iter().find_map(|folder| self.types.remove(folder)).unwrap_or_default();
+        let (names, folder) = (table.columns, part.folder.clone());
+        Database { folder, file: part.file, names, types, columns: Vec::new(), first }
     }
 }
 

@@ -32,11 +32,13 @@ pub(super) struct Column {
     pub(super) end: Option<String>,
 }
 
-/// The types of all columns. The first is the primary property, which is text.
-pub(super) fn types(table: &Table, follow: &impl Follow) -> Vec<Column> {
+/// The types of all columns. The first is the primary property, which is text. `said` is what Notion calls the types of some:
+/// it decides where values leave a choice.
+pub(super) fn types(table: &Table, said: &HashMap<String, String>, follow: &impl Follow) -> Vec<Column> {
     let mut names = table.columns.clone();
     let columns = table.columns.iter().enumerate().map(|(place, name)| {
-        let kind = if place == 0 { PropertyKind::Text } else { kind(table, place, follow) };
+        let said = said.get(name).map(String::as_str);
+        let kind = if place == 0 { PropertyKind::Text } else { kind(table, place, said, follow) };
         let is_range = kind == PropertyKind::Date && table.values(place).any(|value| value.contains('→'));
         let end = is_range.then(|| {
             let end = super::table::distinct(&names, &format!("{name} (end)"));
@@ -48,11 +50,20 @@ pub(super) fn types(table: &Table, follow: &impl Follow) -> Vec<Column> {
     columns.collect()
 }
 
-fn kind(table: &Table, column: usize, follow: &impl Follow) -> PropertyKind {
+fn kind(table: &Table, column: usize, said: Option<&str>, follow: &impl Follow) -> PropertyKind {
     let values = || table.values(column);
     let all = |fits: &dyn Fn(&str) -> bool| values().all(fits);
     if values().next().is_none() {
         return PropertyKind::Text;
+    }
+    let chosen = match said {
+        Some("text" | "rich_text" | "title") => Some(PropertyKind::Text),
+        Some("select" | "status") => distinct(values()).map(PropertyKind::Select),
+        Some("multi_select") => lists(values()).and_then(distinct).map(PropertyKind::MultiSelect),
+        _ => None,
+    };
+    if let Some(chosen) = chosen {
+        return chosen;
     }
     if all(&|value| boolean(value).is_some()) {
         return PropertyKind::Boolean;
@@ -165,11 +176,8 @@ fn assets(value: &str, follow: &impl Follow) -> Option<Vec<usize>> {
     value.split(", ").map(|path| follow.asset(path)).collect()
 }
 
-/// The options of lists by commas, of which parts recur.
-fn parts<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<String>> {
-    if !values.clone().any(|value| value.contains(", ")) {
-        return None;
-    }
+/// The parts of lists by commas, where every value is one.
+fn lists<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<impl Iterator<Item = &'a str> + Clone> {
     for value in values.clone() {
         let mut seen = HashSet::new();
         let fits = |part: &str| {
@@ -179,35 +187,45 @@ fn parts<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<String
             return None;
         }
     }
-    recurring(values.flat_map(|value| value.split(", ")))
+    Some(values.flat_map(|value| value.split(", ")))
+}
+
+/// The options of lists by commas, of which parts recur.
+fn parts<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<String>> {
+    if !values.clone().any(|value| value.contains(", ")) {
+        return None;
+    }
+    let parts = lists(values)?;
+    recurs(parts.clone()).then(|| distinct(parts))?
 }
 
 /// The options of a column of short values of which one recurs.
 fn options<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<String>> {
-    let is_short = |value: &str| value.chars().count() <= MOST_OPTION_CHARS.min(NAME_CHARS);
-    if !values.clone().all(|value| is_short(value) && !value.contains(char::is_control)) {
-        return None;
-    }
-    recurring(values)
+    recurs(values.clone()).then(|| distinct(values))?
 }
 
-/// Each name once, in the order in which they come first; `None` when none recurs, or two differ in case only.
-fn recurring<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
-    let mut counts: HashMap<&str, usize> = HashMap::new();
+fn recurs<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
+    let mut seen = HashSet::new();
+    !names.all(|name| seen.insert(name))
+}
+
+/// Each name once, in the order in which they come first; `None` when one is too long, or two differ in case only.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
+    let (mut seen, mut folded) = (HashSet::new(), HashSet::new());
     let mut options: Vec<String> = Vec::new();
     for name in names {
-        let count = counts.entry(name).or_default();
-        *count += 1;
-        if *count == 1 {
-            options.push(name.to_owned());
-        }
-        if options.len() > MOST_OPTIONS {
+        let is_long = name.chars().count() > MOST_OPTION_CHARS.min(NAME_CHARS);
+        if is_long || name.contains(char::is_control) {
             return None;
         }
+        if seen.insert(name) {
+            if !folded.insert(fold(name)) || options.len() == MOST_OPTIONS {
+                return None;
+            }
+            options.push(name.to_owned());
+        }
     }
-    let folded: HashSet<String> = options.iter().map(|option| fold(option)).collect();
-    let recurs = counts.values().any(|count| *count > 1);
-    (recurs && folded.len() == options.len()).then_some(options)
+    Some(options)
 }
 
 #[cfg(test)]

@@ -67,6 +67,8 @@ pub(super) struct Database {
     pub(super) file: usize,
     /// The names of its columns.
     pub(super) names: Vec<String>,
+    /// What Notion calls the types of columns, where pages say so.
+    pub(super) types: HashMap<String, String>,
     pub(super) columns: Vec<Column>,
     /// The item of its first record.
     pub(super) first: usize,
@@ -125,7 +127,7 @@ pub(super) fn type_columns<R: Read + Seek>(plan: &mut Plan, archive: &mut Archiv
             items: &plan.items,
             folder: &database.folder,
         };
-        let columns = columns::types(&table, &follow);
+        let columns = columns::types(&table, &database.types, &follow);
         let mut made: Vec<Property> = Vec::new();
         for column in &columns {
             made.push(column.property.clone());
@@ -157,6 +159,7 @@ impl Index {
 
     /// The content of a page: without the properties of its row, and with its links as places.
     pub(crate) fn content(&self, files: &[TreeFile], file: usize, mut text: String) -> Content {
+        text = super::markdown_of(files.get(file).map_or("", |file| &file.path), text);
         let database = self.targets.columns.get(&file).and_then(|database| self.databases.get(database));
         if let Some(database) = database {
             let range = rows::properties(&text, &database.names).range;

@@ -284,6 +284,30 @@ fn what_cannot_be_read_is_left_out_alone() {
 }
 
 #[test]
+fn pages_of_an_html_export_become_the_same_markdown() {
+    let row = "<h1 class=page-title>One</h1><table class=properties><tr class='property-row property-row-select'><th>Status</th>\
+        <td><span class=selected-value>Open</span></td></tr></table><div class=page-body><p>See <a href='../A%20{a}.html'>A</a></p></div>";
+    let mut export = Export::of(&[
+        ("index.html", "<h1>Our space</h1>"),
+        (
+            "A {a}.html",
+            "<h1 class=page-title>A</h1><div class=page-body><p><a href='T%20{b}/One%20{c}.html'>One</a></p></div>",
+        ),
+        ("T {b}.csv", "Name,Status\nOne,Open\n"),
+        ("T {b}/One {c}.html", row),
+        ("attached.html", "<p>not a page</p>"),
+    ]);
+    assert_eq!(export.paths(), ["A.md", "T", "T/One.md", "attached.html", "T"]);
+    assert_eq!(export.filled("A.md").trim_end(), "# A\n\n[One](/file/One.md)");
+    assert_eq!(export.filled("T/One.md").trim_end(), "# One\n\nSee [A](/file/A.md)");
+    assert_eq!(export.properties("T")[1], ("Status".into(), PropertyKind::Select(vec!["Open".into()])));
+    assert_eq!(
+        (export.plan.root.as_str(), export.plan.ignored[0].reason),
+        ("Our space", IgnoredReason::Index)
+    );
+}
+
+#[test]
 fn an_export_without_content_is_refused() {
     let error = Export::of_bytes(texts(&[("index.html", "<html></html>"), ("__MACOSX/x", "")]), "x.zip")
         .map(|_| ())

@@ -25,7 +25,7 @@ fn typed(values: &[&str]) -> PropertyKind {
     values.iter().for_each(|value| csv.write_record(["row", value]).unwrap());
     let text = String::from_utf8(csv.into_inner().unwrap()).unwrap();
     let table = Table::read(&text).unwrap();
-    let columns = types(&table, &Paths);
+    let columns = types(&table, &HashMap::new(), &Paths);
     // Nothing is dropped: every value is one of the type.
     for text in table.values(1) {
         assert!(value(&columns[1], text, &Paths).is_some(), "{text}");
@@ -79,7 +79,7 @@ fn a_value_that_does_not_fit_makes_the_column_text() {
 fn ranges_have_a_property_for_their_end_with_a_name_of_its_own() {
     let table =
         Table::read("Name,X,X (end)\na,\"May 2, 2023 → May 4, 2023\",taken\nb,\"May 3, 2023\",\n").unwrap();
-    let columns = types(&table, &Paths);
+    let columns = types(&table, &HashMap::new(), &Paths);
     assert_eq!(columns[1].end.as_deref(), Some("X (end) (2)"));
     assert_eq!(
         value(&columns[1], Table::cell(&table.rows[0], 1), &Paths),
@@ -91,11 +91,32 @@ fn ranges_have_a_property_for_their_end_with_a_name_of_its_own() {
 #[test]
 fn the_first_column_is_the_title_under_its_own_name() {
     let table = Table::read("Task,X\n1,2\n").unwrap();
-    assert_eq!(types(&table, &Paths)[0].property, Property { name: "Task".into(), kind: PropertyKind::Text });
+    assert_eq!(
+        types(&table, &HashMap::new(), &Paths)[0].property,
+        Property { name: "Task".into(), kind: PropertyKind::Text }
+    );
 }
 
 #[test]
 fn brackets_without_end_take_no_time() {
     assert_eq!(rows(&" (a".repeat(100_000), &Paths), None);
     assert_eq!(rows(&"a), ".repeat(100_000), &Paths), None);
+}
+
+#[test]
+fn what_pages_say_of_their_properties_decides_where_values_leave_a_choice() {
+    let table = Table::read("Name,A,B,C,D\n1,x,\"p, q\",Yes,soon\n2,y,r,No,1\n").unwrap();
+    let said = [("A", "select"), ("B", "multi_select"), ("C", "text"), ("D", "number")];
+    let said = said.into_iter().map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect();
+    let kinds: Vec<PropertyKind> =
+        types(&table, &said, &Paths).into_iter().map(|column| column.property.kind).collect();
+    assert_eq!(
+        kinds[1..],
+        [
+            PropertyKind::Select(strings(&["x", "y"])),
+            PropertyKind::MultiSelect(strings(&["p", "q", "r"])),
+            PropertyKind::Text,
+            PropertyKind::Text,
+        ]
+    );
 }
