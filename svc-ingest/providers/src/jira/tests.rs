@@ -160,6 +160,49 @@ impl Setting {
     }
 }
 
+#[async_trait]
+impl contract::World for Setting {
+    fn provider(&self) -> Box<dyn Provider> {
+        self.connect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        (1..=25).map(|id| id.to_string()).collect()
+    }
+
+    async fn put(&self, name: &str, text: &str) {
+        let mut site = self.site.lock().unwrap();
+        let last = site.issues.values().map(|issue| issue.minute).max().unwrap_or_default();
+        let issue = Ticket { project: "ENG", text: text.to_owned(), minute: last + 1, comments: Vec::new() };
+        site.issues.insert(name.parse().unwrap(), issue);
+    }
+
+    async fn remove(&self, name: &str) {
+        self.site.lock().unwrap().issues.remove(&name.parse().unwrap());
+    }
+
+    async fn id(&self, name: &str) -> ExternalId {
+        ExternalId::new(name).unwrap()
+    }
+
+    async fn limit(&self) -> bool {
+        self.fake.set_mood(Mood::Once(Reply::refusal(429).header("retry-after", "7")));
+        true
+    }
+
+    async fn refuse(&self) -> bool {
+        self.fake.set_mood(Mood::Always(Reply::refusal(401)));
+        true
+    }
+}
+
+#[tokio::test]
+async fn it_keeps_the_contract() {
+    let setting = Setting::new().await;
+    *setting.site.lock().unwrap() = Site::default();
+    contract::holds(&setting).await;
+}
+
 #[tokio::test]
 async fn issues_are_listed_and_read_with_all_their_comments() {
     let setting = Setting::new().await;

@@ -166,6 +166,45 @@ impl Setting {
     }
 }
 
+#[async_trait]
+impl contract::World for Setting {
+    fn provider(&self) -> Box<dyn Provider> {
+        self.connect()
+    }
+
+    async fn put(&self, name: &str, text: &str) {
+        let mut team = self.team.lock().unwrap();
+        let last = team.issues.values().map(|issue| issue.minute).max().unwrap_or_default();
+        let issue = Ticket { text: text.to_owned(), minute: last + 1, ..Ticket::default() };
+        team.issues.insert(name.to_owned(), issue);
+    }
+
+    async fn remove(&self, name: &str) {
+        self.team.lock().unwrap().issues.remove(name);
+    }
+
+    async fn id(&self, name: &str) -> ExternalId {
+        ExternalId::new(name).unwrap()
+    }
+
+    async fn limit(&self) -> bool {
+        self.fake.set_mood(Mood::Once(Reply::refusal(429).header("retry-after", "7")));
+        true
+    }
+
+    async fn refuse(&self) -> bool {
+        self.fake.set_mood(Mood::Always(Reply::refusal(401)));
+        true
+    }
+}
+
+#[tokio::test]
+async fn it_keeps_the_contract() {
+    let setting = Setting::new().await;
+    *setting.team.lock().unwrap() = Team::default();
+    contract::holds(&setting).await;
+}
+
 #[tokio::test]
 async fn issues_and_documents_are_listed_and_read_with_comments() {
     let setting = Setting::new().await;
