@@ -45,7 +45,11 @@ impl Named {
         let keyed =
             |candidate: &Candidate<'_>| self.keys.iter().any(|key| has_key(candidate.entry.title, key));
         let asked = words(question);
-        let titled = |candidate: &Candidate<'_>| names_title(&asked, candidate.entry.title);
+        let titled = |candidate: &Candidate<'_>| {
+            let title = candidate.entry.title;
+            // What people call a file leaves out how it ends.
+            names_title(&asked, title) || names_title(&asked, without_ending(title))
+        };
         let these = |is: &dyn Fn(&Candidate<'_>) -> bool| -> Vec<Match> {
             let found = candidates.iter().filter(|candidate| is(candidate)).map(|candidate| candidate.is);
             let found: Vec<Match> = found.take(MOST_BODIES + 1).collect();
@@ -95,6 +99,17 @@ fn names_title(asked: &[String], title: &str) -> bool {
     wanted == asked || (tells && asked.windows(wanted.len()).any(|row| row == wanted))
 }
 
+/// The name of a file without what says its type.
+fn without_ending(title: &str) -> &str {
+    let is_ending = |ending: &str| {
+        (1..=5).contains(&ending.len()) && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    match title.rsplit_once('.') {
+        Some((name, ending)) if is_ending(ending) => name,
+        Some(_) | None => title,
+    }
+}
+
 /// The words of a text in a row, in lower case.
 fn words(text: &str) -> Vec<String> {
     let parts = split(text).into_iter().filter(|word| matches!(word.kind, Kind::Part | Kind::Character));
@@ -127,5 +142,7 @@ mod tests {
         assert!(named("onboarding", "Onboarding") && !named("onboarding of guests", "Onboarding"));
         assert!(!named("plan of the rollout", "Rollout plan") && !named("a", "") && !named("", ""));
         assert!(!named("what is the plan", "What is the plan of it"));
+        let plain = ["Rollout plan.md", "Pros and cons. Thoughts", "v1.", ".env"].map(without_ending);
+        assert_eq!(plain, ["Rollout plan", "Pros and cons. Thoughts", "v1.", ""]);
     }
 }

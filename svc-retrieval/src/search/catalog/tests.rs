@@ -42,6 +42,12 @@ fn what_is_named_is_decisive_whatever_it_scores() {
     let issues = [("ENG-12 Login fails", 2.0), ("ENG-123 Logout fails", 2.0), ("On ENG-123", 1.9)];
     check("what became of eng-123", &issues, &[2], &[3]);
     check("is login fails about the same", &issues, &[1], &[2]);
+    check(
+        "open the zanzibar rollout please",
+        &[("Zanzibar rollout.md", 2.0), ("Open rollout", 1.9)],
+        &[1],
+        &[2],
+    );
     let address = crate::entry::address_word("https://wiki.example/p/1");
     let page = format!("Home\nWiki\n{address}");
     check("see https://wiki.example/p/1.", &[("Wiki example", 3.0), (&page, 0.0)], &[2], &[]);
