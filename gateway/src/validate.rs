@@ -162,14 +162,14 @@ fn explain(error: &ValidationError<'_>, schema: &Value, root: &str) -> Vec<Viola
         ValidationErrorKind::Type { kind } => vec![Violation::new(
             at,
             "wrong_type",
-            format!("must be {}, not {}", wanted(kind), found(error.instance())),
+            format!("must be {}, not {}", wanted(kind), found(&path, error.instance())),
         )],
         kind => {
             let (code, message) = limit(kind);
             let message = match kind {
                 ValidationErrorKind::Format { .. }
                 | ValidationErrorKind::Maximum { .. }
-                | ValidationErrorKind::Minimum { .. } => not_that(message, error.instance()),
+                | ValidationErrorKind::Minimum { .. } => not_that(message, &path, error.instance()),
                 _ => message,
             };
             vec![Violation::new(at, code, message)]
@@ -177,8 +177,18 @@ fn explain(error: &ValidationError<'_>, schema: &Value, root: &str) -> Vec<Viola
     }
 }
 
-/// A value in an error, when it is short and no structure.
-fn shown(value: &Value) -> Option<String> {
+/// What is given there may be a secret, in whatever shape.
+fn is_secret(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    let is_within = ["credential", "password", "secret"].iter().any(|word| path.contains(word));
+    is_within || path.rsplit('.').next() == Some("token")
+}
+
+/// A value in an error, when it is short, no structure and no secret.
+fn shown(path: &str, value: &Value) -> Option<String> {
+    if is_secret(path) {
+        return None;
+    }
     let text = match value {
         Value::String(_) | Value::Number(_) | Value::Bool(_) => value.to_string(),
         Value::Null | Value::Array(_) | Value::Object(_) => return None,
@@ -186,16 +196,16 @@ fn shown(value: &Value) -> Option<String> {
     (text.chars().count() <= LONGEST_ECHO).then_some(text)
 }
 
-fn not_that(message: String, value: &Value) -> String {
-    match shown(value) {
+fn not_that(message: String, path: &str, value: &Value) -> String {
+    match shown(path, value) {
         Some(shown) => format!("{message}; not {shown}"),
         None => message,
     }
 }
 
-fn found(value: &Value) -> String {
+fn found(path: &str, value: &Value) -> String {
     let kind = kind_of(value);
-    match (shown(value), kind.split_once(' ')) {
+    match (shown(path, value), kind.split_once(' ')) {
         (Some(shown), Some((_, kind))) => format!("the {kind} {shown}"),
         _ => kind.to_owned(),
     }
@@ -438,6 +448,14 @@ mod tests {
             problems(json!({"name": "a", "limit": "x"}))[0].2,
             "must be a whole number, not the string \"x\""
         );
+    }
+
+    #[test]
+    fn a_secret_in_the_wrong_shape_is_not_repeated() {
+        for path in ["credentials", "credentials.token", "password", "token"] {
+            assert_eq!(found(path, &json!("hunter2")), "a string");
+        }
+        assert_eq!(found("maxTokens", &json!("x")), "the string \"x\"");
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Memories {
     /// Memories in the order of name, then id.
     pub(crate) async fn list(&self, caller: &Caller, request: PageRequest) -> Result<Page<Memory>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let _turn = db.reading_fairly(workspace).await?;
+        let turn = db.reading_fairly(workspace).await?;
         let mut memories =
             store::memories::list(db, workspace, caller.listed(), request.after.as_ref(), request.fetch())
                 .await?;
@@ -92,6 +92,8 @@ impl Memories {
             Some(total) => total,
             None => store::memories::count(db, workspace).await?,
         };
+        // Another service is asked now.
+        drop(turn);
         self.named(caller, memories.iter_mut()).await;
         Ok(request.page(memories, total, |memory| (memory.name.clone(), memory.id.to_string())))
     }

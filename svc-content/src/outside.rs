@@ -3,7 +3,7 @@
 //! svc-ingest opens after this service, which learns the way to it afterwards. What a memory holds besides is told
 //! without it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ use cairn_proto::ids::{DocumentId, WorkspaceId};
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Documents that are read in one call: as many as the owner gives.
 const READ_AT_ONCE: usize = 100;
+/// Documents that are confirmed in one call: as many as the owner takes.
+const CONFIRMED_AT_ONCE: usize = 1_000;
 
 /// A document as its owner confirms it for a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,15 @@ pub(crate) struct OutsideDocument {
     pub(crate) address: Option<String>,
     /// Whether only its name is kept.
     pub(crate) catalog_only: bool,
+}
+
+/// What is retained of documents.
+#[derive(Debug, Default)]
+pub(crate) struct OutsideTexts {
+    /// Texts with their hashes.
+    pub(crate) texts: HashMap<DocumentId, (String, String)>,
+    /// Documents that were not read, since there was enough.
+    pub(crate) unread: HashSet<DocumentId>,
 }
 
 /// The owner does not answer now.
@@ -66,22 +77,36 @@ impl Outside {
         ids: &[DocumentId],
     ) -> Result<HashMap<DocumentId, OutsideDocument>, Silent> {
         let way = self.0.get().ok_or(Silent)?;
-        let request = call.request(ConfirmDocumentsRequest { refs: refs(ids) });
-        let answer = in_time(async { way.client().confirm_documents(request).await }).await?;
-        Ok(answer.into_inner().documents.into_iter().filter_map(confirmed).map(|one| (one.id, one)).collect())
+        let mut known = HashSet::with_capacity(ids.len());
+        let ids: Vec<DocumentId> = ids.iter().copied().filter(|id| known.insert(*id)).collect();
+        let mut live = HashMap::with_capacity(ids.len());
+        for some in ids.chunks(CONFIRMED_AT_ONCE) {
+            let request = call.request(ConfirmDocumentsRequest { refs: refs(some) });
+            let answer = in_time(async { way.client().confirm_documents(request).await }).await?;
+            let confirmed = answer.into_inner().documents.into_iter().filter_map(confirmed);
+            live.extend(confirmed.map(|one| (one.id, one)));
+        }
+        Ok(live)
     }
 
-    /// The texts that are retained of documents, with their hashes.
+    /// The texts that are retained of documents, in this order, until they have more than so many bytes: the last answer
+    /// of the owner goes beyond it.
     pub(crate) async fn read(
         &self,
         workspace: WorkspaceId,
         ids: &[DocumentId],
-    ) -> Result<HashMap<DocumentId, (String, String)>, Silent> {
+        most_bytes: u64,
+    ) -> Result<OutsideTexts, Silent> {
         let way = self.0.get().ok_or(Silent)?;
-        let mut texts = HashMap::with_capacity(ids.len());
-        for some in ids.chunks(READ_AT_ONCE) {
+        let mut texts = HashMap::new();
+        let mut bytes = 0_u64;
+        for (place, some) in ids.chunks(READ_AT_ONCE).enumerate() {
             let mut rest = refs(some);
             while !rest.is_empty() {
+                if bytes > most_bytes {
+                    let unread = place * READ_AT_ONCE + some.len() - rest.len();
+                    return Ok(OutsideTexts { texts, unread: ids.iter().skip(unread).copied().collect() });
+                }
                 let identity = way.identity.identity().await.map_err(|error| silent(&error))?;
                 let call = Call::within(PATIENCE).with_identity(&identity);
                 let asked = ReadDocumentsRequest { workspace_id: workspace.to_string(), refs: rest.clone() };
@@ -92,11 +117,14 @@ impl Outside {
                 if read == 0 {
                     return Err(silent(&"it looked at none of the documents asked for"));
                 }
-                texts.extend(answer.documents.into_iter().filter_map(text_of));
+                for (id, text) in answer.documents.into_iter().filter_map(text_of) {
+                    bytes += text.0.len() as u64;
+                    texts.insert(id, text);
+                }
                 rest = rest.split_off(read);
             }
         }
-        Ok(texts)
+        Ok(OutsideTexts { texts, unread: HashSet::new() })
     }
 }
 

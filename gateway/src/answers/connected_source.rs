@@ -32,6 +32,10 @@ pub(crate) struct ConnectedSource {
     #[schema(format = DateTime)]
     next_sync_at: Option<String>,
     paused: bool,
+    /// Left out when the provider may be asked now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    waiting_until: Option<String>,
     budget: SourceBudget,
     /// The newest run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,6 +64,7 @@ impl TryFrom<proto::ConnectedSource> for ConnectedSource {
             every: connected.every,
             next_sync_at: optional_time(connected.next_sync_at.as_ref()),
             paused: connected.paused,
+            waiting_until: optional_time(connected.waiting_until.as_ref()),
             budget: SourceBudget { limit: budget.limit, used: budget.used, remaining: budget.remaining },
             run: connected.run.map(TryInto::try_into).transpose()?,
         })

@@ -7,7 +7,7 @@ use cairn_proto::ids::{DocumentId, MemberId};
 
 use super::Memories;
 use crate::model::{Member, MemberTarget, Memory};
-use crate::outside::{OutsideDocument, Silent};
+use crate::outside::{OutsideDocument, OutsideTexts, Silent};
 use crate::scope::Caller;
 
 /// A document with the text that is retained of it.
@@ -90,11 +90,11 @@ impl Memories {
         let known = self.known(caller, &ids).await;
         let texts = match &known {
             Known::Live(live) => {
-                let retained = live.values().filter(|document| !document.catalog_only);
-                let ids: Vec<DocumentId> = retained.map(|document| document.id).collect();
-                self.context.outside.read(caller.workspace, &ids).await
+                let is_retained = |id: &DocumentId| live.get(id).is_some_and(|live| !live.catalog_only);
+                let retained: Vec<DocumentId> = ids.iter().copied().filter(is_retained).collect();
+                self.context.outside.read(caller.workspace, &retained, most_bytes).await
             }
-            Known::Hidden | Known::Unanswered => Ok(HashMap::new()),
+            Known::Hidden | Known::Unanswered => Ok(OutsideTexts::default()),
         };
         let mut left = most_bytes;
         for member in &mut memory.members {
@@ -113,7 +113,7 @@ impl Memories {
 fn entry(
     id: DocumentId,
     known: &Known,
-    texts: &Result<HashMap<DocumentId, (String, String)>, Silent>,
+    read: &Result<OutsideTexts, Silent>,
     left: &mut u64,
     has_identity: bool,
 ) -> Result<DocumentEntry, LeftOut> {
@@ -136,10 +136,13 @@ fn entry(
         let message = "only the name of this document is kept here: fetch_source_document asks its provider for the text";
         return Err(("catalog_only", message));
     }
-    let texts = texts.as_ref().map_err(|Silent| ("source_excluded", UNANSWERED))?;
-    let (content, content_hash) =
-        texts.get(&id).ok_or(("index_behind", "nothing is retained of this document yet"))?;
+    let read = read.as_ref().map_err(|Silent| ("source_excluded", UNANSWERED))?;
     let beyond = ("budget_exhausted", "this document is beyond the bytes that a resolved memory holds");
+    if read.unread.contains(&id) {
+        return Err(beyond);
+    }
+    let (content, content_hash) =
+        read.texts.get(&id).ok_or(("index_behind", "nothing is retained of this document yet"))?;
     *left = left.checked_sub(content.len() as u64).ok_or(beyond)?;
     let document = OutsideDocument { content_hash: content_hash.clone(), ..document.clone() };
     Ok(DocumentEntry { document, content: content.clone() })

@@ -125,6 +125,13 @@ impl Shown {
         let open = self.run.as_ref().filter(|run| !run.state.is_over());
         self.source.status(open, now)
     }
+
+    /// Until when nothing is asked of the provider, by a run that waits for it or by anybody.
+    pub(crate) fn waiting_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let waits = self.run.as_ref().filter(|run| run.state == SourceRunStatus::Waiting);
+        let of_run = waits.and_then(|run| run.waiting_until);
+        of_run.or_else(|| self.source.not_before.filter(|until| *until > now))
+    }
 }
 
 /// Credentials as they are stored.

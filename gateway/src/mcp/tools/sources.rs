@@ -59,7 +59,7 @@ struct FetchSourceDocument {
     #[schema(format = "uuid")]
     source_id: String,
     /// The provider's own id of the document, from list_source_documents or a citation.
-    #[schema(min_length = 1, max_length = 1000)]
+    #[schema(min_length = 1, max_length = 2048)]
     external_id: String,
 }
 

@@ -78,6 +78,7 @@ pub(super) fn connected(shown: &Shown, now: Timestamp) -> proto::ConnectedSource
             remaining: kept.daily_budget.saturating_sub(shown.used_today),
         }),
         run: shown.run.as_ref().map(run),
+        waiting_until: shown.waiting_until(now).map(Timestamp::to_proto),
     }
 }
 

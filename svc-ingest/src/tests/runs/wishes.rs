@@ -3,6 +3,7 @@
 use cairn_providers::Fault;
 
 use super::*;
+use crate::model::{Source, Stage};
 use crate::sources::{Patch, Secret};
 
 /// Works in another process until its worker has asked the shelf, which keeps still until it is opened.
@@ -54,6 +55,8 @@ async fn who_cancels_does_not_wait_for_the_provider() {
         stand.shelf.open();
         working.await.unwrap();
         assert_eq!(stand.last(id).await.state, SourceRunStatus::Cancelled, "{}", stand.engine());
+        let (shown, now) = (stand.shown(id).await, stand.clock.now());
+        assert_eq!(shown.waiting_until(now), Some(now.plus(HOUR)), "the connection keeps still all the same");
     }
 }
 
@@ -93,6 +96,30 @@ async fn a_source_that_is_resumed_is_read_though_its_worker_has_not_stopped_yet(
         working.await.unwrap();
         stand.work().await;
         assert_eq!(stand.last(id).await.state, SourceRunStatus::Completed, "{}", stand.engine());
+    }
+}
+
+#[tokio::test]
+async fn a_listing_that_has_ended_is_not_gone_on_with() {
+    for stand in told().await {
+        stand.shelf.put("a", "a");
+        let id = stand.connect("ended").await;
+        stand.work().await;
+        let shown = stand.shown(id).await;
+        let traits = stand.machine.provider(&shown.source).await.unwrap().traits();
+        let source = Source { full_next: false, ..shown.source };
+        let now = stand.clock.now();
+        for (stage, goes_on) in [(Stage::Pages, true), (Stage::Probes, false), (Stage::Removal, false)] {
+            let mut last = stand.last(id).await;
+            assert!(last.kind.lists() && last.position.is_some());
+            (last.state, last.stage, last.complete) = (SourceRunStatus::Cancelled, stage, false);
+            let mut run = last.clone();
+            run.listing = stand.machine.context.ids.next();
+            let begun = run.listing;
+            crate::runs::next::begin(&mut run, Some(&last), &source, &traits, now);
+            assert_eq!(run.listing == last.listing, goes_on, "{stage:?}");
+            assert_eq!(run.listing == begun, !goes_on, "{stage:?}");
+        }
     }
 }
 
