@@ -1,6 +1,7 @@
 //! Connected sources, their documents, and what is read of them (contract: "Connected source", "Source query / fetch").
 
-use cairn_proto::domain::{DocumentKind, SyncMode};
+use cairn_proto::domain::{DocumentKind, SyncMode, plain_page_of};
+use cairn_proto::feed::v1::Kind;
 use cairn_proto::ingest::v1::{self as proto, ProviderOperations};
 use cairn_proto::retrieval::v1::{self as retrieval, CoverageNote};
 use serde::Serialize;
@@ -48,8 +49,11 @@ impl From<proto::SourceDocument> for SourceDocument {
 pub(crate) struct SourceCitation {
     /// For people: name and place.
     label: String,
-    /// The provider's own address of the document.
+    /// The provider's own address of the document, or its page here.
     url: String,
+    /// Its page here, with the text that was read; left out for one that is not retained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permalink: Option<String>,
     kind: DocumentKind,
     /// The document's id here; left out for one that is not retained.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,11 +71,15 @@ pub(crate) struct SourceCitation {
 }
 
 impl SourceCitation {
-    fn read(citation: proto::SourceCitation, source_id: &str) -> Self {
+    fn read(citation: proto::SourceCitation, source_id: &str, links: &Links) -> Self {
+        let page = citation.document_id.as_ref().map(|id| links.to(&plain_page_of(Kind::SourceDocument, id)));
+        let permalink = page.as_ref().filter(|_| !citation.is_live);
+        let has_address = !citation.url.is_empty();
         Self {
             updated_at: optional_time(citation.updated_at.as_ref()),
             label: citation.label,
-            url: citation.url,
+            permalink: permalink.map(|page| format!("{page}?hash={}", citation.content_hash)),
+            url: if has_address { citation.url } else { page.unwrap_or_default() },
             kind: DocumentKind::SourceDocument,
             id: citation.document_id,
             source_id: source_id.to_owned(),
@@ -132,8 +140,8 @@ pub(crate) struct SourceContent {
 }
 
 impl SourceContent {
-    pub(crate) fn read(document: proto::FetchSourceDocumentResponse, source_id: &str) -> Self {
-        let citation = SourceCitation::read(document.citation.unwrap_or_default(), source_id);
+    pub(crate) fn read(document: proto::FetchSourceDocumentResponse, source_id: &str, links: &Links) -> Self {
+        let citation = SourceCitation::read(document.citation.unwrap_or_default(), source_id, links);
         Self {
             title: document.title,
             content: document.content,

@@ -180,7 +180,7 @@ pub(crate) async fn fetch(
     let message = proto::FetchSourceDocumentRequest { source_id: source_id.clone(), external_id };
     let request = context.call.request(message);
     let document = answered(context.upstreams.sources().fetch_source_document(request).await)?;
-    Ok(SourceContent::read(document, &source_id))
+    Ok(SourceContent::read(document, &source_id, &context.links))
 }
 
 /// The sources of a workspace with how they are connected, by name.
