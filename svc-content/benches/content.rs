@@ -434,6 +434,7 @@ async fn create_files(
             folder_id: folder.cloned(),
             ..CreateFileRequest::default()
         })),
+        ..BatchItem::default()
     };
     let writes: Vec<BatchItem> = texts.enumerate().map(write).collect();
     let mut client = side.batches.clone();

@@ -1,6 +1,6 @@
 //! The rules of batches: many writes in one transaction, all of them or none.
 
-use cairn_chassis::feed::Positions;
+use cairn_chassis::feed::{Kind, Positions};
 use cairn_chassis::identity::Permission;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
@@ -12,16 +12,37 @@ use crate::change::Change;
 use crate::context::Context;
 use crate::files::{self, Files};
 use crate::folders::{self, Folders};
-use crate::model::{Body, File, Folder, Growth};
+use crate::model::{Body, File, FileState, Folder, FolderState, Growth};
 use crate::scope::Caller;
-use crate::store;
+use crate::versions::Versions;
+use crate::{store, trash};
 
 const MAX_WRITES: usize = 1_000;
 const MAX_CONTENT_BYTES: usize = 24 * 1024 * 1024;
+/// Files and folders whose states are told at once.
+const MAX_STATES: usize = 20_000;
 /// Marks the index of an earlier write where an id of a folder could stand.
 const EARLIER: char = '#';
 
-/// One write.
+/// One write, and what must hold for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Guarded {
+    pub(crate) write: Write,
+    /// Of what a create makes; chosen here when absent.
+    pub(crate) new_id: Option<String>,
+    /// Of the file that is changed.
+    pub(crate) if_version: Option<u64>,
+    /// Whether a folder may only be deleted when nothing stands in it.
+    pub(crate) if_empty: bool,
+}
+
+impl From<Write> for Guarded {
+    fn from(write: Write) -> Self {
+        Self { write, new_id: None, if_version: None, if_empty: false }
+    }
+}
+
+/// What is done by one write.
 #[derive(Debug, Clone)]
 pub(crate) enum Write {
     CreateFile(files::FileDraft),
@@ -30,6 +51,10 @@ pub(crate) enum Write {
     CreateFolder(folders::FolderDraft),
     UpdateFolder(String, folders::FolderPatch),
     DeleteFolder(String),
+    /// Makes the content of an earlier version a file's content again.
+    RestoreVersion(String, u64),
+    /// Brings back what was deleted.
+    RestoreItem(Kind, String),
 }
 
 impl Write {
@@ -37,9 +62,12 @@ impl Write {
     pub(crate) const fn needs(&self) -> Permission {
         match self {
             Self::DeleteFile(_) | Self::DeleteFolder(_) => Permission::Delete,
-            Self::CreateFile(_) | Self::UpdateFile(..) | Self::CreateFolder(_) | Self::UpdateFolder(..) => {
-                Permission::Write
-            }
+            Self::RestoreItem(kind, _) => trash::to_restore(*kind),
+            Self::CreateFile(_)
+            | Self::UpdateFile(..)
+            | Self::CreateFolder(_)
+            | Self::UpdateFolder(..)
+            | Self::RestoreVersion(..) => Permission::Write,
         }
     }
 
@@ -47,7 +75,12 @@ impl Write {
         match self {
             Self::CreateFile(draft) => draft.content.len(),
             Self::UpdateFile(_, patch) => patch.content.as_ref().map_or(0, String::len),
-            Self::DeleteFile(_) | Self::CreateFolder(_) | Self::UpdateFolder(..) | Self::DeleteFolder(_) => 0,
+            Self::DeleteFile(_)
+            | Self::CreateFolder(_)
+            | Self::UpdateFolder(..)
+            | Self::DeleteFolder(_)
+            | Self::RestoreVersion(..)
+            | Self::RestoreItem(..) => 0,
         }
     }
 
@@ -58,8 +91,15 @@ impl Write {
             Self::UpdateFile(_, patch) => patch.folder_id.as_mut()?.as_mut().map(|id| ("folderId", id)),
             Self::CreateFolder(draft) => draft.parent_id.as_mut().map(|id| ("parentId", id)),
             Self::UpdateFolder(_, patch) => patch.parent_id.as_mut()?.as_mut().map(|id| ("parentId", id)),
-            Self::DeleteFile(_) | Self::DeleteFolder(_) => None,
+            Self::DeleteFile(_)
+            | Self::DeleteFolder(_)
+            | Self::RestoreVersion(..)
+            | Self::RestoreItem(..) => None,
         }
+    }
+
+    const fn makes(&self) -> bool {
+        matches!(self, Self::CreateFile(_) | Self::CreateFolder(_))
     }
 }
 
@@ -69,6 +109,8 @@ pub(crate) enum Outcome {
     File(File),
     Folder(Folder),
     Deleted(String),
+    /// What came back out of the trash.
+    Restored(String),
 }
 
 /// What became of a batch.
@@ -81,11 +123,12 @@ pub(crate) struct Done {
 /// A write whose fields obey their rules.
 enum CheckedWrite {
     CreateFile(FileId, files::CheckedFileDraft, Body),
-    UpdateFile(FileId, files::CheckedFilePatch, Option<Body>),
-    DeleteFile(FileId),
+    UpdateFile(FileId, files::CheckedFilePatch, Option<Body>, Option<u64>),
+    DeleteFile(FileId, Option<u64>),
     CreateFolder(FolderId, String, Option<FolderId>),
     UpdateFolder(FolderId, folders::CheckedFolderPatch),
-    DeleteFolder(FolderId),
+    DeleteFolder(FolderId, bool),
+    RestoreItem(Kind, String),
 }
 
 /// The rules, on a storage.
@@ -94,17 +137,24 @@ pub(crate) struct Batches {
     context: Context,
     files: Files,
     folders: Folders,
+    versions: Versions,
 }
 
 impl Batches {
     pub(crate) fn new(context: Context) -> Self {
-        Self { files: Files::new(context.clone()), folders: Folders::new(context.clone()), context }
+        let (files, folders) = (Files::new(context.clone()), Folders::new(context.clone()));
+        Self { files, folders, versions: Versions::new(context.clone()), context }
     }
 
     /// Carries out all writes, or none and says all that is wrong.
-    pub(crate) async fn write(&self, caller: &Caller, writes: Vec<Write>) -> Result<Done, Error> {
+    pub(crate) async fn write(
+        &self,
+        caller: &Caller,
+        writes: impl IntoIterator<Item = impl Into<Guarded>>,
+    ) -> Result<Done, Error> {
+        let writes: Vec<Guarded> = writes.into_iter().map(Into::into).collect();
         check_size(&writes)?;
-        let checked = self.check(writes).await?;
+        let checked = self.check(caller, writes).await?;
         let mut change = Change::begin(&self.context, caller).await?;
         // Of batches and of all that changes the tree, one at a time: so they cannot deadlock.
         store::folders::lock_tree(change.tx(), caller.workspace).await?;
@@ -126,19 +176,40 @@ impl Batches {
         Ok(Done { outcomes, positions })
     }
 
-    async fn check(&self, writes: Vec<Write>) -> Result<Vec<CheckedWrite>, Error> {
-        let ids: Vec<Uuid> = writes.iter().map(|_| self.context.ids.next()).collect();
+    /// How files and folders stand, also in trash; in no order.
+    pub(crate) async fn states(
+        &self,
+        caller: &Caller,
+        files: &[FileId],
+        folders: &[FolderId],
+    ) -> Result<(Vec<FileState>, Vec<FolderState>), Error> {
+        if caller.listed().is_some() {
+            let message = "what is in trash is told to workspace-wide tokens only";
+            return Err(Error::OutOfScope(message.into()));
+        }
+        if files.len() + folders.len() > MAX_STATES {
+            let message = wording::at_most(MAX_STATES, Unit::Entries);
+            return Err(Error::invalid("fileIds", "too_long", message));
+        }
+        let db = &self.context.db;
+        let _turn = db.reading_fairly(caller.workspace).await?;
+        let files = store::states::files(db, caller.workspace, files).await?;
+        Ok((files, store::states::folders(db, caller.workspace, folders).await?))
+    }
+
+    async fn check(&self, caller: &Caller, writes: Vec<Guarded>) -> Result<Vec<CheckedWrite>, Error> {
+        let ids = self.ids(&writes)?;
         let makes_folder: Vec<bool> =
-            writes.iter().map(|write| matches!(write, Write::CreateFolder(_))).collect();
+            writes.iter().map(|guarded| matches!(guarded.write, Write::CreateFolder(_))).collect();
         let mut checked = Vec::with_capacity(writes.len());
         let mut wrong = Vec::new();
-        for (place, (mut write, id)) in writes.into_iter().zip(&ids).enumerate() {
+        for (place, (mut guarded, id)) in writes.into_iter().zip(&ids).enumerate() {
             let earlier = |index: usize| {
                 let is_folder = index < place && makes_folder.get(index) == Some(&true);
                 ids.get(index).filter(|_| is_folder).map(Uuid::to_string)
             };
-            let checking = match resolve(&mut write, earlier) {
-                Ok(()) => check_one(write, *id).await,
+            let checking = match resolve(&mut guarded.write, earlier) {
+                Ok(()) => self.check_one(caller, guarded, *id).await,
                 Err(error) => Err(error),
             };
             match checking {
@@ -159,10 +230,12 @@ impl Batches {
             CheckedWrite::CreateFile(id, draft, body) => {
                 Ok(Outcome::File(self.files.create_in(change, caller, id, draft, &body).await?))
             }
-            CheckedWrite::UpdateFile(id, patch, body) => {
+            CheckedWrite::UpdateFile(id, patch, body, version) => {
+                require_version(change, caller, id, version).await?;
                 Ok(Outcome::File(self.files.update_in(change, caller, id, patch, body.as_ref()).await?))
             }
-            CheckedWrite::DeleteFile(id) => {
+            CheckedWrite::DeleteFile(id, version) => {
+                require_version(change, caller, id, version).await?;
                 self.files.delete_in(change, caller, id).await?;
                 Ok(Outcome::Deleted(id.to_string()))
             }
@@ -172,12 +245,95 @@ impl Batches {
             CheckedWrite::UpdateFolder(id, patch) => {
                 Ok(Outcome::Folder(self.folders.update_in(change, caller, id, patch).await?))
             }
-            CheckedWrite::DeleteFolder(id) => {
+            CheckedWrite::DeleteFolder(id, if_empty) => {
+                if if_empty && store::states::children(change.tx(), caller.workspace, id).await? > 0 {
+                    return Err(Error::invalid("ifEmpty", "not_empty", "something stands in this folder"));
+                }
                 self.folders.delete_in(change, caller, id).await?;
                 Ok(Outcome::Deleted(id.to_string()))
             }
+            CheckedWrite::RestoreItem(kind, id) => {
+                trash::restore_in(change, caller, kind, &id).await?;
+                Ok(Outcome::Restored(id))
+            }
         }
     }
+
+    /// Of what each write makes: chosen here, unless the write brings one.
+    fn ids(&self, writes: &[Guarded]) -> Result<Vec<Uuid>, Error> {
+        let mut ids = Vec::with_capacity(writes.len());
+        let mut wrong = Vec::new();
+        for (place, guarded) in writes.iter().enumerate() {
+            let brought = guarded.new_id.as_ref().filter(|_| guarded.write.makes());
+            match brought.map(|id| id.parse::<FileId>()) {
+                None => ids.push(self.context.ids.next()),
+                Some(Ok(id)) => ids.push(id.0),
+                Some(Err(_)) => {
+                    let path = format!("writes[{place}].newId");
+                    wrong.push(Violation::new(path, "invalid", wording::ID));
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(ids) } else { Err(Error::Invalid(wrong)) }
+    }
+
+    async fn check_one(&self, caller: &Caller, guarded: Guarded, id: Uuid) -> Result<CheckedWrite, Error> {
+        let (version, if_empty) = (guarded.if_version, guarded.if_empty);
+        Ok(match guarded.write {
+            Write::CreateFile(draft) => {
+                let mut draft = files::check_draft(draft)?;
+                let body = Body::of(std::mem::take(&mut draft.content)).await?;
+                CheckedWrite::CreateFile(FileId(id), draft, body)
+            }
+            Write::UpdateFile(id, patch) => check_update(&id, patch, version).await?,
+            Write::DeleteFile(id) => CheckedWrite::DeleteFile(files::parse(&id)?, version),
+            Write::CreateFolder(draft) => {
+                let (name, parent) = folders::check_draft(draft)?;
+                CheckedWrite::CreateFolder(FolderId(id), name, parent)
+            }
+            Write::UpdateFolder(id, patch) => {
+                CheckedWrite::UpdateFolder(folders::parse(&id)?, folders::check(patch)?)
+            }
+            Write::DeleteFolder(id) => CheckedWrite::DeleteFolder(folders::parse(&id)?, if_empty),
+            Write::RestoreVersion(id, wanted) => {
+                // Versions are there as long as their file: what is read here cannot be gone when it is written.
+                let content = self.versions.content_as_of(caller, &id, wanted).await?;
+                let patch = files::FilePatch { content: Some(content), ..files::FilePatch::default() };
+                check_update(&id, patch, version).await?
+            }
+            Write::RestoreItem(kind, id) => CheckedWrite::RestoreItem(kind, id),
+        })
+    }
+}
+
+async fn check_update(
+    id: &str,
+    patch: files::FilePatch,
+    version: Option<u64>,
+) -> Result<CheckedWrite, Error> {
+    let id = files::parse(id)?;
+    let mut patch = files::check(patch)?;
+    let body = match patch.content.take() {
+        Some(content) => Some(Body::of(content).await?),
+        None => None,
+    };
+    Ok(CheckedWrite::UpdateFile(id, patch, body, version))
+}
+
+/// Checks that a file is the one that the writer saw; it stays so until the change ends.
+async fn require_version(
+    change: &mut Change,
+    caller: &Caller,
+    id: FileId,
+    version: Option<u64>,
+) -> Result<(), Error> {
+    let Some(version) = version else { return Ok(()) };
+    let found = store::files::lock(change.tx(), caller.workspace, id).await?;
+    let file = found.ok_or_else(|| Error::no_file(id))?;
+    if file.version == version {
+        return Ok(());
+    }
+    Err(Error::VersionConflict { id: id.to_string(), actual: file.content_hash })
 }
 
 /// In the order of their hashes, as whoever removes bodies takes them.
@@ -202,9 +358,9 @@ pub(crate) fn check_count(writes: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_size(writes: &[Write]) -> Result<(), Error> {
+fn check_size(writes: &[Guarded]) -> Result<(), Error> {
     check_count(writes.len())?;
-    let bytes: usize = writes.iter().map(Write::content_bytes).sum();
+    let bytes: usize = writes.iter().map(|guarded| guarded.write.content_bytes()).sum();
     if bytes > MAX_CONTENT_BYTES {
         let message = format!(
             "{} of content; this batch has {bytes}",
@@ -227,42 +383,15 @@ fn resolve(write: &mut Write, earlier: impl Fn(usize) -> Option<String>) -> Resu
     Ok(())
 }
 
-async fn check_one(write: Write, id: Uuid) -> Result<CheckedWrite, Error> {
-    Ok(match write {
-        Write::CreateFile(draft) => {
-            let mut draft = files::check_draft(draft)?;
-            let body = Body::of(std::mem::take(&mut draft.content)).await?;
-            CheckedWrite::CreateFile(FileId(id), draft, body)
-        }
-        Write::UpdateFile(id, patch) => {
-            let id = files::parse(&id)?;
-            let mut patch = files::check(patch)?;
-            let body = match patch.content.take() {
-                Some(content) => Some(Body::of(content).await?),
-                None => None,
-            };
-            CheckedWrite::UpdateFile(id, patch, body)
-        }
-        Write::DeleteFile(id) => CheckedWrite::DeleteFile(files::parse(&id)?),
-        Write::CreateFolder(draft) => {
-            let (name, parent) = folders::check_draft(draft)?;
-            CheckedWrite::CreateFolder(FolderId(id), name, parent)
-        }
-        Write::UpdateFolder(id, patch) => {
-            CheckedWrite::UpdateFolder(folders::parse(&id)?, folders::check(patch)?)
-        }
-        Write::DeleteFolder(id) => CheckedWrite::DeleteFolder(folders::parse(&id)?),
-    })
-}
-
 const fn body_of(write: &CheckedWrite) -> Option<&Body> {
     match write {
         CheckedWrite::CreateFile(_, _, body) => Some(body),
-        CheckedWrite::UpdateFile(_, _, body) => body.as_ref(),
-        CheckedWrite::DeleteFile(_)
+        CheckedWrite::UpdateFile(_, _, body, _) => body.as_ref(),
+        CheckedWrite::DeleteFile(..)
         | CheckedWrite::CreateFolder(..)
         | CheckedWrite::UpdateFolder(..)
-        | CheckedWrite::DeleteFolder(_) => None,
+        | CheckedWrite::DeleteFolder(..)
+        | CheckedWrite::RestoreItem(..) => None,
     }
 }
 
@@ -275,6 +404,8 @@ fn violations_of(place: usize, error: Error) -> Result<Vec<Violation>, Error> {
         "out_of_scope"
     } else if matches!(error, Error::VersionConflict { .. }) {
         "version_conflict"
+    } else if matches!(error, Error::WentAlong { .. }) {
+        "went_along"
     } else if let Error::Invalid(violations) = error {
         let under = |broken: Violation| Violation { path: format!("{path}.{}", broken.path), ..broken };
         return Ok(violations.into_iter().map(under).collect());

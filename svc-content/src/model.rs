@@ -13,6 +13,7 @@ mod folder;
 mod memory;
 mod property;
 mod record;
+mod state;
 mod text;
 mod tree;
 mod usage;
@@ -38,6 +39,7 @@ pub(crate) use self::folder::Folder;
 pub(crate) use self::memory::{DatabaseQuery, Member, MemberTarget, Memory};
 pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
 pub(crate) use self::record::{Record, RecordVersion, Values};
+pub(crate) use self::state::{FileState, FolderState};
 pub(crate) use self::text::fold;
 pub(crate) use self::tree::{
     TreeDatabase, TreeFile, TreeFolder, TreeMember, TreeMemory, TreeRecord, TreeText,

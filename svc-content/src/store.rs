@@ -16,6 +16,7 @@ pub(crate) mod page;
 pub(crate) mod query;
 pub(crate) mod records;
 pub(crate) mod removal;
+pub(crate) mod states;
 pub(crate) mod trash;
 pub(crate) mod tree;
 pub(crate) mod usage;
@@ -69,6 +70,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(memories::contents::statements());
     all.extend(overview::statements());
     all.extend(removal::statements());
+    all.extend(states::statements());
     all.extend(trash::statements());
     all.extend(trash::along::statements());
     all.extend(trash::room::statements());

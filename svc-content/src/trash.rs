@@ -85,39 +85,9 @@ impl Trash {
     /// comes back: then it comes back into the root.
     pub(crate) async fn restore(&self, caller: &Caller, kind: Kind, id: &str) -> Result<Restored, Error> {
         let mut change = self.begin(caller.workspace).await?;
-        let mut deletion = find(change.tx(), caller, kind, id, "restore").await?;
-        let path = if kind == Kind::Record {
-            records::require_database(change.tx(), &deletion).await?
-        } else {
-            let (parent_id, path) = place(change.tx(), &deletion).await?;
-            if parent_id.is_none() && kind != Kind::Memory {
-                caller.require_root()?;
-            }
-            if parent_id != deletion.parent_id {
-                store::trash::place(change.tx(), &deletion, parent_id).await?;
-            }
-            deletion.parent_id = parent_id;
-            path
-        };
-        let path = if kind == Kind::Memory {
-            memories::revive(change.tx(), caller, &deletion).await?
-        } else {
-            format!("{path}/{}", deletion.name)
-        };
-        let databases = store::trash::databases(change.tx(), &deletion).await?;
-        let back = store::trash::restore(change.tx(), &deletion).await?;
-        if kind == Kind::Record {
-            records::revive(change.tx(), &deletion).await?;
-        }
-        for database in databases {
-            change.publish_records(database, Op::Upsert);
-        }
-        let items = back.len() as u64;
-        for (kind, id) in back {
-            change.publish_upsert(kind, id);
-        }
+        let restored = restore_in(&mut change, caller, kind, id).await?;
         let position = change.commit().await?.last;
-        Ok(Restored { parent_id: deletion.holder(), path, items, position })
+        Ok(Restored { position, ..restored })
     }
 
     /// Removes for good what a deletion took.
@@ -159,6 +129,47 @@ impl Trash {
     }
 }
 
+/// The same as part of a larger change that has the tree locked; the position is not known yet.
+pub(crate) async fn restore_in(
+    change: &mut Change,
+    caller: &Caller,
+    kind: Kind,
+    id: &str,
+) -> Result<Restored, Error> {
+    let mut deletion = find(change.tx(), caller, kind, id, "restore").await?;
+    let path = if kind == Kind::Record {
+        records::require_database(change.tx(), &deletion).await?
+    } else {
+        let (parent_id, path) = place(change.tx(), &deletion).await?;
+        if parent_id.is_none() && kind != Kind::Memory {
+            caller.require_root()?;
+        }
+        if parent_id != deletion.parent_id {
+            store::trash::place(change.tx(), &deletion, parent_id).await?;
+        }
+        deletion.parent_id = parent_id;
+        path
+    };
+    let path = if kind == Kind::Memory {
+        memories::revive(change.tx(), caller, &deletion).await?
+    } else {
+        format!("{path}/{}", deletion.name)
+    };
+    let databases = store::trash::databases(change.tx(), &deletion).await?;
+    let back = store::trash::restore(change.tx(), &deletion).await?;
+    if kind == Kind::Record {
+        records::revive(change.tx(), &deletion).await?;
+    }
+    for database in databases {
+        change.publish_records(database, Op::Upsert);
+    }
+    let items = back.len() as u64;
+    for (kind, id) in back {
+        change.publish_upsert(kind, id);
+    }
+    Ok(Restored { parent_id: deletion.holder(), path, items, position: 0 })
+}
+
 async fn finish(mut change: Change, deletion: &Deletion) -> Result<u64, Error> {
     store::trash::databases(change.tx(), deletion).await?;
     // The deletion of a database has told of its records; that of a folder has not.
@@ -176,8 +187,8 @@ async fn finish(mut change: Change, deletion: &Deletion) -> Result<u64, Error> {
 }
 
 /// What may be done with an item in trash: a record comes back with what it takes to write it (spec 3.1).
-pub(crate) fn to_restore(kind: Kind) -> Permission {
-    if kind == Kind::Record { Permission::Write } else { Permission::Delete }
+pub(crate) const fn to_restore(kind: Kind) -> Permission {
+    if matches!(kind, Kind::Record) { Permission::Write } else { Permission::Delete }
 }
 
 /// Where the item goes: what holds it now, and the path of that ("" for the root).

@@ -58,6 +58,20 @@ impl Versions {
         Ok((found, body.into_text()?))
     }
 
+    /// The content that a file had in a version, which need not be one that changed the content.
+    pub(crate) async fn content_as_of(
+        &self,
+        caller: &Caller,
+        id: &str,
+        version: u64,
+    ) -> Result<String, Error> {
+        let file = self.readable(caller, id).await?;
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let found = store::versions::list(db, workspace, file, version.saturating_add(1), 1).await?;
+        let of = found.first().map_or(version, |found| found.version);
+        Ok(self.get(caller, id, of).await?.1)
+    }
+
     /// Makes the content of a version the file's content again, as a new version. The content that it has already
     /// changes nothing.
     pub(crate) async fn restore(

@@ -112,7 +112,8 @@ async fn a_limit_holds_at_every_door(deployment: &Deployment) {
         file_type: FileType::Text.into(),
         ..Default::default()
     };
-    let two = ["4", "5"].map(|name| BatchItem { write: Some(Write::CreateFile(create(name))) });
+    let two = ["4", "5"]
+        .map(|name| BatchItem { write: Some(Write::CreateFile(create(name))), ..Default::default() });
     let batch = BatchWriteRequest { writes: two.into() };
     let written = BatchServiceClient::new(channel.clone()).batch_write(as_caller(&identity, batch)).await;
     refused(written.unwrap_err(), Code::PermissionDenied, "LIMIT_EXCEEDED");

@@ -210,6 +210,7 @@ mod tests {
                 tags: vec![String::new(); tags],
                 ..CreateFileRequest::default()
             })),
+            ..BatchItem::default()
         };
         BatchWriteRequest { writes: names.iter().map(item).collect() }.encode_to_vec()
     }

@@ -1,17 +1,22 @@
 //! `cairn.content.v1.BatchService`.
 
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
-use cairn_chassis::identity::Verifier;
+use cairn_chassis::feed::Kind;
+use cairn_chassis::identity::{Permission, Verifier};
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::content::v1::batch_item::Write as Sent;
 use cairn_proto::content::v1::batch_result::Item;
 use cairn_proto::content::v1::batch_service_server::{BatchService, BatchServiceServer};
-use cairn_proto::content::v1::{BatchItem, BatchResult, BatchWriteRequest, BatchWriteResponse};
+use cairn_proto::content::v1::{
+    self as proto, BatchItem, BatchResult, BatchWriteRequest, BatchWriteResponse, ReadStatesRequest,
+    ReadStatesResponse,
+};
 use tonic::{Request, Response, Status};
 
 use super::{files, folders};
-use crate::batch::{Batches, Outcome, Write, check_count};
+use crate::batch::{Batches, Guarded, Outcome, Write, check_count};
 use crate::folders::FolderDraft;
+use crate::model::{FileState, FolderState};
 use crate::scope::Caller;
 
 pub(crate) fn server(batches: Batches, verifier: Verifier) -> BatchServiceServer<Rpc> {
@@ -36,22 +41,67 @@ impl BatchService for Rpc {
         let items = request.into_inner().writes;
         check_count(items.len())?;
         let writes = decode(items)?;
-        for write in &writes {
-            identity.require(write.needs())?;
+        for guarded in &writes {
+            identity.require(guarded.write.needs())?;
+            if guarded.new_id.is_some() {
+                identity.require_service()?;
+            }
         }
         let done = self.batches.write(&Caller::try_from(identity)?, writes).await?;
         let results = done.outcomes.into_iter().map(encode).collect();
         let (first_change_position, change_position) = (done.positions.first, done.positions.last);
         Ok(Response::new(BatchWriteResponse { results, first_change_position, change_position }))
     }
+
+    async fn read_states(
+        &self,
+        request: Request<ReadStatesRequest>,
+    ) -> Result<Response<ReadStatesResponse>, Status> {
+        let identity = self.verifier.authenticate(request.metadata()).await?;
+        identity.require(Permission::Read)?;
+        let asked = request.into_inner();
+        // A text that is no id names nothing.
+        let files: Vec<_> = asked.file_ids.iter().filter_map(|id| id.parse().ok()).collect();
+        let folders: Vec<_> = asked.folder_ids.iter().filter_map(|id| id.parse().ok()).collect();
+        let (files, folders) = self.batches.states(&Caller::try_from(identity)?, &files, &folders).await?;
+        let files = files.into_iter().map(encode_file).collect();
+        let folders = folders.into_iter().map(encode_folder).collect();
+        Ok(Response::new(ReadStatesResponse { files, folders }))
+    }
 }
 
-fn decode(items: Vec<BatchItem>) -> Result<Vec<Write>, Problem> {
+fn encode_file(state: FileState) -> proto::FileState {
+    proto::FileState {
+        id: state.id.to_string(),
+        in_trash: state.in_trash,
+        folder_id: state.folder_id.map(|id| id.to_string()),
+        name: state.name,
+        version: state.version,
+        content_hash: state.content_hash,
+    }
+}
+
+fn encode_folder(state: FolderState) -> proto::FolderState {
+    proto::FolderState {
+        id: state.id.to_string(),
+        in_trash: state.in_trash,
+        parent_id: state.parent_id.map(|id| id.to_string()),
+        name: state.name,
+        children: state.children,
+    }
+}
+
+fn decode(items: Vec<BatchItem>) -> Result<Vec<Guarded>, Problem> {
     let mut writes = Vec::with_capacity(items.len());
     let mut wrong = Vec::new();
     for (place, item) in items.into_iter().enumerate() {
         match item.write {
-            Some(sent) => writes.push(decode_one(sent)),
+            Some(sent) => writes.push(Guarded {
+                write: decode_one(sent),
+                new_id: item.new_id,
+                if_version: item.if_version,
+                if_empty: item.if_empty,
+            }),
             None => wrong.push(Violation::new(format!("writes[{place}]"), "required", "say what to write")),
         }
     }
@@ -74,6 +124,11 @@ fn decode_one(sent: Sent) -> Write {
             Write::UpdateFolder(id, patch)
         }
         Sent::DeleteFolder(request) => Write::DeleteFolder(request.folder_id),
+        Sent::RestoreFileVersion(request) => Write::RestoreVersion(request.file_id, request.version),
+        Sent::RestoreItem(request) => {
+            let kind = Kind::try_from(request.kind).unwrap_or(Kind::Unspecified);
+            Write::RestoreItem(kind, request.item_id)
+        }
     }
 }
 
@@ -85,6 +140,6 @@ fn encode(outcome: Outcome) -> BatchResult {
         Outcome::Folder(folder) => {
             BatchResult { id: folder.id.to_string(), item: Some(Item::Folder(folders::encode(folder))) }
         }
-        Outcome::Deleted(id) => BatchResult { id, item: None },
+        Outcome::Deleted(id) | Outcome::Restored(id) => BatchResult { id, item: None },
     }
 }

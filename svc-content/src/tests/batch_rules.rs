@@ -2,7 +2,7 @@ use cairn_chassis::feed::{Kind, Op};
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::batch::{Batches, Outcome, Write};
+use crate::batch::{Batches, Guarded, Outcome, Write};
 use crate::files::FilePatch;
 
 impl Bench {
@@ -205,5 +205,81 @@ async fn batches_race_with_all_other_writes() {
             }
         }
         assert_eq!(bench.wrong().await, [], "{}", bench.engine());
+    }
+}
+
+fn guarded(write: Write) -> Guarded {
+    write.into()
+}
+
+#[tokio::test]
+async fn a_file_that_changed_meanwhile_refuses_the_batch() {
+    for bench in benches().await {
+        let file = bench.file("a", None).await;
+        let stale = |write| vec![Guarded { if_version: Some(2), ..guarded(write) }];
+        let writes = [
+            rewrite(&file, "new"),
+            Write::DeleteFile(file.id.to_string()),
+            Write::RestoreVersion(file.id.to_string(), 1),
+        ];
+        for write in writes {
+            let refused = bench.batches().write(&bench.caller, stale(write)).await;
+            assert_eq!(
+                violations(refused),
+                pairs(&[("writes[0]", "version_conflict")]),
+                "{}",
+                bench.engine()
+            );
+        }
+        let current = Guarded { if_version: Some(1), ..guarded(rewrite(&file, "new")) };
+        bench.batches().write(&bench.caller, [current]).await.unwrap();
+        // The version that is restored need not be one that changed the content.
+        let back = Guarded { if_version: Some(2), ..guarded(Write::RestoreVersion(file.id.to_string(), 1)) };
+        let done = bench.batches().write(&bench.caller, [back]).await.unwrap();
+        let Outcome::File(restored) = &done.outcomes[0] else { panic!("{done:?}") };
+        assert_eq!((&restored.content_hash, restored.version), (&file.content_hash, 3));
+    }
+}
+
+#[tokio::test]
+async fn what_a_batch_makes_has_the_id_that_it_is_given_and_states_tell_of_it() {
+    for bench in benches().await {
+        let ids: [Uuid; 2] = [bench.context.ids.next(), bench.context.ids.next()];
+        let with_id = |write, id: Uuid| Guarded { new_id: Some(id.to_string()), ..guarded(write) };
+        let (folder, file) = (FolderId(ids[0]), FileId(ids[1]));
+        let writes = [
+            with_id(new_folder("f", None), ids[0]),
+            with_id(new_file("a", Some(&folder.to_string())), ids[1]),
+        ];
+        bench.batches().write(&bench.caller, writes).await.unwrap();
+        let unknown = FileId(Uuid::from_u128(5));
+        let states =
+            async || bench.batches().states(&bench.caller, &[file, unknown], &[folder]).await.unwrap();
+        let (files, folders) = states().await;
+        assert_eq!((files.len(), files[0].id, files[0].version, files[0].in_trash), (1, file, 1, false));
+        assert_eq!((folders[0].children, files[0].folder_id), (1, Some(folder)), "{}", bench.engine());
+
+        let empty_only = Guarded { if_empty: true, ..guarded(Write::DeleteFolder(folder.to_string())) };
+        let refused = bench.batches().write(&bench.caller, [empty_only.clone()]).await;
+        assert_eq!(violations(refused), pairs(&[("writes[0].ifEmpty", "not_empty")]));
+        let both = [guarded(Write::DeleteFile(file.to_string())), empty_only];
+        bench.batches().write(&bench.caller, both).await.unwrap();
+        let (files, folders) = states().await;
+        assert!(files[0].in_trash && folders[0].in_trash && folders[0].children == 0);
+        let back = [
+            Write::RestoreItem(Kind::Folder, folder.to_string()),
+            Write::RestoreItem(Kind::File, file.to_string()),
+        ];
+        bench.batches().write(&bench.caller, back).await.unwrap();
+        let (files, folders) = states().await;
+        assert!(!files[0].in_trash && files[0].folder_id == Some(folder) && folders[0].children == 1);
+        let gone = [Write::RestoreItem(Kind::File, file.to_string())];
+        assert_eq!(
+            violations(bench.batches().write(&bench.caller, gone).await),
+            pairs(&[("writes[0]", "not_found")])
+        );
+        let odd = Guarded { new_id: Some("x".into()), ..guarded(new_file("b", None)) };
+        let refused = bench.batches().write(&bench.caller, [odd]).await;
+        assert_eq!(violations(refused), pairs(&[("writes[0].newId", "invalid")]));
     }
 }

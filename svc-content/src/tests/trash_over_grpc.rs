@@ -47,7 +47,10 @@ fn item(file: &str) -> proto::RestoreItemRequest {
 }
 
 fn batch(writes: Vec<Write>) -> proto::BatchWriteRequest {
-    let writes = writes.into_iter().map(|write| proto::BatchItem { write: Some(write) }).collect();
+    let writes = writes
+        .into_iter()
+        .map(|write| proto::BatchItem { write: Some(write), ..Default::default() })
+        .collect();
     proto::BatchWriteRequest { writes }
 }
 
@@ -78,7 +81,7 @@ async fn each_call_takes_its_permission() {
             Write::DeleteFile(proto::DeleteFileRequest { file_id: file.clone() }),
         ]);
         assert_eq!(refused(batches.batch_write(served.with(WRITE, deleting)).await), Reason::Forbidden);
-        let empty = proto::BatchWriteRequest { writes: vec![proto::BatchItem { write: None }] };
+        let empty = proto::BatchWriteRequest { writes: vec![proto::BatchItem::default()] };
         assert_eq!(refused(batches.batch_write(served.with(WRITE, empty)).await), Reason::ValidationError);
 
         let list = proto::ListFileVersionsRequest { file_id: file.clone(), ..Default::default() };

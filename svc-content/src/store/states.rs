@@ -1,0 +1,109 @@
+//! How files and folders stand, in trash or not.
+
+use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{fetch, list_statement, statements};
+use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
+
+use super::page::to_count;
+use crate::model::{FileState, FolderState};
+
+/// How much lives directly in the folder of that id.
+macro_rules! children {
+    ($id:literal) => {
+        concat!(
+            "(SELECT COUNT(*) FROM folders c WHERE c.workspace_id = $1 AND c.parent_id = ",
+            $id,
+            " AND c.deleted_at IS NULL) + (SELECT COUNT(*) FROM files c WHERE c.workspace_id = $1 AND c.folder_id = ",
+            $id,
+            " AND c.deleted_at IS NULL) + (SELECT COUNT(*) FROM databases c WHERE c.workspace_id = $1 \
+             AND c.folder_id = ",
+            $id,
+            " AND c.deleted_at IS NULL)"
+        )
+    };
+}
+
+statements! {
+    pub(super) fn statements;
+
+    const FILES: Dialect = list_statement!(
+        "SELECT id, folder_id, name, version, content_hash, deleted_at IS NOT NULL AS in_trash FROM files \
+         WHERE workspace_id = $1 AND id IN ",
+        "$2",
+        ""
+    );
+
+    const FOLDERS: Dialect = list_statement!(
+        concat!(
+            "SELECT id, parent_id, name, deleted_at IS NOT NULL AS in_trash, ",
+            children!("folders.id"),
+            " AS children FROM folders WHERE workspace_id = $1 AND id IN "
+        ),
+        "$2",
+        ""
+    );
+
+    const CHILDREN: &str = concat!("SELECT ", children!("$2"));
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct FileRow {
+    id: Text<FileId>,
+    folder_id: Option<Text<FolderId>>,
+    name: String,
+    version: i64,
+    content_hash: String,
+    in_trash: bool,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct FolderRow {
+    id: Text<FolderId>,
+    parent_id: Option<Text<FolderId>>,
+    name: String,
+    in_trash: bool,
+    children: i64,
+}
+
+/// The files that are there.
+pub(crate) async fn files(db: &Db, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileState>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<FileRow> = fetch!(all, db, FILES, Text(workspace), json_list(ids))?;
+    let read = |row: FileRow| FileState {
+        id: row.id.0,
+        in_trash: row.in_trash,
+        folder_id: row.folder_id.map(|id| id.0),
+        name: row.name,
+        version: to_count(row.version),
+        content_hash: row.content_hash,
+    };
+    Ok(rows.into_iter().map(read).collect())
+}
+
+/// The folders that are there.
+pub(crate) async fn folders(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[FolderId],
+) -> Result<Vec<FolderState>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<FolderRow> = fetch!(all, db, FOLDERS, Text(workspace), json_list(ids))?;
+    let read = |row: FolderRow| FolderState {
+        id: row.id.0,
+        in_trash: row.in_trash,
+        parent_id: row.parent_id.map(|id| id.0),
+        name: row.name,
+        children: to_count(row.children),
+    };
+    Ok(rows.into_iter().map(read).collect())
+}
+
+/// How much lives directly in a folder.
+pub(crate) async fn children(tx: &mut Tx, workspace: WorkspaceId, id: FolderId) -> Result<u64, Error> {
+    let count: i64 = fetch!(scalar, tx, CHILDREN, Text(workspace), Text(id))?;
+    Ok(to_count(count))
+}
