@@ -42,6 +42,11 @@ pub enum Error {
     /// A stranger asked for the identity of a service.
     #[error("the mesh secret is wrong: every service of a deployment needs the same one")]
     MeshSecretRefused,
+    /// Whoever asked for something that goes on has no right in the workspace any more.
+    #[error(
+        "who asked for this can no longer ask for it: the token or grant has ended, or its owner has left the workspace"
+    )]
+    DelegationRefused,
     /// No such resource among those that the caller may know of.
     #[error("{0} not found")]
     NotFound(&'static str),
@@ -136,6 +141,7 @@ impl From<Error> for Problem {
             | Error::SessionRefused
             | Error::SignInRefused
             | Error::MeshSecretRefused => Self::unauthorized(error.to_string()),
+            Error::DelegationRefused => Self::forbidden(error.to_string()),
             Error::TooMuchFeedback { .. } | Error::TooManyClients(_) => Self {
                 retry_after: Some(Duration::from_secs(60 * 60)),
                 ..Self::new(Reason::RateLimited, error.to_string())

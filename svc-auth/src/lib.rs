@@ -6,6 +6,7 @@
 //! exchange.
 
 mod bootstrap;
+mod delegation;
 mod doctor;
 mod error;
 mod feedback;
@@ -53,6 +54,7 @@ use tonic::service::Routes;
 
 use self::bootstrap::Bootstrapper;
 pub use self::bootstrap::{Bootstrap, Bootstrapped};
+use self::delegation::Delegation;
 pub use self::doctor::examine;
 pub use self::error::Error;
 use self::feedback::Feedback;
@@ -92,6 +94,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::auth::v1::grant_service_server::SERVICE_NAME,
     cairn_proto::auth::v1::feedback_service_server::SERVICE_NAME,
     cairn_proto::auth::v1::key_service_server::SERVICE_NAME,
+    cairn_proto::auth::v1::delegation_service_server::SERVICE_NAME,
 ];
 
 /// Who has no identity yet calls these: each takes a secret of another kind, or tells what everybody may know.
@@ -167,6 +170,7 @@ pub struct Service {
     passwords: Passwords,
     keys: Arc<Keys>,
     service_identities: Arc<ServiceIdentities>,
+    delegation: Arc<Delegation>,
     sessions: Arc<Sessions>,
     tokens: Arc<Tokens>,
     workspaces: Arc<Workspaces>,
@@ -231,6 +235,11 @@ impl Service {
                 Arc::clone(&keys),
                 config.mesh_secret,
             )),
+            delegation: Arc::new(Delegation {
+                db: db.clone(),
+                ambient: ambient.clone(),
+                keys: Arc::clone(&keys),
+            }),
             tokens: Arc::new(Tokens::new(db.clone(), ambient.clone(), Arc::clone(&keys), folders.clone())),
             workspaces: Arc::new(Workspaces::new(
                 db.clone(),

@@ -1,5 +1,6 @@
 //! The gRPC servers: decode, authorize, call, encode; no rule.
 
+mod delegation;
 mod feedback;
 mod grants;
 mod invitations;
@@ -18,6 +19,7 @@ use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::Verifier;
 use cairn_chassis::server::ServicesOnly;
 use cairn_chassis::status::Problem;
+use cairn_proto::auth::v1::delegation_service_server::DelegationServiceServer;
 use cairn_proto::auth::v1::feedback_service_server::FeedbackServiceServer;
 use cairn_proto::auth::v1::grant_service_server::GrantServiceServer;
 use cairn_proto::auth::v1::invitation_service_server::InvitationServiceServer;
@@ -74,6 +76,8 @@ pub(crate) fn routes(service: &Service) -> Routes {
         keys: Arc::clone(&service.keys),
         identities: Arc::clone(&service.service_identities),
     };
+    let delegation =
+        delegation::DelegationServer { rules: Arc::clone(&service.delegation), verifier: verifier.clone() };
     Routes::new(sized!(TokenServiceServer::new(tokens)))
         .add_service(services_only!(SessionServiceServer::new(sessions), verifier))
         .add_service(sized!(WorkspaceServiceServer::new(workspaces)))
@@ -84,6 +88,7 @@ pub(crate) fn routes(service: &Service) -> Routes {
         .add_service(sized!(GrantServiceServer::new(grants)))
         .add_service(sized!(FeedbackServiceServer::new(feedback)))
         .add_service(sized!(KeyServiceServer::new(keys)))
+        .add_service(sized!(DelegationServiceServer::new(delegation)))
 }
 
 /// The signed-in person who calls.

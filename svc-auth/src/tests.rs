@@ -1,6 +1,7 @@
 //! The service as its callers see it, on every storage engine.
 
 mod bootstrap;
+mod delegation;
 mod doctor;
 mod exchange;
 mod folders;
