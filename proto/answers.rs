@@ -49,6 +49,7 @@ pub(crate) const ANSWERS: &[(&str, &[Told])] = &[
     ("cairn.retrieval.v1.CoverageNote", &[]),
     ("cairn.retrieval.v1.SubqueryTrace", &[]),
     ("cairn.retrieval.v1.Trace", &[]),
+    ("cairn.sync.v1.SyncWarning", &[]),
     ("cairn.auth.v1.Grant", &[]),
     ("cairn.auth.v1.User", &[]),
 ];

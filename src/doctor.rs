@@ -16,7 +16,7 @@ use crate::{secret_keys, storages};
 pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
     let mut examined = Vec::new();
     let mut findings = Vec::new();
-    for role in [Role::Auth, Role::Content, Role::Ingest, Role::Retrieval] {
+    for role in [Role::Auth, Role::Content, Role::Ingest, Role::Retrieval, Role::Sync] {
         for storage in storages::of(role, &options.stored.data, options.stored.database.as_deref())? {
             if let Some(found) = examine(role, &storage, &options).await? {
                 examined.push(role.name());
@@ -60,7 +60,8 @@ async fn examine(
             let ring = secret_keys::find(&options.secret_key, &options.stored.data)?;
             cairn_ingest::examine(storage, ring.as_ref(), &progress).await?
         }
-        Role::Gateway | Role::Sync => None,
+        Role::Sync => cairn_sync::examine(storage, &progress).await?,
+        Role::Gateway => None,
     };
     Ok(found)
 }

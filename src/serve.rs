@@ -153,7 +153,7 @@ fn locations(options: &ServeOptions, site: &Site) -> anyhow::Result<Locations> {
         content: location(role == Role::Content, &urls.content_url, || services.content(site))?,
         ingest: location(role == Role::Ingest, &urls.ingest_url, || services.ingest(site))?,
         retrieval: location(role == Role::Retrieval, &urls.retrieval_url, || services.retrieval(site))?,
-        sync: location(role == Role::Sync, &urls.sync_url, || Ok(()))?,
+        sync: location(role == Role::Sync, &urls.sync_url, || services.sync(site))?,
         mesh_secret: site.mesh_secret.clone(),
         tls_client: options.tls_client.client(&services.tls)?,
     })
@@ -172,9 +172,7 @@ fn site(options: &ServeOptions) -> anyhow::Result<Site> {
     // Each service has its own corner of the data folder, so that several on one machine do not meet.
     let folder = options.data.join(role.name());
     let keeps_index = role == Role::Retrieval && !options.services.index_is_elsewhere()?;
-    let keeps_files = keeps_index
-        || (options.database.is_none()
-            && matches!(role, Role::Auth | Role::Content | Role::Ingest | Role::Retrieval));
+    let keeps_files = keeps_index || (options.database.is_none() && role != Role::Gateway);
     let data = if keeps_files { Some(Arc::new(DataFolder::claim(&folder)?)) } else { None };
     let database = options.database.clone();
     Ok(Site {

@@ -36,7 +36,7 @@ pub(crate) struct Locations {
     pub(crate) content: Location<cairn_content::Config>,
     pub(crate) ingest: Location<cairn_ingest::Config>,
     pub(crate) retrieval: Location<cairn_retrieval::Config>,
-    pub(crate) sync: Location<()>,
+    pub(crate) sync: Location<cairn_sync::Config>,
     /// The secret that services of the mesh share.
     pub(crate) mesh_secret: String,
     /// TLS of the calls to services at https:// addresses.
@@ -196,18 +196,17 @@ impl Mesh {
             Location::Remote(address) => remote("ingest", &address, tls)?,
             Location::Local(config) => open_ingest(config, &ambient, &mut hosted).await?,
         };
-        let sync = match locations.sync {
-            Location::Remote(address) => remote("sync", &address, tls)?,
-            Location::Local(()) => {
-                let service = cairn_sync::Service::open(&ambient);
-                let lifecycle = Some(service.lifecycle());
-                let (names, access) = (cairn_sync::SERVICE_NAMES, cairn_sync::ACCESS);
-                hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?
-            }
-        };
         let identity_of = |service| {
             let (secret, clock) = (locations.mesh_secret.clone(), Arc::clone(&clock));
             ServiceIdentitySource::new(service, secret, auth_channel.clone(), clock)
+        };
+        let sync = match locations.sync {
+            Location::Remote(address) => remote("sync", &address, tls)?,
+            Location::Local(config) => {
+                let (auth, content, identity) = (auth_channel.clone(), content.clone(), identity_of("sync"));
+                let upstreams = cairn_sync::Upstreams { auth, content, identity };
+                open_sync(config, &ambient, upstreams, &mut hosted).await?
+            }
         };
         if let Some(service) = content_service {
             service.connect(ingest.clone(), identity_of("content"));
@@ -293,6 +292,23 @@ async fn open_ingest(
     let opened = cairn_ingest::Service::open(config, ambient.clone()).await;
     let service = Arc::new(opened.context("the ingest service cannot open its storage")?);
     let (names, access) = (cairn_ingest::SERVICE_NAMES, cairn_ingest::ACCESS);
+    let lifecycle = Some(service.lifecycle());
+    let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
+    let closing = Arc::clone(&service);
+    hosted.on_start(|shutdown| async move { service.run(shutdown).await });
+    hosted.at_end(|| async move { closing.close().await });
+    Ok(channel)
+}
+
+async fn open_sync(
+    config: cairn_sync::Config,
+    ambient: &Ambient,
+    upstreams: cairn_sync::Upstreams,
+    hosted: &mut Hosted,
+) -> anyhow::Result<ServiceChannel> {
+    let opened = cairn_sync::Service::open(config, ambient.clone(), upstreams).await;
+    let service = Arc::new(opened.context("the sync service cannot open its storage")?);
+    let (names, access) = (cairn_sync::SERVICE_NAMES, cairn_sync::ACCESS);
     let lifecycle = Some(service.lifecycle());
     let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
     let closing = Arc::clone(&service);

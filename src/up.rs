@@ -132,7 +132,7 @@ fn all_local(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::
         content: Location::Local(services.content(&site)?),
         ingest: Location::Local(services.ingest(&site)?),
         retrieval: Location::Local(services.retrieval(&site)?),
-        sync: Location::Local(()),
+        sync: Location::Local(services.sync(&site)?),
         mesh_secret: site.mesh_secret,
         tls_client: None,
     })

@@ -44,6 +44,10 @@ pub fn said(violations: &[Violation]) -> String {
     violations.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
+/// Documents of one sync: of the smallest plan, and of the others.
+const LEAST_DOCUMENTS_OF_SYNC: u64 = 1_000;
+const DOCUMENTS_OF_SYNC: u64 = 5_000;
+
 const LEAST: Allowance =
     Allowance { object_bytes: 10 * MB, stored_bytes: Some(200 * MB), files: Some(2_000) };
 
@@ -99,6 +103,14 @@ impl PlanLimits {
         Ok(limits)
     }
 
+    /// How many documents one sync may have; a plan that is not known gets what the smallest gets.
+    pub fn documents_of_sync(&self, plan: Option<&str>) -> u64 {
+        match plan {
+            Some(plan) if plan != "free" && self.0.contains_key(plan) => DOCUMENTS_OF_SYNC,
+            _ => LEAST_DOCUMENTS_OF_SYNC,
+        }
+    }
+
     /// What the plan of an identity allows; an unknown one gets what the smallest gets.
     pub fn of(&self, plan: Option<&str>) -> Allowance {
         plan.and_then(|plan| self.0.get(plan)).copied().unwrap_or(LEAST)
@@ -126,6 +138,9 @@ mod tests {
         assert_eq!(limits.of(Some("selfhosted")), unlimited);
         assert_eq!(limits.of(Some("unheard of")), LEAST);
         assert_eq!(limits.of(None), LEAST);
+        let documents = [Some("free"), None, Some("unheard of"), Some("starter"), Some("selfhosted")];
+        let documents = documents.map(|plan| limits.documents_of_sync(plan));
+        assert_eq!(documents, [1_000, 1_000, 1_000, 5_000, 5_000]);
         let changed = PlanLimits::changed_by("free=1:2:3, team=300, studio=1:2").unwrap();
         let row = |object, stored: Option<u64>, files| Allowance {
             object_bytes: object * MB,

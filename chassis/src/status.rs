@@ -43,6 +43,8 @@ pub enum Reason {
     RunBusy,
     /// The run's state allows no start.
     RunNotStartable,
+    /// The run cannot be rolled back.
+    RunNotRevertible,
     /// The object is too large.
     PayloadTooLarge,
     /// A rate-limit window is exhausted.
@@ -62,7 +64,7 @@ pub enum Reason {
 }
 
 /// Every reason with its spelling and its gRPC code: the one table.
-const REASONS: [(Reason, &str, Code); 19] = [
+const REASONS: [(Reason, &str, Code); 20] = [
     (Reason::ValidationError, "VALIDATION_ERROR", Code::InvalidArgument),
     (Reason::Unauthorized, "UNAUTHORIZED", Code::Unauthenticated),
     (Reason::Forbidden, "FORBIDDEN", Code::PermissionDenied),
@@ -74,6 +76,7 @@ const REASONS: [(Reason, &str, Code); 19] = [
     (Reason::IdempotencyConflict, "IDEMPOTENCY_CONFLICT", Code::AlreadyExists),
     (Reason::RunBusy, "RUN_BUSY", Code::FailedPrecondition),
     (Reason::RunNotStartable, "RUN_NOT_STARTABLE", Code::FailedPrecondition),
+    (Reason::RunNotRevertible, "RUN_NOT_REVERTIBLE", Code::FailedPrecondition),
     (Reason::PayloadTooLarge, "PAYLOAD_TOO_LARGE", Code::ResourceExhausted),
     (Reason::RateLimited, "RATE_LIMITED", Code::ResourceExhausted),
     (Reason::DeliveryFailed, "DELIVERY_FAILED", Code::Unavailable),

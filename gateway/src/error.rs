@@ -101,6 +101,7 @@ const fn row(reason: Reason) -> (StatusCode, &'static str) {
         Reason::IdempotencyConflict => (StatusCode::CONFLICT, "IDEMPOTENCY_CONFLICT"),
         Reason::RunBusy => (StatusCode::CONFLICT, "RUN_BUSY"),
         Reason::RunNotStartable => (StatusCode::CONFLICT, "RUN_NOT_STARTABLE"),
+        Reason::RunNotRevertible => (StatusCode::CONFLICT, "RUN_NOT_REVERTIBLE"),
         Reason::AlreadyExists => (StatusCode::CONFLICT, "ALREADY_EXISTS"),
         Reason::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
         Reason::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
@@ -151,6 +152,7 @@ pub(crate) fn from_upstream(status: &Status) -> Problem {
         | Reason::IdempotencyConflict
         | Reason::RunBusy
         | Reason::RunNotStartable
+        | Reason::RunNotRevertible
         | Reason::AlreadyExists
         | Reason::PayloadTooLarge
         | Reason::RateLimited
@@ -248,6 +250,7 @@ mod tests {
             (Reason::IdempotencyConflict, 409, "IDEMPOTENCY_CONFLICT"),
             (Reason::RunBusy, 409, "RUN_BUSY"),
             (Reason::RunNotStartable, 409, "RUN_NOT_STARTABLE"),
+            (Reason::RunNotRevertible, 409, "RUN_NOT_REVERTIBLE"),
             (Reason::SlugTaken, 409, "SLUG_TAKEN"),
             (Reason::VersionConflict, 409, "VERSION_CONFLICT"),
             (Reason::PayloadTooLarge, 413, "PAYLOAD_TOO_LARGE"),

@@ -15,8 +15,8 @@ use std::fmt;
 
 pub use self::filter::{Condition, Filter, Misread};
 pub use self::kinds::{
-    ContentType, DocumentKind, FileType, IngestStatus, MemberKind, PropertyType, SourceMode, SourceRunKind,
-    SourceRunStatus, TrashKind,
+    ConflictPolicy, ContentType, DocumentKind, FileType, IngestStatus, MemberKind, PropertyType, RunStatus,
+    SourceMode, SourceRunKind, SourceRunStatus, SyncAction, TrashKind,
 };
 pub use self::page::{page_of, plain_page_of};
 pub use self::permission::{Permission, PermissionSet, Publishers, Role};

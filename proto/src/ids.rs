@@ -97,6 +97,8 @@ ids! {
     SourceId,
     /// One reading of a connected source.
     SourceRunId,
+    /// One directory sync.
+    SyncRunId,
 }
 
 #[cfg(test)]

@@ -124,6 +124,14 @@ impl ServiceOptions {
         })
     }
 
+    /// What svc-sync is told.
+    pub(crate) fn sync(&self, site: &Site) -> anyhow::Result<cairn_sync::Config> {
+        Ok(cairn_sync::Config {
+            storage: (site.database)(Role::Sync)?,
+            limits: self.content.asset_limits.clone().unwrap_or_default(),
+        })
+    }
+
     /// What svc-retrieval is told.
     pub(crate) fn retrieval(&self, site: &Site) -> anyhow::Result<cairn_retrieval::Config> {
         Ok(cairn_retrieval::Config {

@@ -25,8 +25,6 @@ use cairn_proto::feed::v1::ReadFeedRequest;
 use cairn_proto::feed::v1::feed_service_client::FeedServiceClient;
 use cairn_proto::retrieval::v1::SearchContextRequest;
 use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
-use cairn_proto::sync::v1::GetSyncRequest;
-use cairn_proto::sync::v1::sync_service_client::SyncServiceClient;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
@@ -53,7 +51,6 @@ scenarios![
     feeds_are_for_services_only,
     people_sign_in_through_the_gateway_only,
     a_flood_of_sign_ins_over_grpc_is_refused,
-    what_is_not_served_yet_says_so,
     every_service_answers_health_and_reflection,
 ];
 
@@ -261,15 +258,6 @@ async fn a_flood_of_sign_ins_over_grpc_is_refused(deployment: &Deployment) {
     assert!(guesses > 10, "the first {guesses} may fail");
     assert!(refused.get_error_details().retry_info().is_some_and(|info| info.retry_delay.is_some()));
     self::refused(refused, Code::ResourceExhausted, "RATE_LIMITED");
-}
-
-async fn what_is_not_served_yet_says_so(deployment: &Deployment) {
-    let workspace = deployment.workspace().await;
-    let identity = exchange(deployment, &workspace.token).await;
-    let id = uuid::Uuid::from_u128(1).to_string();
-    let mut sync = SyncServiceClient::new(connect(deployment, "sync").await);
-    let status = sync.get_sync(as_caller(&identity, GetSyncRequest { run_id: id })).await.unwrap_err();
-    refused(status, Code::Unimplemented, "UNIMPLEMENTED");
 }
 
 async fn every_service_answers_health_and_reflection(deployment: &Deployment) {

@@ -98,6 +98,7 @@ fn failure_of(problem: &Problem) -> Failure {
         | Reason::IdempotencyConflict
         | Reason::RunBusy
         | Reason::RunNotStartable
+        | Reason::RunNotRevertible
         | Reason::AlreadyExists
         | Reason::RateLimited
         | Reason::DeliveryFailed

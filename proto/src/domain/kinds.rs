@@ -4,6 +4,7 @@ use super::domain;
 use crate::content::v1 as content;
 use crate::feed::v1::Kind;
 use crate::ingest::v1 as ingest;
+use crate::sync::v1 as sync;
 
 domain! {
     /// What a file holds; it decides how the file is cut for search and its raw Content-Type.
@@ -161,6 +162,71 @@ domain! {
         Failed = "failed",
         /// Somebody ended it.
         Cancelled = "cancelled",
+    }
+
+    /// What becomes of documents that changed in the directory.
+    #[derive(Default)]
+    ConflictPolicy of sync::ConflictPolicy {
+        /// Their files are updated, unless somebody edited them in the workspace.
+        #[default]
+        Update = "update",
+        /// Files that exist stay as they are.
+        Skip = "skip",
+        /// The new version is created beside the old one.
+        Duplicate = "duplicate",
+    }
+
+    /// How far a run of a sync is.
+    RunStatus of sync::RunStatus {
+        /// It was previewed and waits to be started.
+        Ready = "ready",
+        /// It waits for its turn.
+        Queued = "queued",
+        /// It is being worked on.
+        Running = "running",
+        /// All was done.
+        Completed = "completed",
+        /// All that could be done was done.
+        CompletedWithWarnings = "completed_with_warnings",
+        /// It ended early; a start goes on where it stopped.
+        Failed = "failed",
+        /// Somebody ended it; a start goes on where it stopped.
+        Cancelled = "cancelled",
+        /// What it did was taken back.
+        RolledBack = "rolled_back",
+    }
+
+    /// What became of a document.
+    SyncAction of sync::SyncAction {
+        /// A file was made.
+        Created = "created",
+        /// Its file has the document's content now.
+        Updated = "updated",
+        /// There was nothing to do.
+        Skipped = "skipped",
+        /// Somebody changed the file in the workspace: it stays as it is.
+        Conflict = "conflict",
+        /// The directory does not have it any more: its file is in trash.
+        Pruned = "pruned",
+        /// The workspace refused it.
+        Failed = "failed",
+    }
+}
+
+impl RunStatus {
+    /// Whether it may be started: anew, or where it stopped.
+    pub const fn is_startable(self) -> bool {
+        matches!(self, Self::Ready | Self::Failed | Self::Cancelled)
+    }
+
+    /// Whether somebody works on it, or will.
+    pub const fn is_busy(self) -> bool {
+        matches!(self, Self::Queued | Self::Running)
+    }
+
+    /// Whether all of it was done.
+    pub const fn is_completed(self) -> bool {
+        matches!(self, Self::Completed | Self::CompletedWithWarnings)
     }
 }
 

@@ -1,0 +1,290 @@
+//! svc-content, which owns what a sync writes: asked and written to through its own API, in the name of this service, on
+//! behalf of whoever asked for the run.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::call::Call;
+use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
+use cairn_chassis::identity::Permission;
+use cairn_chassis::status::{Problem, Violation};
+use cairn_proto::content::v1::batch_item::Write as Sent;
+use cairn_proto::content::v1::batch_service_client::BatchServiceClient;
+use cairn_proto::content::v1::file_service_client::FileServiceClient;
+use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
+use cairn_proto::content::v1::usage_service_client::UsageServiceClient;
+use cairn_proto::content::v1::{self as proto, BatchItem, BatchWriteRequest, ReadStatesRequest};
+use cairn_proto::feed::v1::Kind as TrashedKind;
+use cairn_proto::ids::{FolderId, WorkspaceId};
+use prost_types::FieldMask;
+use tonic::Status;
+use uuid::Uuid;
+
+use crate::delegation::Delegates;
+use crate::model::{Asker, Kind, Step, Write};
+use crate::plan::{State, States};
+
+/// How long one call may take: a batch of 8 MiB on a slow disk.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Items whose states are asked for at once.
+const STATES_AT_ONCE: usize = 10_000;
+
+/// What is used of a limit, and the limit where there is one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) used: u64,
+    pub(crate) limit: Option<u64>,
+}
+
+/// The way to svc-content; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Content {
+    pub(crate) channel: ServiceChannel,
+    pub(crate) delegates: Arc<dyn Delegates>,
+}
+
+/// What a batch came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// All of it is done.
+    All,
+    /// Nothing is, because of these: each by the place of its step, with a code and a sentence.
+    Refused(Vec<(usize, String, String)>),
+}
+
+impl Content {
+    /// Opens the workspace for whoever asked, who must still be allowed that there.
+    pub(crate) async fn open(
+        &self,
+        workspace: WorkspaceId,
+        asker: &Asker,
+        needed: Permission,
+    ) -> Result<Opened, Problem> {
+        let delegated = self.delegates.delegate(workspace, asker).await?;
+        if !delegated.permissions.contains(needed) {
+            return Err(Problem::forbidden(format!(
+                "whoever asked for this no longer has the permission '{}' in the workspace",
+                needed.as_str()
+            )));
+        }
+        Ok(Opened { channel: self.channel.clone(), identity: delegated.identity })
+    }
+}
+
+/// A workspace that this service may read and write for some minutes.
+pub(crate) struct Opened {
+    channel: ServiceChannel,
+    identity: String,
+}
+
+cairn_chassis::debug_fields!(Opened);
+
+impl Opened {
+    fn request<T>(&self, message: T) -> tonic::Request<T> {
+        Call::within(PATIENCE).with_identity(&self.identity).request(message)
+    }
+
+    fn batches(&self) -> BatchServiceClient<ServiceChannel> {
+        BatchServiceClient::new(self.channel.clone())
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    fn folders(&self) -> FolderServiceClient<ServiceChannel> {
+        FolderServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    /// How these stand, each file and folder that is there, in trash or not.
+    pub(crate) async fn states(
+        &self,
+        items: impl IntoIterator<Item = (Kind, Uuid)>,
+    ) -> Result<States, Problem> {
+        let items: Vec<_> = items.into_iter().collect();
+        let mut states = States::with_capacity(items.len());
+        for some in items.chunks(STATES_AT_ONCE) {
+            let ids = |kind| some.iter().filter(move |item| item.0 == kind).map(|item| item.1.to_string());
+            let (file_ids, folder_ids) = (ids(Kind::File).collect(), ids(Kind::Folder).collect());
+            let request = self.request(ReadStatesRequest { file_ids, folder_ids });
+            let told = self.batches().read_states(request).await.map_err(problem)?.into_inner();
+            states.extend(told.files.into_iter().filter_map(file));
+            states.extend(told.folders.into_iter().filter_map(folder));
+        }
+        Ok(states)
+    }
+
+    /// How deep a folder stands: 1 in the root.
+    pub(crate) async fn depth(&self, id: FolderId) -> Result<usize, Problem> {
+        let request = self.request(proto::GetFolderRequest { folder_id: id.to_string() });
+        let found = self.folders().get_folder(request).await.map_err(problem)?.into_inner();
+        Ok(found.folder.map_or(1, |folder| folder.path.split('/').skip(1).count()))
+    }
+
+    /// The live folder of that name directly in a folder, or in the root; the oldest of several.
+    pub(crate) async fn child(&self, parent: Option<Uuid>, name: &str) -> Result<Option<Uuid>, Problem> {
+        let mut page_token = String::new();
+        let mut found: Option<Uuid> = None;
+        loop {
+            let parent_id = parent.map(|id| id.to_string());
+            let request = self.request(proto::ListFoldersRequest {
+                parent: Some(proto::ParentFilter { parent_id }),
+                page_size: 0,
+                page_token,
+            });
+            let page = self.folders().list_folders(request).await.map_err(problem)?.into_inner();
+            let named = page.folders.iter().filter(|folder| folder.name == name);
+            // Ids sort by the time of their making.
+            found = found.into_iter().chain(named.filter_map(|folder| folder.id.parse().ok())).min();
+            let is_past = page.folders.last().is_some_and(|last| last.name.as_str() > name);
+            if page.next_page_token.is_empty() || is_past {
+                return Ok(found);
+            }
+            page_token = page.next_page_token;
+        }
+    }
+
+    /// The names of the files directly in a folder, or in the root.
+    pub(crate) async fn names(&self, folder: Option<Uuid>) -> Result<HashSet<String>, Problem> {
+        let mut names = HashSet::new();
+        let mut page_token = String::new();
+        let mut files =
+            FileServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        loop {
+            let folder_id = folder.map(|id| id.to_string());
+            let request = self.request(proto::ListFilesRequest {
+                folder: Some(proto::FolderFilter { folder_id, recursive: false }),
+                page_size: 0,
+                page_token,
+                tags: Vec::new(),
+            });
+            let page = files.list_files(request).await.map_err(problem)?.into_inner();
+            names.extend(page.files.into_iter().map(|file| file.name));
+            if page.next_page_token.is_empty() {
+                return Ok(names);
+            }
+            page_token = page.next_page_token;
+        }
+    }
+
+    /// What the workspace uses of its files, and of its bytes.
+    pub(crate) async fn room(&self) -> Result<(Room, Room), Problem> {
+        let mut usage = UsageServiceClient::new(self.channel.clone());
+        let told =
+            usage.get_usage(self.request(proto::GetUsageRequest {})).await.map_err(problem)?.into_inner();
+        let room = |measure: Option<proto::Measure>| {
+            measure.map(|measure| Room { used: measure.used, limit: measure.limit }).unwrap_or_default()
+        };
+        Ok((room(told.files), room(told.storage_bytes)))
+    }
+
+    /// Carries out steps in one transaction, all of them or none. The texts are those of the steps in their order; empty
+    /// for those that have none.
+    pub(crate) async fn write(&self, steps: &[Step], texts: Vec<String>) -> Result<Written, Problem> {
+        let writes = steps.iter().zip(texts).map(|(step, text)| item(step, text)).collect();
+        let request = self.request(BatchWriteRequest { writes });
+        match self.batches().batch_write(request).await {
+            Ok(_) => Ok(Written::All),
+            Err(status) => {
+                let problem = problem(status);
+                let refused: Vec<_> = problem.violations.iter().filter_map(refusal).collect();
+                if refused.is_empty() { Err(problem) } else { Ok(Written::Refused(refused)) }
+            }
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
+fn problem(status: Status) -> Problem {
+    Problem::from_status(&status)
+}
+
+fn file(state: proto::FileState) -> Option<(Uuid, State)> {
+    let parent = state.folder_id.and_then(|id| id.parse().ok());
+    Some((
+        state.id.parse().ok()?,
+        State {
+            in_trash: state.in_trash,
+            parent,
+            name: state.name,
+            version: state.version,
+            hash: state.content_hash,
+            children: 0,
+        },
+    ))
+}
+
+fn folder(state: proto::FolderState) -> Option<(Uuid, State)> {
+    let parent = state.parent_id.and_then(|id| id.parse().ok());
+    Some((
+        state.id.parse().ok()?,
+        State {
+            in_trash: state.in_trash,
+            parent,
+            name: state.name,
+            version: 0,
+            hash: String::new(),
+            children: state.children,
+        },
+    ))
+}
+
+/// Which step a violation is about: its path begins with `writes[3]`.
+fn refusal(violation: &Violation) -> Option<(usize, String, String)> {
+    let rest = violation.path.strip_prefix("writes[")?;
+    let place = rest.split_once(']')?.0.parse().ok()?;
+    Some((place, violation.code.clone(), violation.message.clone()))
+}
+
+fn item(step: &Step, text: String) -> BatchItem {
+    let id = step.id.to_string();
+    let (mut new_id, mut if_version, mut if_empty) = (None, None, false);
+    let write = match (&step.write, step.kind) {
+        (Write::Create { name, folder, file_type }, kind) => {
+            new_id = Some(id);
+            let (name, folder_id) = (name.clone(), folder.map(|id| id.to_string()));
+            match kind {
+                Kind::Folder => Sent::CreateFolder(proto::CreateFolderRequest { name, parent_id: folder_id }),
+                Kind::File => Sent::CreateFile(proto::CreateFileRequest {
+                    name,
+                    content: text,
+                    file_type: file_type.map_or(0, Into::into),
+                    folder_id,
+                    ..Default::default()
+                }),
+            }
+        }
+        (Write::Update, _) => {
+            if_version = Some(step.version);
+            Sent::UpdateFile(proto::UpdateFileRequest {
+                file_id: id,
+                content: text,
+                update_mask: Some(FieldMask { paths: vec!["content".to_owned()] }),
+                ..Default::default()
+            })
+        }
+        (Write::Trash, Kind::File) => {
+            if_version = Some(step.version);
+            Sent::DeleteFile(proto::DeleteFileRequest { file_id: id })
+        }
+        (Write::Trash, Kind::Folder) => {
+            if_empty = true;
+            Sent::DeleteFolder(proto::DeleteFolderRequest { folder_id: id })
+        }
+        (Write::Revert { to }, _) => {
+            if_version = Some(step.version);
+            Sent::RestoreFileVersion(proto::RestoreFileVersionRequest {
+                file_id: id,
+                version: *to,
+                if_content_hash: Vec::new(),
+            })
+        }
+        (Write::Restore, kind) => {
+            let kind = match kind {
+                Kind::File => TrashedKind::File,
+                Kind::Folder => TrashedKind::Folder,
+            };
+            Sent::RestoreItem(proto::RestoreItemRequest { kind: kind.into(), item_id: id })
+        }
+    };
+    BatchItem { write: Some(write), new_id, if_version, if_empty }
+}

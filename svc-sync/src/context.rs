@@ -1,0 +1,25 @@
+//! What every rule stands on.
+
+use std::sync::Arc;
+
+use cairn_chassis::clock::Clock;
+use cairn_chassis::ids::IdSource;
+use cairn_chassis::lifecycle::Suspensions;
+use cairn_chassis::limits::PlanLimits;
+use cairn_chassis::sql::Db;
+use tokio::sync::Notify;
+
+use crate::content::Content;
+
+/// What every rule stands on; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) db: Db,
+    pub(crate) suspensions: Suspensions,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: IdSource,
+    pub(crate) limits: Arc<PlanLimits>,
+    pub(crate) content: Content,
+    /// Woken when a run is queued.
+    pub(crate) arrivals: Arc<Notify>,
+}

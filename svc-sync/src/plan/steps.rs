@@ -1,0 +1,108 @@
+//! A plan as writes, in the order in which they are carried out.
+
+use std::collections::{HashMap, HashSet};
+
+use uuid::Uuid;
+
+use super::{Plan, States, Tree};
+use crate::model::{Document, Entry, Kind, Step, Write};
+
+/// The writes of a plan: folders before what stands in them, then files by path, then what is pruned, the deepest last.
+/// `root` is where the directory goes, `names` the names in the folders of files that get a version beside them.
+pub(crate) fn steps(
+    plan: &Plan<'_>,
+    tree: &Tree<'_>,
+    states: &States,
+    root: Option<Uuid>,
+    names: &mut HashMap<Option<Uuid>, HashSet<String>>,
+    mut next_id: impl FnMut() -> Uuid,
+    prune: bool,
+) -> Vec<Step> {
+    let parent_of = |path: &str| tree.parent(path).map_or(root, |needed| Some(needed.id()));
+    let mut steps: Vec<Step> = Vec::new();
+    for (path, id) in tree.new_ones() {
+        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+        let write = Write::Create { name, folder: parent_of(path), file_type: None };
+        steps.push(Step {
+            kind: Kind::Folder,
+            path: path.to_owned(),
+            write,
+            id,
+            version: 0,
+            hash: String::new(),
+            before: None,
+        });
+    }
+    let mut files: Vec<Step> = Vec::with_capacity(plan.creates.len() + plan.updates.len());
+    for (document, old) in &plan.creates {
+        let old = *old;
+        let beside = old.and_then(|old| states.get(&old.id)).filter(|state| !state.in_trash);
+        let (name, folder) = match beside {
+            Some(state) => {
+                let taken = names.entry(state.parent).or_default();
+                taken.insert(state.name.clone());
+                let name = self::beside(&state.name, taken);
+                taken.insert(name.clone());
+                (name, state.parent)
+            }
+            None => (document.parts().1.to_owned(), parent_of(&document.path)),
+        };
+        let write = Write::Create { name, folder, file_type: Some(document.file_type) };
+        files.push(file(document, write, next_id(), 0, old));
+    }
+    for (document, entry) in &plan.updates {
+        files.push(file(document, Write::Update, entry.id, entry.version, Some(entry)));
+    }
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    steps.extend(files);
+    if prune {
+        steps.extend(plan.prunes.iter().map(|entry| Step {
+            kind: entry.kind,
+            path: entry.path.clone(),
+            write: Write::Trash,
+            id: entry.id,
+            version: entry.version,
+            hash: entry.hash.clone(),
+            before: Some((*entry).clone()),
+        }));
+    }
+    steps
+}
+
+fn file(document: &Document, write: Write, id: Uuid, version: u64, before: Option<&Entry>) -> Step {
+    Step {
+        kind: Kind::File,
+        path: document.path.clone(),
+        write,
+        id,
+        version,
+        hash: document.hash.clone(),
+        before: before.cloned(),
+    }
+}
+
+/// The name of a further version of a file: `note (2).md`.
+pub(super) fn beside(name: &str, taken: &HashSet<String>) -> String {
+    /// Of a name, in characters (contract, "File").
+    const MOST: usize = 255;
+    let (stem, extension) = match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
+        _ => (name, String::new()),
+    };
+    // A version beside a version is one more of the same.
+    let stem = match stem.strip_suffix(')').and_then(|stem| stem.rsplit_once(" (")) {
+        Some((stem, number)) if !stem.is_empty() && number.parse::<u32>().is_ok() => stem,
+        _ => stem,
+    };
+    let mut number = 2_u64;
+    loop {
+        let end = format!(" ({number}){extension}");
+        let room = MOST.saturating_sub(end.chars().count());
+        let short: String = stem.chars().take(room).collect();
+        let found: String = format!("{short}{end}").chars().take(MOST).collect();
+        if !taken.contains(&found) || number > taken.len() as u64 + 2 {
+            return found;
+        }
+        number += 1;
+    }
+}

@@ -1,0 +1,192 @@
+//! What a rollback takes back (import.md, "Directory sync"): what a run did, but for what was changed since. Nothing is
+//! touched here.
+
+use std::collections::{HashMap, HashSet};
+
+use uuid::Uuid;
+
+use crate::model::{Entry, Kept, Kind, Step, Write};
+use crate::plan::States;
+
+/// What there is to take back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Reversal {
+    /// In the order in which they are carried out.
+    pub(crate) steps: Vec<Step>,
+    pub(crate) kept: Vec<Kept>,
+}
+
+/// Plans a rollback from what the run did, in its order, and from how that stands now; `is_reverted` are the items that an
+/// earlier part of the rollback has dealt with.
+pub(crate) fn reversal(done: &[Step], is_reverted: &HashSet<Uuid>, states: &States) -> Reversal {
+    let mut reversal = Reversal::default();
+    let open = || done.iter().rev().filter(|step| !is_reverted.contains(&step.id));
+    // What was pruned last comes back first: folders before what stood in them.
+    for step in open().filter(|step| step.write == Write::Trash) {
+        if states.get(&step.id).is_some_and(|state| state.in_trash) {
+            reversal.push(step, Write::Restore, step.version);
+        } else if !states.contains_key(&step.id) {
+            reversal.keep(step, "deleted_since_sync", "it was deleted for good since and cannot come back");
+        }
+    }
+    for step in open().filter(|step| step.write == Write::Update) {
+        match states.get(&step.id) {
+            Some(state) if !state.in_trash && state.version == step.version_after() => {
+                let to = step.before.as_ref().map_or(step.version, |before| before.version);
+                reversal.push(step, Write::Revert { to }, step.version_after());
+            }
+            _ => reversal.keep_edited(step),
+        }
+    }
+    // How much of each folder goes with this.
+    let mut going: HashMap<Uuid, u64> = HashMap::new();
+    let created = |step: &&Step| matches!(step.write, Write::Create { .. });
+    for step in open().filter(created).filter(|step| step.kind == Kind::File) {
+        match states.get(&step.id) {
+            // What is in trash already needs nothing.
+            None => {}
+            Some(state) if state.in_trash => {}
+            Some(state) if state.version == step.version_after() => {
+                if let Some(parent) = state.parent {
+                    *going.entry(parent).or_default() += 1;
+                }
+                reversal.push(step, Write::Trash, step.version_after());
+            }
+            Some(_) => reversal.keep_edited(step),
+        }
+    }
+    // Made before what stands in them, so they go after it.
+    for step in open().filter(created).filter(|step| step.kind == Kind::Folder) {
+        let Some(state) = states.get(&step.id).filter(|state| !state.in_trash) else { continue };
+        if state.children > going.get(&step.id).copied().unwrap_or(0) {
+            reversal.keep(step, "not_empty", "other things stand in this folder by now: it stays");
+            continue;
+        }
+        if let Some(parent) = state.parent {
+            *going.entry(parent).or_default() += 1;
+        }
+        reversal.push(step, Write::Trash, 0);
+    }
+    reversal
+}
+
+impl Reversal {
+    fn push(&mut self, step: &Step, write: Write, version: u64) {
+        let hash = step.before.as_ref().map_or_else(String::new, |before| before.hash.clone());
+        self.steps.push(Step {
+            kind: step.kind,
+            path: step.path.clone(),
+            write,
+            id: step.id,
+            version,
+            hash,
+            before: step.before.clone(),
+        });
+    }
+
+    fn keep_edited(&mut self, step: &Step) {
+        self.keep(step, "edited_since_sync", "it was changed since: it stays as it is");
+    }
+
+    fn keep(&mut self, step: &Step, code: &str, why: &str) {
+        let (path, code, why) = (step.path.clone(), code.to_owned(), why.to_owned());
+        self.kept.push(Kept { path, id: step.id, code, why });
+    }
+}
+
+/// What is remembered under the path of a step of a rollback that is done: `Some(None)` forgets it, `None` leaves it.
+pub(crate) fn remembered(step: &Step, now: Option<&Entry>) -> Option<Option<Entry>> {
+    let is_ours = now.is_none_or(|now| now.id == step.id);
+    match &step.write {
+        // A later run may have written something else under the path.
+        Write::Trash => is_ours.then(|| step.before.clone()),
+        Write::Revert { .. } => {
+            let before = step.before.clone().filter(|_| is_ours)?;
+            Some(Some(Entry { version: step.version_after(), ..before }))
+        }
+        Write::Restore => Some(Some(step.before.clone().filter(|_| now.is_none())?)),
+        Write::Create { .. } | Write::Update => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_proto::ids::SyncRunId;
+
+    use super::*;
+    use crate::plan::State;
+
+    fn entry(id: u128, version: u64) -> Entry {
+        Entry {
+            kind: Kind::File,
+            path: format!("{id}"),
+            id: Uuid::from_u128(id),
+            version,
+            hash: format!("h{version}"),
+            run: SyncRunId(Uuid::nil()),
+        }
+    }
+
+    fn step(id: u128, kind: Kind, write: Write, version: u64) -> Step {
+        let before = (!matches!(write, Write::Create { .. })).then(|| entry(id, version));
+        let (id, path) = (Uuid::from_u128(id), format!("{id}"));
+        Step { kind, path, write, id, version, hash: "new".into(), before }
+    }
+
+    fn create() -> Write {
+        Write::Create { name: "x".into(), folder: None, file_type: None }
+    }
+
+    fn state(parent: Option<u128>, version: u64, in_trash: bool, children: u64) -> State {
+        let parent = parent.map(Uuid::from_u128);
+        State { in_trash, parent, name: "x".into(), version, hash: String::new(), children }
+    }
+
+    #[test]
+    fn what_nobody_touched_goes_back_and_the_rest_is_named() {
+        let done = [
+            step(1, Kind::Folder, create(), 0),
+            step(2, Kind::File, create(), 0),
+            step(3, Kind::File, create(), 0),
+            step(4, Kind::File, Write::Update, 5),
+            step(5, Kind::File, Write::Update, 5),
+            step(6, Kind::File, Write::Trash, 2),
+            step(7, Kind::Folder, Write::Trash, 0),
+            step(8, Kind::File, Write::Trash, 2),
+        ];
+        let states = [
+            (1, state(None, 0, false, 2)),
+            (2, state(Some(1), 1, false, 0)),
+            (3, state(Some(1), 2, false, 0)),
+            (4, state(None, 6, false, 0)),
+            (5, state(None, 7, false, 0)),
+            (6, state(Some(7), 2, true, 0)),
+            (7, state(None, 0, true, 0)),
+        ];
+        let states: States = states.into_iter().map(|(id, state)| (Uuid::from_u128(id), state)).collect();
+        let reversal = reversal(&done, &HashSet::new(), &states);
+        let steps: Vec<_> =
+            reversal.steps.iter().map(|step| (step.id.as_u128(), step.write.clone())).collect();
+        let expected =
+            vec![(7, Write::Restore), (6, Write::Restore), (4, Write::Revert { to: 5 }), (2, Write::Trash)];
+        assert_eq!(steps, expected);
+        let kept: Vec<_> = reversal.kept.iter().map(|kept| (kept.id.as_u128(), kept.code.as_str())).collect();
+        let expected =
+            [(8, "deleted_since_sync"), (5, "edited_since_sync"), (3, "edited_since_sync"), (1, "not_empty")];
+        assert_eq!(kept, expected);
+        let dealt: HashSet<Uuid> = [2, 4, 6, 7].into_iter().map(Uuid::from_u128).collect();
+        assert_eq!(super::reversal(&done, &dealt, &states).steps, vec![]);
+    }
+
+    #[test]
+    fn a_sync_remembers_what_it_remembered_before() {
+        let made = step(2, Kind::File, Write::Trash, 1);
+        let of_a_create = Step { before: None, ..made.clone() };
+        assert_eq!(remembered(&of_a_create, Some(&entry(2, 1))), Some(None));
+        assert_eq!(remembered(&of_a_create, Some(&entry(9, 1))), None, "a later run's");
+        assert_eq!(remembered(&made, None), Some(Some(entry(2, 1))));
+        let back = step(4, Kind::File, Write::Revert { to: 5 }, 6);
+        let reverted = remembered(&back, Some(&entry(4, 6))).unwrap().unwrap();
+        assert_eq!((reverted.version, reverted.hash.as_str()), (7, "h6"));
+    }
+}

@@ -1,0 +1,127 @@
+//! Whether a step that was noted is done, as the workspace tells: by its effect alone, so that a worker that was lost
+//! between the write and its record leaves nothing unknown.
+
+use crate::model::{Counters, Entry, Kind, Step, Still, SyncAction, Write};
+use crate::plan::States;
+
+/// Whether the workspace shows the effect of a step.
+pub(super) fn is_done(step: &Step, states: &States) -> bool {
+    let state = states.get(&step.id);
+    match &step.write {
+        // The id is its own, so whatever became of it since, it was made.
+        Write::Create { .. } => state.is_some(),
+        Write::Update | Write::Revert { .. } => {
+            state.is_some_and(|state| state.version == step.version_after() && state.hash == step.hash)
+        }
+        Write::Trash => state.is_none_or(|state| state.in_trash),
+        Write::Restore => state.is_some_and(|state| !state.in_trash),
+    }
+}
+
+/// What a sync remembers after steps that are done: what it puts, and what it forgets.
+pub(super) fn remembered(
+    steps: &[Step],
+    run: cairn_proto::ids::SyncRunId,
+) -> (Vec<Entry>, Vec<(Kind, String)>) {
+    let (mut puts, mut forgets) = (Vec::new(), Vec::new());
+    for step in steps {
+        match step.write {
+            Write::Create { .. } | Write::Update => puts.push(Entry {
+                kind: step.kind,
+                path: step.path.clone(),
+                id: step.id,
+                version: if step.kind == Kind::File { step.version_after() } else { 0 },
+                hash: step.hash.clone(),
+                run,
+            }),
+            Write::Trash => forgets.push((step.kind, step.path.clone())),
+            Write::Revert { .. } | Write::Restore => {}
+        }
+    }
+    (puts, forgets)
+}
+
+/// How far a run is that has done these steps and leaves these documents alone.
+pub(super) fn tally<'a>(done: impl IntoIterator<Item = &'a Step>, stills: &[Still]) -> Counters {
+    let mut counters = Counters::default();
+    let files = done.into_iter().filter(|step| step.kind == Kind::File).map(Step::action);
+    for action in files.chain(stills.iter().map(|still| still.action)) {
+        counters.processed += 1;
+        match action {
+            SyncAction::Created => counters.created += 1,
+            SyncAction::Updated => counters.updated += 1,
+            SyncAction::Skipped => counters.skipped += 1,
+            SyncAction::Conflict => counters.conflicts += 1,
+            SyncAction::Pruned => counters.pruned += 1,
+            SyncAction::Failed => {}
+        }
+    }
+    counters
+}
+
+/// What becomes of a document whose step the workspace refused; `None` for folders, which are not counted.
+pub(super) fn refused(step: &Step, code: &str, message: &str) -> Option<Still> {
+    if step.kind == Kind::Folder {
+        return None;
+    }
+    let is_edited = matches!(code, "version_conflict" | "not_found" | "went_along")
+        && !matches!(step.write, Write::Create { .. });
+    let (action, why) = if is_edited {
+        let why = "it was changed in the workspace while this run went on: it stays as it is";
+        (SyncAction::Conflict, ("edited_in_service".to_owned(), why.to_owned()))
+    } else {
+        (SyncAction::Failed, ("refused".to_owned(), message.to_owned()))
+    };
+    let id = (!matches!(step.write, Write::Create { .. })).then_some(step.id);
+    Some(Still { path: step.path.clone(), action, id, why: Some(why) })
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::plan::State;
+
+    fn step(write: Write) -> Step {
+        let (id, path, hash) = (Uuid::from_u128(1), "a".to_owned(), "new".to_owned());
+        Step { kind: Kind::File, path, write, id, version: 3, hash, before: None }
+    }
+
+    fn states(version: u64, hash: &str, in_trash: bool) -> States {
+        let state =
+            State { in_trash, parent: None, name: "a".into(), version, hash: hash.into(), children: 0 };
+        States::from([(Uuid::from_u128(1), state)])
+    }
+
+    #[test]
+    fn a_step_is_done_when_its_effect_is_there() {
+        let create = step(Write::Create { name: "a".into(), folder: None, file_type: None });
+        let gone = States::new();
+        assert!(!is_done(&create, &gone) && is_done(&create, &states(9, "other", true)));
+        let update = step(Write::Update);
+        assert!(is_done(&update, &states(4, "new", false)));
+        assert!(
+            !is_done(&update, &states(3, "old", false)) && !is_done(&update, &states(4, "theirs", false))
+        );
+        let trash = step(Write::Trash);
+        assert!(is_done(&trash, &states(3, "old", true)) && is_done(&trash, &gone));
+        assert!(!is_done(&trash, &states(3, "old", false)));
+        let restore = step(Write::Restore);
+        assert!(is_done(&restore, &states(3, "old", false)) && !is_done(&restore, &gone));
+    }
+
+    #[test]
+    fn what_is_refused_is_a_conflict_only_where_somebody_changed_it() {
+        let update = refused(&step(Write::Update), "version_conflict", "m").unwrap();
+        assert_eq!((update.action, update.id), (SyncAction::Conflict, Some(Uuid::from_u128(1))));
+        let create = step(Write::Create { name: "a".into(), folder: None, file_type: None });
+        let failed = refused(&create, "not_found", "no folder").unwrap();
+        assert_eq!((failed.action, failed.id), (SyncAction::Failed, None));
+        assert_eq!(failed.why.unwrap().1, "no folder");
+        assert_eq!(refused(&Step { kind: Kind::Folder, ..create }, "invalid", "m"), None);
+        let stills = [Still { path: "x".into(), action: SyncAction::Failed, id: None, why: None }];
+        let counters = tally(&[step(Write::Update)], &stills);
+        assert_eq!((counters.updated, counters.processed), (1, 2));
+    }
+}

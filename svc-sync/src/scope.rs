@@ -1,0 +1,34 @@
+//! Who asks.
+
+use cairn_chassis::identity::{Identity, PrincipalKind, Scope};
+use cairn_chassis::status::Problem;
+use cairn_proto::ids::WorkspaceId;
+
+use crate::Error;
+use crate::model::Asker;
+
+/// The caller of a rule.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) asker: Asker,
+    /// The workspace's plan.
+    pub(crate) plan: Option<String>,
+}
+
+impl TryFrom<Identity> for Caller {
+    type Error = Problem;
+
+    fn try_from(identity: Identity) -> Result<Self, Problem> {
+        let workspace = identity.workspace_id()?;
+        if identity.scope != Scope::All {
+            return Err(Error::BoundToFolders.into());
+        }
+        if identity.principal.kind == PrincipalKind::Service {
+            // A run goes on in the name of whoever asked for it.
+            return Err(Problem::forbidden("a service syncs nothing by itself"));
+        }
+        let asker = Asker { kind: identity.principal.kind, id: identity.principal.id };
+        Ok(Self { workspace, asker, plan: identity.plan })
+    }
+}

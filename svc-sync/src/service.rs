@@ -1,0 +1,123 @@
+//! Puts the service together.
+
+use std::sync::Arc;
+
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::channel::ServiceChannel;
+use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
+use cairn_chassis::lifecycle::{self, Suspensions};
+use cairn_chassis::limits::PlanLimits;
+use cairn_chassis::server::Access;
+use cairn_chassis::sql::{self, Db};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+
+use crate::content::Content;
+use crate::context::Context;
+use crate::delegation::{Delegates, RemoteDelegates};
+use crate::removal::Removal;
+use crate::runs::Machine;
+use crate::syncs::Syncs;
+use crate::{Error, rpc, store};
+
+/// The full names of the gRPC services that [`Service::routes`] serves.
+pub const SERVICE_NAMES: &[&str] = &[cairn_proto::sync::v1::sync_service_server::SERVICE_NAME];
+
+/// A manifest carries its documents.
+pub const ACCESS: Access = Access { open: &[], large: &["/cairn.sync.v1.SyncService/PreviewSync"] };
+
+/// What the service is told at its opening.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where its tables are.
+    pub storage: sql::Config,
+    /// How much each plan may keep, and sync at once.
+    pub limits: PlanLimits,
+}
+
+/// The services that it asks.
+#[derive(Debug, Clone)]
+pub struct Upstreams {
+    /// Who may still have a run go on.
+    pub auth: ServiceChannel,
+    /// What runs write to.
+    pub content: ServiceChannel,
+    /// This service's own identity.
+    pub identity: ServiceIdentitySource,
+}
+
+/// The service.
+#[derive(Debug)]
+pub struct Service {
+    context: Context,
+    machine: Machine,
+    verifier: Verifier,
+}
+
+impl Service {
+    /// Opens the storage and brings its tables up to date.
+    ///
+    /// # Errors
+    /// When the database cannot be reached or written, or was written by a newer version.
+    pub async fn open(config: Config, ambient: Ambient, upstreams: Upstreams) -> Result<Self, Error> {
+        let delegates = RemoteDelegates { auth: upstreams.auth, identity: upstreams.identity };
+        Self::open_with(config, ambient, upstreams.content, Arc::new(delegates)).await
+    }
+
+    pub(crate) async fn open_with(
+        config: Config,
+        ambient: Ambient,
+        content: ServiceChannel,
+        delegates: Arc<dyn Delegates>,
+    ) -> Result<Self, Error> {
+        let db = Db::open(&config.storage, store::SCHEMA, store::MIGRATIONS).await?;
+        let suspensions = Suspensions::open(db.clone(), Arc::clone(&ambient.clock)).await?;
+        let verifier = ambient.verifier.refusing(suspensions.clone());
+        let context = Context {
+            db,
+            suspensions,
+            clock: ambient.clock,
+            ids: ambient.ids,
+            limits: Arc::new(config.limits),
+            content: Content { channel: content, delegates },
+            arrivals: Arc::new(Notify::new()),
+        };
+        Ok(Self { machine: Machine::new(context.clone()), context, verifier })
+    }
+
+    /// The generated servers, without layers: the composition adds those.
+    pub fn routes(&self) -> Routes {
+        Routes::new(rpc::syncs::server(Syncs::new(self.context.clone()), self.verifier.clone()))
+    }
+
+    /// The server by which svc-auth tells what becomes of workspaces; each service has its own of that name.
+    pub fn lifecycle(&self) -> Routes {
+        let suspensions = self.context.suspensions.clone();
+        let removal = Arc::new(Removal::new(self.context.clone()));
+        Routes::new(lifecycle::Rpc::server(suspensions, removal, self.verifier.clone()))
+    }
+
+    /// Carries runs out and follows what becomes of workspaces until the shutdown. Closing the storage is
+    /// [`close`](Self::close), after the drain.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        let following = self.context.suspensions.run(shutdown.clone());
+        // Runs are given back before the storage is closed.
+        tokio::join!(following, self.machine.run(shutdown));
+    }
+
+    /// Closes the storage, when nothing is served any more.
+    pub async fn close(&self) {
+        self.context.db.close().await;
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn context(&self) -> &Context {
+        &self.context
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn machine(&self) -> &Machine {
+        &self.machine
+    }
+}

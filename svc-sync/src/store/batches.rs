@@ -1,0 +1,75 @@
+//! Batches of writes: noted before they are carried out, settled when they are known to be done.
+
+use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
+use cairn_proto::ids::{SyncRunId, WorkspaceId};
+
+use crate::model::{Batch, Phase, Step};
+use crate::packed::{pack_json, unpack_json};
+
+statements! {
+    pub(super) fn statements;
+
+    const LIST: &str = "SELECT place, settled, steps FROM sync_batches \
+         WHERE workspace_id = $1 AND run_id = $2 AND phase = $3 ORDER BY place";
+
+    const PUT: &str = "INSERT INTO sync_batches (workspace_id, run_id, phase, place, settled, steps) \
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (workspace_id, run_id, phase, place) \
+         DO UPDATE SET settled = excluded.settled, steps = excluded.steps";
+
+    const REMOVE: &str =
+        "DELETE FROM sync_batches WHERE workspace_id = $1 AND run_id = $2 AND phase = $3 AND place = $4";
+
+    const REMOVE_ALL: &str = "DELETE FROM sync_batches WHERE workspace_id = $1 AND run_id = $2";
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    place: i64,
+    settled: bool,
+    steps: Vec<u8>,
+}
+
+pub(super) const fn number(phase: Phase) -> i64 {
+    match phase {
+        Phase::Sync => 1,
+        Phase::Rollback => 2,
+    }
+}
+
+/// The batches of a phase of a run, in their order.
+pub(crate) async fn list(
+    db: &Db,
+    workspace: WorkspaceId,
+    run: SyncRunId,
+    phase: Phase,
+) -> Result<Vec<Batch>, Error> {
+    let rows: Vec<Row> = fetch!(all, db, LIST, Text(workspace), Text(run), number(phase))?;
+    let read = |row: Row| {
+        let steps: Vec<Step> = unpack_json(&row.steps)?;
+        Ok(Batch { place: row.place, is_settled: row.settled, steps })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// Writes a batch; one that came to nothing goes.
+pub(crate) async fn put(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    run: SyncRunId,
+    phase: Phase,
+    batch: &Batch,
+) -> Result<(), Error> {
+    let phase = number(phase);
+    if batch.steps.is_empty() {
+        return execute!(tx, REMOVE, Text(workspace), Text(run), phase, batch.place).map(drop);
+    }
+    let steps = pack_json(&batch.steps)?;
+    execute!(tx, PUT, Text(workspace), Text(run), phase, batch.place, batch.is_settled, steps.as_slice())
+        .map(drop)
+}
+
+/// Forgets what a run did.
+pub(crate) async fn remove(tx: &mut Tx, workspace: WorkspaceId, run: SyncRunId) -> Result<(), Error> {
+    execute!(tx, REMOVE_ALL, Text(workspace), Text(run)).map(drop)
+}

@@ -1,0 +1,129 @@
+//! What is known of a run at length, and the texts that it may have to write.
+
+use std::collections::BTreeSet;
+
+use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{execute, fetch, list_statement, statements};
+use cairn_proto::ids::{SyncRunId, WorkspaceId};
+
+use super::numbers::to_small;
+use crate::model::{Details, Kept, Still};
+use crate::packed::{pack_json, unpack_json};
+
+statements! {
+    pub(super) fn statements;
+
+    const INSERT: &str =
+        "INSERT INTO sync_details (workspace_id, run_id, manifest, stills, kept) VALUES ($1, $2, $3, $4, $5)";
+
+    const MANIFEST: &str = "SELECT manifest FROM sync_details WHERE workspace_id = $1 AND run_id = $2";
+
+    const STILLS: &str = "SELECT stills, kept FROM sync_details WHERE workspace_id = $1 AND run_id = $2";
+
+    const SET_STILLS: &str = "UPDATE sync_details SET stills = $3 WHERE workspace_id = $1 AND run_id = $2";
+
+    const SET_KEPT: &str = "UPDATE sync_details SET kept = $3 WHERE workspace_id = $1 AND run_id = $2";
+
+    const REMOVE: &str = "DELETE FROM sync_details WHERE workspace_id = $1 AND run_id = $2";
+
+    const INSERT_PIECE: &str =
+        "INSERT INTO sync_pieces (workspace_id, run_id, place, data) VALUES ($1, $2, $3, $4)";
+
+    const PIECES: Dialect = list_statement!(
+        "SELECT place, data FROM sync_pieces WHERE workspace_id = $1 AND run_id = $2 AND CAST(place AS TEXT) IN ",
+        "$3",
+        ""
+    );
+
+    const REMOVE_PIECES: &str = "DELETE FROM sync_pieces WHERE workspace_id = $1 AND run_id = $2";
+}
+
+/// Writes what a preview found.
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    run: SyncRunId,
+    details: &Details,
+    stills: &[Still],
+) -> Result<(), Error> {
+    let kept: &[Kept] = &[];
+    let (details, stills, kept) = (pack_json(details)?, pack_json(stills)?, pack_json(kept)?);
+    let (workspace, run) = (Text(workspace), Text(run));
+    execute!(tx, INSERT, workspace, run, details.as_slice(), stills.as_slice(), kept.as_slice()).map(drop)
+}
+
+/// What the preview fixed; `None` when the run is not there any more.
+pub(crate) async fn get(db: &Db, workspace: WorkspaceId, run: SyncRunId) -> Result<Option<Details>, Error> {
+    let packed: Option<Vec<u8>> = fetch!(optional_scalar, db, MANIFEST, Text(workspace), Text(run))?;
+    packed.map(|packed| unpack_json(&packed)).transpose()
+}
+
+/// What was left alone, by the run and by its rollback.
+pub(crate) async fn left_alone(
+    db: &Db,
+    workspace: WorkspaceId,
+    run: SyncRunId,
+) -> Result<(Vec<Still>, Vec<Kept>), Error> {
+    let row: Option<(Vec<u8>, Vec<u8>)> = fetch!(optional, db, STILLS, Text(workspace), Text(run))?;
+    match row {
+        None => Ok((Vec::new(), Vec::new())),
+        Some((stills, kept)) => Ok((unpack_json(&stills)?, unpack_json(&kept)?)),
+    }
+}
+
+pub(crate) async fn set_stills(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    run: SyncRunId,
+    stills: &[Still],
+) -> Result<(), Error> {
+    let stills = pack_json(stills)?;
+    execute!(tx, SET_STILLS, Text(workspace), Text(run), stills.as_slice()).map(drop)
+}
+
+pub(crate) async fn set_kept(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    run: SyncRunId,
+    kept: &[Kept],
+) -> Result<(), Error> {
+    let kept = pack_json(kept)?;
+    execute!(tx, SET_KEPT, Text(workspace), Text(run), kept.as_slice()).map(drop)
+}
+
+/// Removes what is known of a run at length, with its texts.
+pub(crate) async fn remove(tx: &mut Tx, workspace: WorkspaceId, run: SyncRunId) -> Result<(), Error> {
+    remove_pieces(tx, workspace, run).await?;
+    execute!(tx, REMOVE, Text(workspace), Text(run)).map(drop)
+}
+
+/// Writes a piece, which is packed already.
+pub(crate) async fn insert_piece(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    run: SyncRunId,
+    place: usize,
+    packed: &[u8],
+) -> Result<(), Error> {
+    let place = i64::try_from(place).unwrap_or(i64::MAX);
+    execute!(tx, INSERT_PIECE, Text(workspace), Text(run), place, packed).map(drop)
+}
+
+/// These pieces, packed, in no order.
+pub(crate) async fn pieces(
+    db: &Db,
+    workspace: WorkspaceId,
+    run: SyncRunId,
+    places: &BTreeSet<u32>,
+) -> Result<Vec<(u32, Vec<u8>)>, Error> {
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<(i64, Vec<u8>)> = fetch!(all, db, PIECES, Text(workspace), Text(run), json_list(places))?;
+    Ok(rows.into_iter().map(|(place, data)| (to_small(place), data)).collect())
+}
+
+/// Removes the texts of a run that needs them no more.
+pub(crate) async fn remove_pieces(tx: &mut Tx, workspace: WorkspaceId, run: SyncRunId) -> Result<(), Error> {
+    execute!(tx, REMOVE_PIECES, Text(workspace), Text(run)).map(drop)
+}

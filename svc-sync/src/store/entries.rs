@@ -1,0 +1,115 @@
+//! What the syncs of a workspace remember, by their names.
+
+use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
+use cairn_proto::ids::{SyncRunId, WorkspaceId};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::numbers::{to_column, to_count};
+use crate::model::{Entry, Kind};
+
+/// Rows of one statement.
+const AT_ONCE: usize = 1_000;
+
+statements! {
+    pub(super) fn statements;
+
+    const LIST: &str = "SELECT kind, path, item_id, version, content_hash, run_id FROM sync_entries \
+         WHERE workspace_id = $1 AND name = $2";
+
+    /// $3 is a JSON array of `[kind, path, item, version, hash, run]`.
+    const PUT: Dialect = Dialect {
+        sqlite: "INSERT INTO sync_entries (workspace_id, name, kind, path, item_id, version, content_hash, run_id) \
+             SELECT $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 \
+             FROM json_each($3) WHERE TRUE ON CONFLICT (workspace_id, name, kind, path) DO UPDATE SET \
+             item_id = excluded.item_id, version = excluded.version, content_hash = excluded.content_hash, \
+             run_id = excluded.run_id",
+        postgres: "INSERT INTO sync_entries (workspace_id, name, kind, path, item_id, version, content_hash, run_id) \
+             SELECT $1, $2, CAST(value ->> 0 AS BIGINT), value ->> 1, value ->> 2, CAST(value ->> 3 AS BIGINT), \
+             value ->> 4, value ->> 5 FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) AS given (value) \
+             ON CONFLICT (workspace_id, name, kind, path) DO UPDATE SET \
+             item_id = excluded.item_id, version = excluded.version, content_hash = excluded.content_hash, \
+             run_id = excluded.run_id",
+    };
+
+    /// $3 is a JSON array of `[kind, path]`.
+    const REMOVE: Dialect = Dialect {
+        sqlite: "DELETE FROM sync_entries WHERE workspace_id = $1 AND name = $2 AND (kind, path) IN \
+             (SELECT value ->> 0, value ->> 1 FROM json_each($3))",
+        postgres: "DELETE FROM sync_entries WHERE workspace_id = $1 AND name = $2 AND (kind, path) IN \
+             (SELECT CAST(value ->> 0 AS BIGINT), value ->> 1 \
+             FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) AS given (value))",
+    };
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    kind: i64,
+    path: String,
+    item_id: Text<Uuid>,
+    version: i64,
+    content_hash: String,
+    run_id: Text<SyncRunId>,
+}
+
+const fn number(kind: Kind) -> i64 {
+    match kind {
+        Kind::File => 1,
+        Kind::Folder => 2,
+    }
+}
+
+/// All that a sync remembers, in no order.
+pub(crate) async fn list(db: &Db, workspace: WorkspaceId, name: &str) -> Result<Vec<Entry>, Error> {
+    let rows: Vec<Row> = fetch!(all, db, LIST, Text(workspace), name)?;
+    let read = |row: Row| {
+        let kind = match row.kind {
+            1 => Kind::File,
+            2 => Kind::Folder,
+            _ => return Err(Error::corrupt("an entry of a sync of an unknown kind")),
+        };
+        Ok(Entry {
+            kind,
+            path: row.path,
+            id: row.item_id.0,
+            version: to_count(row.version),
+            hash: row.content_hash,
+            run: row.run_id.0,
+        })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// Remembers these, each path once.
+pub(crate) async fn put(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    name: &str,
+    entries: &[Entry],
+) -> Result<(), Error> {
+    for some in entries.chunks(AT_ONCE) {
+        let row = |entry: &Entry| {
+            let version = to_column(entry.version);
+            json!([number(entry.kind), entry.path, entry.id, version, entry.hash, entry.run.to_string()])
+        };
+        let rows = serde_json::Value::from(some.iter().map(row).collect::<Vec<_>>()).to_string();
+        execute!(tx, PUT, Text(workspace), name, rows.as_str())?;
+    }
+    Ok(())
+}
+
+/// Forgets these.
+pub(crate) async fn remove(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    name: &str,
+    paths: &[(Kind, String)],
+) -> Result<(), Error> {
+    for some in paths.chunks(AT_ONCE) {
+        let rows: Vec<_> = some.iter().map(|(kind, path)| json!([number(*kind), path])).collect();
+        let rows = serde_json::Value::from(rows).to_string();
+        execute!(tx, REMOVE, Text(workspace), name, rows.as_str())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! Removing all that there is of a workspace, some rows at a time.
+
+use cairn_chassis::sql::removal::{self, Table};
+use cairn_chassis::sql::{Error, Tx};
+use cairn_chassis::{removed_table, statements};
+use cairn_proto::ids::WorkspaceId;
+
+statements! {
+    pub(super) fn statements;
+
+    /// In the order in which rows can go: what refers to others goes before them.
+    pub(crate) const TABLES: &[Table] = &[
+        removed_table!("sync_batches", "workspace_id, run_id, phase, place", 100),
+        // Up to 5 MiB each.
+        removed_table!("sync_pieces", "workspace_id, run_id, place", 50),
+        removed_table!("sync_details", "workspace_id, run_id", 50),
+        removed_table!("sync_entries", "workspace_id, name, kind, path", 2_000),
+        removed_table!("sync_runs", "workspace_id, id", 500),
+    ];
+}
+
+/// Removes rows of the first table that has any; how many.
+pub(crate) async fn remove_some(tx: &mut Tx, workspace: WorkspaceId) -> Result<u64, Error> {
+    removal::remove_some(tx, "sync", TABLES, workspace).await
+}

@@ -1,0 +1,334 @@
+//! Runs. One that is worked on has a holder until a time; what a worker writes about it is written only while it holds it.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::PrincipalKind;
+use cairn_chassis::sql::Engine;
+use cairn_chassis::sql::{Db, Error, PostgresOnly, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
+use cairn_proto::ids::{FolderId, SyncRunId, WorkspaceId};
+
+use super::batches;
+use super::numbers::{to_column, to_count, to_small};
+use crate::model::{Asker, ConflictPolicy, Counters, Phase, Run, RunStatus};
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT workspace_id, id, name, folder_id, policy, prune, state, phase, asker_kind, asker_id, created, updated, \
+             skipped, conflicts, pruned, processed, total, would_create, would_update, would_skip, would_conflict, \
+             documents, bytes, error, tries, not_before, cancel_asked, created_at, started_at, finished_at, \
+             rollback_until FROM sync_runs ",
+            $rest
+        )
+    };
+}
+
+statements! {
+    pub(super) fn statements;
+
+    const GET: &str = select!("WHERE workspace_id = $1 AND id = $2");
+
+    const LOCK: PostgresOnly =
+        PostgresOnly("SELECT 1 FROM sync_runs WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
+
+    /// Ids sort by time.
+    const PAGE: &str = select!("WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3");
+
+    const COUNT: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1";
+
+    const BUSY: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1 AND name = $2 AND state IN (2, 3)";
+
+    const INSERT: &str = "INSERT INTO sync_runs (workspace_id, id, name, folder_id, policy, prune, state, phase, asker_kind, \
+         asker_id, created, updated, skipped, conflicts, pruned, processed, total, would_create, would_update, would_skip, \
+         would_conflict, documents, bytes, tries, cancel_asked, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
+         $10, 0, 0, 0, 0, 0, 0, $11, $12, $13, $14, $15, $16, $17, 0, FALSE, $18)";
+
+    const QUEUE: &str = "UPDATE sync_runs SET state = 2, phase = $3, asker_kind = $4, asker_id = $5, error = NULL, \
+         tries = 0, not_before = NULL, cancel_asked = FALSE, holder = NULL, finished_at = NULL \
+         WHERE workspace_id = $1 AND id = $2";
+
+    /// Of every workspace: those that a worker may take at $1, the oldest first.
+    const CLAIMABLE: &str = select!(
+        "WHERE state IN (2, 3) AND (state = 2 OR lease_until <= $1) AND COALESCE(not_before, 0) <= $1 \
+         ORDER BY created_at LIMIT $2"
+    );
+
+    const CLAIM: &str = "UPDATE sync_runs SET tries = tries + CASE WHEN state = 3 THEN 1 ELSE 0 END, state = 3, holder = $3, \
+         lease_until = $4, not_before = NULL, started_at = COALESCE(started_at, $5) \
+         WHERE workspace_id = $1 AND id = $2 AND (state = 2 OR (state = 3 AND lease_until <= $5)) \
+         AND COALESCE(not_before, 0) <= $5";
+
+    const RENEW: &str = "UPDATE sync_runs SET lease_until = $4 \
+         WHERE workspace_id = $1 AND id = $2 AND state = 3 AND holder = $3";
+
+    /// Of a worker that holds it.
+    const SAVE: &str = "UPDATE sync_runs SET state = $4, phase = $5, created = $6, updated = $7, skipped = $8, \
+         conflicts = $9, pruned = $10, processed = $11, total = $12, error = $13, tries = $14, not_before = $15, \
+         finished_at = $16, rollback_until = $17, lease_until = $18, bytes = $19 \
+         WHERE workspace_id = $1 AND id = $2 AND state = 3 AND holder = $3 RETURNING cancel_asked";
+
+    /// What nobody works on ends at once.
+    const CANCEL_IDLE: &str = "UPDATE sync_runs SET state = 7, finished_at = $3 \
+         WHERE workspace_id = $1 AND id = $2 AND state IN (1, 2)";
+
+    const ASK_TO_CANCEL: &str = "UPDATE sync_runs SET cancel_asked = TRUE \
+         WHERE workspace_id = $1 AND id = $2 AND state = 3";
+
+    /// After a restart of the only process on the storage nobody holds anything.
+    const FREE_ALL: &str = "UPDATE sync_runs SET lease_until = $1 WHERE state = 3";
+
+    const REMOVE: &str = "DELETE FROM sync_runs WHERE workspace_id = $1 AND id = $2";
+
+    /// Of every workspace: previews from before $1 that nobody started, and what is over and from before $2.
+    const STALE: &str = select!(
+        "WHERE (state = 1 AND created_at < $1) OR (state NOT IN (2, 3) AND created_at < $2) \
+         ORDER BY created_at LIMIT $3"
+    );
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    workspace_id: Text<WorkspaceId>,
+    id: Text<SyncRunId>,
+    name: String,
+    folder_id: Option<Text<FolderId>>,
+    policy: i64,
+    prune: bool,
+    state: i64,
+    phase: i64,
+    asker_kind: String,
+    asker_id: String,
+    created: i64,
+    updated: i64,
+    skipped: i64,
+    conflicts: i64,
+    pruned: i64,
+    processed: i64,
+    total: i64,
+    would_create: i64,
+    would_update: i64,
+    would_skip: i64,
+    would_conflict: i64,
+    documents: i64,
+    bytes: i64,
+    error: Option<String>,
+    tries: i64,
+    not_before: Option<Timestamp>,
+    cancel_asked: bool,
+    created_at: Timestamp,
+    started_at: Option<Timestamp>,
+    finished_at: Option<Timestamp>,
+    rollback_until: Option<Timestamp>,
+}
+
+const KINDS: [PrincipalKind; 4] =
+    [PrincipalKind::Token, PrincipalKind::Grant, PrincipalKind::User, PrincipalKind::Service];
+
+impl TryFrom<Row> for Run {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let unknown = || Error::corrupt("a sync run with a number or a word that stands for nothing");
+        let kind = KINDS.into_iter().find(|kind| kind.as_str() == row.asker_kind).ok_or_else(unknown)?;
+        let phases = [Phase::Sync, Phase::Rollback];
+        let phase = phases.into_iter().find(|phase| batches::number(*phase) == row.phase);
+        Ok(Self {
+            workspace: row.workspace_id.0,
+            id: row.id.0,
+            name: row.name,
+            folder: row.folder_id.map(|id| id.0),
+            policy: ConflictPolicy::from_number(row.policy).ok_or_else(unknown)?,
+            prune: row.prune,
+            state: RunStatus::from_number(row.state).ok_or_else(unknown)?,
+            phase: phase.ok_or_else(unknown)?,
+            asker: Asker { kind, id: row.asker_id },
+            counters: Counters {
+                created: to_count(row.created),
+                updated: to_count(row.updated),
+                skipped: to_count(row.skipped),
+                conflicts: to_count(row.conflicts),
+                pruned: to_count(row.pruned),
+                processed: to_count(row.processed),
+            },
+            total: to_count(row.total),
+            would: Counters {
+                created: to_count(row.would_create),
+                updated: to_count(row.would_update),
+                skipped: to_count(row.would_skip),
+                conflicts: to_count(row.would_conflict),
+                ..Counters::default()
+            },
+            documents: to_count(row.documents),
+            bytes: to_count(row.bytes),
+            error: row.error,
+            tries: to_small(row.tries),
+            not_before: row.not_before,
+            cancel_asked: row.cancel_asked,
+            created_at: row.created_at,
+            started_at: row.started_at,
+            finished_at: row.finished_at,
+            rollback_until: row.rollback_until,
+        })
+    }
+}
+
+fn read(rows: Vec<Row>) -> Result<Vec<Run>, Error> {
+    rows.into_iter().map(Run::try_from).collect()
+}
+
+/// A run.
+pub(crate) async fn get(db: &Db, workspace: WorkspaceId, id: SyncRunId) -> Result<Option<Run>, Error> {
+    let row: Option<Row> = fetch!(optional, db, GET, Text(workspace), Text(id))?;
+    row.map(Run::try_from).transpose()
+}
+
+/// A run, which nobody else changes until the transaction ends.
+pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: SyncRunId) -> Result<Option<Run>, Error> {
+    if let Engine::Postgres(connection) = tx.engine() {
+        sqlx::query(LOCK.0).bind(Text(workspace)).bind(Text(id)).execute(connection).await?;
+    }
+    let row: Option<Row> = fetch!(optional, tx, GET, Text(workspace), Text(id))?;
+    row.map(Run::try_from).transpose()
+}
+
+/// Runs of a workspace before that id, newest first, at most `limit`, and how many there are in all.
+pub(crate) async fn page(
+    db: &Db,
+    workspace: WorkspaceId,
+    before: &str,
+    limit: i64,
+) -> Result<(Vec<Run>, u64), Error> {
+    let rows = fetch!(all, db, PAGE, Text(workspace), before, limit)?;
+    let count: i64 = fetch!(scalar, db, COUNT, Text(workspace))?;
+    Ok((read(rows)?, to_count(count)))
+}
+
+/// Starts and rollbacks of one sync follow each other.
+pub(crate) async fn lock_name(tx: &mut Tx, workspace: WorkspaceId, name: &str) -> Result<(), Error> {
+    tx.lock_name(&format!("sync-{workspace}-{name}")).await
+}
+
+/// Whether a run of a sync is under way.
+pub(crate) async fn is_busy(tx: &mut Tx, workspace: WorkspaceId, name: &str) -> Result<bool, Error> {
+    let count: i64 = fetch!(scalar, tx, BUSY, Text(workspace), name)?;
+    Ok(count > 0)
+}
+
+/// Writes a previewed run.
+pub(crate) async fn insert(tx: &mut Tx, run: &Run) -> Result<(), Error> {
+    execute!(
+        tx,
+        INSERT,
+        Text(run.workspace),
+        Text(run.id),
+        &run.name,
+        run.folder.map(Text),
+        i64::from(run.policy.number()),
+        run.prune,
+        i64::from(run.state.number()),
+        batches::number(run.phase),
+        run.asker.kind.as_str(),
+        &run.asker.id,
+        to_column(run.total),
+        to_column(run.would.created),
+        to_column(run.would.updated),
+        to_column(run.would.skipped),
+        to_column(run.would.conflicts),
+        to_column(run.documents),
+        to_column(run.bytes),
+        run.created_at
+    )
+    .map(drop)
+}
+
+/// Has a run, or its rollback, worked on.
+pub(crate) async fn queue(tx: &mut Tx, run: &Run, phase: Phase, asker: &Asker) -> Result<(), Error> {
+    let (workspace, id) = (Text(run.workspace), Text(run.id));
+    execute!(tx, QUEUE, workspace, id, batches::number(phase), asker.kind.as_str(), &asker.id).map(drop)
+}
+
+/// Runs of every workspace that a worker may take, the oldest first.
+pub(crate) async fn claimable(db: &Db, now: Timestamp, limit: i64) -> Result<Vec<Run>, Error> {
+    read(fetch!(all, db, CLAIMABLE, now, limit)?)
+}
+
+/// Takes a run for a holder until a time; whether it was still to be had.
+pub(crate) async fn claim(
+    db: &Db,
+    run: &Run,
+    holder: &str,
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let (workspace, id) = (Text(run.workspace), Text(run.id));
+    Ok(execute!(db.writer(), CLAIM, workspace, id, holder, until, now)? == 1)
+}
+
+/// Holds a run for longer; whether it was still held.
+pub(crate) async fn renew(db: &Db, run: &Run, holder: &str, until: Timestamp) -> Result<bool, Error> {
+    Ok(execute!(db.writer(), RENEW, Text(run.workspace), Text(run.id), holder, until)? == 1)
+}
+
+/// Writes how a run stands, if the holder still has it: whether somebody wants it cancelled.
+pub(crate) async fn save(
+    tx: &mut Tx,
+    run: &Run,
+    holder: &str,
+    lease_until: Timestamp,
+) -> Result<Option<bool>, Error> {
+    let counters = &run.counters;
+    fetch!(
+        optional_scalar,
+        tx,
+        SAVE,
+        Text(run.workspace),
+        Text(run.id),
+        holder,
+        i64::from(run.state.number()),
+        batches::number(run.phase),
+        to_column(counters.created),
+        to_column(counters.updated),
+        to_column(counters.skipped),
+        to_column(counters.conflicts),
+        to_column(counters.pruned),
+        to_column(counters.processed),
+        to_column(run.total),
+        run.error.as_deref(),
+        i64::from(run.tries),
+        run.not_before,
+        run.finished_at,
+        run.rollback_until,
+        lease_until,
+        to_column(run.bytes)
+    )
+}
+
+/// Cancels a run: at once when nobody works on it, else its worker is asked to stop.
+pub(crate) async fn cancel(tx: &mut Tx, run: &Run, now: Timestamp) -> Result<(), Error> {
+    let (workspace, id) = (Text(run.workspace), Text(run.id));
+    if execute!(tx, CANCEL_IDLE, workspace, id, now)? == 0 {
+        execute!(tx, ASK_TO_CANCEL, workspace, id)?;
+    }
+    Ok(())
+}
+
+/// Frees what nobody can hold any more.
+pub(crate) async fn free_all(db: &Db, now: Timestamp) -> Result<(), Error> {
+    execute!(db.writer(), FREE_ALL, now).map(drop)
+}
+
+/// Removes a run, of which nothing else is kept any more.
+pub(crate) async fn remove(tx: &mut Tx, workspace: WorkspaceId, id: SyncRunId) -> Result<(), Error> {
+    execute!(tx, REMOVE, Text(workspace), Text(id)).map(drop)
+}
+
+/// Runs of every workspace that nobody will ask for, the oldest first: previews from before the first time, all from before
+/// the second.
+pub(crate) async fn stale(
+    db: &Db,
+    previewed: Timestamp,
+    over: Timestamp,
+    limit: i64,
+) -> Result<Vec<Run>, Error> {
+    read(fetch!(all, db, STALE, previewed, over, limit)?)
+}

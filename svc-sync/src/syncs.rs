@@ -1,0 +1,318 @@
+//! The rules of sync runs (spec 3.3, 4.7; import.md, "Directory sync"): what may be asked of them when.
+
+mod shown;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::identity::Permission;
+use cairn_chassis::limits::Grown;
+use cairn_chassis::sql;
+use cairn_chassis::status::Violation;
+use cairn_chassis::wording;
+use cairn_proto::ids::{FolderId, SyncRunId};
+
+pub(crate) use self::shown::Shown;
+use crate::content::Opened;
+use crate::context::Context;
+use crate::manifest::{self, Checked, MOST_FOLDERS, Sent};
+use crate::model::{ConflictPolicy, Counters, Details, Document, Kind, Memory, Phase, Run, RunStatus};
+use crate::packed::pack;
+use crate::plan::{self, Rules};
+use crate::scope::Caller;
+use crate::{Error, store};
+
+/// For how long a run can be rolled back (spec, section 8).
+pub(crate) const ROLLBACK_WINDOW: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const DEFAULT_PAGE: u32 = 50;
+const MAX_PAGE: u32 = 1_000;
+
+/// What a preview is asked for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Draft {
+    pub(crate) name: String,
+    pub(crate) documents: Vec<Sent>,
+    pub(crate) policy: ConflictPolicy,
+    pub(crate) prune: bool,
+    pub(crate) folder: Option<String>,
+}
+
+/// A page of runs.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) runs: Vec<Run>,
+    /// Empty after the last page.
+    pub(crate) next: String,
+    pub(crate) total: u64,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Syncs {
+    context: Context,
+}
+
+impl Syncs {
+    pub(crate) const fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// Keeps a manifest and plans what it comes to. Nothing is written to the workspace.
+    pub(crate) async fn preview(&self, caller: &Caller, draft: Draft) -> Result<Shown, Error> {
+        let folder = read_folder(draft.folder.as_deref())?;
+        let (name, documents) = (draft.name, draft.documents);
+        let checked = blocking(move || manifest::check(&name, documents)).await??;
+        let opened = self.open(caller, Permission::Write).await?;
+        self.check_depth(&opened, folder, &checked.documents).await?;
+
+        let Checked { name, mut documents, texts, notes } = checked;
+        let db = &self.context.db;
+        let memory = Memory::of(store::entries::list(db, caller.workspace, &name).await?);
+        let states = opened.states(memory.0.values().map(|entry| (entry.kind, entry.id))).await;
+        let states = states.map_err(Error::Upstream)?;
+        // What is remembered with this content need not be written again: it costs its hash.
+        let memory = Arc::new(memory);
+        let known = Arc::clone(&memory);
+        let (documents, pieces, bytes) = blocking(move || {
+            let is_new = |document: &Document| {
+                known.get(Kind::File, &document.path).is_none_or(|entry| entry.hash != document.hash)
+            };
+            let (pieces, bytes) = manifest::piece_up(&mut documents, &texts, is_new);
+            let packed = pieces.iter().map(|piece| pack(piece)).collect::<Result<Vec<_>, _>>()?;
+            Ok::<_, sql::Error>((documents, packed, bytes))
+        })
+        .await??;
+
+        let id: SyncRunId = self.context.ids.next();
+        let rules = Rules { run: id, policy: draft.policy, prune: draft.prune };
+        let mut details = Details { documents, notes, would_prune: Vec::new() };
+        let plan = plan::plan(rules, &details, &memory, &states);
+        let (would, changes, stills) = (plan.would(), plan.changes(), plan.stills.clone());
+        let would_prune = plan.prunable();
+        drop(plan);
+        details.would_prune = would_prune;
+        let pruned = if draft.prune { would.pruned } else { 0 };
+        let run = Run {
+            workspace: caller.workspace,
+            id,
+            name,
+            folder,
+            policy: draft.policy,
+            prune: draft.prune,
+            state: RunStatus::Ready,
+            phase: Phase::Sync,
+            asker: caller.asker.clone(),
+            counters: Counters::default(),
+            total: would.created + would.updated + would.skipped + would.conflicts + pruned,
+            would,
+            documents: details.documents.len() as u64,
+            bytes,
+            error: None,
+            tries: 0,
+            not_before: None,
+            cancel_asked: false,
+            created_at: self.context.clock.now(),
+            started_at: None,
+            finished_at: None,
+            rollback_until: None,
+        };
+        let mut tx = db.begin_write().await?;
+        store::runs::insert(&mut tx, &run).await?;
+        store::details::insert(&mut tx, run.workspace, run.id, &details, &stills).await?;
+        for (place, piece) in pieces.iter().enumerate() {
+            store::details::insert_piece(&mut tx, run.workspace, run.id, place, piece).await?;
+        }
+        tx.commit().await?;
+        Ok(Shown { changes, ..Shown::of(run, details, &stills, &[], Vec::new()) })
+    }
+
+    /// A run, with what became of each document when it is over.
+    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+        let run = self.find(caller, id).await?;
+        self.show(run).await
+    }
+
+    /// Runs of the workspace, newest first.
+    pub(crate) async fn list(&self, caller: &Caller, size: u32, token: &str) -> Result<Page, Error> {
+        let size = if size == 0 { DEFAULT_PAGE } else { size.min(MAX_PAGE) };
+        let before = match token {
+            // Every id sorts before it.
+            "" => "~".to_owned(),
+            token => token.parse::<SyncRunId>().map_err(|_| bad_token())?.to_string(),
+        };
+        let db = &self.context.db;
+        let (mut runs, total) = store::runs::page(db, caller.workspace, &before, i64::from(size) + 1).await?;
+        let has_more = runs.len() > size as usize;
+        runs.truncate(size as usize);
+        let next = runs.last().filter(|_| has_more).map_or_else(String::new, |last| last.id.to_string());
+        Ok(Page { runs, next, total })
+    }
+
+    /// Queues a run, as far as the plan has room for it.
+    pub(crate) async fn start(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+        let run = self.find(caller, id).await?;
+        require_startable(&run)?;
+        let opened = self.open(caller, Permission::Write).await?;
+        self.require_room(caller, &run, &opened).await?;
+        self.queue(caller, &run, Phase::Sync, require_startable).await
+    }
+
+    /// Queues the rollback of a run.
+    pub(crate) async fn roll_back(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+        let run = self.find(caller, id).await?;
+        self.require_revertible(&run)?;
+        self.open(caller, Permission::Delete).await?;
+        self.queue(caller, &run, Phase::Rollback, |run| self.require_revertible(run)).await
+    }
+
+    /// Ends a run that is not over.
+    pub(crate) async fn cancel(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+        let found = self.find(caller, id).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        let held = store::runs::hold(&mut tx, found.workspace, found.id).await?;
+        let run = held.ok_or_else(|| Error::NoRun(id.to_owned()))?;
+        if run.phase == Phase::Rollback && run.state.is_busy() {
+            return Err(Error::RunBusy("a rollback goes on to its end: wait for it"));
+        }
+        if !run.state.is_busy() && run.state != RunStatus::Ready {
+            return Err(Error::RunNotCancellable(run.shown().as_str()));
+        }
+        store::runs::cancel(&mut tx, &run, self.context.clock.now()).await?;
+        tx.commit().await?;
+        self.show(self.find(caller, id).await?).await
+    }
+
+    /// Removes a run; what it wrote stays, and is remembered.
+    pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<(), Error> {
+        let found = self.find(caller, id).await?;
+        let mut tx = self.context.db.begin_write().await?;
+        let held = store::runs::hold(&mut tx, found.workspace, found.id).await?;
+        let run = held.ok_or_else(|| Error::NoRun(id.to_owned()))?;
+        if run.state.is_busy() {
+            return Err(Error::RunBusy("the run is queued or running: wait for its end, or cancel it"));
+        }
+        remove(&mut tx, &run).await?;
+        Ok(tx.commit().await?)
+    }
+
+    async fn open(&self, caller: &Caller, needed: Permission) -> Result<Opened, Error> {
+        let opened = self.context.content.open(caller.workspace, &caller.asker, needed).await;
+        opened.map_err(Error::Upstream)
+    }
+
+    async fn find(&self, caller: &Caller, id: &str) -> Result<Run, Error> {
+        let no_run = || Error::NoRun(id.to_owned());
+        let parsed = id.parse::<SyncRunId>().map_err(|_| no_run())?;
+        store::runs::get(&self.context.db, caller.workspace, parsed).await?.ok_or_else(no_run)
+    }
+
+    async fn show(&self, run: Run) -> Result<Shown, Error> {
+        let db = &self.context.db;
+        let details = store::details::get(db, run.workspace, run.id).await?.unwrap_or_default();
+        let (stills, kept) = store::details::left_alone(db, run.workspace, run.id).await?;
+        let is_over = !run.state.is_busy() && run.state != RunStatus::Ready;
+        let done = if is_over {
+            store::batches::list(db, run.workspace, run.id, Phase::Sync).await?
+        } else {
+            Vec::new()
+        };
+        Ok(Shown::of(run, details, &stills, &kept, done))
+    }
+
+    async fn queue(
+        &self,
+        caller: &Caller,
+        run: &Run,
+        phase: Phase,
+        require: impl Fn(&Run) -> Result<(), Error>,
+    ) -> Result<Shown, Error> {
+        let mut tx = self.context.db.begin_write().await?;
+        store::runs::lock_name(&mut tx, run.workspace, &run.name).await?;
+        let held = store::runs::hold(&mut tx, run.workspace, run.id).await?;
+        let run = held.ok_or_else(|| Error::NoRun(run.id.to_string()))?;
+        // As it is now: somebody may have been quicker.
+        require(&run)?;
+        if store::runs::is_busy(&mut tx, run.workspace, &run.name).await? {
+            return Err(Error::RunBusy("another run of this sync is under way: wait for its end"));
+        }
+        store::runs::queue(&mut tx, &run, phase, &caller.asker).await?;
+        tx.commit().await?;
+        self.context.arrivals.notify_one();
+        let queued = store::runs::get(&self.context.db, run.workspace, run.id).await?;
+        self.show(queued.unwrap_or(run)).await
+    }
+
+    async fn check_depth(
+        &self,
+        opened: &Opened,
+        folder: Option<FolderId>,
+        documents: &[Document],
+    ) -> Result<(), Error> {
+        let Some(folder) = folder else { return Ok(()) };
+        let above = opened.depth(folder).await.map_err(Error::Upstream)?;
+        let deepest = documents.iter().map(|document| document.path.matches('/').count()).max();
+        if above + deepest.unwrap_or(0) > MOST_FOLDERS {
+            let message = format!(
+                "the directory nests too deep for this folder: folders nest at most {MOST_FOLDERS} levels deep"
+            );
+            return Err(Error::invalid("folderId", "too_deep", message));
+        }
+        Ok(())
+    }
+
+    /// Of the plan, as the preview counted; the writes themselves are held to it again.
+    async fn require_room(&self, caller: &Caller, run: &Run, opened: &Opened) -> Result<(), Error> {
+        let most = self.context.limits.documents_of_sync(caller.plan.as_deref());
+        let mut refused = Vec::new();
+        if run.documents > most {
+            let message = format!("a sync may have {most}, and this one has {}", run.documents);
+            refused.push(Violation::new("documents", "limit_exceeded", message));
+        }
+        let (files, bytes) = opened.room().await.map_err(Error::Upstream)?;
+        let grown = |by: u64, used: u64| Grown { by: i64::try_from(by).unwrap_or(i64::MAX), to: used + by };
+        let new = run.would.created.saturating_sub(run.counters.created);
+        refused.extend(grown(new, files.used).refusal("files", files.limit, ""));
+        refused.extend(grown(run.bytes, bytes.used).refusal("storageBytes", bytes.limit, " bytes"));
+        if refused.is_empty() { Ok(()) } else { Err(Error::LimitExceeded(refused)) }
+    }
+
+    fn require_revertible(&self, run: &Run) -> Result<(), Error> {
+        let now = self.context.clock.now();
+        if run.state == RunStatus::RolledBack {
+            return Err(Error::RunNotRevertible("the run was rolled back already"));
+        }
+        if !run.state.is_completed() {
+            return Err(Error::RunNotRevertible("only a run that is completed can be rolled back"));
+        }
+        if run.rollback_until.is_none_or(|until| until <= now) {
+            let message = "the run is more than 7 days old and can no longer be rolled back";
+            return Err(Error::RunNotRevertible(message));
+        }
+        Ok(())
+    }
+}
+
+/// Removes all that is kept of a run.
+pub(crate) async fn remove(tx: &mut sql::Tx, run: &Run) -> Result<(), Error> {
+    store::batches::remove(tx, run.workspace, run.id).await?;
+    store::details::remove(tx, run.workspace, run.id).await?;
+    Ok(store::runs::remove(tx, run.workspace, run.id).await?)
+}
+
+fn require_startable(run: &Run) -> Result<(), Error> {
+    if run.state.is_startable() { Ok(()) } else { Err(Error::RunNotStartable(run.shown().as_str())) }
+}
+
+fn read_folder(text: Option<&str>) -> Result<Option<FolderId>, Error> {
+    let read = |text: &str| text.parse().map_err(|_| Error::invalid("folderId", "invalid", wording::ID));
+    text.map(read).transpose()
+}
+
+fn bad_token() -> Error {
+    Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
+}
+
+/// Hashing and compressing this much would hold up other requests on the same thread.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, sql::Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| sql::Error::corrupt("a manifest could not be read"))
+}

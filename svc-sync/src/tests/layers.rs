@@ -1,0 +1,18 @@
+//! What may know what in this crate.
+
+use cairn_chassis::testing::Modules;
+
+/// From the lowest to the highest. What no layer names are the rules.
+const LAYERS: [&[&str]; 5] = [
+    &["error", "model", "packed", "scope"],
+    &["store", "plan", "reversal", "delegation"],
+    &["content", "context", "manifest", "syncs", "removal", "doctor"],
+    &["runs", "rpc"],
+    &["service"],
+];
+
+#[test]
+fn no_module_knows_what_is_above_it() {
+    let modules = Modules::of_crate(env!("CARGO_MANIFEST_DIR")).unwrap();
+    assert_eq!(modules.violations(&LAYERS), Vec::<String>::new());
+}
