@@ -14,6 +14,9 @@ pub(crate) const ORDINARY_BYTES: usize = 1024 * 1024;
 /// A file: 5 MiB of text, escaped by the most wasteful client.
 pub(crate) const FILE_BYTES: usize = 16 * 1024 * 1024;
 
+/// A directory: 24 MB of content, and JSON around it.
+pub(crate) const MANIFEST_BYTES: usize = 32 * 1024 * 1024;
+
 /// Enough for a list of a thousand records or the write of a 5 MiB body on a busy machine.
 const ORDINARY_BUDGET: Duration = Duration::from_secs(15);
 /// A search may wait 10 s for the index before it begins, and a script may scan for 10 s.

@@ -10,6 +10,7 @@ mod invite_page;
 mod members;
 mod session;
 mod sources;
+mod syncs;
 mod tokens;
 mod trash;
 mod usage;
@@ -84,6 +85,8 @@ pub(crate) fn routes() -> Routes {
         .api(MEMBER, routes!(sources::run))
         .api(manager("cancelling runs"), routes!(sources::cancel))
         .api(MEMBER, routes!(sources::documents))
+        .api(MEMBER, routes!(syncs::list))
+        .api(MEMBER, routes!(syncs::roll_back))
         .api(manager("reading the analytics of retrieval"), routes!(analytics::retrieval))
 }
 

@@ -22,6 +22,7 @@ pub(crate) mod related;
 pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod sources;
+pub(crate) mod syncs;
 pub(crate) mod tokens;
 pub(crate) mod trash;
 pub(crate) mod workspace;

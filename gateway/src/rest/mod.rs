@@ -14,6 +14,7 @@ mod records;
 mod related;
 mod search;
 mod sources;
+mod syncs;
 mod trash;
 mod workspace;
 
@@ -25,7 +26,7 @@ use serde::Serialize;
 use utoipa_axum::routes;
 
 use crate::change;
-use crate::class::{Class, FILE_BYTES, Surface, Who};
+use crate::class::{Class, FILE_BYTES, MANIFEST_BYTES, Surface, Who};
 use crate::error::Error;
 use crate::json_body::JsonBody;
 use crate::operations::Written;
@@ -110,6 +111,10 @@ pub(crate) fn routes() -> Routes {
         .api(READ, routes!(ingest::get))
         .api(DELETE, routes!(ingest::delete))
         .api(READ, routes!(ingest::content))
+        .api(WRITE.patient().up_to(MANIFEST_BYTES), routes!(syncs::preview))
+        .api(READ, routes!(syncs::get))
+        .api(WRITE, routes!(syncs::start))
+        .api(WRITE, routes!(syncs::delete))
         .api(ANY_TOKEN, routes!(workspace::get))
 }
 

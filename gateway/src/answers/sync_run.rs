@@ -1,0 +1,157 @@
+//! Runs of directory syncs (contract, "Sync run").
+
+use cairn_chassis::status::Problem;
+use cairn_proto::domain::{ConflictPolicy, RunStatus, SyncAction};
+use cairn_proto::sync::v1::{self as proto, ItemKind, SyncWarning};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{optional_time, time};
+
+/// One reconciliation of a directory with the files of a workspace.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SyncRun {
+    #[schema(format = "uuid")]
+    id: String,
+    #[schema(format = "uuid")]
+    workspace_id: String,
+    /// Of the sync.
+    name: String,
+    status: RunStatus,
+    conflict_policy: ConflictPolicy,
+    prune: bool,
+    /// Where the directory goes; null for the root.
+    #[schema(format = "uuid")]
+    folder_id: Option<String>,
+    counters: SyncCounters,
+    /// Documents to look at, those that prune takes included.
+    total: u64,
+    /// Of these, how many are done.
+    processed: u64,
+    /// Left out of lists, as are what would be pruned and the results.
+    warnings: Vec<SyncWarning>,
+    /// What the preview found.
+    would_create: u64,
+    would_update: u64,
+    would_skip: u64,
+    would_conflict: u64,
+    /// What earlier runs wrote and the manifest lacks; it goes to trash only when the run prunes.
+    would_prune: Vec<PrunableItem>,
+    /// What would be done to each document of which something would; in the answer to a preview alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    changes: Vec<PlannedChange>,
+    /// What became of each document, when the run is over.
+    results: Vec<SyncResult>,
+    #[schema(format = DateTime)]
+    created_at: String,
+    #[schema(required = true, format = DateTime)]
+    started_at: Option<String>,
+    #[schema(required = true, format = DateTime)]
+    finished_at: Option<String>,
+    /// Until when it can be rolled back; null when it cannot.
+    #[schema(required = true, format = DateTime)]
+    rollback_until: Option<String>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Documents; folders are not counted.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SyncCounters {
+    created: u64,
+    updated: u64,
+    skipped: u64,
+    conflicts: u64,
+    pruned: u64,
+}
+
+/// Something that an earlier run wrote and the manifest lacks.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PrunableItem {
+    /// `file` or `folder`.
+    kind: &'static str,
+    #[schema(format = "uuid")]
+    id: String,
+    /// In the directory.
+    path: String,
+}
+
+/// What a run would do to a document: `created`, `updated`, or nothing because of a `conflict`.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PlannedChange {
+    path: String,
+    action: SyncAction,
+}
+
+/// What became of a document.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SyncResult {
+    path: String,
+    action: SyncAction,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl TryFrom<proto::Run> for SyncRun {
+    type Error = Problem;
+
+    fn try_from(run: proto::Run) -> Result<Self, Problem> {
+        let unknown = || Problem::internal("a sync run has an unknown status, policy or action");
+        let action = |number: i32| SyncAction::from_number(number).ok_or_else(unknown);
+        let counters = run.counters.unwrap_or_default();
+        let change = |one: proto::PlannedChange| {
+            Ok::<_, Problem>(PlannedChange { path: one.path, action: action(one.action)? })
+        };
+        let result = |one: proto::SyncResult| {
+            let (path, file_id, error) = (one.path, one.file_id, one.error);
+            Ok::<_, Problem>(SyncResult { path, action: action(one.action)?, file_id, error })
+        };
+        Ok(Self {
+            id: run.id,
+            workspace_id: run.workspace_id,
+            name: run.name,
+            status: RunStatus::from_number(run.status).ok_or_else(unknown)?,
+            conflict_policy: ConflictPolicy::from_number(run.conflict_policy).ok_or_else(unknown)?,
+            prune: run.prune,
+            folder_id: run.folder_id,
+            counters: SyncCounters {
+                created: counters.created,
+                updated: counters.updated,
+                skipped: counters.skipped,
+                conflicts: counters.conflicts,
+                pruned: counters.pruned,
+            },
+            total: run.total,
+            processed: run.processed,
+            warnings: run.warnings,
+            would_create: run.would_create,
+            would_update: run.would_update,
+            would_skip: run.would_skip,
+            would_conflict: run.would_conflict,
+            would_prune: run.would_prune.into_iter().map(Into::into).collect(),
+            changes: run.changes.into_iter().map(change).collect::<Result<_, _>>()?,
+            results: run.results.into_iter().map(result).collect::<Result<_, _>>()?,
+            created_at: time(run.created_at.as_ref()),
+            started_at: optional_time(run.started_at.as_ref()),
+            finished_at: optional_time(run.finished_at.as_ref()),
+            rollback_until: optional_time(run.rollback_until.as_ref()),
+            error: run.error,
+        })
+    }
+}
+
+impl From<proto::PrunableItem> for PrunableItem {
+    fn from(item: proto::PrunableItem) -> Self {
+        let kind = match item.kind() {
+            ItemKind::Folder => "folder",
+            ItemKind::File | ItemKind::Unspecified => "file",
+        };
+        Self { kind, id: item.id, path: item.path }
+    }
+}
