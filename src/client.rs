@@ -8,6 +8,9 @@ mod ingest;
 pub(crate) mod mcp;
 mod output;
 mod search;
+mod sync;
+
+use std::fmt;
 
 use clap::Subcommand;
 
@@ -17,6 +20,7 @@ use self::health::HealthOptions;
 use self::ingest::IngestOptions;
 use self::mcp::McpOptions;
 use self::search::SearchOptions;
+use self::sync::SyncOptions;
 
 /// What a client can do.
 #[derive(Debug, Subcommand)]
@@ -30,6 +34,9 @@ pub(crate) enum ClientCommand {
     /// Send files for searching: texts, PDF, Office, e-books, mail, HTML, tables, notebooks.
     #[command(after_help = ingest::EXAMPLES)]
     Ingest(IngestOptions),
+    /// Bring a directory into the workspace, and keep it there as it is here.
+    #[command(after_help = sync::EXAMPLES)]
+    Sync(SyncOptions),
     /// Speak MCP on stdin and stdout for clients that know only that, and pass every message on to /mcp.
     #[command(after_help = mcp::EXAMPLES)]
     Mcp(McpOptions),
@@ -46,8 +53,30 @@ pub(crate) async fn run(command: ClientCommand) -> anyhow::Result<()> {
         ClientCommand::Search(options) => search::run(options).await,
         ClientCommand::Exec(options) => exec::run(options).await,
         ClientCommand::Ingest(options) => ingest::run(options).await,
+        ClientCommand::Sync(options) => sync::run(options).await,
         ClientCommand::Mcp(options) => mcp::run(options).await,
         ClientCommand::Feedback(options) => feedback::run(options).await,
         ClientCommand::Health(options) => health::run(options).await,
     }
 }
+
+/// A command that ended as scripts tell apart from failure.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: u8,
+    message: &'static str,
+}
+
+impl Ended {
+    const fn new(status: u8, message: &'static str) -> Self {
+        Self { status, message }
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.message)
+    }
+}
+
+impl std::error::Error for Ended {}

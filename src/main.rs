@@ -60,5 +60,5 @@ fn main() -> ExitCode {
 #[expect(clippy::print_stderr, reason = "the last word of a command that failed is for whoever started it")]
 fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("cairn: {error:#}");
-    ExitCode::FAILURE
+    error.downcast_ref::<client::Ended>().map_or(ExitCode::FAILURE, |ended| ExitCode::from(ended.status))
 }

@@ -1,0 +1,194 @@
+//! `cairn sync`.
+
+mod directory;
+mod plan;
+mod watch;
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use self::directory::Directory;
+use super::Ended;
+use super::connection::{Connection, ConnectionOptions};
+use super::output::{print, print_json};
+
+pub(super) const EXAMPLES: &str = "Examples:
+  cairn sync docs/ --dry-run                  what would be done; nothing is written
+  cairn sync docs/ --yes                      new and changed files, without a question
+  cairn sync docs/ --prune --yes --json       also move to trash what the directory lacks
+  cairn sync docs/ --name handbook --watch    again whenever a file changes, until Ctrl-C
+
+Files that git ignores (.gitignore, .git/info/exclude), or .cairnignore names, are left out, and so are hidden files, links
+and what is no text. Files that were edited in the workspace since the last sync of that name are never overwritten.
+
+It ends with 0 when all is done, 1 when it failed, and 3 when something was left alone, such as a conflict.";
+
+/// Between two looks at a run.
+const PAUSE: Duration = Duration::from_millis(200);
+/// The exit status of a run that left something alone.
+const WITH_WARNINGS: u8 = 3;
+
+#[derive(Debug, Args)]
+pub(crate) struct SyncOptions {
+    #[command(flatten)]
+    connection: ConnectionOptions,
+    /// The directory.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// By which the next sync of the directory is known. Default: the directory's name.
+    #[arg(long)]
+    name: Option<String>,
+    /// The id of the folder that the directory goes into. Default: the workspace's root.
+    #[arg(long, value_name = "ID")]
+    folder: Option<String>,
+    /// Move to trash what earlier syncs of that name wrote and the directory lacks.
+    #[arg(long)]
+    prune: bool,
+    /// What becomes of documents that changed: updated, left as they are, or put beside the old ones.
+    #[arg(long, value_parser = ["update", "skip", "duplicate"], default_value = "update")]
+    policy: String,
+    /// Say what would be done, and do nothing.
+    #[arg(long, conflicts_with = "watch")]
+    dry_run: bool,
+    /// Do not ask before anything is written.
+    #[arg(long, short)]
+    yes: bool,
+    /// Sync again whenever a file of the directory changes.
+    #[arg(long)]
+    watch: bool,
+    /// Print the run as JSON: a line for each, with --watch.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(options: SyncOptions) -> anyhow::Result<()> {
+    let directory = Directory::open(&options.directory)?;
+    let name = match &options.name {
+        Some(name) => name.clone(),
+        None => directory.name().context("the directory has no name: give the sync one with --name")?,
+    };
+    let sync = Sync { connection: Connection::open(&options.connection)?, options, directory, name };
+    if sync.options.watch { watch::run(&sync).await } else { sync.once(false).await }
+}
+
+/// A sync of one directory.
+struct Sync {
+    connection: Connection,
+    options: SyncOptions,
+    directory: Directory,
+    name: String,
+}
+
+impl Sync {
+    /// Previews, asks, and carries out. `asked`: somebody has said yes already.
+    async fn once(&self, asked: bool) -> anyhow::Result<()> {
+        let previewed = self.preview().await?;
+        let id = previewed.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if !self.options.json {
+            print(&plan::told(&previewed))?;
+        } else if self.options.dry_run {
+            self.say(&previewed)?;
+        }
+        if self.options.dry_run {
+            return self.forget(&id).await;
+        }
+        if !(asked || self.options.yes || !plan::changes_anything(&previewed) || confirmed()?) {
+            self.forget(&id).await?;
+            bail!("nothing was written");
+        }
+        let path = format!("/api/v1/sync/{id}");
+        let started = self.connection.request(Method::POST, &format!("{path}/start"));
+        let run = self.followed(&path, self.connection.json(started).await?).await?;
+        if self.options.json {
+            self.say(&run)?;
+        } else {
+            print(&plan::ended(&run))?;
+        }
+        match run.get("status").and_then(Value::as_str).unwrap_or_default() {
+            "completed" => Ok(()),
+            "completed_with_warnings" => {
+                Err(Ended::new(WITH_WARNINGS, "something was left as it is; see above").into())
+            }
+            status => {
+                let why = run.get("error").and_then(Value::as_str).unwrap_or("no reason was given");
+                Err(anyhow!("the run is {status}: {why}"))
+            }
+        }
+    }
+
+    async fn preview(&self) -> anyhow::Result<Value> {
+        let read = self.directory.read()?;
+        for left_out in read.left_out.iter().filter(|_| !self.options.json) {
+            print(&format!("left out {left_out}"))?;
+        }
+        let documents: Vec<Value> = read
+            .documents
+            .iter()
+            .map(|document| json!({"path": document.path, "content": document.content}))
+            .collect();
+        let body = json!({
+            "manifest": {"name": self.name, "documents": documents},
+            "conflictPolicy": self.options.policy,
+            "prune": self.options.prune,
+            "folderId": self.options.folder,
+        });
+        let request = self.connection.request(Method::POST, "/api/v1/sync/preview");
+        self.connection.json(request.json(&body)).await
+    }
+
+    /// Removes a run that nobody wants to be carried out.
+    async fn forget(&self, id: &str) -> anyhow::Result<()> {
+        let request = self.connection.request(Method::DELETE, &format!("/api/v1/sync/{id}"));
+        self.connection.send(request).await.map(drop)
+    }
+
+    /// The run when it is over.
+    async fn followed(&self, path: &str, mut run: Value) -> anyhow::Result<Value> {
+        let number = |run: &Value, field: &str| run.get(field).and_then(Value::as_u64).unwrap_or_default();
+        let bar = progress();
+        loop {
+            bar.set_length(number(&run, "total"));
+            bar.set_position(number(&run, "processed"));
+            match run.get("status").and_then(Value::as_str) {
+                Some("queued" | "running") => {}
+                _ => {
+                    bar.finish_and_clear();
+                    return Ok(run);
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+            run = self.connection.json(self.connection.request(Method::GET, path)).await?;
+        }
+    }
+
+    fn say(&self, run: &Value) -> anyhow::Result<()> {
+        if self.options.watch { print(&run.to_string()) } else { print_json(run) }
+    }
+}
+
+/// Asks whoever sits at the terminal.
+fn confirmed() -> anyhow::Result<bool> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        bail!("nobody is there to ask: add --yes to have it done, or --dry-run to see it only");
+    }
+    let mut out = std::io::stdout().lock();
+    write!(out, "Do this? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Shown on a terminal only.
+fn progress() -> ProgressBar {
+    let style = ProgressStyle::with_template("syncing {pos} of {len} {wide_bar}");
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
