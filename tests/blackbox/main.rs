@@ -86,6 +86,7 @@ mod sources;
 mod sources_of_github;
 mod sources_rules;
 mod startup;
+mod syncs;
 mod telemetry;
 mod tls;
 mod tokens;

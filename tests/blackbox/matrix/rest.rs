@@ -71,6 +71,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     whole("getIngested"),
     whole("getIngestedContent"),
     whole_with("deleteIngested", "delete"),
+    whole_with("previewSync", "write"),
+    whole("getSync"),
+    whole_with("startSync", "write"),
+    whole_with("deleteSync", "write"),
     anything("submitFeedback", Some("read")),
     anything("getWorkspace", None),
 ];
@@ -138,6 +142,7 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         "listIngested" | "ingestDocument" | "getIngested" | "getIngestedContent" | "deleteIngested" => {
             ingested(operation, stage).await
         }
+        "previewSync" | "getSync" | "startSync" | "deleteSync" => synced(operation, stage).await,
         "submitFeedback" => Call::post("/api/v1/feedback", json!({"message": "all is well"})),
         "getWorkspace" => Call::get("/api/v1/workspace"),
         _ => databases(operation, stage).await,
@@ -156,6 +161,21 @@ async fn ingested(operation: &str, stage: &Stage<'_>) -> Call {
         "getIngested" => Call::get(path),
         "getIngestedContent" => Call::get(format!("{path}/content")),
         "deleteIngested" => Call::delete(path),
+        _ => panic!("no way to call {operation}"),
+    }
+}
+
+async fn synced(operation: &str, stage: &Stage<'_>) -> Call {
+    let documents = json!([{"path": "a.md", "content": stage.marker}]);
+    let body = json!({"manifest": {"name": stage.marker, "documents": documents}});
+    if operation == "previewSync" {
+        return Call::post("/api/v1/sync/preview", body);
+    }
+    let path = format!("/api/v1/sync/{}", id(&stage.post("/api/v1/sync/preview", body).await));
+    match operation {
+        "getSync" => Call::get(path),
+        "startSync" => Call::act(format!("{path}/start")),
+        "deleteSync" => Call::delete(path),
         _ => panic!("no way to call {operation}"),
     }
 }
