@@ -1,6 +1,7 @@
 //! What Confluence and Jira have in common: a site, and the token of an account that sees some of it.
 
 use http::header;
+use url::Url;
 
 use crate::connect::Draft;
 use crate::rest::Api;
@@ -34,5 +35,14 @@ pub(crate) fn connect(draft: &mut Draft<'_>, keys: &Keys) -> Option<(Api, Vec<St
         draft.credentials.refuse("token", "invalid_value", "cannot stand in an HTTP header");
         return None;
     };
-    Some((Api::new(site?).with(header::AUTHORIZATION, basic), chosen))
+    Some((Api::new(without_wiki(site?)).with(header::AUTHORIZATION, basic), chosen))
+}
+
+/// The site of an address that was copied with the `/wiki` that all of Confluence is below.
+pub(crate) fn without_wiki(mut site: Url) -> Url {
+    let path = site.path().trim_end_matches('/');
+    if let Some(path) = path.strip_suffix("/wiki").map(str::to_owned) {
+        site.set_path(&path);
+    }
+    site
 }

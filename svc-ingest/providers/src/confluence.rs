@@ -13,6 +13,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_proto::domain::SourceMode;
 use http::Response;
 use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::atlassian::{self, Keys};
@@ -40,6 +41,8 @@ struct Confluence {
     api: Api,
     spaces: Vec<String>,
     mode: SourceMode,
+    /// The ids of the spaces that were chosen, once a page was asked for.
+    chosen: OnceCell<Vec<String>>,
 }
 
 /// Where a listing, or the changes, go on.
@@ -49,7 +52,7 @@ struct Place {
     spaces: Vec<String>,
     stage: Stage,
     page: Option<String>,
-    /// The latest change that was seen, in microseconds; of a listing, when it began.
+    /// The latest change when it began, in microseconds.
     latest: Option<i64>,
     /// Changes begin here; `None` in a listing.
     since: Option<i64>,
@@ -88,6 +91,8 @@ struct Paper {
     status: Option<String>,
     #[serde(default)]
     title: Option<String>,
+    #[serde(rename = "spaceId", default)]
+    space: Option<Id>,
     #[serde(default)]
     version: Option<Revision>,
     #[serde(rename = "_links", default)]
@@ -126,7 +131,7 @@ struct Stored {
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let keys = Keys { setting: "spaces", is_one: is_key, rule: "must be the key of a space, such as DOCS" };
     let (api, spaces) = atlassian::connect(draft, &keys)?;
-    Some(Box::new(Confluence { api, spaces, mode: draft.mode }))
+    Some(Box::new(Confluence { api, spaces, mode: draft.mode, chosen: OnceCell::new() }))
 }
 
 fn is_key(text: &str) -> bool {
@@ -134,12 +139,18 @@ fn is_key(text: &str) -> bool {
     text.len() <= 255 && text.bytes().all(is_plain)
 }
 
+impl Id {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(id) => id.clone(),
+            Self::Number(id) => id.to_string(),
+        }
+    }
+}
+
 impl Paper {
     fn id(&self) -> Result<ExternalId, ItemFault> {
-        let id = match &self.id {
-            Id::Text(id) => id.clone(),
-            Id::Number(id) => id.to_string(),
-        };
+        let id = self.id.text();
         let is_number = (1..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_digit());
         let odd = || ItemFault::unusable_id(self.title.as_deref().unwrap_or_default());
         ExternalId::new(id).ok().filter(|_| is_number).ok_or_else(odd)
@@ -167,7 +178,8 @@ impl Confluence {
     fn address(&self, paper: &Paper) -> Option<String> {
         let path =
             paper.links.webui.as_deref().filter(|path| path.starts_with('/') && path.len() <= 2_000)?;
-        Some(format!("{}wiki{path}", self.api.base()))
+        let site = self.api.base().as_str().trim_end_matches('/');
+        Some(format!("{site}/wiki{path}"))
     }
 
     fn entry(&self, paper: &Paper) -> Result<Entry, ItemFault> {
@@ -210,10 +222,7 @@ impl Confluence {
         let listed: Listed<'_> = read(answer.body())?;
         let mut ids = Vec::new();
         for space in listed.results.each::<Space>().flatten() {
-            let id = match space.id {
-                Id::Text(id) => id,
-                Id::Number(id) => id.to_string(),
-            };
+            let id = space.id.text();
             let is_ours = self.spaces.iter().any(|key| key.eq_ignore_ascii_case(&space.key));
             if is_ours && (1..=40).contains(&id.len()) && ids.len() < MOST_SPACES {
                 ids.push(id);
@@ -221,6 +230,16 @@ impl Confluence {
         }
         let is_all = ids.len() >= self.spaces.len();
         Ok((ids, is_all))
+    }
+
+    /// Whether a page is in the spaces that were chosen, if some were.
+    async fn is_chosen(&self, call: &Call, paper: &Paper) -> Result<bool, Fault> {
+        if self.spaces.is_empty() {
+            return Ok(true);
+        }
+        let ids = async || self.space_ids(call).await.map(|(ids, _)| ids);
+        let chosen = self.chosen.get_or_try_init(ids).await?;
+        Ok(paper.space.as_ref().is_some_and(|space| chosen.contains(&space.text())))
     }
 
     /// The first page of a stage.
@@ -261,7 +280,8 @@ impl Confluence {
         }
     }
 
-    /// Before the first page of a listing: which spaces, and when the latest change was.
+    /// Before the first page of a listing, or of changes: which spaces, and when the latest change was. What is written
+    /// while one space after another is read is later.
     async fn begin(&self, call: &Call) -> Result<Place, Fault> {
         let (spaces, is_all) = self.space_ids(call).await?;
         let answer = self
@@ -307,9 +327,6 @@ impl Confluence {
                     page.take(paper.id().map(Item::Gone));
                 }
                 continue;
-            }
-            if place.since.is_some() {
-                place.latest = place.latest.max(at);
             }
             page.take(self.entry(&paper).map(Item::from));
         }
@@ -377,7 +394,8 @@ impl Provider for Confluence {
     async fn changes(&self, call: &Call, from: &Position) -> Result<Page, Fault> {
         let mut place: Place = from.read(SHAPE)?;
         if place.spaces.is_empty() {
-            (place.spaces, _) = self.space_ids(call).await?;
+            let begun = self.begin(call).await?;
+            (place.spaces, place.latest) = (begun.spaces, begun.latest);
         }
         self.advance(call, place).await
     }
@@ -390,7 +408,7 @@ impl Provider for Confluence {
             answer => answer?,
         };
         let paper: Paper = read(answer.body())?;
-        if !paper.is_there() {
+        if !paper.is_there() || !self.is_chosen(call, &paper).await? {
             return Ok(Fetched::Gone);
         }
         if known.is_some() && known == paper.version().as_ref() {
@@ -440,7 +458,7 @@ impl Provider for Confluence {
         let mut entries = Vec::new();
         for Hit { content, modified } in found.results.each::<Hit>().flatten().take(limit) {
             let Content { id, title, links } = content;
-            let paper = Paper { id, status: None, title, version: None, links, body: None };
+            let paper = Paper { id, status: None, title, space: None, version: None, links, body: None };
             let Ok(id) = paper.id() else { continue };
             let version = Version::new(modified.clone().unwrap_or_default());
             let mut entry = Entry::new(id, version, paper.title.as_deref().unwrap_or("Untitled"));

@@ -168,11 +168,19 @@ impl Drive {
         }
     }
 
-    async fn file(&self, call: &Call, id: &str) -> Result<Option<File>, Fault> {
+    /// A file of what was chosen; `None` when it is not there, or elsewhere.
+    async fn chosen_file(&self, call: &Call, id: &str) -> Result<Option<File>, Fault> {
         let kept = self.last_page.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
         if kept.is_some() {
             return Ok(kept);
         }
+        match self.file(call, id).await? {
+            Some(file) if self.is_in_scope(call, &file).await? => Ok(Some(file)),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    async fn file(&self, call: &Call, id: &str) -> Result<Option<File>, Fault> {
         match self.get(call, &self.at(&["files", id], &[("fields", FIELDS)]), MOST_LIST_BYTES).await {
             Err(Fault::Gone) => Ok(None),
             answer => Ok(Some(read(answer?.body())?)),
@@ -314,7 +322,7 @@ impl Provider for Drive {
             return Ok(Fetched::Gone);
         }
         let Some(file) =
-            self.file(call, id.as_str()).await?.filter(|file| !file.trashed && file.is_document())
+            self.chosen_file(call, id.as_str()).await?.filter(|file| !file.trashed && file.is_document())
         else {
             return Ok(Fetched::Gone);
         };

@@ -3,7 +3,9 @@
 mod files;
 mod issues;
 mod place;
+mod repositories;
 mod search;
+mod threads;
 
 use std::time::Duration;
 
@@ -16,10 +18,10 @@ use serde::Deserialize;
 use url::Url;
 
 use self::files::Trees;
-use self::issues::{Comment, Issue};
-use self::place::{CommentsOf, Place, Stage, Walk};
+use self::issues::Issue;
+use self::place::{Place, Stage, Walk};
 use crate::connect::Draft;
-use crate::rest::{Api, Collected, Items, MOST_BODY_PAGES, MOST_LIST_BYTES, next_page, read};
+use crate::rest::{Api, Collected, MOST_LIST_BYTES, read};
 use crate::{
     Account, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Listing, Page, Position,
     Provider, Search, Then, Traits, Version,
@@ -34,13 +36,8 @@ const EVERY: Duration = Duration::from_secs(15 * 60);
 const OVERLAP: Duration = Duration::from_secs(2 * 60);
 /// What GitHub asks for when it limits without saying until when.
 const SECONDARY_LIMIT: Duration = Duration::from_secs(60);
-/// Issues, and comments, of a page. Each comment may take a request for its issue.
+/// Issues, comments of one, or repositories of a page.
 const PAGE: &str = "100";
-const COMMENTS_PAGE: &str = "30";
-/// The most issues that are remembered as told while their comments are looked through.
-const MOST_TOLD: usize = 500;
-/// The most pages of repositories of an owner.
-const MOST_REPOSITORY_PAGES: usize = 20;
 
 /// What is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,12 +102,6 @@ fn is_name(name: &str) -> bool {
     let is_plain =
         name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.'));
     is_plain && name.len() <= 100 && !matches!(name, "." | "..")
-}
-
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-    owner: Owner,
 }
 
 #[derive(Deserialize)]
@@ -183,246 +174,56 @@ impl GitHub {
         Ok(entry.into())
     }
 
-    /// The names of the repositories.
-    async fn repositories(&self, call: &Call) -> Result<Vec<String>, Fault> {
-        if let Some(repository) = &self.repository {
-            return Ok(vec![repository.clone()]);
-        }
-        let query = [("per_page", PAGE), ("sort", "full_name")];
-        let mine = self.named(call, self.api.at_with(["user", "repos"], &query)).await?;
-        if !mine.is_empty() {
-            return Ok(mine);
-        }
-        // Those of an organisation or a person whose repositories are public and not the token's.
-        match self.named(call, self.api.at_with(["orgs", &self.owner, "repos"], &query)).await {
-            Err(Fault::Gone) => {
-                self.named(call, self.api.at_with(["users", &self.owner, "repos"], &query)).await
-            }
-            named => named,
-        }
-    }
-
-    async fn named(&self, call: &Call, first: Url) -> Result<Vec<String>, Fault> {
-        let mut names = Vec::new();
-        let mut next = Some(first);
-        for _ in 0..MOST_REPOSITORY_PAGES {
-            let Some(url) = next else { break };
-            let answer = self.get(call, &url, MOST_LIST_BYTES).await?;
-            let listed: Items<'_> = read(answer.body())?;
-            let owned = listed.each::<Named>().flatten();
-            let owned = owned.filter(|named| named.owner.login.eq_ignore_ascii_case(&self.owner));
-            names.extend(owned.map(|named| named.name).filter(|name| is_name(name)));
-            next = next_page(answer.headers(), &url)?;
-        }
-        names.sort();
-        names.dedup();
-        Ok(names)
-    }
-
     /// One page, from a place on.
     async fn advance(&self, call: &Call, mut place: Place) -> Result<Page, Fault> {
         loop {
             if place.queue.is_none() {
-                let names = self.repositories(call).await?;
-                place.begin(names);
+                let (names, is_whole) = self.repositories(call).await?;
+                place.begin(names, is_whole);
             }
             let Some(repository) = place.repository().map(str::to_owned) else {
                 let partial = std::mem::take(&mut place.partial);
                 let next = Place { marks: place.marks, ..Place::default() }.position()?;
                 return Page::new(Vec::new(), Vec::new(), Then::End { next, partial });
             };
-            let page = match std::mem::take(&mut place.stage) {
-                Stage::Begin => {
-                    let has_issues = self.content.issues || self.content.pulls;
-                    place.stage =
-                        if has_issues { Stage::Issues { page: None } } else { Stage::Files(Walk::default()) };
-                    continue;
+            match self.turn(call, &mut place, &repository).await {
+                Ok(Some(page)) => return page.into_page(Then::More(place.position()?)),
+                Ok(None) => {}
+                // One of many that went, or that the token does not reach, does not stop the others.
+                Err(Fault::Gone | Fault::Forbidden | Fault::Refused) if self.repository.is_none() => {
+                    place.leave_out_repository(&self.owner);
                 }
-                Stage::Issues { page } => self.issues(call, &mut place, &repository, page.as_deref()).await?,
-                Stage::Comments { of, page, told } => {
-                    self.comments(call, &mut place, &repository, of, page.as_deref(), told).await?
-                }
-                Stage::Files(walk) if self.content.files => self.files(call, &mut place, walk).await?,
-                Stage::Files(_) | Stage::End => {
-                    place.finish_repository();
-                    continue;
-                }
-            };
-            return page.into_page(Then::More(place.position()?));
+                Err(fault) => return Err(fault),
+            }
         }
     }
 
-    async fn issues(
+    /// The next page of the present repository; `None` where a stage has none.
+    async fn turn(
         &self,
         call: &Call,
         place: &mut Place,
         repository: &str,
-        page: Option<&str>,
-    ) -> Result<Collected, Fault> {
-        let since = place.before().latest.map(since);
-        let url = self.page(page, || {
-            let mut url = self.at(repository, &["issues"]);
-            let order = [("state", "all"), ("sort", "updated"), ("direction", "asc"), ("per_page", PAGE)];
-            url.query_pairs_mut()
-                .extend_pairs(order)
-                .extend_pairs(since.as_ref().map(|since| ("since", since)));
-            url
-        })?;
-        let answer = self.get(call, &url, MOST_LIST_BYTES).await?;
-        let listed: Items<'_> = read(answer.body())?;
-        let mut collected = Collected::default();
-        for issue in listed.each::<Issue>() {
-            let issue = match issue {
-                Err(fault) => {
-                    collected.take(Err(fault));
-                    continue;
+    ) -> Result<Option<Collected>, Fault> {
+        match std::mem::take(&mut place.stage) {
+            Stage::Begin => {
+                place.stage = Stage::Files(Walk::default());
+                if self.content.issues || self.content.pulls {
+                    place.stage = Stage::Issues { page: None };
                 }
-                Ok(issue) if !self.is_wanted(&issue) => continue,
-                Ok(issue) => issue,
-            };
-            if let Some(at) = issue.updated_at() {
-                place.saw(at.as_micros());
+                Ok(None)
             }
-            collected.take(self.entry(repository, &issue, None));
-        }
-        let next = next_page(answer.headers(), &url)?;
-        place.stage = match next {
-            Some(next) => Stage::Issues { page: Some(next.into()) },
-            // A first listing has every issue with its comments: only what comes later may come alone.
-            None if since.is_some() => {
-                Stage::Comments { of: CommentsOf::Issues, page: None, told: Vec::new() }
+            Stage::Issues { page } => self.issues(call, place, repository, page.as_deref()).await.map(Some),
+            Stage::Comments { of, page } => {
+                self.comments(call, place, repository, of, page.as_deref()).await.map(Some)
             }
-            None => Stage::Files(Walk::default()),
-        };
-        Ok(collected)
-    }
-
-    /// Issues whose comments were written or changed, which does not always change the issue's own time.
-    async fn comments(
-        &self,
-        call: &Call,
-        place: &mut Place,
-        repository: &str,
-        of: CommentsOf,
-        page: Option<&str>,
-        mut told: Vec<u64>,
-    ) -> Result<Collected, Fault> {
-        let since = place.before().latest.map(since).unwrap_or_default();
-        let kind = match of {
-            CommentsOf::Issues => "issues",
-            CommentsOf::Reviews => "pulls",
-        };
-        let url = self.page(page, || {
-            let mut url = self.at(repository, &[kind, "comments"]);
-            let order =
-                [("sort", "updated"), ("direction", "asc"), ("per_page", COMMENTS_PAGE), ("since", &since)];
-            url.query_pairs_mut().extend_pairs(order);
-            url
-        })?;
-        let answer = match self.get(call, &url, MOST_LIST_BYTES).await {
-            // Servers of GitHub's interface need not have comments by themselves.
-            Err(Fault::Gone) if page.is_none() => None,
-            answer => Some(answer?),
-        };
-        let mut collected = Collected::default();
-        let mut next = None;
-        if let Some(answer) = answer {
-            let listed: Items<'_> = read(answer.body())?;
-            for comment in listed.each::<Comment>().flatten() {
-                let (Some(number), Some(at)) = (comment.number(), comment.updated_at()) else { continue };
-                place.saw(at.as_micros());
-                if told.contains(&number) {
-                    continue;
-                }
-                if told.len() < MOST_TOLD {
-                    told.push(number);
-                }
-                match self.issue(call, repository, number).await? {
-                    Some(issue) if self.is_wanted(&issue) && issue.updated_at() < Some(at) => {
-                        collected.take(self.entry(repository, &issue, Some(at)));
-                    }
-                    Some(_) | None => {}
-                }
+            Stage::Files(walk) if self.content.files => self.files(call, place, walk).await.map(Some),
+            Stage::Files(_) | Stage::End => {
+                place.finish_repository();
+                Ok(None)
             }
-            next = next_page(answer.headers(), &url)?;
         }
-        place.stage = match (next, of) {
-            (Some(next), of) => Stage::Comments { of, page: Some(next.into()), told },
-            (None, CommentsOf::Issues) if self.content.pulls => {
-                Stage::Comments { of: CommentsOf::Reviews, page: None, told }
-            }
-            (None, _) => Stage::Files(Walk::default()),
-        };
-        Ok(collected)
     }
-
-    /// One issue; `None` when it is not there, or was moved to another repository.
-    async fn issue(&self, call: &Call, repository: &str, number: u64) -> Result<Option<Issue>, Fault> {
-        let url = self.at(repository, &["issues", &number.to_string()]);
-        let answer = match self.get(call, &url, MOST_LIST_BYTES).await {
-            Err(Fault::Gone) => return Ok(None),
-            answer => answer?,
-        };
-        let issue: Issue = read(answer.body())?;
-        let is_elsewhere = issue.repository().is_some_and(|(owner, name)| {
-            !owner.eq_ignore_ascii_case(&self.owner) || !name.eq_ignore_ascii_case(repository)
-        });
-        Ok((issue.number == number && !is_elsewhere).then_some(issue))
-    }
-
-    async fn fetch_issue(
-        &self,
-        call: &Call,
-        repository: &str,
-        number: u64,
-        known: Option<&Version>,
-    ) -> Result<Fetched, Fault> {
-        let Some(issue) = self.issue(call, repository, number).await? else { return Ok(Fetched::Gone) };
-        if known == Some(&issue.version(None)) {
-            return Ok(Fetched::Same);
-        }
-        let number = number.to_string();
-        let mut comments = Vec::new();
-        if issue.comments != Some(0) {
-            comments = self.comments_of(call, self.at(repository, &["issues", &number, "comments"])).await?;
-        }
-        if issue.is_pull() {
-            comments
-                .extend(self.comments_of(call, self.at(repository, &["pulls", &number, "comments"])).await?);
-        }
-        let latest = comments.iter().filter_map(Comment::updated_at).max();
-        let text = issue.text(&comments);
-        if text.is_too_large() {
-            return Ok(Fetched::TooLarge(crate::rest::MOST_BODY_BYTES as u64));
-        }
-        let version = issue.version(latest);
-        Ok(Fetched::Body(text.body(&issue, version)))
-    }
-
-    async fn comments_of(&self, call: &Call, mut url: Url) -> Result<Vec<Comment>, Fault> {
-        url.query_pairs_mut().append_pair("per_page", PAGE);
-        let mut comments = Vec::new();
-        let mut next = Some(url);
-        let mut bytes = 0;
-        for _ in 0..MOST_BODY_PAGES {
-            let Some(url) = next else { break };
-            let answer = self.get(call, &url, MOST_LIST_BYTES).await?;
-            bytes += answer.body().len();
-            if bytes > 2 * MOST_LIST_BYTES {
-                return Err(Fault::TooLarge(bytes as u64));
-            }
-            let listed: Items<'_> = read(answer.body())?;
-            comments.extend(listed.each::<Comment>().flatten());
-            next = next_page(answer.headers(), &url)?;
-        }
-        Ok(comments)
-    }
-}
-
-/// The time from which changes are asked for.
-fn since(latest: i64) -> String {
-    let overlap = i64::try_from(OVERLAP.as_micros()).unwrap_or_default();
-    Timestamp::from_micros(latest.saturating_sub(overlap)).to_rfc3339()
 }
 
 /// Whether a refusal is a limit. Only these words decide; none of them goes further.
@@ -455,7 +256,7 @@ impl Provider for GitHub {
         };
         if let Some(repository) = &self.repository {
             self.get(call, &self.at(repository, &[]), MOST_LIST_BYTES).await?;
-        } else if self.repositories(call).await?.is_empty() {
+        } else if self.repositories(call).await?.0.is_empty() {
             return Err(Fault::Gone);
         }
         let words = "GitHub answers. Everything that the token reaches in it is shown to every member of the workspace.";
@@ -473,9 +274,15 @@ impl Provider for GitHub {
 
     async fn fetch(&self, call: &Call, id: &ExternalId, known: Option<&Version>) -> Result<Fetched, Fault> {
         if let Some((repository, number)) = self.issue_of(id.as_str()) {
-            return self.fetch_issue(call, repository, number, known).await;
+            let is_ours = self.repository.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(repository));
+            return match is_ours && (self.content.issues || self.content.pulls) {
+                true => self.fetch_issue(call, repository, number, known).await,
+                false => Ok(Fetched::Gone),
+            };
         }
         match (&self.repository, id.as_str().split_once('/')) {
+            // What was not chosen is not there, whatever the token reaches.
+            _ if !self.content.files => Ok(Fetched::Gone),
             (Some(repository), _) => self.fetch_file(call, repository, id.as_str(), known).await,
             (None, Some((repository, path))) if is_name(repository) => {
                 self.fetch_file(call, repository, path, known).await

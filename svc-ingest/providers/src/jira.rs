@@ -151,7 +151,8 @@ impl Jira {
             if self.mode == SourceMode::Catalog { &["summary", "updated"] } else { &BODY_FIELDS };
         let answer = self.search_for(call, &query, fields, PAGE, place.page.as_deref()).await?;
         let found: Found<'_> = read(answer.body())?;
-        if found.issues.is_empty() && place.page.is_none() {
+        // Whichever page it is: the credentials may have ended since the first.
+        if found.issues.is_empty() {
             self.myself(call).await?;
         }
         let mut page = Collected::default();
@@ -182,6 +183,12 @@ impl Jira {
             }
         };
         page.into_page(then)
+    }
+
+    /// Whether an issue is in the projects that were chosen, if some were.
+    fn is_chosen(&self, key: &str) -> bool {
+        let project = key.rsplit_once('-').map_or(key, |(project, _)| project);
+        self.projects.is_empty() || self.projects.iter().any(|chosen| chosen.eq_ignore_ascii_case(project))
     }
 
     /// Where people read an issue.
@@ -229,6 +236,9 @@ impl Provider for Jira {
             answer => answer?,
         };
         let issue: Issue<'_> = read(answer.body())?;
+        if !self.is_chosen(&issue.key) {
+            return Ok(Fetched::Gone);
+        }
         if known.is_some() && known == issue.version().as_ref() {
             return Ok(Fetched::Same);
         }

@@ -46,7 +46,7 @@ struct Linear {
 struct Place {
     stage: Stage,
     after: Option<String>,
-    /// The latest change that was seen, in microseconds.
+    /// The latest change when it began, in microseconds: what is written while one list after another is read is later.
     latest: Option<i64>,
     /// Changes begin here; `None` in a listing.
     since: Option<i64>,
@@ -134,6 +134,32 @@ impl Linear {
         }
     }
 
+    /// When the latest change was, in microseconds; zero where there is nothing yet.
+    async fn latest(&self, call: &Call) -> Result<i64, Fault> {
+        #[derive(Deserialize)]
+        struct Data {
+            issues: Newest,
+            comments: Newest,
+            documents: Newest,
+        }
+        #[derive(Deserialize)]
+        struct Newest {
+            nodes: Vec<Written>,
+        }
+        #[derive(Deserialize)]
+        struct Written {
+            #[serde(rename = "updatedAt")]
+            at: String,
+        }
+        let Answered::Data(data) = self.ask(call, queries::LATEST, &json!({})).await? else {
+            return Err(Fault::Refused);
+        };
+        let data: Data = read(data.as_bytes())?;
+        let newest = [data.issues, data.comments, data.documents].into_iter().flat_map(|list| list.nodes);
+        let times = newest.filter_map(|written| crate::rest::moment(&written.at));
+        Ok(times.map(Timestamp::as_micros).max().unwrap_or_default())
+    }
+
     async fn advance(&self, call: &Call, mut place: Place) -> Result<Page, Fault> {
         #[derive(Deserialize)]
         struct Data<'a> {
@@ -145,9 +171,14 @@ impl Linear {
             Stage::Comments => (queries::COMMENTS, PAGE),
             Stage::Documents => (queries::DOCUMENTS, DOCUMENT_PAGE),
         };
-        let mut variables = json!({ "first": size, "after": place.after });
+        if place.latest.is_none() {
+            place.latest = Some(self.latest(call).await?);
+        }
+        // In the order of change, what is written while it is listed would go where the listing was already.
+        let order = if place.since.is_some() { "updatedAt" } else { "createdAt" };
+        let mut variables = json!({ "first": size, "after": place.after, "order": order });
         if let (Some(since), Value::Object(fields)) = (place.since, &mut variables) {
-            let since = Timestamp::from_micros(since.saturating_sub(micros(OVERLAP))).to_rfc3339();
+            let since = Timestamp::from_micros(since.saturating_sub(micros(OVERLAP)).max(0)).to_rfc3339();
             fields.insert("filter".to_owned(), json!({ "updatedAt": { "gte": since } }));
         }
         let data = match self.ask(call, query, &variables).await {
@@ -161,7 +192,6 @@ impl Linear {
         if place.stage == Stage::Comments {
             for comment in listed.nodes.each::<Comment>().flatten() {
                 let at = comment.updated_at();
-                place.saw(at);
                 // An issue that is as late as its comment was told by itself.
                 if let Some(issue) = comment.issue.filter(|issue| issue.updated_at() < at) {
                     page.take(issue.item(at));
@@ -170,7 +200,6 @@ impl Linear {
         } else {
             for node in listed.nodes.each::<Node>() {
                 let item = node.and_then(|node| {
-                    place.saw(node.updated_at());
                     let mut item = node.item(None)?;
                     if let (Stage::Documents, SourceMode::Indexed, Item::Present(entry)) =
                         (place.stage, self.mode, &mut item)
@@ -269,12 +298,6 @@ impl Linear {
             None => Ok(Fetched::Gone),
             Some(document) => fetched(document.document_body(), known),
         }
-    }
-}
-
-impl Place {
-    fn saw(&mut self, at: Option<Timestamp>) {
-        self.latest = self.latest.max(at.map(Timestamp::as_micros));
     }
 }
 

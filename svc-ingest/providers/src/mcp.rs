@@ -87,9 +87,8 @@ impl Mcp {
             self.session.request(call, "resources/read", json!({ "uri": uri }), MOST_ANSWER_BYTES).await;
         let result = match asked {
             Ok(Answer::Result(result)) => result,
-            Ok(Answer::Error(INVALID_PARAMS | RESOURCE_NOT_FOUND)) | Err(Fault::Gone) => {
-                return Ok(Fetched::Gone);
-            }
+            // Only the server itself can say so: 404 of the endpoint is about no resource.
+            Ok(Answer::Error(INVALID_PARAMS | RESOURCE_NOT_FOUND)) => return Ok(Fetched::Gone),
             Ok(Answer::Error(_)) => return Err(Fault::Refused),
             Err(Fault::TooLarge(bytes)) => return Ok(Fetched::TooLarge(bytes)),
             Err(fault) => return Err(fault),

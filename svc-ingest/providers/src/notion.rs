@@ -114,6 +114,8 @@ impl Notion {
         let mut query = json!({"page_size": PAGE, "filter": {"property": "object", "value": "page"},
             "sort": {"timestamp": "last_edited_time", "direction": "descending"}});
         set(&mut query, "start_cursor", cursor.as_deref());
+        // The latest edit of all stands on it: what is written while the rest is read is later.
+        let is_first = cursor.is_none();
         let answer = self.query(call, &["search"], &query).await?;
         let listed: Listed<'_> = read(answer.body())?;
         let known_before = place.since.map(|since| before(since, OVERLAP));
@@ -127,7 +129,9 @@ impl Notion {
                 }
             };
             let edited = object.edited_at().map(Timestamp::as_micros);
-            place.latest = place.latest.max(edited);
+            if is_first {
+                place.latest = place.latest.max(edited);
+            }
             // Only an item that is older ends it: not one that merely is nothing new.
             is_known = known_before.is_some() && edited.is_some() && edited < known_before;
             if is_known {
@@ -281,7 +285,6 @@ impl Notion {
                 match row {
                     Err(fault) => page.take(Err(fault)),
                     Ok(row) => {
-                        place.latest = place.latest.max(row.edited_at().map(Timestamp::as_micros));
                         last = row.edited_text().map(str::to_owned);
                         self.take(call, place, page, &row);
                     }

@@ -10,6 +10,8 @@ pub(crate) mod fake;
 mod json;
 mod link;
 mod moment;
+#[cfg(test)]
+pub(crate) mod paging;
 
 pub(crate) use self::api::Api;
 pub(crate) use self::collected::Collected;

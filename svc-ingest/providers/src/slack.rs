@@ -2,6 +2,8 @@
 
 mod objects;
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,7 +13,7 @@ use http::{Method, header};
 use serde::Deserialize;
 use url::Url;
 
-use self::objects::{Hit, Message, message_id, place_of};
+use self::objects::{Channel, Hit, Message, message_id, place_of};
 use crate::connect::Draft;
 use crate::rest::{Api, Items, MOST_BODY_BYTES, MOST_BODY_PAGES, MOST_LIST_BYTES, read};
 use crate::{
@@ -27,6 +29,8 @@ const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const CHANNEL_TYPES: [&str; 4] = ["public_channel", "private_channel", "mpim", "im"];
 /// The most hits of one search.
 const MOST_HITS: usize = 20;
+/// The most channels whose kind is remembered.
+const MOST_CHANNELS: usize = 1_000;
 /// The wait for a limit that tells no end: Slack counts by the minute.
 const UNSAID_LIMIT: Duration = Duration::from_secs(60);
 
@@ -34,6 +38,8 @@ const UNSAID_LIMIT: Duration = Duration::from_secs(60);
 struct Slack {
     api: Api,
     channel_types: Vec<String>,
+    /// Whether channels that threads were asked of are of these kinds.
+    channels: Mutex<HashMap<String, bool>>,
 }
 
 /// What Slack says instead of an answer.
@@ -61,7 +67,7 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
         if channel_types.is_empty() { vec!["public_channel".to_owned()] } else { channel_types };
     let api =
         Api::new(if has_base { base? } else { Url::parse(HOST).ok()? }).with(header::AUTHORIZATION, bearer);
-    Some(Box::new(Slack { api, channel_types }))
+    Some(Box::new(Slack { api, channel_types, channels: Mutex::default() }))
 }
 
 impl Slack {
@@ -131,6 +137,39 @@ impl Slack {
                 Ok(Some(found.results.messages.each::<Hit>().flatten().collect()))
             }
         }
+    }
+
+    /// Whether a channel is of a kind that was chosen: an id can be guessed, and the token may reach more.
+    async fn is_chosen(&self, call: &Call, channel: &str) -> Result<bool, Fault> {
+        #[derive(Deserialize)]
+        struct Found {
+            channel: Channel,
+        }
+        if CHANNEL_TYPES.iter().all(|kind| self.channel_types.iter().any(|chosen| chosen == kind)) {
+            return Ok(true);
+        }
+        let known = self.channels.lock().unwrap_or_else(PoisonError::into_inner).get(channel).copied();
+        if let Some(is_chosen) = known {
+            return Ok(is_chosen);
+        }
+        let is_chosen = match self.ask(call, "conversations.info", &[("channel", channel)]).await? {
+            Answered::Good(body) => {
+                let kind = read::<Found>(&body)?.channel.kind();
+                self.channel_types.iter().any(|chosen| chosen == kind)
+            }
+            Answered::Gone => false,
+            Answered::NotAllowed => return Err(Fault::Forbidden),
+        };
+        self.remember(channel, is_chosen);
+        Ok(is_chosen)
+    }
+
+    fn remember(&self, channel: &str, is_chosen: bool) {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if channels.len() >= MOST_CHANNELS {
+            channels.clear();
+        }
+        channels.insert(channel.to_owned(), is_chosen);
     }
 
     /// The older search by words.
@@ -210,6 +249,9 @@ impl Provider for Slack {
             next_cursor: Option<String>,
         }
         let Some((channel, ts)) = place_of(id.as_str()) else { return Ok(Fetched::Gone) };
+        if !self.is_chosen(call, channel).await? {
+            return Ok(Fetched::Gone);
+        }
         let (mut text, mut cursor) = (String::new(), String::new());
         for _ in 0..MOST_BODY_PAGES {
             let arguments = [("channel", channel), ("ts", ts), ("limit", "200"), ("cursor", cursor.as_str())];
@@ -258,6 +300,10 @@ impl Provider for Slack {
             entries.extend(entry.filter(|entry| entries.iter().all(|known| known.id != entry.id)));
         }
         entries.truncate(limit);
+        // Either search finds in the chosen kinds only: their channels need not be asked about.
+        for (channel, _) in entries.iter().filter_map(|entry| place_of(entry.id.as_str())) {
+            self.remember(channel, true);
+        }
         Ok(entries)
     }
 }

@@ -7,6 +7,7 @@ use super::*;
 use crate::ProviderKind;
 use crate::contract::{self, Caller, Read};
 use crate::rest::fake::{Asked, Fake, Mood, Reply};
+use crate::rest::paging;
 
 #[derive(Default)]
 struct Wiki {
@@ -217,6 +218,59 @@ async fn changes_are_what_was_written_down_to_what_is_known() {
 }
 
 #[tokio::test]
+async fn a_page_of_another_space_is_not_there() {
+    let setting = Setting::new().await;
+    let provider = setting.connect_as(&["ONE"], "live");
+    assert!(contract::text(&setting.world.call, &*provider, "1").await.is_some());
+    setting.fake.take_asked();
+    assert_eq!(contract::text(&setting.world.call, &*provider, "4").await, None);
+    assert_eq!(setting.fake.take_asked().len(), 1, "the spaces are asked for once");
+    assert!(contract::text(&setting.world.call, &*setting.connect(), "4").await.is_some());
+}
+
+#[tokio::test]
+async fn one_space_does_not_say_how_far_another_was_read() {
+    let setting = Setting::new().await;
+    let two = setting.connect_as(&["ONE", "TWO"], "indexed");
+    let listed = paging::read(&setting.world.call, &*two, None, async |_, _| {}).await;
+    let told = paging::read(&setting.world.call, &*two, Some(&listed.next), async |number, _| {
+        // The first space is read.
+        if number == 1 {
+            setting.put(6, 1, 100);
+            setting.put(7, 2, 200);
+        }
+    })
+    .await;
+    assert!(told.present.contains("7") && !told.present.contains("6"), "{told:?}");
+    let told = paging::read(&setting.world.call, &*two, Some(&told.next), async |_, _| {}).await;
+    assert!(told.present.contains("6"), "{told:?}");
+}
+
+#[test]
+fn a_citation_leads_to_the_site_with_its_path() {
+    let paper = || -> Paper {
+        serde_json::from_value(json!({"id": "1", "_links": {"webui": "/spaces/S/pages/1"}})).unwrap()
+    };
+    for (site, asked, shown) in [
+        ("https://host.example", "/wiki/api/v2/pages", "/wiki/spaces/S/pages/1"),
+        ("https://host.example/wiki", "/wiki/api/v2/pages", "/wiki/spaces/S/pages/1"),
+        ("https://host.example/wiki/", "/wiki/api/v2/pages", "/wiki/spaces/S/pages/1"),
+        (
+            "https://host.example/atlassian",
+            "/atlassian/wiki/api/v2/pages",
+            "/atlassian/wiki/spaces/S/pages/1",
+        ),
+    ] {
+        let api = Api::new(crate::atlassian::without_wiki(Url::parse(site).unwrap()));
+        let (mode, chosen) = (SourceMode::Indexed, OnceCell::new());
+        let confluence = Confluence { api, spaces: Vec::new(), mode, chosen };
+        assert_eq!(confluence.at(&["pages"], &[]).path(), asked, "{site}");
+        let address = confluence.address(&paper()).unwrap();
+        assert_eq!(address, format!("https://host.example{shown}"), "{site}");
+    }
+}
+
+#[tokio::test]
 async fn limits_credentials_hostility_and_cancelling_are_as_everywhere() {
     let setting = Setting::new().await;
     let connect = || setting.connect();
@@ -243,7 +297,8 @@ async fn limits_credentials_hostility_and_cancelling_are_as_everywhere() {
 #[tokio::test]
 async fn pages_that_cannot_be_read_cost_themselves() {
     let setting = Setting::new().await;
-    let (_, from) = setting.list().await;
+    let page = setting.connect().list(&setting.world.call, None).await.unwrap();
+    let Then::More(next) = page.then else { panic!("one page") };
     let good = Leaf { minute: 500, ..Leaf::default() }.json(1, false);
     let mut zoneless = Leaf::default().json(2, false);
     zoneless["version"]["createdAt"] = json!("2026-11-20T12:00:00.000");
@@ -252,7 +307,7 @@ async fn pages_that_cannot_be_read_cost_themselves() {
     setting
         .fake
         .set_mood(Mood::Once(Reply::json(&json!({"results": [good, zoneless, long, 7], "_links": {}}))));
-    let page = setting.connect().changes(&setting.world.call, &from).await.unwrap();
+    let page = setting.connect().list(&setting.world.call, Some(&next)).await.unwrap();
     assert_eq!((page.items.len(), page.faults.len()), (1, 3));
 }
 

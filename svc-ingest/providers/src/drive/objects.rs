@@ -30,6 +30,9 @@ pub(super) struct File {
     size: Option<Number>,
     #[serde(default)]
     pub(super) parents: Vec<String>,
+    /// The shared drive that it is in, if it is in one.
+    #[serde(rename = "driveId", default)]
+    pub(super) drive: Option<String>,
     #[serde(rename = "webViewLink", default)]
     pub(super) web: Option<String>,
     #[serde(default)]

@@ -124,10 +124,13 @@ impl Drive {
             }
             let id = change.file_id.as_ref().or(change.file.as_ref().map(|file| &file.id));
             let Some(id) = id.and_then(|id| ExternalId::new(id.clone()).ok()) else { continue };
-            match change.file.filter(|file| !change.removed && !file.trashed) {
+            let file = change.file.filter(|_| !change.removed);
+            // What is below a folder that was moved, shared or put into the trash has no change of its own.
+            if file.as_ref().is_some_and(|file| file.is_folder() && (file.trashed || self.folder.is_some())) {
+                return Err(Fault::PositionLost);
+            }
+            match file.filter(|file| !file.trashed) {
                 None => collected.take(Ok(Item::Gone(id))),
-                // What is below a folder that was moved or shared has no change of its own.
-                Some(file) if file.is_folder() && self.folder.is_some() => return Err(Fault::PositionLost),
                 Some(file) if !file.is_document() => {}
                 Some(file) if !self.is_in_scope(call, &file).await? => collected.take(Ok(Item::Gone(id))),
                 Some(file) => {
@@ -151,8 +154,11 @@ impl Drive {
         *self.last_page.lock().unwrap_or_else(PoisonError::into_inner) = files;
     }
 
-    /// Whether a file is below the folder that was chosen, if one was.
+    /// Whether a file is in the shared drive and below the folder that were chosen, if they were.
     pub(super) async fn is_in_scope(&self, call: &Call, file: &File) -> Result<bool, Fault> {
+        if self.drive.is_some() && file.drive != self.drive {
+            return Ok(false);
+        }
         let Some(folder) = &self.folder else { return Ok(true) };
         let mut level = file.parents.clone();
         for _ in 0..MOST_DEPTH {

@@ -295,6 +295,37 @@ async fn a_folder_is_read_with_all_below_it_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_file_elsewhere_is_not_there() {
+    let setting = Setting::new().await;
+    let given = json!({"accessToken": "ya29.given"});
+    let text = async |provider: Box<dyn Provider>, id: &str| {
+        contract::text(&setting.world.call, &*provider, id).await
+    };
+    assert!(text(setting.in_folder(), "p1").await.is_some(), "two folders down");
+    assert_eq!(text(setting.in_folder(), "s1").await, None, "outside of the folder");
+    let shared = json!({"name": "Shared", "mimeType": DOC, "parents": ["t1"], "driveId": "t1"});
+    setting.cabinet.lock().unwrap().put("x1", shared);
+    let in_drive = |id: &str| setting.connect_with(json!({ "driveId": id }), &given);
+    assert!(text(in_drive("t1"), "x1").await.is_some());
+    assert_eq!(text(in_drive("t1"), "d1").await, None, "in no shared drive");
+    assert_eq!(text(in_drive("t2"), "x1").await, None, "in another one");
+}
+
+#[tokio::test]
+async fn a_folder_that_is_thrown_away_takes_a_listing() {
+    let setting = Setting::new().await;
+    for connect in [Setting::connect, Setting::in_folder] {
+        let all = || connect(&setting);
+        let (_, from) = contract::read(&setting.world.call, &all, None).await.unwrap();
+        let folder = |is_trashed: bool| json!({"name": "f2", "mimeType": objects::FOLDER, "parents": ["f1"], "trashed": is_trashed});
+        setting.cabinet.lock().unwrap().put("f2", folder(true));
+        let lost = contract::read(&setting.world.call, &all, Some(&from)).await;
+        assert_eq!(lost.unwrap_err(), Fault::PositionLost, "what is below it has no change of its own");
+        setting.cabinet.lock().unwrap().put("f2", folder(false));
+    }
+}
+
+#[tokio::test]
 async fn an_incomplete_search_proves_nothing_and_an_old_token_is_a_lost_place() {
     let setting = Setting::new().await;
     setting.cabinet.lock().unwrap().is_incomplete = true;

@@ -2,6 +2,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -189,6 +190,30 @@ async fn a_folder_that_cannot_be_read_is_named_and_nothing_else_suffers() {
     let read = listed(disk.provider().as_ref(), &counted(0).call).await;
     assert_eq!(read.entries.len(), 1);
     assert_eq!(read.partial[0].scope.as_deref(), Some("closed/"));
+}
+
+#[tokio::test]
+async fn files_that_can_be_named_and_not_looked_at_are_not_taken_for_deleted() {
+    let disk = Disk::new();
+    disk.write("a.md", "a");
+    disk.write("named/b.md", "b");
+    // Names can be listed without `x`, files cannot be looked at.
+    fs::set_permissions(disk.path("named"), fs::Permissions::from_mode(0o644)).unwrap();
+    if fs::metadata(disk.path("named/b.md")).is_err() {
+        let read = listed(disk.provider().as_ref(), &counted(0).call).await;
+        assert_eq!(read.entries.len(), 1);
+        assert_eq!(read.partial[0].scope.as_deref(), Some("named/"));
+    }
+    // For a user who may look at everything, the errors of a disk.
+    let mut step = walk::Step::without_root();
+    let error = |errno: Errno| std::io::Error::from_raw_os_error(errno.raw_os_error());
+    step.leave_out("gone/c.md", Some(&error(Errno::NOENT)));
+    assert!(step.unread.is_empty(), "it went away meanwhile");
+    for errno in [Errno::ACCESS, Errno::IO, Errno::STALE] {
+        step.leave_out("named/b.md", Some(&error(errno)));
+    }
+    step.leave_out("d.md", None);
+    assert_eq!(step.unread, ["named", ""]);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +48,16 @@ impl Step {
     fn new() -> Self {
         let (items, faults, unread) = (Vec::new(), Vec::new(), Vec::new());
         Self { items, faults, unread, stopped_at: None, has_root: true }
+    }
+
+    /// A file that cannot be looked at. One that went away between the two looks was never there; for any other reason
+    /// its folder counts as not read.
+    pub(super) fn leave_out(&mut self, path: &str, why: Option<&io::Error>) {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let is_away = why.is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+        if !is_away && self.unread.last().map(String::as_str) != Some(folder) {
+            self.unread.push(folder.to_owned());
+        }
     }
 
     /// There is no folder to walk.
@@ -107,8 +118,10 @@ impl Walk {
         if !self.filter.takes(path) || self.after.as_deref().is_some_and(|after| !is_behind(path, after)) {
             return;
         }
-        // What went away between the two looks was never there.
-        let Ok(metadata) = entry.metadata() else { return };
+        let metadata = match entry.metadata() {
+            Ok(metadata) => metadata,
+            Err(error) => return step.leave_out(path, error.io_error()),
+        };
         let Ok(id) = ExternalId::new(path) else {
             step.faults.push(ItemFault::unusable_id(path));
             return;

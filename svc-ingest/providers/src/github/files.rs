@@ -18,14 +18,20 @@ use crate::{Body, Call, Entry, ExternalId, Fault, Fetched, Item, ItemFault, Part
 const PAGE_FILES: usize = 5_000;
 /// The most entries of a tree that GitHub gives at once.
 const MOST_ENTRIES: usize = 100_000;
-/// The most folders that are still to be read of a repository whose tree is too large for one answer.
-const MOST_FOLDERS: usize = 60;
 /// A body in base64, in JSON.
 const MOST_ANSWER_BYTES: usize = 2 * MOST_BODY_BYTES;
 
 /// Trees that were read last, so that a page or a fetch does not read them again.
 #[derive(Debug, Default)]
-pub(super) struct Trees(Mutex<Vec<(String, Arc<Tree>)>>);
+pub(super) struct Trees(Mutex<Vec<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    key: String,
+    /// Where the tree is in its repository: its paths begin there.
+    folder: String,
+    tree: Arc<Tree>,
+}
 
 /// The files and folders of a tree, by their path in it.
 #[derive(Debug, Default)]
@@ -90,15 +96,15 @@ const TREES_KEPT: usize = 2;
 impl Trees {
     fn get(&self, key: &str) -> Option<Arc<Tree>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().find(|(known, _)| known == key).map(|(_, tree)| Arc::clone(tree))
+        kept.iter().find(|kept| kept.key == key).map(|kept| Arc::clone(&kept.tree))
     }
 
-    fn keep(&self, key: String, tree: &Arc<Tree>) {
+    fn keep(&self, tree: Kept) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= TREES_KEPT {
             kept.remove(0);
         }
-        kept.push((key, Arc::clone(tree)));
+        kept.push(tree);
     }
 }
 
@@ -142,27 +148,23 @@ impl GitHub {
             place.stage = Stage::End;
             return Ok(page);
         };
-        let mut tree = self.tree(call, repository, &sha, true).await?;
+        let mut tree = self.tree(call, repository, &folder, &sha, true).await?;
         if tree.is_truncated {
             // Its own entries, and each of its folders by itself.
-            tree = self.tree(call, repository, &sha, false).await?;
+            tree = self.tree(call, repository, &folder, &sha, false).await?;
             if walk.told == 0 {
                 for (name, sha) in &tree.folders {
                     let path = join(&folder, name);
-                    if walk.folders.len() < MOST_FOLDERS {
-                        walk.folders.insert(0, (path, sha.clone()));
-                    } else {
+                    if !walk.wait_for(path.clone(), sha.clone()) {
                         let scope = self.file_id(repository, &format!("{path}/"));
-                        place
-                            .partial
-                            .push(Partial::below(scope, "the repository is larger than what is read of one"));
+                        let words = "the repository is larger than what is read of one";
+                        place.leave_out(Partial::below(scope, words));
                     }
                 }
-                place.partial.truncate(MOST_FOLDERS);
             }
             if tree.is_truncated {
                 let scope = self.file_id(repository, &folder);
-                place.partial.push(Partial::below(scope, "a folder has more entries than GitHub tells"));
+                place.leave_out(Partial::below(scope, "a folder has more entries than GitHub tells"));
             }
         }
         let files = tree.files.iter().skip(walk.told).take(PAGE_FILES);
@@ -189,11 +191,11 @@ impl GitHub {
         before: &str,
     ) -> Result<Collected, Fault> {
         let head = walk.head.clone().unwrap_or_default();
-        let old = match self.tree(call, repository, before, true).await {
+        let old = match self.tree(call, repository, "", before, true).await {
             Err(Fault::Gone | Fault::Refused) => return Err(Fault::PositionLost),
             old => old?,
         };
-        let new = self.tree(call, repository, &head, true).await?;
+        let new = self.tree(call, repository, "", &head, true).await?;
         if old.is_truncated || new.is_truncated {
             return Err(Fault::PositionLost);
         }
@@ -273,6 +275,7 @@ impl GitHub {
         &self,
         call: &Call,
         repository: &str,
+        folder: &str,
         sha: &str,
         is_deep: bool,
     ) -> Result<Arc<Tree>, Fault> {
@@ -301,7 +304,7 @@ impl GitHub {
             }
         }
         let tree = Arc::new(tree);
-        self.trees.keep(key, &tree);
+        self.trees.keep(Kept { key, folder: folder.to_owned(), tree: Arc::clone(&tree) });
         Ok(tree)
     }
 
@@ -352,10 +355,16 @@ impl GitHub {
     fn known_file(&self, repository: &str, path: &str) -> Option<String> {
         let kept = self.trees.0.lock().unwrap_or_else(PoisonError::into_inner);
         let prefix = format!("{repository} ");
-        let (_, latest) =
-            kept.iter().rev().find(|(key, _)| key.starts_with(&prefix) && key.ends_with(" true"))?;
-        latest.files.get(path).map(|leaf| leaf.sha.clone())
+        let mut latest =
+            kept.iter().rev().filter(|kept| kept.key.starts_with(&prefix) && kept.key.ends_with(" true"));
+        let (kept, path) = latest.find_map(|kept| Some((kept, below(&kept.folder, path)?)))?;
+        kept.tree.files.get(path).map(|leaf| leaf.sha.clone())
     }
+}
+
+/// A path as it is within a folder, if it is in it.
+fn below<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
+    if folder.is_empty() { Some(path) } else { path.strip_prefix(folder)?.strip_prefix('/') }
 }
 
 fn body(blob: Blob, sha: &str) -> Result<Fetched, Fault> {

@@ -279,6 +279,26 @@ async fn nothing_with_good_credentials_is_nothing_and_with_wrong_ones_is_told() 
 }
 
 #[tokio::test]
+async fn an_issue_of_another_project_is_not_there() {
+    let setting = Setting::new().await;
+    let text = async |projects: &[&str], id: &str| {
+        contract::text(&setting.world.call, &*setting.connect_as(projects, "t-x", "live"), id).await
+    };
+    assert!(text(&["eng"], "1").await.is_some());
+    assert_eq!(text(&["ENG"], "4").await, None);
+    assert!(text(&["ENG", "OPS"], "4").await.is_some());
+}
+
+#[tokio::test]
+async fn credentials_that_end_within_a_listing_are_told() {
+    let setting = Setting::new().await;
+    let page = setting.connect().list(&setting.world.call, None).await.unwrap();
+    let Then::More(next) = page.then else { panic!("one page") };
+    let revoked = setting.connect_as(&[], "revoked", "indexed");
+    assert_eq!(revoked.list(&setting.world.call, Some(&next)).await, Err(Fault::Credentials));
+}
+
+#[tokio::test]
 async fn limits_credentials_hostility_and_cancelling_are_as_everywhere() {
     let setting = Setting::new().await;
     let connect = || setting.connect();

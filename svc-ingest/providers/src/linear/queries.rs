@@ -4,22 +4,32 @@
 
 pub(super) const VIEWER: &str = "query Viewer { viewer { email name } }";
 
-pub(super) const ISSUES: &str = "query Issues($first: Int!, $after: String, $filter: IssueFilter) {
-  issues(first: $first, after: $after, filter: $filter, includeArchived: true, orderBy: updatedAt) {
+/// When the latest change was.
+pub(super) const LATEST: &str = "query Latest {
+  issues(first: 1, includeArchived: true, orderBy: updatedAt) { nodes { updatedAt } }
+  comments(first: 1, includeArchived: true, orderBy: updatedAt) { nodes { updatedAt } }
+  documents(first: 1, includeArchived: true, orderBy: updatedAt) { nodes { updatedAt } }
+}";
+
+pub(super) const ISSUES: &str =
+    "query Issues($first: Int!, $after: String, $filter: IssueFilter, $order: PaginationOrderBy) {
+  issues(first: $first, after: $after, filter: $filter, includeArchived: true, orderBy: $order) {
     nodes { id identifier title updatedAt trashed url }
     pageInfo { hasNextPage endCursor }
   }
 }";
 
-pub(super) const DOCUMENTS: &str = "query Documents($first: Int!, $after: String, $filter: DocumentFilter) {
-  documents(first: $first, after: $after, filter: $filter, includeArchived: true, orderBy: updatedAt) {
+pub(super) const DOCUMENTS: &str =
+    "query Documents($first: Int!, $after: String, $filter: DocumentFilter, $order: PaginationOrderBy) {
+  documents(first: $first, after: $after, filter: $filter, includeArchived: true, orderBy: $order) {
     nodes { id title content updatedAt trashed url }
     pageInfo { hasNextPage endCursor }
   }
 }";
 
-pub(super) const COMMENTS: &str = "query Comments($first: Int!, $after: String, $filter: CommentFilter) {
-  comments(first: $first, after: $after, filter: $filter, includeArchived: true, orderBy: updatedAt) {
+pub(super) const COMMENTS: &str =
+    "query Comments($first: Int!, $after: String, $filter: CommentFilter, $order: PaginationOrderBy) {
+  comments(first: $first, after: $after, filter: $filter, includeArchived: true, orderBy: $order) {
     nodes { id updatedAt issue { id identifier title updatedAt trashed url } }
     pageInfo { hasNextPage endCursor }
   }

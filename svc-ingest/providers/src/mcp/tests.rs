@@ -146,6 +146,25 @@ impl Stage {
 }
 
 #[tokio::test]
+async fn an_endpoint_that_is_not_there_says_nothing_of_a_resource() {
+    for is_legacy in [false, true] {
+        let stage = Stage::new().await;
+        stage.shelf.lock().unwrap().is_legacy = is_legacy;
+        let provider = stage.connect("indexed");
+        provider.list(&stage.world.call, None).await.unwrap();
+        let id = ExternalId::new("docs://shelf/a").unwrap();
+        for status in [404, 410] {
+            let page = Reply::with(status, "text/html", "<html>No such upstream</html>");
+            stage.fake.set_mood(Mood::Always(page));
+            let read = provider.fetch(&stage.world.call, &id, None).await;
+            assert!(read.is_err(), "{status}: {read:?}");
+        }
+        stage.fake.set_mood(None);
+        assert_eq!(stage.text("none").await, None, "the server itself says so");
+    }
+}
+
+#[tokio::test]
 async fn both_eras_are_listed_and_read_framed_or_not() {
     for (is_legacy, is_framed) in [(false, false), (false, true), (true, false), (true, true)] {
         let stage = Stage::new().await;

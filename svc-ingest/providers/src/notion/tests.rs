@@ -5,6 +5,7 @@ use super::*;
 use crate::ProviderKind;
 use crate::contract::{self, Caller, Read};
 use crate::rest::fake::{Asked, Fake, Mood, Reply};
+use crate::rest::paging;
 
 /// Pages by id; what the search does not know is below others.
 #[derive(Default)]
@@ -276,6 +277,22 @@ async fn changes_are_what_was_edited_since_and_what_went_to_the_trash() {
     assert_eq!(seen.gone.iter().collect::<Vec<_>>(), ["a"]);
     let (again, _) = setting.changes(&from).await;
     assert!(!again.present.contains_key("c") && again.present.len() <= 3, "{again:?}");
+}
+
+#[tokio::test]
+async fn rows_do_not_say_how_far_pages_were_read() {
+    let setting = Setting::new().await;
+    let mut changed = String::new();
+    let told = paging::read(&setting.world.call, &*setting.connect(), None, async |number, page| {
+        if number == 1 {
+            changed = paging::ids(page).remove(0);
+            setting.change(&changed, |page| page.minute = 50);
+            setting.change("r3", |row| row.minute = 60);
+        }
+    })
+    .await;
+    let (seen, _) = setting.changes(&told.next).await;
+    assert!(seen.present.contains_key(&changed), "{changed}: {seen:?}");
 }
 
 #[tokio::test]

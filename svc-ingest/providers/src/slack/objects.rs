@@ -28,8 +28,9 @@ pub(super) struct Hit {
     permalink: Option<String>,
 }
 
+/// A channel, as far as it says of what kind it is.
 #[derive(Deserialize)]
-struct Channel {
+pub(super) struct Channel {
     #[serde(default)]
     id: Option<String>,
     #[serde(default)]
@@ -54,15 +55,22 @@ pub(super) struct Message {
     username: Option<String>,
 }
 
+impl Channel {
+    /// Its kind in the words of the setting `channelTypes`.
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self { is_im: true, .. } => "im",
+            Self { is_mpim: true, .. } => "mpim",
+            Self { is_private: true, .. } => "private_channel",
+            Self { .. } => "public_channel",
+        }
+    }
+}
+
 impl Hit {
     /// The kind of the channel; the older search finds all kinds.
     pub(super) fn channel_type(&self) -> &'static str {
-        match &self.channel {
-            Some(channel) if channel.is_im => "im",
-            Some(channel) if channel.is_mpim => "mpim",
-            Some(channel) if channel.is_private => "private_channel",
-            Some(_) | None => "public_channel",
-        }
+        self.channel.as_ref().map_or("public_channel", Channel::kind)
     }
 
     /// The document: the thread that the message is in.

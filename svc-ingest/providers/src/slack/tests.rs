@@ -29,7 +29,15 @@ fn served(has_assistant: bool, asked: &Asked) -> Reply {
         "/search.messages" => Reply::json(&json!({"ok": true, "messages": {"matches": [
             {"channel": {"id": "C2", "name": "secret", "is_private": true}, "ts": "1763640009.0", "text": "hidden"},
             {"channel": {"id": "C1", "name": "general"}, "ts": "1763640000.000100", "text": "Start", "permalink": "https://acme.slack.com/archives/C1/p1"}]}})),
-        "/conversations.replies" if argument("channel") != Some("C1") => refused("channel_not_found"),
+        "/conversations.info" => match argument("channel") {
+            Some("C1") => Reply::json(&json!({"ok": true, "channel": {"id": "C1", "is_channel": true}})),
+            Some("C2") => Reply::json(&json!({"ok": true, "channel": {"id": "C2", "is_private": true}})),
+            Some("D1") => Reply::json(&json!({"ok": true, "channel": {"id": "D1", "is_im": true}})),
+            _ => refused("channel_not_found"),
+        },
+        "/conversations.replies" if !matches!(argument("channel"), Some("C1" | "C2" | "D1")) => {
+            refused("channel_not_found")
+        }
         "/conversations.replies" => {
             let message = |ts: &str, text: &str| json!({"ts": ts, "user": "U1", "text": text});
             let is_second = argument("cursor").is_some();
@@ -56,7 +64,11 @@ async fn setting(has_assistant: bool) -> (Caller, Fake) {
 }
 
 fn connect(world: &Caller, fake: &Fake) -> Box<dyn Provider> {
-    let settings = json!({"baseUrl": fake.base().as_str()});
+    connect_to(world, fake, &[])
+}
+
+fn connect_to(world: &Caller, fake: &Fake, kinds: &[&str]) -> Box<dyn Provider> {
+    let settings = json!({"baseUrl": fake.base().as_str(), "channelTypes": kinds});
     world.connect(ProviderKind::Slack, &settings, &json!({"token": "xoxp-x"}), "live")
 }
 
@@ -83,6 +95,29 @@ async fn a_thread_is_read_with_all_its_replies() {
         assert_eq!(contract::text(&world.call, &*provider, gone).await, None);
     }
     assert_eq!(provider.list(&world.call, None).await, Err(Fault::Refused), "nothing is copied");
+}
+
+#[tokio::test]
+async fn a_thread_of_a_channel_that_was_not_chosen_is_not_there() {
+    let (world, fake) = setting(true).await;
+    let text = async |kinds: &[&str], id: &str| {
+        contract::text(&world.call, &*connect_to(&world, &fake, kinds), id).await
+    };
+    for (id, kind) in [("C1__1.0", "public_channel"), ("C2__1.0", "private_channel"), ("D1__1.0", "im")] {
+        for chosen in CHANNEL_TYPES {
+            assert_eq!(text(&[chosen], id).await.is_some(), chosen == kind, "{id} {chosen}");
+        }
+        assert!(text(&CHANNEL_TYPES, id).await.is_some());
+    }
+    // Each channel is asked about once, and those of hits not at all.
+    let provider = connect(&world, &fake);
+    provider.search(&world.call, "plan", 5).await.unwrap();
+    fake.take_asked();
+    for id in ["C1__1763640000.000100", "D1__1.0", "D1__2.0"] {
+        contract::text(&world.call, &*provider, id).await;
+    }
+    let asked = fake.take_asked();
+    assert_eq!(asked.iter().filter(|asked| asked.path == "/conversations.info").count(), 1);
 }
 
 #[tokio::test]

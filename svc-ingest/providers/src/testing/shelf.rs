@@ -33,6 +33,7 @@ struct State {
     traits: Traits,
     page_size: usize,
     brings_bodies: bool,
+    is_stuck: bool,
     knows_versions: bool,
     documents: BTreeMap<ExternalId, Document>,
     /// Every change in the order of time; its position is its time.
@@ -100,6 +101,7 @@ impl Shelf {
             traits,
             page_size: 10,
             brings_bodies: false,
+            is_stuck: false,
             knows_versions: true,
             documents: BTreeMap::new(),
             changes: Vec::new(),
@@ -129,6 +131,11 @@ impl Shelf {
     /// Whether pages bring the bodies along.
     pub fn bring_bodies(&self, brings: bool) {
         self.state().brings_bodies = brings;
+    }
+
+    /// Listings tell their first page again and again.
+    pub fn never_go_on(&self) {
+        self.state().is_stuck = true;
     }
 
     /// Pages tell no versions: only a fetch does.
@@ -327,7 +334,10 @@ impl Provider for Scripted {
         };
         let behind = state.documents.keys().filter(|id| at.after.as_ref().is_none_or(|after| *id > after));
         let mut ids: Vec<ExternalId> = behind.take(state.page_size + 1).cloned().collect();
-        let then = if ids.len() > state.page_size {
+        let then = if state.is_stuck {
+            ids.truncate(state.page_size);
+            Then::More(state.position(at.mark, None)?)
+        } else if ids.len() > state.page_size {
             ids.truncate(state.page_size);
             Then::More(state.position(at.mark, ids.last())?)
         } else {
