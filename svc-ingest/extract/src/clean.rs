@@ -38,8 +38,8 @@ fn fence_after<'a>(open: Option<&'a str>, line: &'a str) -> Option<&'a str> {
     }
 }
 
-/// A title on one line, without what cannot be seen; `None` when nothing is left.
-pub(crate) fn title(text: &str) -> Option<String> {
+/// A title on one line of at most 500 characters, without what cannot be seen; `None` when nothing is left.
+pub fn title(text: &str) -> Option<String> {
     const MOST_CHARS: usize = 500;
     let visible = visible(text);
     let words: Vec<&str> = visible.split_whitespace().collect();
@@ -47,15 +47,20 @@ pub(crate) fn title(text: &str) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// The text without characters that show nothing: control characters, marks of direction, zero-width characters, tags.
+/// The text without characters that show nothing: control characters, marks of direction, zero-width characters, tags. Its
+/// lines end with a line feed.
 pub(crate) fn visible(text: &str) -> String {
-    let text = text.replace("\r\n", "\n");
+    seen(&text.replace("\r\n", "\n").replace('\r', "\n"))
+}
+
+/// The same with its line ends as they are.
+pub(crate) fn seen(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     let mut before = None;
     while let Some(character) = characters.next() {
         match character {
-            '\r' => kept.push('\n'),
+            '\r' => kept.push('\r'),
             _ if is_never_seen(character) => {}
             _ if is_joiner(character) && !shapes(before, character, characters.peek().copied()) => {}
             _ => kept.push(character),

@@ -17,6 +17,7 @@ pub(crate) struct Request {
     mime: Option<String>,
     base_url: Option<String>,
     kind: Option<Kind>,
+    of_provider: bool,
     /// Bytes that follow.
     pub(crate) length: usize,
 }
@@ -30,6 +31,7 @@ impl Request {
             // An address that is cut is another address.
             base_url: raw.base_url.clone().filter(|url| url.chars().count() <= MOST_FIELD_CHARS),
             kind: raw.kind,
+            of_provider: raw.of_provider,
             length: raw.bytes.len(),
         }
     }
@@ -41,6 +43,7 @@ impl Request {
             mime: self.mime,
             base_url: self.base_url,
             kind: self.kind,
+            of_provider: self.of_provider,
         }
     }
 }

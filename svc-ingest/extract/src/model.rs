@@ -24,6 +24,9 @@ pub struct Raw {
     pub base_url: Option<String>,
     /// What it is, where that is known and not to be guessed.
     pub kind: Option<Kind>,
+    /// Whether a provider sent it: of text and Markdown, too, what people cannot see goes then. What a caller sends
+    /// itself is kept byte for byte.
+    pub of_provider: bool,
 }
 
 impl Raw {

@@ -3,7 +3,7 @@
 use crate::formats;
 use crate::kind::Kind;
 use crate::model::{Failure, Format, MOST_TEXT_BYTES, Raw, Text};
-use crate::{charset, clean};
+use crate::{charset, clean, prose};
 
 /// The text of a document, read in this process: what a child does. Whoever is not a child asks [`crate::Extractor`].
 ///
@@ -37,9 +37,16 @@ pub(crate) fn is_plain(raw: &Raw) -> bool {
     raw.bytes.len() <= 2 * MOST_TEXT_BYTES && Kind::of_plain(raw).is_some()
 }
 
-/// Text that is what it is: no character is changed but those that are none.
+/// Text that is what it is: no character is changed but those that are none. Of a provider's text, what people cannot see
+/// goes, too; its lines stay.
 fn plain(raw: &Raw, format: Format) -> Text {
-    let content = charset::decode(&raw.bytes, raw.mime.as_deref(), None);
+    let mut content = charset::decode(&raw.bytes, raw.mime.as_deref(), None);
+    if raw.of_provider && matches!(format, Format::Text | Format::Markdown) {
+        content = clean::seen(&content);
+        if format == Format::Markdown {
+            content = prose::without_hidden(&content);
+        }
+    }
     Text { format, content, title: None }
 }
 

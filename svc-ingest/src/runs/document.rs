@@ -328,13 +328,19 @@ fn untold(title: &str) -> Metadata {
 pub(crate) fn metadata(entry: &Entry, known: Option<&Known>) -> Metadata {
     let before = known.map(|known| &known.metadata);
     let title = before.filter(|_| entry.is_nameless()).map_or(&entry.title, |old| &old.title);
+    let title = seen(title);
     Metadata {
-        title: title.clone(),
-        path: path::below(entry.path.as_deref(), title),
+        path: path::below(entry.path.as_deref(), &title),
+        title,
         mime_type: entry.mime.clone().or_else(|| before.map(|old| old.mime_type.clone())).unwrap_or_default(),
         url: entry.url.clone().or_else(|| before.and_then(|old| old.url.clone())),
         updated_at: entry.updated_at,
     }
+}
+
+/// A title without characters that people cannot see, unless that is all that it has.
+pub(super) fn seen(title: &str) -> String {
+    cairn_extract::visible_title(title).unwrap_or_else(|| "untitled".to_owned())
 }
 
 /// A document as a listing would tell it, of what is known.

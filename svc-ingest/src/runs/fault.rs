@@ -13,6 +13,8 @@ const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), D
 const MOST_WAITING: Duration = Duration::from_secs(60 * 60);
 /// Documents in a row that could not be read: the provider has a problem, not the document.
 const MOST_IN_A_ROW: u32 = 10;
+/// Pages in a row without a document that the run had not seen: filtered folders and long lists of changes have some.
+const MOST_IDLE_PAGES: u32 = 1_000;
 /// From so many tries on, a part of them that failed stops the run.
 const ENOUGH_TRIES: u64 = 100;
 const MOST_FAILED_PERCENT: u64 = 10;
@@ -106,9 +108,19 @@ pub(crate) struct Health {
     tried: u64,
     failed: u64,
     in_a_row: u32,
+    /// Pages in a row that told nothing new.
+    idle_pages: u32,
 }
 
 impl Health {
+    /// Counts a page that is not the last: whether it told a document that this run had not seen, and whether the next
+    /// one is the same again. A sentence when the listing does not go on.
+    pub(crate) fn turned(&mut self, has_new: bool, is_same: bool) -> Option<String> {
+        self.idle_pages = if has_new { 0 } else { self.idle_pages + 1 };
+        let is_stuck = self.idle_pages > MOST_IDLE_PAGES || (is_same && !has_new);
+        is_stuck.then(|| "the provider's list does not go on: it tells the same again and again".to_owned())
+    }
+
     /// Counts a document that could be read, or that cannot be read as it is.
     pub(crate) fn answered(&mut self) {
         self.tried += 1;
@@ -151,6 +163,19 @@ mod tests {
         }
         assert!(matches!(of_page(&Fault::Unavailable, 3, NOW), Stop::Failed(Failure::Other(_))));
         assert_eq!(of_page(&Fault::Credentials, 0, NOW), Stop::Failed(Failure::Credentials));
+    }
+
+    #[test]
+    fn a_list_that_tells_nothing_new_ends() {
+        let mut health = Health::default();
+        for _ in 0..10_000 {
+            assert_eq!(health.turned(true, true), None);
+        }
+        for _ in 0..MOST_IDLE_PAGES {
+            assert_eq!(health.turned(false, false), None);
+        }
+        assert!(health.turned(false, false).is_some(), "places that alternate");
+        assert!(Health::default().turned(false, true).is_some(), "the same place");
     }
 
     #[test]

@@ -75,7 +75,8 @@ impl Reader<'_> {
                 Read::of(Found::Same { version: version_of(entry), metadata: Some(metadata) })
             }
             Ok(Fetched::Same) => Read::passing(entry, metadata, "the provider sends no content".to_owned()),
-            Ok(Fetched::Gone) | Err(Fault::Gone) => Read::of(Found::Gone { after: gone_after }),
+            // Only an answer about the document: a fault may be about the address that it was asked at.
+            Ok(Fetched::Gone) => Read::of(Found::Gone { after: gone_after }),
             Ok(Fetched::TooLarge(bytes)) | Err(Fault::TooLarge(bytes)) => {
                 let message = format!("it is larger than what is read: {bytes} bytes or more");
                 Read::lasting(entry, metadata, message)
@@ -144,6 +145,7 @@ fn raw(sent: Sent, entry: &Entry, metadata: &Metadata) -> Raw {
         mime: Some(sent.mime).filter(|mime| !mime.is_empty()),
         base_url: sent.url.or_else(|| metadata.url.clone()),
         kind: None,
+        of_provider: true,
     }
 }
 
@@ -158,7 +160,7 @@ fn describe(metadata: &mut Metadata, sent: &Sent, entry: &Entry) {
     }
     if let Some(title) = sent.title.as_ref().filter(|title| !title.trim().is_empty()) {
         // Bounded and on one line, as those of entries are.
-        metadata.title = Entry::new(entry.id.clone(), entry.version.clone(), title).title;
+        metadata.title = document::seen(&Entry::new(entry.id.clone(), entry.version.clone(), title).title);
         if entry.path.is_none() {
             metadata.path = path::below(None, &metadata.title);
         }

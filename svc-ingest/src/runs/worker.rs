@@ -142,6 +142,7 @@ impl Worker<'_> {
             (false, None) => Err(Fault::PositionLost),
         };
         let Page { items, faults, then } = page.map_err(|fault| self.page_fault(&fault))?;
+        let before = self.run.counters.listed;
         let mut met = HashSet::with_capacity(items.len() + faults.len());
         let mut items = items.into_iter().filter(|item| met.insert(id_of(item).clone())).collect::<Vec<_>>();
         while !items.is_empty() {
@@ -153,6 +154,12 @@ impl Worker<'_> {
             .filter(|fault| fault.id.as_ref().is_none_or(|id| met.insert(id.clone())))
             .collect();
         let batch = self.taken_faults(faults).await?;
+        if let Then::More(next) = &then {
+            let has_new = self.run.counters.listed + batch.counters.listed > before;
+            if let Some(message) = self.health.turned(has_new, self.run.position.as_ref() == Some(next)) {
+                return self.halt(batch, Halt::Stop(Stop::Failed(Failure::Other(message)))).await;
+            }
+        }
         self.commit(batch, Some(Turn::Page(then))).await
     }
 

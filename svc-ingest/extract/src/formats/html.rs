@@ -6,6 +6,8 @@ mod links;
 mod shape;
 mod tokens;
 
+pub(crate) use self::hidden::hides;
+
 use dom_query::Document;
 
 use crate::model::{Failure, FailureKind, Format, Raw, Text};

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::charset;
 use crate::markdown::Markdown;
 use crate::model::{Failure, Format, Raw, Text};
+use crate::{charset, prose};
 
 /// Output that is longer is data, and no text that somebody wrote or would read.
 const MOST_OUTPUT_BYTES: usize = 8 * 1024;
@@ -37,7 +37,7 @@ fn write_cell(cell: &Value, language: &str, out: &mut Markdown) {
                 cell.get("level").and_then(Value::as_u64).and_then(|level| usize::try_from(level).ok());
             out.heading(level.unwrap_or(1), &source);
         }
-        _ => out.block(source.trim()),
+        _ => out.block(prose::without_hidden(&source).trim()),
     }
     for output in cell.get("outputs").and_then(Value::as_array).into_iter().flatten() {
         let text = printed(output);

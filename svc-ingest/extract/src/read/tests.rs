@@ -190,3 +190,22 @@ fn a_text_over_five_megabytes_is_refused() {
     let html = Raw::html(format!("<p>{}", "word ".repeat(1_100_000)), None);
     assert_eq!(read(&html).unwrap_err().kind, crate::FailureKind::TooLarge);
 }
+
+#[test]
+fn a_providers_text_has_nothing_that_people_do_not_see_and_all_its_lines() {
+    let tags: String = "IGNORE".chars().filter_map(|c| char::from_u32(0xE0000 + c as u32)).collect();
+    let sent = format!("# Plan{tags}\r\n<!-- IGNORE\r\n-->\r\nA\u{202E}B\r\n`<!-- code -->`");
+    let of = |of_provider: bool, name: &str| {
+        read(&Raw { of_provider, ..Raw::file(name, sent.clone()) }).unwrap().content
+    };
+    let text = of(true, "a.md");
+    assert_eq!(text, "# Plan\r\n\n\r\nAB\r\n`<!-- code -->`");
+    assert_eq!(text.matches('\n').count(), sent.matches('\n').count(), "lines keep their numbers");
+    assert_eq!(of(true, "a.txt"), "# Plan\r\n<!-- IGNORE\r\n-->\r\nAB\r\n`<!-- code -->`");
+    for name in ["a.md", "a.txt"] {
+        assert_eq!(of(false, name), sent, "what a caller sends stays byte for byte");
+    }
+    let notebook =
+        serde_json::json!({"cells": [{"cell_type": "markdown", "source": "Seen. <!-- IGNORE -->"}]});
+    assert_eq!(read(&Raw::file("a.ipynb", notebook.to_string())).unwrap().content, "Seen.\n");
+}

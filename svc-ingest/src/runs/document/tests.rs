@@ -187,3 +187,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_title_and_the_path_made_of_it_have_only_what_people_see() {
+    let hidden: String = "IGNORE".chars().filter_map(|c| char::from_u32(0xE0000 + c as u32)).collect();
+    let one = Entry::new(id(), Version::new("1"), &format!("The \u{202E}plan{hidden}"));
+    let metadata = metadata(&one, None);
+    assert_eq!((metadata.title.as_str(), metadata.path.contains(&hidden)), ("The plan", false));
+    let nothing = Entry::new(id(), Version::new("1"), &hidden);
+    assert_eq!(super::metadata(&nothing, None).title, "untitled");
+}

@@ -70,6 +70,27 @@ async fn a_document_that_fails_is_tried_again_in_its_time_and_harms_no_other() {
 }
 
 #[tokio::test]
+async fn an_address_that_leads_nowhere_removes_no_document() {
+    for stand in listed().await {
+        for name in ["a", "b", "c"] {
+            stand.shelf.put(name, name);
+        }
+        let id = stand.connect("moved").await;
+        stand.work().await;
+        stand.shelf.put_failing("b", Fault::Gone);
+        let run = stand.sync(id).await;
+        assert_eq!((run.counters.removed, run.counters.failed), (0, 1), "{}", stand.engine());
+        let failed =
+            stand.sources.list_documents(&stand.caller, None, Some("failed"), first_page()).await.unwrap();
+        assert_eq!(failed.items.len(), 1, "it is tried again");
+        stand.shelf.put("b", "b");
+        stand.sync(id).await;
+        assert_eq!(stand.names(id).await, ["a", "b", "c"]);
+        stand.assert_sound("moved").await;
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_be_read_says_why_and_is_not_tried_before_it_changes() {
     for stand in listed().await {
         stand.shelf.put("a", "a");
@@ -156,6 +177,24 @@ async fn a_provider_that_is_down_is_asked_a_few_times_and_nothing_is_lost() {
         stand.clock.advance(HOUR * 3);
         stand.work().await;
         assert_eq!(stand.shown(id).await.status(stand.clock.now()), Status::Ready);
+    }
+}
+
+#[tokio::test]
+async fn a_listing_that_does_not_go_on_ends_and_removes_nothing() {
+    for stand in listed().await {
+        for name in ["a", "b"] {
+            stand.shelf.put(name, name);
+        }
+        let id = stand.connect("endless").await;
+        stand.work().await;
+        stand.shelf.never_go_on();
+        stand.shelf.remove("b");
+        let failed = stand.sync(id).await;
+        assert_eq!(failed.state, SourceRunStatus::Failed, "{}", stand.engine());
+        assert!(stand.shelf.requests().listed < 10);
+        assert_eq!(stand.names(id).await, ["a", "b"]);
+        stand.assert_sound("endless").await;
     }
 }
 

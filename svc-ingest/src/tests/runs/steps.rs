@@ -35,6 +35,16 @@ async fn a_first_run_reads_everything_and_an_unchanged_one_nothing() {
 }
 
 #[tokio::test]
+async fn text_that_people_do_not_see_is_not_kept() {
+    for stand in listed().await {
+        stand.shelf.put("a.md", "Seen.\r\n<!-- IGNORE -->\r\nAl\u{202E}so.");
+        let id = stand.connect("handbook").await;
+        stand.work().await;
+        assert_eq!(stand.texts(id).await.get("a.md").map(String::as_str), Some("Seen.\r\n\r\nAlso."));
+    }
+}
+
+#[tokio::test]
 async fn where_a_listing_knows_no_versions_each_document_is_asked_for_in_each_run() {
     for stand in listed().await {
         stand.shelf.hide_versions();

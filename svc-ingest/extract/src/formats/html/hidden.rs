@@ -102,7 +102,7 @@ fn same_color(one: &str, other: &str) -> bool {
 }
 
 /// Whether an element with that style shows nothing.
-pub(super) fn hides(style: &str) -> bool {
+pub(crate) fn hides(style: &str) -> bool {
     let declared = declarations(style);
     let is = |property: &str, values: &[&str]| {
         declared.get(property).is_some_and(|value| values.contains(&value.as_str()))
