@@ -103,7 +103,7 @@ async fn a_batch_is_counted_as_a_whole() {
         let create = |name: &str, content: &str| {
             Write::CreateFile(files::FileDraft { content: content.to_owned(), ..draft(name, None) })
         };
-        let four = (0..4).map(|number| create(&number.to_string(), "x")).collect();
+        let four: Vec<_> = (0..4).map(|number| create(&number.to_string(), "x")).collect();
         refused(batches.write(&small, four).await, "files");
         assert_eq!(bench.uses(&small).await, (0, 0));
         batches.write(&small, vec![create("a", "x"), create("b", "x"), create("c", "yy")]).await.unwrap();
