@@ -83,6 +83,7 @@ mod search_words;
 mod secrets;
 mod session;
 mod sources;
+mod sources_modes;
 mod sources_of_github;
 mod sources_rules;
 mod startup;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::doctor::assert_sound;
 use crate::support::browse::output;
@@ -186,6 +187,8 @@ async fn hostile_files_harm_nobody(deployment: &Deployment) {
     shelf.put("cut.docx", b"PK\x03\x04\x14\0");
     shelf.put("empty.md", "");
     shelf.put("note.md", NOTE);
+    // What was written a moment ago is looked at again by the next run, in case it was written twice in one tick.
+    tokio::time::sleep(Duration::from_millis(100)).await;
     let source = connect(&workspace, shelf.draft("Trap")).await;
     let run = source.run().await;
     assert_eq!(text(&run, "status"), "completed_with_warnings", "{run}");

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::io::Read as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use flate2::bufread::ZlibDecoder;
@@ -19,13 +20,14 @@ const HEADER_BYTES: usize = 12;
 const TRAILER_BYTES: usize = 20;
 /// An entry takes at least its header and an empty zlib stream.
 const LEAST_ENTRY_BYTES: usize = 9;
-/// Of all objects together, unpacked.
+/// Of all objects together, unpacked, differences and what they make among them.
 const MOST_UNPACKED: u64 = 2 * 1024 * 1024 * 1024;
 /// Of the objects of one chain of deltas, unpacked.
 const MOST_HELD: usize = 256 * 1024 * 1024;
 /// What git itself allows.
 const MOST_CHAIN: usize = 4_096;
 
+const TOO_LARGE: Fault = Fault::broken("the repository is larger than what is read");
 const BROKEN: Fault = Fault::broken("the server's pack of the repository is damaged");
 
 /// What an object is.
@@ -62,27 +64,54 @@ pub(super) struct Pack {
     slots: Vec<Slot>,
     by_place: HashMap<usize, usize>,
     by_id: HashMap<Oid, usize>,
+    /// Bytes that objects took to be put together so far.
+    work: AtomicU64,
 }
 
 impl Pack {
     /// Reads a pack and finds out the id of every object; what is too large to be held has none.
     pub(super) fn read(bytes: Bytes) -> Result<Self, Fault> {
-        let mut pack = Self { bytes, slots: Vec::new(), by_place: HashMap::new(), by_id: HashMap::new() };
-        pack.scan()?;
-        pack.resolve()?;
+        Self::read_within(bytes, MOST_UNPACKED)
+    }
+
+    fn read_within(bytes: Bytes, most_unpacked: u64) -> Result<Self, Fault> {
+        let mut pack = Self {
+            bytes,
+            slots: Vec::new(),
+            by_place: HashMap::new(),
+            by_id: HashMap::new(),
+            work: AtomicU64::new(0),
+        };
+        let unpacked = pack.scan(most_unpacked)?;
+        pack.resolve(unpacked, most_unpacked)?;
         Ok(pack)
+    }
+
+    /// Bytes that objects took to be put together so far: few entries may lead to much work, again and again.
+    pub(super) fn work(&self) -> u64 {
+        self.work.load(Ordering::Relaxed)
     }
 
     /// An object; `None` when the pack has no such one.
     pub(super) fn object(&self, id: &Oid) -> Result<Option<(Kind, Vec<u8>)>, Fault> {
         let Some(mut index) = self.by_id.get(id).copied() else { return Ok(None) };
-        let mut differences = Vec::new();
+        let mut differences: Vec<Vec<u8>> = Vec::new();
+        let mut held = 0_usize;
         loop {
             let slot = self.slots.get(index).ok_or(BROKEN)?;
             let data = self.unpacked(slot)?;
+            self.worked(data.len());
+            held = held.saturating_add(data.len());
+            if held > MOST_HELD {
+                return Err(BROKEN);
+            }
             index = match slot.stored {
                 Stored::Whole(kind) => {
-                    let apply = |base: Vec<u8>, difference: Vec<u8>| apply(&base, &difference);
+                    let apply = |base: Vec<u8>, difference: Vec<u8>| {
+                        let whole = apply(&base, &difference)?;
+                        self.worked(whole.len());
+                        Ok(whole)
+                    };
                     let whole = differences.into_iter().rev().try_fold(data, apply)?;
                     return Ok(Some((kind, whole)));
                 }
@@ -96,8 +125,12 @@ impl Pack {
         }
     }
 
-    /// Finds the entries.
-    fn scan(&mut self) -> Result<(), Fault> {
+    fn worked(&self, bytes: usize) {
+        self.work.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Finds the entries; answers their bytes, unpacked.
+    fn scan(&mut self, most_unpacked: u64) -> Result<u64, Fault> {
         let end = self.bytes.len().checked_sub(TRAILER_BYTES).ok_or(BROKEN)?;
         let (body, trailer) = self.bytes.split_at_checked(end).ok_or(BROKEN)?;
         if Sha1::digest(body).as_slice() != trailer || body.get(..8) != Some(b"PACK\0\0\0\x02".as_slice()) {
@@ -113,8 +146,8 @@ impl Pack {
         for index in 0..count {
             let slot = slot(body, place)?;
             total = total.saturating_add(slot.size);
-            if total > MOST_UNPACKED {
-                return Err(Fault::broken("the repository is larger than what is read"));
+            if total > most_unpacked {
+                return Err(TOO_LARGE);
             }
             let packed = body.get(slot.data..).ok_or(BROKEN)?;
             let mut decoder = ZlibDecoder::new(packed);
@@ -131,12 +164,14 @@ impl Pack {
             self.slots.push(slot);
             place = slot.data + (packed.len() - decoder.into_inner().len());
         }
-        if place == end { Ok(()) } else { Err(BROKEN) }
+        if place == end { Ok(total) } else { Err(BROKEN) }
     }
 
     /// Finds the ids of what is stored as differences, each one from its base, depth first: of a chain, only what leads
     /// to the present place is held.
-    fn resolve(&mut self) -> Result<(), Fault> {
+    fn resolve(&mut self, unpacked: u64, most_unpacked: u64) -> Result<(), Fault> {
+        // A short difference may make much.
+        let mut total = unpacked;
         let mut on_place: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut on_id: HashMap<Oid, Vec<usize>> = HashMap::new();
         for (index, slot) in self.slots.iter().enumerate() {
@@ -172,8 +207,13 @@ impl Pack {
                     continue;
                 }
                 let difference = self.unpacked(slot)?;
-                if target_size(&difference)? > MOST_BODY_BYTES {
+                let target = target_size(&difference)?;
+                if target > MOST_BODY_BYTES {
                     continue;
+                }
+                total = total.saturating_add(target as u64);
+                if total > most_unpacked {
+                    return Err(TOO_LARGE);
                 }
                 let whole = apply(base, &difference)?;
                 let id = hash(kind, &whole);
@@ -433,6 +473,21 @@ mod tests {
             assert_eq!(hash(kind, &data), id);
         }
         assert_eq!(pack.object(&[7; 20]), Ok(None));
+        assert!(pack.work() > 0);
+    }
+
+    #[test]
+    fn what_differences_make_counts_as_unpacked() {
+        let Some((bytes, listed)) = real_pack() else {
+            eprintln!("skipped: git is not installed");
+            return;
+        };
+        let made: u64 =
+            listed.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+        let stored: u64 = Pack::read(bytes.clone()).unwrap().slots.iter().map(|slot| slot.size).sum();
+        assert!(stored < made / 2, "most of it is differences");
+        assert!(Pack::read_within(bytes.clone(), made + stored).is_ok());
+        assert_eq!(Pack::read_within(bytes, made / 2).map(drop), Err(TOO_LARGE));
     }
 
     #[test]

@@ -10,6 +10,10 @@ use crate::{Fault, ItemFault};
 
 const MOST_FILES: usize = 1_000_000;
 const MOST_DEPTH: usize = 256;
+/// Of the paths of all files of a commit, and of folders that are still to be looked into.
+const MOST_PATH_BYTES: usize = 192 * 1024 * 1024;
+/// Bytes that trees take to be put together: one that is in many places is put together for each.
+const MOST_WORK: u64 = 16 * 1024 * 1024 * 1024;
 const BROKEN: Fault = Fault::broken("the repository's commit cannot be read");
 
 /// Commits that were fetched, with the pack that holds them.
@@ -58,20 +62,28 @@ fn commit(pack: &Pack, id: Oid, within: &str, filter: &Filter) -> Result<Commit,
     let mut commit = Commit { id, files: BTreeMap::new(), faults: Vec::new() };
     // Names of folders that lead to the present one; a tree may be in many places, but not within itself.
     let mut waiting = vec![(String::new(), tree, 0)];
-    let mut seen = 0_usize;
+    let (mut seen, mut path_bytes) = (0_usize, 0_usize);
+    let too_much = || Fault::broken("the repository has more files than are read of one");
     while let Some((folder, tree, depth)) = waiting.pop() {
+        if pack.work() > MOST_WORK {
+            return Err(too_much());
+        }
         let Some((Kind::Tree, entries)) = pack.object(&tree)? else { return Err(BROKEN) };
         let mut rest = entries.as_slice();
         while !rest.is_empty() {
             seen += 1;
             if seen > MOST_FILES || depth > MOST_DEPTH {
-                return Err(Fault::broken("the repository has more files than are read of one"));
+                return Err(too_much());
             }
             let (mode, name, id) = entry(&mut rest)?;
             let Some(path) = path(&folder, name) else {
                 commit.faults.push(ItemFault::unusable_id(&String::from_utf8_lossy(name)));
                 continue;
             };
+            path_bytes = path_bytes.saturating_add(path.len());
+            if path_bytes > MOST_PATH_BYTES {
+                return Err(too_much());
+            }
             match mode {
                 b"40000" | b"040000" if is_related(&path, within) && !filter.leaves_out_folder(&path) => {
                     waiting.push((path, id, depth + 1));

@@ -34,6 +34,8 @@ pub(super) struct Resolver {
     folded: Vec<(Box<str>, usize)>,
     /// Folded, with the note; `None` for one of several notes.
     aliases: HashMap<String, Option<usize>>,
+    /// The first file by a folder as it is and a folded name.
+    in_folders: HashMap<(Box<str>, Box<str>), usize>,
     /// The first of many candidates, by where they begin and end.
     firsts: HashMap<(bool, usize, usize), usize>,
 }
@@ -58,7 +60,12 @@ impl Resolver {
             files.iter().enumerate().map(|(at, file)| (key(&fold(&file.path)), at)).collect();
         exact.sort_unstable();
         folded.sort_unstable();
-        Self { exact, folded, ..Self::default() }
+        let mut in_folders = HashMap::with_capacity(files.len());
+        for (at, file) in files.iter().enumerate() {
+            let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+            in_folders.entry((folder.into(), fold(name).into())).or_insert(at);
+        }
+        Self { exact, folded, in_folders, ..Self::default() }
     }
 
     /// Adds an alias of a note.
@@ -127,13 +134,21 @@ impl Resolver {
     fn in_folder(&self, candidates: &Candidates, folder: &str, path: &str) -> Option<usize> {
         let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
         let here = joined(folder, name);
-        let (keys, here, path) = match candidates.is_folded {
-            true => (&self.folded, fold(&here), fold(path)),
-            false => (&self.exact, here, path.to_owned()),
+        let (here, path) = match candidates.is_folded {
+            true => (fold(&here), fold(path)),
+            false => (here, path.to_owned()),
         };
         VARIANTS.iter().find_map(|variant| {
             let here = key(&format!("{here}{variant}"));
-            here.starts_with(&*key(&format!("{path}{variant}"))).then(|| whole(keys, &here)).flatten()
+            if !here.starts_with(&*key(&format!("{path}{variant}"))) {
+                return None;
+            }
+            if !candidates.is_folded {
+                return whole(&self.exact, &here);
+            }
+            // A folder in another case is another folder.
+            let name = fold(&format!("{name}{variant}"));
+            self.in_folders.get(&(folder.into(), name.into())).copied()
         })
     }
 

@@ -72,6 +72,8 @@ fn of_several_the_case_then_the_folder_then_the_shortest_then_the_first() {
     assert_eq!(wiki(&["x/d/N.md", "y/z/d/N.md"], "y/z/d", "d/N"), first("y/z/d/N.md"));
     assert_eq!(wiki(&["aa/Note.md", "b/Note.md", "c/Note.md"], "x", "Note"), first("b/Note.md"));
     assert_eq!(wiki(&["x/NOTE.md", "y/note.md"], "y", "Note"), first("y/note.md"));
+    assert_eq!(wiki(&["X/NOTE.md", "n/NOTE.md"], "x", "Note"), first("X/NOTE.md"));
+    assert_eq!(wiki(&["A/éN.png", "éN.png"], "a", "én.png"), first("éN.png"));
 }
 
 #[test]
