@@ -3,6 +3,7 @@
 //! A service keeps the states that it was told of in a table of its own, so that a restart forgets none, and in memory,
 //! so that a request costs no query. A state has a revision: what comes late or twice changes nothing.
 
+mod rows;
 mod rpc;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,6 +13,7 @@ use cairn_proto::ids::WorkspaceId;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+pub use self::rows::Rows;
 pub use self::rpc::{Purge, Rpc};
 use crate::clock::{Clock, Timestamp};
 use crate::sql::{self, Db, Migration, Text};
@@ -52,6 +54,19 @@ statements! {
     const IS_SUSPENDED: &str = "SELECT COUNT(*) FROM workspace_states WHERE workspace_id = $1 AND suspended";
 
     const FORGET: &str = "DELETE FROM workspace_states WHERE changed_at < $1 AND (purged OR NOT suspended)";
+}
+
+/// The SQL condition that a workspace, named by a column (`"source_runs.workspace_id"`), is not suspended. What is claimed
+/// for every workspace at once asks this of the storage: rows that were read and then refused would fill the window.
+#[macro_export]
+macro_rules! not_suspended {
+    ($workspace:literal) => {
+        concat!(
+            "NOT EXISTS (SELECT 1 FROM workspace_states w WHERE w.workspace_id = ",
+            $workspace,
+            " AND w.suspended)"
+        )
+    };
 }
 
 /// The workspaces that are suspended, as far as this service was told; cheap to clone.

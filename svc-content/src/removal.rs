@@ -3,6 +3,7 @@
 //! In many small transactions, so that other workspaces' writes come in between, and so that it goes on where it was cut.
 //! What is left says what is still to be done: nothing else is noted.
 
+use cairn_chassis::lifecycle::Rows;
 use cairn_proto::ids::WorkspaceId;
 
 use crate::assets::AssetStore;
@@ -16,19 +17,19 @@ const OBJECTS_AT_ONCE: i64 = 50;
 /// The rules of removal.
 #[derive(Debug, Clone)]
 pub(crate) struct Removal {
-    context: Context,
+    rows: Rows,
     objects: AssetStore,
 }
 
 impl Removal {
     pub(crate) fn new(context: Context, objects: AssetStore) -> Self {
-        Self { context, objects }
+        Self { rows: store::removal::rows(context.db), objects }
     }
 
     /// Removes a part; whether nothing is left.
     pub(crate) async fn remove(&self, workspace: WorkspaceId) -> Result<bool, Error> {
         for _ in 0..STEPS {
-            if !self.remove_rows(workspace).await? && !self.remove_objects(workspace).await? {
+            if !self.rows.remove_some(workspace).await? && !self.remove_objects(workspace).await? {
                 self.objects.remove_place(workspace).await;
                 return Ok(true);
             }
@@ -36,23 +37,16 @@ impl Removal {
         Ok(false)
     }
 
-    async fn remove_rows(&self, workspace: WorkspaceId) -> Result<bool, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        let removed = store::removal::remove_some(&mut tx, workspace).await?;
-        tx.commit().await?;
-        Ok(removed > 0)
-    }
-
     /// An object goes first and its row last: what is cut between is found again by the row.
     async fn remove_objects(&self, workspace: WorkspaceId) -> Result<bool, Error> {
-        let some = store::removal::objects(&self.context.db, workspace, OBJECTS_AT_ONCE).await?;
+        let some = store::removal::objects(&self.rows.db, workspace, OBJECTS_AT_ONCE).await?;
         for object in &some {
             self.objects.delete(workspace, *object).await?;
         }
         if some.is_empty() {
             return Ok(false);
         }
-        store::removal::remove_objects(&self.context.db, workspace, &some).await?;
+        store::removal::remove_objects(&self.rows.db, workspace, &some).await?;
         Ok(true)
     }
 }

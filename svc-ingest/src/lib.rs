@@ -17,7 +17,6 @@ mod ingest;
 mod live;
 mod model;
 mod operator;
-mod removal;
 mod rpc;
 mod runs;
 mod scope;

@@ -3,7 +3,6 @@
 pub(crate) mod documents;
 pub(crate) mod indexing;
 pub(crate) mod ingest;
-mod lifecycle;
 pub(crate) mod live;
 pub(crate) mod sources;
 pub(crate) mod tree;

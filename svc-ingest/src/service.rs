@@ -23,7 +23,6 @@ use crate::extraction::Extractions;
 use crate::indexing::Indexing;
 use crate::ingest::Ingests;
 use crate::live::Live;
-use crate::removal::Removal;
 use crate::runs::{Connect, Machine};
 use crate::sources::Sources;
 use crate::tree::Trees;
@@ -106,8 +105,8 @@ impl Service {
     /// The server by which svc-auth tells what becomes of workspaces; each service has its own of that name.
     pub fn lifecycle(&self) -> Routes {
         let suspensions = self.context.suspensions.clone();
-        let removal = Arc::new(Removal::new(self.context.clone()));
-        Routes::new(lifecycle::Rpc::server(suspensions, removal, self.verifier.clone()))
+        let rows = Arc::new(store::removal::rows(self.context.db.clone()));
+        Routes::new(lifecycle::Rpc::server(suspensions, rows, self.verifier.clone()))
     }
 
     /// Reads what was sent and follows what becomes of workspaces until the shutdown, then ends the open feed streams so that the server can drain.

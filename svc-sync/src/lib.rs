@@ -13,7 +13,6 @@ mod manifest;
 mod model;
 mod packed;
 mod plan;
-mod removal;
 mod reversal;
 mod rpc;
 mod runs;

@@ -1,4 +1,3 @@
 //! The generated servers: decode, authorize, call, encode.
 
-mod lifecycle;
 pub(crate) mod syncs;

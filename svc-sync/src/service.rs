@@ -16,7 +16,6 @@ use tonic::service::Routes;
 use crate::content::Content;
 use crate::context::Context;
 use crate::delegation::{Delegates, RemoteDelegates};
-use crate::removal::Removal;
 use crate::runs::Machine;
 use crate::syncs::Syncs;
 use crate::{Error, rpc, store};
@@ -94,8 +93,8 @@ impl Service {
     /// The server by which svc-auth tells what becomes of workspaces; each service has its own of that name.
     pub fn lifecycle(&self) -> Routes {
         let suspensions = self.context.suspensions.clone();
-        let removal = Arc::new(Removal::new(self.context.clone()));
-        Routes::new(lifecycle::Rpc::server(suspensions, removal, self.verifier.clone()))
+        let rows = Arc::new(store::removal::rows(self.context.db.clone()));
+        Routes::new(lifecycle::Rpc::server(suspensions, rows, self.verifier.clone()))
     }
 
     /// Carries runs out and follows what becomes of workspaces until the shutdown. Closing the storage is

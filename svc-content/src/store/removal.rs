@@ -1,7 +1,8 @@
 //! Removing all that there is of a workspace, some rows at a time.
 
-use cairn_chassis::sql::removal::{self, Table};
-use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::lifecycle::Rows;
+use cairn_chassis::sql::removal::Table;
+use cairn_chassis::sql::{Db, Dialect, Error, Text, json_list};
 use cairn_chassis::{execute, fetch, list_statement, removed_table, statements};
 use cairn_proto::ids::{ObjectId, WorkspaceId};
 
@@ -43,9 +44,9 @@ statements! {
         list_statement!("DELETE FROM asset_objects WHERE workspace_id = $1 AND object_id IN ", "$2", "");
 }
 
-/// Removes, or lets go of, rows of the first table that has any; how many.
-pub(crate) async fn remove_some(tx: &mut Tx, workspace: WorkspaceId) -> Result<u64, Error> {
-    removal::remove_some(tx, "content", TABLES, workspace).await
+/// The rows that are removed with a workspace.
+pub(crate) const fn rows(db: Db) -> Rows {
+    Rows { db, service: "content", tables: TABLES }
 }
 
 /// Some of the objects that a workspace has.

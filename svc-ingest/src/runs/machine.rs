@@ -218,10 +218,8 @@ impl Machine {
             if working.len() >= MOST_RUNS {
                 break;
             }
-            if of_one >= MOST_RUNS_OF_ONE
-                || working.values().any(|(_, source)| *source == run.source)
-                || self.context.suspensions.is_suspended(run.workspace)
-            {
+            let is_worked_on = working.values().any(|(_, source)| *source == run.source);
+            if of_one >= MOST_RUNS_OF_ONE || is_worked_on {
                 continue;
             }
             if let Some(run) = self.claim(run).await? {
@@ -238,9 +236,6 @@ impl Machine {
     pub(crate) async fn queue_due(&self) -> Result<(), Error> {
         let now = self.context.clock.now();
         for due in store::sources::due(&self.context.db, now, LOOKED_AT).await? {
-            if self.context.suspensions.is_suspended(due.workspace) {
-                continue;
-            }
             let mut tx = self.context.db.begin_write().await?;
             let held = store::sources::hold(&mut tx, due.workspace, due.id).await?;
             let still = held.filter(|held| held.next_run_at == due.next_run_at && !held.paused);

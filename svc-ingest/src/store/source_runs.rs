@@ -3,7 +3,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
-use cairn_chassis::{execute, fetch, statements};
+use cairn_chassis::{execute, fetch, not_suspended, statements};
 use cairn_proto::domain::{SourceRunKind, SourceRunStatus};
 use cairn_proto::ids::{SourceId, SourceRunId, WorkspaceId};
 use cairn_providers::Position;
@@ -14,12 +14,12 @@ use super::numbers::{to_column, to_count, to_small};
 use crate::model::{Absent, Counters, Run, Source, Stage};
 
 macro_rules! select {
-    ($rest:literal) => {
+    ($($rest:expr),+) => {
         concat!(
             "SELECT workspace_id, source_id, id, kind, state, stage, listing, position, absent, spared, complete, listed, \
              fetched, unchanged, created, updated, removed, failed, operations, warnings, error, lost, tries, \
              waiting_until, cancel_asked, created_at, started_at, finished_at FROM source_runs ",
-            $rest
+            $($rest),+
         )
     };
 }
@@ -51,9 +51,9 @@ statements! {
 
     /// Of every workspace that is not suspended: those that a worker may take at $1, the oldest first.
     const CLAIMABLE: &str = select!(
-        "WHERE state < 4 AND (state = 1 OR (state = 2 AND lease_until <= $1) OR (state = 3 AND waiting_until <= $1)) \
-         AND NOT EXISTS (SELECT 1 FROM workspace_states w WHERE w.workspace_id = source_runs.workspace_id \
-         AND w.suspended) ORDER BY created_at LIMIT $2"
+        "WHERE state < 4 AND (state = 1 OR (state = 2 AND lease_until <= $1) OR (state = 3 AND waiting_until <= $1)) AND ",
+        not_suspended!("source_runs.workspace_id"),
+        " ORDER BY created_at LIMIT $2"
     );
 
     const CLAIM: &str = "UPDATE source_runs SET lost = lost + CASE WHEN state = 2 THEN 1 ELSE 0 END, state = 2, holder = $4, \

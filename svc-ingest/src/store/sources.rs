@@ -5,7 +5,7 @@ use std::time::Duration;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Kind, Op, Reserved};
 use cairn_chassis::sql::{Db, Engine, Error, PostgresOnly, Text, Tx};
-use cairn_chassis::{execute, fetch, statements};
+use cairn_chassis::{execute, fetch, not_suspended, statements};
 use cairn_proto::domain::SourceMode;
 use cairn_proto::ids::{SourceId, WorkspaceId};
 use cairn_providers::{Position, ProviderKind};
@@ -14,12 +14,12 @@ use super::numbers::{to_column, to_count, to_small};
 use crate::model::{SealedCredentials, Source};
 
 macro_rules! select {
-    ($rest:literal) => {
+    ($($rest:expr),+) => {
         concat!(
             "SELECT workspace_id, id, name, folder, provider, mode, settings, credential_hint, account, every_seconds, \
              daily_budget, paused, needs_credentials, error, position, not_before, failures, next_run_at, full_next, \
              listed_at, last_synced_at, documents, created_at, updated_at FROM sources s ",
-            $rest
+            $($rest),+
         )
     };
 }
@@ -95,8 +95,9 @@ statements! {
     const DUE: &str = select!(
         "WHERE next_run_at <= $1 AND NOT paused AND NOT needs_credentials AND disconnected_at IS NULL \
          AND NOT EXISTS (SELECT 1 FROM source_runs r WHERE r.workspace_id = s.workspace_id AND r.source_id = s.id \
-         AND r.state < 4) AND NOT EXISTS (SELECT 1 FROM workspace_states w WHERE w.workspace_id = s.workspace_id \
-         AND w.suspended) ORDER BY next_run_at LIMIT $2"
+         AND r.state < 4) AND ",
+        not_suspended!("s.workspace_id"),
+        " ORDER BY next_run_at LIMIT $2"
     );
 
     const FOLDER_TAKEN: &str = "SELECT COUNT(*) FROM sources WHERE workspace_id = $1 AND folder = $2 AND id <> $3 \

@@ -1,9 +1,9 @@
 //! Workspaces that go for good.
 
+use cairn_chassis::lifecycle::Purge as _;
 use cairn_chassis::testing::tables_left;
 
 use super::*;
-use crate::removal::Removal;
 
 #[tokio::test]
 async fn nothing_of_a_removed_workspace_is_left() {
@@ -12,8 +12,8 @@ async fn nothing_of_a_removed_workspace_is_left() {
             bench.take(key, key, key).await.unwrap();
         }
         let stays = bench.ingests.text(&caller(2), text("a", "A", "stays")).await.unwrap();
-        let removal = Removal::new(bench.context.clone());
-        while !removal.remove(workspace(1)).await.unwrap() {}
+        let rows = store::removal::rows(bench.context.db.clone());
+        while !rows.purge(workspace(1)).await.unwrap() {}
         assert_eq!(bench.context.feed.head(workspace(1)).await.unwrap(), 0, "{}", bench.test.engine);
         let account = bench.accounts.get(&bench.caller).await.unwrap();
         assert_eq!((account.documents, account.bytes), (0, 0));

@@ -90,10 +90,7 @@ impl Machine {
                 break;
             }
             let of_one = working.values().filter(|workspace| **workspace == run.workspace).count();
-            if of_one >= MOST_RUNS_OF_ONE
-                || working.contains_key(&run.id)
-                || self.context.suspensions.is_suspended(run.workspace)
-            {
+            if of_one >= MOST_RUNS_OF_ONE || working.contains_key(&run.id) {
                 continue;
             }
             if let Some(run) = self.claim(run).await? {

@@ -1,9 +1,9 @@
 //! Removing all that there is of a workspace, some rows at a time.
 
-use cairn_chassis::sql::removal::{self, Table};
-use cairn_chassis::sql::{Error, Tx};
+use cairn_chassis::lifecycle::Rows;
+use cairn_chassis::sql::Db;
+use cairn_chassis::sql::removal::Table;
 use cairn_chassis::{removed_table, statements};
-use cairn_proto::ids::WorkspaceId;
 
 statements! {
     pub(super) fn statements;
@@ -19,7 +19,7 @@ statements! {
     ];
 }
 
-/// Removes rows of the first table that has any; how many.
-pub(crate) async fn remove_some(tx: &mut Tx, workspace: WorkspaceId) -> Result<u64, Error> {
-    removal::remove_some(tx, "sync", TABLES, workspace).await
+/// The rows that are removed with a workspace.
+pub(crate) const fn rows(db: Db) -> Rows {
+    Rows { db, service: "sync", tables: TABLES }
 }

@@ -4,7 +4,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::PrincipalKind;
 use cairn_chassis::sql::Engine;
 use cairn_chassis::sql::{Db, Error, PostgresOnly, Text, Tx};
-use cairn_chassis::{execute, fetch, statements};
+use cairn_chassis::{execute, fetch, not_suspended, statements};
 use cairn_proto::ids::{FolderId, SyncRunId, WorkspaceId};
 
 use super::batches;
@@ -12,13 +12,13 @@ use super::numbers::{to_column, to_count, to_small};
 use crate::model::{Asker, ConflictPolicy, Counters, Phase, Run, RunStatus};
 
 macro_rules! select {
-    ($rest:literal) => {
+    ($($rest:expr),+) => {
         concat!(
             "SELECT workspace_id, id, name, folder_id, policy, prune, state, phase, asker_kind, asker_id, created, updated, \
              skipped, conflicts, pruned, processed, total, would_create, would_update, would_skip, would_conflict, \
              documents, bytes, error, tries, not_before, cancel_asked, created_at, started_at, finished_at, \
              rollback_until FROM sync_runs ",
-            $rest
+            $($rest),+
         )
     };
 }
@@ -47,10 +47,11 @@ statements! {
          tries = 0, not_before = NULL, cancel_asked = FALSE, holder = NULL, finished_at = NULL \
          WHERE workspace_id = $1 AND id = $2";
 
-    /// Of every workspace: those that a worker may take at $1, the oldest first.
+    /// Of every workspace that is not suspended: those that a worker may take at $1, the oldest first.
     const CLAIMABLE: &str = select!(
-        "WHERE state IN (2, 3) AND (state = 2 OR lease_until <= $1) AND COALESCE(not_before, 0) <= $1 \
-         ORDER BY created_at LIMIT $2"
+        "WHERE state IN (2, 3) AND (state = 2 OR lease_until <= $1) AND COALESCE(not_before, 0) <= $1 AND ",
+        not_suspended!("sync_runs.workspace_id"),
+        " ORDER BY created_at LIMIT $2"
     );
 
     const CLAIM: &str = "UPDATE sync_runs SET tries = tries + CASE WHEN state = 3 THEN 1 ELSE 0 END, state = 3, holder = $3, \
