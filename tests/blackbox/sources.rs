@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::doctor::assert_sound;
 use crate::support::browse::output;
@@ -54,6 +53,7 @@ async fn a_folder_is_read_found_and_followed(deployment: &Deployment) {
     shelf.put("plants.txt", "Moss grows on the north side.\n");
     shelf.put("old.md", "Dodos are gone.\n");
     shelf.put(".hidden.md", "nobody reads this");
+    shelf.settle().await;
     let source = connect(&workspace, shelf.draft("Field notes")).await;
     let run = source.run().await;
     assert_eq!((text(&run, "status"), text(&run, "kind")), ("completed".into(), "full".into()), "{run}");
@@ -187,8 +187,7 @@ async fn hostile_files_harm_nobody(deployment: &Deployment) {
     shelf.put("cut.docx", b"PK\x03\x04\x14\0");
     shelf.put("empty.md", "");
     shelf.put("note.md", NOTE);
-    // What was written a moment ago is looked at again by the next run, in case it was written twice in one tick.
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    shelf.settle().await;
     let source = connect(&workspace, shelf.draft("Trap")).await;
     let run = source.run().await;
     assert_eq!(text(&run, "status"), "completed_with_warnings", "{run}");

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -36,6 +37,12 @@ impl Shelf {
         let file = self.0.join(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, content).unwrap();
+    }
+
+    /// Waits until a look at the files is enough to know that they are the same: one that was written within some 50 ms
+    /// may be written again within the same time of its file system, and is read a second time.
+    pub(crate) async fn settle(&self) {
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
 
     pub(crate) fn remove(&self, name: &str) {
