@@ -88,13 +88,15 @@ statements! {
          AND COALESCE(occurred_at, created_at) > $2 AND COALESCE(occurred_at, created_at) < $3";
 
     /// $2 is a JSON array of `[id, hash, chunks, failure]`, $3 the time, $4 the status of what is indexed and $5 of what is
-    /// not. What says the same again changes nothing.
+    /// not. What says the same again changes nothing. SQLite would read the whole list anew for each document of the
+    /// workspace, were it not materialized.
     const ACKNOWLEDGE: Dialect = Dialect {
-        sqlite: "UPDATE ingested_documents SET status = told.status, chunk_count = told.chunks, indexed_at = told.at, \
-             error = told.failure, updated_at = $3 FROM (SELECT value ->> 0 AS id, value ->> 1 AS hash, \
+        sqlite: "WITH told AS MATERIALIZED (SELECT value ->> 0 AS id, value ->> 1 AS hash, \
              CASE WHEN value ->> 3 IS NULL THEN value ->> 2 END AS chunks, value ->> 3 AS failure, \
              CASE WHEN value ->> 3 IS NULL THEN $3 END AS at, CASE WHEN value ->> 3 IS NULL THEN $4 ELSE $5 END AS status \
-             FROM json_each($2)) AS told \
+             FROM json_each($2)) \
+             UPDATE ingested_documents SET status = told.status, chunk_count = told.chunks, indexed_at = told.at, \
+             error = told.failure, updated_at = $3 FROM told \
              WHERE ingested_documents.workspace_id = $1 AND ingested_documents.id = told.id \
              AND ingested_documents.content_hash = told.hash AND (ingested_documents.status <> told.status \
              OR ingested_documents.chunk_count IS NOT told.chunks OR ingested_documents.error IS NOT told.failure)",
