@@ -12,7 +12,7 @@ mod pending;
 mod prepare;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ use cairn_proto::feed::v1::{Change, Kind, Op, WatchFeedResponse};
 use cairn_proto::ids::WorkspaceId;
 use futures::StreamExt as _;
 use futures::future::join_all;
-use tokio::sync::{MutexGuard, Notify};
-use tokio::time::MissedTickBehavior;
+use tokio::sync::{MutexGuard, Notify, Semaphore};
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -41,6 +41,10 @@ const CHANGES_A_BATCH: usize = 100;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// Workspaces that are caught up at the same time; more would only fight over the cores.
 const WORKSPACES_AT_ONCE: usize = 4;
+
+/// The least time between two batches of a workspace that nobody waits for: a batch of many documents costs little more than
+/// one of few. A search that waits for a write does not wait for this.
+const LINGER: Duration = Duration::from_millis(50);
 
 /// How often the engine may do what should not wait for the next write. A crash costs a replay of so much of the feed.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
@@ -70,6 +74,10 @@ struct FeedState {
     head: AtomicU64,
     /// Held by whoever applies.
     applying: tokio::sync::Mutex<()>,
+    /// Whether the follower is about to apply what has been heard of.
+    is_due: AtomicBool,
+    /// When the follower applied last.
+    followed: Mutex<Option<Instant>>,
 }
 
 /// How far a feed of a workspace is applied.
@@ -224,11 +232,13 @@ impl Indexer {
                 self.note(owner, told);
             }
         });
+        let permits = Semaphore::new(WORKSPACES_AT_ONCE);
+        // As many as there are workspaces that move: of one workspace one is due at a time.
         heads
-            .for_each_concurrent(WORKSPACES_AT_ONCE, |moved| async {
+            .for_each_concurrent(None, |moved| async {
                 let Ok(moved) = moved else { return };
                 let Ok(workspace) = moved.workspace_id.parse::<WorkspaceId>() else { return };
-                if let Err(error) = self.follow_head(owner, workspace, moved.position).await {
+                if let Err(error) = self.follow_head(owner, workspace, moved.position, &permits).await {
                     tracing::warn!(feed = %owner.feed, %workspace, %error, "a workspace cannot be indexed now");
                 }
             })
@@ -244,7 +254,13 @@ impl Indexer {
         }
     }
 
-    async fn follow_head(&self, owner: &Owner, workspace: WorkspaceId, position: u64) -> Result<(), Error> {
+    async fn follow_head(
+        &self,
+        owner: &Owner,
+        workspace: WorkspaceId,
+        position: u64,
+        permits: &Semaphore,
+    ) -> Result<(), Error> {
         if position < self.0.index.cursor(owner.feed.as_str(), workspace.0) {
             let cursor = {
                 let state = self.feed(owner.feed, workspace);
@@ -256,8 +272,21 @@ impl Indexer {
                 self.start_over(owner, workspace).await?;
             }
         }
-        self.reach(owner, workspace, position).await?;
-        Ok(())
+        let state = self.feed(owner.feed, workspace);
+        if state.is_due.swap(true, Ordering::AcqRel) {
+            // Whoever is due reads the head after this.
+            return Ok(());
+        }
+        let followed = *state.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(followed) = followed {
+            tokio::time::sleep_until(followed + LINGER).await;
+        }
+        // Closed only when it is dropped.
+        let _permit = permits.acquire().await;
+        state.is_due.swap(false, Ordering::AcqRel);
+        let reached = self.reach(owner, workspace, state.head.load(Ordering::Acquire)).await;
+        *state.followed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        reached.map(drop)
     }
 
     /// The cursor as the engine's storage has it. The feed is held: what a batch is based on must not change meanwhile.

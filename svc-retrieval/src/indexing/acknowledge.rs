@@ -25,6 +25,8 @@ use crate::partition;
 
 /// Documents that one call tells of.
 const DOCUMENTS_A_CALL: usize = 1_000;
+/// The least time between two calls for what was just indexed: many are told of as cheaply as one.
+const PAUSE: Duration = Duration::from_millis(50);
 /// How often the cursors are kept, and what was missed is told. Twice that after a crash the owner knows.
 const ROUND_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -100,6 +102,7 @@ impl Indexer {
             if let Err(error) = outcome.await {
                 tracing::warn!(feed = %owner.feed, %error, "what was indexed is told later");
             }
+            tokio::time::sleep(PAUSE).await;
         }
     }
 
