@@ -21,4 +21,5 @@ mod tokens;
 pub(crate) use self::authorization::{Asked, Authorizations, Checked, Consent};
 pub(crate) use self::clients::{Clients, Proof, Registration};
 pub(crate) use self::grants::Grants;
+pub(crate) use self::resource::Door;
 pub(crate) use self::tokens::{CodeAttempt, RefreshAttempt, TokenSet, Tokens};

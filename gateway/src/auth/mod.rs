@@ -13,6 +13,7 @@ use cairn_chassis::call::Call;
 use cairn_chassis::deadline;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::token_format::{self, Format};
+use cairn_proto::auth::v1::AccessTokenDoor;
 use cairn_proto::ids::WorkspaceId;
 use http::request::Parts;
 use http::{HeaderMap, header};
@@ -128,6 +129,9 @@ impl Authenticator {
     /// Who a request with an API token comes from. What opens nothing counts for its source address; an address that sent
     /// too much of that is refused before svc-auth is asked, except with a token that opened something of late.
     pub(crate) async fn authenticate(&self, parts: &Parts) -> Result<Arc<CallerIdentity>, Error> {
+        if let Some(token) = access_token(&parts.headers) {
+            return self.open_access_token(token, AccessTokenDoor::Api, parts).await;
+        }
         let token = match api_token(&parts.headers) {
             Ok(token) => token,
             Err(problem) if parts.headers.contains_key(header::AUTHORIZATION) => {
@@ -165,16 +169,25 @@ impl Authenticator {
 
     /// As [`Self::authenticate`], for agents: to them an access token of OAuth opens what an API token does.
     pub(crate) async fn authenticate_agent(&self, parts: &Parts) -> Result<Arc<CallerIdentity>, Error> {
-        let Ok(token) = bearer(&parts.headers) else { return self.authenticate(parts).await };
-        if !Format::ACCESS_TOKEN.is_well_formed(token) {
-            return self.authenticate(parts).await;
+        match access_token(&parts.headers) {
+            Some(token) => self.open_access_token(token, AccessTokenDoor::Mcp, parts).await,
+            None => self.authenticate(parts).await,
         }
+    }
+
+    async fn open_access_token(
+        &self,
+        token: &str,
+        door: AccessTokenDoor,
+        parts: &Parts,
+    ) -> Result<Arc<CallerIdentity>, Error> {
         if !self.tokens.knows(token) {
             self.limits.check_address(parts)?;
         }
         let base = self.origins.base_url(&parts.headers).unwrap_or_default();
-        match self.tokens.access_token(token, base, &call_of(parts)).await {
+        match self.tokens.access_token(token, base, door, &call_of(parts)).await {
             Err(problem) if problem.reason == Reason::Unauthorized => {
+                let problem = if door == AccessTokenDoor::Api { not_for_the_api() } else { problem };
                 Err(self.limits.invalid_token(parts, problem).await.into())
             }
             exchanged => Ok(exchanged?),
@@ -265,15 +278,25 @@ pub(crate) fn api_token(headers: &HeaderMap) -> Result<&str, Problem> {
     check_form(token).map(|()| token)
 }
 
+/// The access token of the one Authorization header.
+fn access_token(headers: &HeaderMap) -> Option<&str> {
+    bearer(headers).ok().filter(|token| Format::ACCESS_TOKEN.is_well_formed(token))
+}
+
+fn not_for_the_api() -> Problem {
+    Problem::unauthorized(
+        "this OAuth access token has ended, or it opens /mcp only: here send one that was asked for with the resource `/api` \
+         of this address, or an API token from the console's Tokens page",
+    )
+}
+
 /// Tells what is wrong with a token by its looks.
 fn check_form(token: &str) -> Result<(), Problem> {
     if token_format::is_well_formed(token) {
         return Ok(());
     }
     if Format::ACCESS_TOKEN.is_well_formed(token) {
-        return Err(Problem::unauthorized(
-            "an OAuth access token opens /mcp only; here send an API token from the console's Tokens page",
-        ));
+        return Err(not_for_the_api());
     }
     Err(Problem::unauthorized(
         "this is not a Cairn API token, or it was not copied whole: a token is `cairn_` and 46 letters and digits",

@@ -9,7 +9,9 @@ use cairn_chassis::call::Call;
 use cairn_chassis::deadline;
 use cairn_chassis::identity::Identity;
 use cairn_chassis::status::{Problem, Reason};
-use cairn_proto::auth::v1::{ExchangeAccessTokenRequest, ExchangeRequest, ExchangeSessionRequest};
+use cairn_proto::auth::v1::{
+    AccessTokenDoor, ExchangeAccessTokenRequest, ExchangeRequest, ExchangeSessionRequest,
+};
 use cairn_proto::ids::WorkspaceId;
 use quick_cache::sync::Cache;
 
@@ -77,11 +79,21 @@ impl TokenCache {
         .await
     }
 
-    /// The signed identity of an access token, at the address that it is presented under.
-    pub(crate) async fn access_token(&self, token: &str, base_url: String, call: &Call) -> Verdict {
-        self.remembered(self.key(&base_url, token), || async {
-            let message =
-                ExchangeAccessTokenRequest { access_token: token.to_owned(), base_url: base_url.clone() };
+    /// The signed identity of an access token, at the address and the door that it is presented at.
+    pub(crate) async fn access_token(
+        &self,
+        token: &str,
+        base_url: String,
+        door: AccessTokenDoor,
+        call: &Call,
+    ) -> Verdict {
+        let place = format!("{} {base_url}", door.as_str_name());
+        self.remembered(self.key(&place, token), || async {
+            let message = ExchangeAccessTokenRequest {
+                access_token: token.to_owned(),
+                base_url: base_url.clone(),
+                door: door.into(),
+            };
             let response = self.upstreams.oauth().exchange_access_token(call.request(message)).await;
             let identity = response?.into_inner().identity;
             self.known.insert(hash("token", token), ());

@@ -6,9 +6,9 @@ use cairn_chassis::identity::Permission;
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::{Value, json};
 
-use super::ENDPOINT;
 use super::refusal::Refusal;
 use super::server::Server;
+use super::{API, ENDPOINT};
 use crate::json_body::JsonBody;
 
 /// Short, so that a moved deployment is found again.
@@ -16,9 +16,18 @@ const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 /// The endpoint, and who gives tokens for it.
 pub(super) async fn resource(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Refusal> {
-    let base = server.origins.base_url(&headers).ok_or_else(Refusal::no_address)?;
+    protected(&server, &headers, ENDPOINT)
+}
+
+/// The API, for programs that act for a person, such as the command line.
+pub(super) async fn api(State(server): State<Server>, headers: HeaderMap) -> Result<Response, Refusal> {
+    protected(&server, &headers, API)
+}
+
+fn protected(server: &Server, headers: &HeaderMap, path: &str) -> Result<Response, Refusal> {
+    let base = server.origins.base_url(headers).ok_or_else(Refusal::no_address)?;
     Ok(document(json!({
-        "resource": format!("{base}{ENDPOINT}"),
+        "resource": format!("{base}{path}"),
         "authorization_servers": [base],
         "scopes_supported": scopes(),
         "bearer_methods_supported": ["header"],

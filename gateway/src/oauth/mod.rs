@@ -37,6 +37,8 @@ const OIDC_START: &str = "/oauth/oidc/start";
 const OIDC_CALLBACK: &str = "/oauth/oidc/callback";
 /// Where the endpoint that is protected stands.
 const ENDPOINT: &str = "/mcp";
+/// Below it is the API, which is protected, too.
+const API: &str = "/api";
 
 const OPEN: Class = Class::new(Surface::Open, Who::Anyone);
 const FORM: Class = OPEN.up_to(FORM_BYTES).with_secrets();
@@ -49,6 +51,7 @@ pub(crate) fn routes() -> Routes {
         .get(OPEN, &with_endpoint(METADATA), metadata::server)
         .get(OPEN, RESOURCE_METADATA, metadata::resource)
         .get(OPEN, &with_endpoint(RESOURCE_METADATA), metadata::resource)
+        .get(OPEN, &format!("{RESOURCE_METADATA}{API}"), metadata::api)
         .post(FORM, TOKEN, token::redeem)
         .post(FORM, REVOKE, token::revoke)
         .post(FORM, REGISTER, register::register);

@@ -1,11 +1,29 @@
-//! What tokens are for (RFC 8707): the MCP endpoint of the deployment, in the forms that clients write it.
+//! What tokens are for (RFC 8707): the MCP endpoint of the deployment, or its whole API, in the forms that clients write
+//! them.
 
 use url::{Host, Url};
 
 use crate::model::oauth_error::{Code, OauthError};
 
-const ENDPOINT: &str = "/mcp";
 const LOOPBACK: &str = "localhost";
+
+/// A part of the deployment that tokens are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// The endpoint of agents.
+    Mcp,
+    /// What the command line uses: the REST API, and the endpoint of agents with it.
+    Api,
+}
+
+impl Door {
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Mcp => "/mcp",
+            Self::Api => "/api",
+        }
+    }
+}
 
 /// An address in the one form that is compared and stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,23 +61,40 @@ impl Address {
     }
 }
 
-/// The resource of the deployment at this address, in its stored form; `None` when the address is none.
-pub(super) fn of(base_url: &str) -> Option<String> {
+/// A resource of the deployment at this address, in its stored form; `None` when the address is none.
+fn of(base_url: &str, door: Door) -> Option<String> {
     let Address { scheme, host, port, path } = Address::read(base_url)?;
-    Some(format!("{scheme}://{host}:{port}{path}{ENDPOINT}"))
+    Some(format!("{scheme}://{host}:{port}{path}{}", door.path()))
 }
 
-/// The resource that is asked for. Clients write it with or without `/mcp` and a slash, and older ones not at all.
+/// Whether a token for this resource, in its stored form, opens a door of the deployment at this address.
+pub(super) fn opens(resource: &str, base_url: &str, door: Door) -> bool {
+    let is = |door| of(base_url, door).as_deref() == Some(resource);
+    match door {
+        Door::Mcp => is(Door::Mcp) || is(Door::Api),
+        Door::Api => is(Door::Api),
+    }
+}
+
+/// The resource that is asked for. Clients write that of the MCP endpoint with or without `/mcp` and a slash, and older ones
+/// not at all; whoever asks for the API, also among others, is given that.
 pub(super) fn check(resources: &[String], base_url: &str) -> Result<String, OauthError> {
     let refused = || {
-        let message = "resource must be the address of this server's MCP endpoint, as its metadata names it";
+        let message = "resource must be the address of this server's MCP endpoint or of its API, as their metadata name it";
         OauthError::new(Code::InvalidTarget, "resource", message)
     };
     let base = Address::read(base_url).ok_or_else(refused)?;
-    let endpoint = Address { path: format!("{}{ENDPOINT}", base.path), ..base.clone() };
-    let is_ours =
-        |resource: &String| Address::read(resource).is_some_and(|asked| asked == base || asked == endpoint);
-    if resources.iter().all(is_ours) { of(base_url).ok_or_else(refused) } else { Err(refused()) }
+    let below = |door: Door| Address { path: format!("{}{}", base.path, door.path()), ..base.clone() };
+    let (mcp, api) = (below(Door::Mcp), below(Door::Api));
+    let mut door = Door::Mcp;
+    for resource in resources {
+        match Address::read(resource) {
+            Some(asked) if asked == api => door = Door::Api,
+            Some(asked) if asked == base || asked == mcp => {}
+            Some(_) | None => return Err(refused()),
+        }
+    }
+    of(base_url, door).ok_or_else(refused)
 }
 
 #[cfg(test)]
@@ -92,6 +127,19 @@ mod tests {
     }
 
     #[test]
+    fn the_api_is_a_resource_that_opens_the_endpoint_too() {
+        let base = "https://cairn.example";
+        let api = asked("https://cairn.example/api/", base).unwrap();
+        assert_eq!(api, "https://cairn.example:443/api");
+        let both = ["https://cairn.example/mcp".to_owned(), "https://cairn.example/api".to_owned()];
+        assert_eq!(check(&both, base).unwrap(), api);
+        let mcp = asked("https://cairn.example/mcp", base).unwrap();
+        assert!(opens(&api, base, Door::Api) && opens(&api, base, Door::Mcp) && opens(&mcp, base, Door::Mcp));
+        assert!(!opens(&mcp, base, Door::Api));
+        assert!(!opens(&api, "https://other.example", Door::Api) && !opens(&mcp, "", Door::Mcp));
+    }
+
+    #[test]
     fn other_resources_are_refused() {
         for odd in [
             "",
@@ -103,6 +151,7 @@ mod tests {
             "https://user@cairn.example/mcp",
             "https://cairn.example/MCP",
             "https://cairn.example/mcp/x",
+            "https://cairn.example/api/v1",
             "https://cairn.example.evil/mcp",
             "ftp://cairn.example/mcp",
         ] {

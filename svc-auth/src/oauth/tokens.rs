@@ -12,7 +12,8 @@ use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
 
 use super::clients::{Clients, Proof};
 use super::lifetimes::{GRANT_LIFETIME, before};
-use super::{pkce, resource, scope, successor};
+use super::resource::{self, Door};
+use super::{pkce, scope, successor};
 use crate::error::Error;
 use crate::keys::{Issued, Keys};
 use crate::model::has_ended;
@@ -196,17 +197,21 @@ impl Tokens {
         Ok(tx.commit().await?)
     }
 
-    /// The identity that an access token stands for now, at the resource that it was made for. The checks run on every
+    /// The identity that an access token stands for now, at a door of what it was made for. The checks run on every
     /// exchange, so the end of the grant or a change of the person's role holds at the next one.
-    pub(crate) async fn exchange(&self, access_token: &str, base_url: &str) -> Result<Issued, Error> {
+    pub(crate) async fn exchange(
+        &self,
+        access_token: &str,
+        base_url: &str,
+        door: Door,
+    ) -> Result<Issued, Error> {
         if !Format::ACCESS_TOKEN.is_well_formed(access_token) {
             return Err(Error::AccessTokenRefused);
         }
         let now = self.ambient.clock.now();
         let found = store::oauth_tokens::find_access(&self.db, &secrets::digest(access_token)).await?;
-        let here = resource::of(base_url);
         let is_open = |token: &PresentedAccess| {
-            !has_ended(token.expires_at, now) && here.as_ref() == Some(&token.resource)
+            !has_ended(token.expires_at, now) && resource::opens(&token.resource, base_url, door)
         };
         let token = found.filter(is_open).ok_or(Error::AccessTokenRefused)?;
         // May be empty, after a change of role: the caller is known then, and may do nothing.

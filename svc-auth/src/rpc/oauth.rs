@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cairn_chassis::identity::{Permission, PermissionSet, Verifier};
 use cairn_proto::auth::v1::oauth_service_server::OauthService;
 use cairn_proto::auth::v1::{
-    AuthorizationRequest, AuthorizeRequest, AuthorizeResponse, CheckAuthorizationRequest,
+    AccessTokenDoor, AuthorizationRequest, AuthorizeRequest, AuthorizeResponse, CheckAuthorizationRequest,
     CheckAuthorizationResponse, ClientProof, ExchangeAccessTokenRequest, ExchangeAccessTokenResponse,
     OauthRefusal, RedeemCodeRequest, RedeemCodeResponse, RedeemRefreshTokenRequest,
     RedeemRefreshTokenResponse, RegisterClientRequest, RegisterClientResponse, RevokeTokenRequest,
@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status};
 
 use super::{user, workspace_id};
 use crate::oauth::{
-    self as rules, Asked, Checked, CodeAttempt, Consent, Proof, RefreshAttempt, Registration,
+    self as rules, Asked, Checked, CodeAttempt, Consent, Door, Proof, RefreshAttempt, Registration,
 };
 
 #[derive(Debug)]
@@ -115,7 +115,11 @@ impl OauthService for Oauth {
         request: Request<ExchangeAccessTokenRequest>,
     ) -> Result<Response<ExchangeAccessTokenResponse>, Status> {
         let message = request.get_ref();
-        let issued = self.tokens.exchange(&message.access_token, &message.base_url).await?;
+        let door = match message.door() {
+            AccessTokenDoor::Unspecified | AccessTokenDoor::Mcp => Door::Mcp,
+            AccessTokenDoor::Api => Door::Api,
+        };
+        let issued = self.tokens.exchange(&message.access_token, &message.base_url, door).await?;
         let expires_at = Some(issued.expires_at.to_proto());
         Ok(Response::new(ExchangeAccessTokenResponse { identity: issued.identity, expires_at }))
     }

@@ -10,10 +10,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cairn_proto::auth::v1::grant_service_client::GrantServiceClient;
 use cairn_proto::auth::v1::oauth_service_client::OauthServiceClient;
 use cairn_proto::auth::v1::{
-    AuthorizationRequest, AuthorizeRequest, CheckAuthorizationRequest, CheckAuthorizationResponse,
-    ClientProof, ExchangeAccessTokenRequest, Grant, ListGrantsRequest, RedeemCodeRequest,
-    RedeemRefreshTokenRequest, RegisterClientRequest, RegisterClientResponse, RevokeGrantRequest,
-    RevokeTokenRequest, TokenSet,
+    AccessTokenDoor, AuthorizationRequest, AuthorizeRequest, CheckAuthorizationRequest,
+    CheckAuthorizationResponse, ClientProof, ExchangeAccessTokenRequest, Grant, ListGrantsRequest,
+    RedeemCodeRequest, RedeemRefreshTokenRequest, RegisterClientRequest, RegisterClientResponse,
+    RevokeGrantRequest, RevokeTokenRequest, TokenSet,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -147,8 +147,17 @@ impl World {
     }
 
     async fn enter_at(&self, access_token: &str, base: &str) -> Result<Identity, Status> {
+        self.enter_by(access_token, base, AccessTokenDoor::Mcp).await
+    }
+
+    async fn enter_by(
+        &self,
+        access_token: &str,
+        base: &str,
+        door: AccessTokenDoor,
+    ) -> Result<Identity, Status> {
         let (access_token, base_url) = (access_token.to_owned(), base.to_owned());
-        let request = ExchangeAccessTokenRequest { access_token, base_url };
+        let request = ExchangeAccessTokenRequest { access_token, base_url, door: door.into() };
         let signed = self.oauth().exchange_access_token(request).await?.into_inner().identity;
         Ok(self.read(&signed).await.unwrap())
     }
@@ -160,6 +169,30 @@ impl World {
 }
 
 const ALL: [Permission; 3] = [Permission::Read, Permission::Write, Permission::Delete];
+
+#[tokio::test]
+async fn a_token_for_the_api_opens_the_endpoint_too_and_not_the_other_way_round() {
+    for world in worlds().await {
+        let client = world.client().await;
+        let resources = vec![format!("{BASE}/api")];
+        let authorization = AuthorizationRequest { resources: resources.clone(), ..asked(&client) };
+        let code = world.allow(&world.owner().await, authorization, &ALL).await.unwrap();
+        let redeemed = RedeemCodeRequest { resources, ..redemption(&client, &code) };
+        let for_api = world.redeem(redeemed).await.unwrap().access_token;
+        let for_mcp = world.tokens_of(&client).await.access_token;
+        for (token, door, opens) in [
+            (&for_api, AccessTokenDoor::Api, true),
+            (&for_api, AccessTokenDoor::Mcp, true),
+            (&for_mcp, AccessTokenDoor::Mcp, true),
+            (&for_mcp, AccessTokenDoor::Unspecified, true),
+            (&for_mcp, AccessTokenDoor::Api, false),
+        ] {
+            let entered = world.enter_by(token, BASE, door).await;
+            assert_eq!(entered.is_ok(), opens, "{door:?} {}", world.engine);
+        }
+        assert!(world.enter_by(&for_api, "https://other.example", AccessTokenDoor::Api).await.is_err());
+    }
+}
 
 #[tokio::test]
 async fn a_client_registers_and_its_secret_is_shown_once() {
