@@ -22,7 +22,7 @@ pub(crate) use self::reach::reachable;
 pub(crate) use self::sweep::run as run_sweeps;
 use crate::change::Change;
 use crate::context::Context;
-use crate::model::{Asset, Author, Growth, StoredObject};
+use crate::model::{Asset, Author, Growth, Page, PageRequest, StoredObject};
 use crate::scope::Caller;
 use crate::{Error, store};
 
@@ -75,6 +75,22 @@ impl Assets {
         }
         let message = format!("no record in the folders of this token names the asset {id}");
         Err(Error::OutOfScope(message))
+    }
+
+    /// The assets of the workspace, by their age.
+    pub(crate) async fn list(&self, caller: &Caller, request: PageRequest) -> Result<Page<Asset>, Error> {
+        if caller.listed().is_some() {
+            let message = "assets stand in no folder: they are listed with a workspace-wide token only";
+            return Err(Error::OutOfScope(message.into()));
+        }
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let after = request.after.as_ref().map_or("", |cursor| cursor.id.as_str());
+        let found = store::assets::list(db, workspace, after, request.fetch()).await?;
+        let total = match request.known_total(found.len()) {
+            Some(total) => total,
+            None => store::assets::count(db, workspace).await?,
+        };
+        Ok(request.page(found, total, |asset| (String::new(), asset.id.to_string())))
     }
 
     /// An asset and its bytes from an offset on.

@@ -16,7 +16,7 @@ use tonic::{Code, Status};
 use crate::doctor::assert_sound;
 use crate::grpc::{as_caller, connect, exchange, refused};
 use crate::support::callers::ApiToken;
-use crate::support::http::{Reply, id, text};
+use crate::support::http::{Reply, each, id, text};
 use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
@@ -50,7 +50,7 @@ async fn send(channel: Channel, identity: &str, messages: Vec<UploadAssetRequest
     Ok(answer.into_inner().asset.unwrap())
 }
 
-async fn upload(
+pub(crate) async fn upload(
     deployment: &Deployment,
     token: &ApiToken,
     name: &str,
@@ -78,6 +78,13 @@ async fn an_uploaded_asset_is_read_by_people_of_its_workspace(deployment: &Deplo
     let path = content_of(&asset);
     let read = workspace.session.get(&path).await.expect(200);
     assert!(read.body == bytes, "other bytes came back");
+    let by_program = workspace.token.get(&path.replace("/api/", "/api/v1/")).await.expect(200);
+    assert!(by_program.body == bytes, "other bytes came back");
+    let shown = by_program.header("content-disposition").unwrap();
+    assert!(shown.starts_with("attachment; filename=\"plan.png\""), "{shown}");
+    let listed = workspace.token.get("/api/v1/assets").await.expect(200);
+    assert_eq!(each(&listed.json(), "contentHash"), [asset.content_hash.as_str()]);
+    assert_eq!(listed.header("x-total-count"), Some("1"));
     let etag = format!("\"{}\"", asset.content_hash);
     for (name, value) in [
         ("content-type", "image/png"),
@@ -179,6 +186,10 @@ async fn a_folder_scope_sees_what_its_records_name(deployment: &Deployment) {
     assert_eq!(assets.get_asset(get(&named)).await.unwrap().into_inner().asset.unwrap(), named);
     let hidden = assets.get_asset(get(&unnamed)).await.unwrap_err();
     refused(hidden, Code::PermissionDenied, "OUT_OF_SCOPE");
+    let content = |asset: &Asset| format!("/api/v1/assets/{}/content", asset.id);
+    assert_eq!(scoped.get(&content(&named)).await.expect(200).body, b"named".as_slice());
+    scoped.get(&content(&unnamed)).await.expect_error(403, "OUT_OF_SCOPE");
+    scoped.get("/api/v1/assets").await.expect_error(403, "OUT_OF_SCOPE");
     name(&scoped, &records, &field, &unnamed.id).await.expect_error(403, "OUT_OF_SCOPE");
     name(&scoped, &records, &field, &named.id).await.expect(201);
     let sent = send(channel, &identity, messages("c", "", b"x")).await.unwrap_err();

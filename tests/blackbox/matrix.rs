@@ -46,6 +46,8 @@ enum Reach {
     Anything,
     /// It is about what stands in no folder: a folder scope has no part in it. What it names need not be there.
     Whole,
+    /// It names what comes in by another way, and what is not there here: whoever may is told so. Its own scenarios have it.
+    Absent,
 }
 
 const fn named(name: &'static str, needs: &'static str) -> Entry {
@@ -62,6 +64,10 @@ const fn whole(name: &'static str) -> Entry {
 
 const fn whole_with(name: &'static str, needs: &'static str) -> Entry {
     Entry { name, needs: Some(needs), reach: Reach::Whole }
+}
+
+const fn absent(name: &'static str, needs: &'static str) -> Entry {
+    Entry { name, needs: Some(needs), reach: Reach::Absent }
 }
 
 const fn anything(name: &'static str, needs: Option<&'static str>) -> Entry {
@@ -167,11 +173,12 @@ impl<'a> Cast<'a> {
             Reach::Named | Reach::Whole => out.refused(entry.name, 403, "OUT_OF_SCOPE"),
             Reach::Shown => out.done(entry.name).shows(entry.name, &away.marker, false),
             Reach::Anything => drop(out.done(entry.name)),
+            Reach::Absent => out.refused(entry.name, 404, "NOT_FOUND"),
         }
         for caller in self.allowed(entry) {
             let stage = self.stage(&self.inside);
             let answer = call(&stage).await.send(&caller).await;
-            if entry.reach == Reach::Whole && answer.status == 404 {
+            if matches!(entry.reach, Reach::Whole | Reach::Absent) && answer.status == 404 {
                 continue;
             }
             let answer = answer.done(entry.name);
@@ -211,7 +218,9 @@ impl<'a> Cast<'a> {
     async fn check_stranger(&self, entry: &Entry, stage: &Stage<'_>, call: &Call) {
         let outcome = call.send(&self.stranger).await;
         match entry.reach {
-            Reach::Named => outcome.refused(&format!("{} from elsewhere", entry.name), 404, "NOT_FOUND"),
+            Reach::Named | Reach::Absent => {
+                outcome.refused(&format!("{} from elsewhere", entry.name), 404, "NOT_FOUND");
+            }
             Reach::Shown | Reach::Whole if outcome.status == 404 => {}
             Reach::Shown => outcome.done(entry.name).shows(entry.name, &stage.marker, false),
             Reach::Anything | Reach::Whole => drop(outcome.done(entry.name)),
@@ -226,7 +235,7 @@ impl<'a> Cast<'a> {
         };
         let mut callers = match entry.reach {
             Reach::Whole => Vec::new(),
-            Reach::Named | Reach::Shown | Reach::Anything => vec![self.scoped.clone()],
+            Reach::Named | Reach::Shown | Reach::Anything | Reach::Absent => vec![self.scoped.clone()],
         };
         for permission in enough {
             callers.push(self.token_with(&[permission]));

@@ -2,6 +2,7 @@
 //! contract's own types, which `proto/answers.rs` lists.
 
 mod analytics;
+mod asset;
 mod connected_source;
 mod database;
 mod feedback;
@@ -28,6 +29,7 @@ pub(crate) use cairn_proto::ingest::v1::Source;
 pub(crate) use cairn_proto::retrieval::v1::CoverageNote;
 
 pub(crate) use self::analytics::RetrievalAnalytics;
+pub(crate) use self::asset::Asset;
 pub(crate) use self::connected_source::{CheckedSource, ConnectedSource, SourceRun};
 pub(crate) use self::database::{Database, View};
 pub(crate) use self::feedback::FeedbackReport;

@@ -1,4 +1,5 @@
-//! The bytes of assets, for people: an id says nothing of the workspace, so those of the person are asked.
+//! Assets: for programs those of their workspace; for people the bytes, where an id says nothing of the workspace, so that
+//! those of the person are asked.
 
 use axum::body::Bytes;
 use cairn_chassis::call::Call;
@@ -8,12 +9,50 @@ use cairn_proto::content::v1 as proto;
 use cairn_proto::content::v1::download_asset_response::Part;
 use cairn_proto::ids::{AssetId, WorkspaceId};
 use futures::{Stream, TryStreamExt as _};
-use tonic::Status;
+use tonic::{Status, Streaming};
 
 use super::person::Person;
-use super::{answered, present};
+use super::{Context, Page, Paging, answered, present};
+use crate::answers::Asset;
 use crate::auth::TokenCache;
 use crate::error;
+
+/// What is known of the assets of the workspace.
+pub(crate) async fn list(context: &Context, paging: Paging) -> Result<Page<Asset>, Problem> {
+    let request = context.call.request(proto::ListAssetsRequest {
+        page_size: paging.limit.unwrap_or_default(),
+        page_token: paging.cursor.unwrap_or_default(),
+    });
+    let listed = answered(context.upstreams.assets().list_assets(request).await)?;
+    Ok(Page::read(listed.assets, listed.next_page_token, listed.total_size))
+}
+
+/// An asset of the workspace, and its bytes as they come; a failure on the way ends them short of their length.
+pub(crate) async fn open(
+    context: &Context,
+    id: AssetId,
+) -> Result<(proto::Asset, impl Stream<Item = Result<Bytes, Status>> + Send + 'static), Problem> {
+    let message = proto::DownloadAssetRequest { asset_id: id.to_string(), offset: 0, length: None };
+    let request = context.call.request(message);
+    let mut coming = answered(context.upstreams.assets().download_asset(request).await)?;
+    let first = coming.message().await.map_err(|status| error::from_upstream(&status))?;
+    let asset = first.and_then(|message| match message.part {
+        Some(Part::Asset(asset)) => Some(asset),
+        Some(Part::Bytes(_)) | None => None,
+    });
+    Ok((present(asset)?, bytes_of(coming)))
+}
+
+fn bytes_of(
+    coming: Streaming<proto::DownloadAssetResponse>,
+) -> impl Stream<Item = Result<Bytes, Status>> + Send + 'static {
+    coming.try_filter_map(async |message| {
+        Ok(match message.part {
+            Some(Part::Bytes(bytes)) => Some(bytes),
+            Some(Part::Asset(_)) | None => None,
+        })
+    })
+}
 
 /// An asset of one of the person's workspaces, and a call with their role there.
 #[derive(Debug)]
@@ -83,10 +122,5 @@ pub(crate) async fn download(
     let mut coming = answered(person.upstreams.assets().download_asset(request).await)?;
     // The asset itself, which is known.
     coming.message().await.map_err(|status| error::from_upstream(&status))?;
-    Ok(coming.try_filter_map(async |message| {
-        Ok(match message.part {
-            Some(Part::Bytes(bytes)) => Some(bytes),
-            Some(Part::Asset(_)) | None => None,
-        })
-    }))
+    Ok(bytes_of(coming))
 }

@@ -19,7 +19,7 @@ use crate::schema::inputs;
 
 inputs!(ListFiles);
 
-const NO_SNIFF: (HeaderName, HeaderValue) =
+pub(super) const NO_SNIFF: (HeaderName, HeaderValue) =
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 
 /// Which files to list.
@@ -164,7 +164,7 @@ pub(super) fn tagged(mut response: Response, tag: Option<HeaderValue>) -> Respon
 
 /// An attachment (RFC 6266), so that a browser saves the file and never runs it on our origin: a name in plain ASCII
 /// for old readers, and the true name for the others.
-fn disposition(name: &str) -> HeaderValue {
+pub(super) fn disposition(name: &str) -> HeaderValue {
     let plain: String = name
         .chars()
         .map(|letter| if letter.is_ascii_alphanumeric() || " ._-()".contains(letter) { letter } else { '_' })

@@ -1,5 +1,6 @@
 //! `/api/v1`: each handler reads its input, calls one operation, and answers as the spec says.
 
+mod assets;
 mod browse;
 pub(crate) mod conditional;
 mod databases;
@@ -99,6 +100,8 @@ pub(crate) fn routes() -> Routes {
         .api(READ, routes!(records::versions))
         .api(WRITE, routes!(records::restore_version))
         .api(READ, routes!(records::backlinks))
+        .api(READ, routes!(assets::list))
+        .api(READ.with_upload(), routes!(assets::content))
         .api(READ, routes!(feedback::submit))
         .api(READ.patient(), routes!(search::search_context))
         .api(READ.patient(), routes!(related::list))

@@ -8,7 +8,8 @@ use cairn_proto::content::v1::download_asset_response::Part as Sent;
 use cairn_proto::content::v1::upload_asset_request::Part as Came;
 use cairn_proto::content::v1::{
     self as proto, AssetDraft, AssetEnd, DeleteAssetRequest, DeleteAssetResponse, DownloadAssetRequest,
-    DownloadAssetResponse, GetAssetRequest, GetAssetResponse, UploadAssetRequest, UploadAssetResponse,
+    DownloadAssetResponse, GetAssetRequest, GetAssetResponse, ListAssetsRequest, ListAssetsResponse,
+    UploadAssetRequest, UploadAssetResponse,
 };
 use futures::stream::{self, Stream, StreamExt as _};
 use tonic::{Code, Request, Response, Status, Streaming};
@@ -16,7 +17,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use super::authorize;
 use crate::Error;
 use crate::assets::{self, Assets, UploadEnd, UploadPart};
-use crate::model::Asset;
+use crate::model::{Asset, PAGES, PageRequest};
 
 /// The bytes of one message of an upload, with room for what is around them.
 const MAX_CHUNK_BYTES: usize = 4 * 1024 * 1024 + 1024;
@@ -54,6 +55,21 @@ impl AssetService for Rpc {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
         let asset = self.assets.get(&caller, &request.get_ref().asset_id).await?;
         Ok(Response::new(GetAssetResponse { asset: Some(encode(asset)) }))
+    }
+
+    async fn list_assets(
+        &self,
+        request: Request<ListAssetsRequest>,
+    ) -> Result<Response<ListAssetsResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.get_ref();
+        let ask = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
+        let page = self.assets.list(&caller, ask).await?;
+        Ok(Response::new(ListAssetsResponse {
+            assets: page.items.into_iter().map(encode).collect(),
+            next_page_token: page.next,
+            total_size: page.total,
+        }))
     }
 
     async fn download_asset(

@@ -16,6 +16,14 @@ statements! {
          JOIN asset_objects o ON o.workspace_id = a.workspace_id AND o.hash = a.hash \
          WHERE a.workspace_id = $1 AND a.id = $2";
 
+    /// From after $2 on.
+    const LIST: &str = "SELECT a.id, a.name, a.media_type, a.hash, o.object_id, o.size_bytes, a.created_at, a.author_kind, \
+         a.author_id, a.author_name FROM assets a \
+         JOIN asset_objects o ON o.workspace_id = a.workspace_id AND o.hash = a.hash \
+         WHERE a.workspace_id = $1 AND a.id > $2 ORDER BY a.id LIMIT $3";
+
+    const COUNT: &str = "SELECT COUNT(*) FROM assets WHERE workspace_id = $1";
+
     const AMONG: Dialect =
         list_statement!("SELECT id FROM assets WHERE workspace_id = $1 AND id IN ", "$2", " ORDER BY id");
 
@@ -72,6 +80,20 @@ struct ObjectRow {
     size_bytes: i64,
 }
 
+impl Row {
+    fn into_asset(self, workspace: WorkspaceId) -> Asset {
+        Asset {
+            id: self.id.0,
+            workspace_id: workspace,
+            name: self.name,
+            media_type: self.media_type,
+            kept: self.object.into_kept(),
+            created_at: self.created_at,
+            author: Author { kind: self.author_kind, id: self.author_id, name: self.author_name },
+        }
+    }
+}
+
 impl ObjectRow {
     fn into_kept(self) -> StoredObject {
         StoredObject { object: self.object_id.0, hash: self.hash, size_bytes: to_count(self.size_bytes) }
@@ -95,15 +117,24 @@ pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Erro
 /// An asset.
 pub(crate) async fn get(db: &Db, workspace: WorkspaceId, id: AssetId) -> Result<Option<Asset>, Error> {
     let row: Option<Row> = fetch!(optional, db, GET, Text(workspace), Text(id))?;
-    Ok(row.map(|row| Asset {
-        id: row.id.0,
-        workspace_id: workspace,
-        name: row.name,
-        media_type: row.media_type,
-        kept: row.object.into_kept(),
-        created_at: row.created_at,
-        author: Author { kind: row.author_kind, id: row.author_id, name: row.author_name },
-    }))
+    Ok(row.map(|row| row.into_asset(workspace)))
+}
+
+/// Assets in the order of their ids, from after that id on; an empty one is before all.
+pub(crate) async fn list(
+    db: &Db,
+    workspace: WorkspaceId,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<Asset>, Error> {
+    let rows: Vec<Row> = fetch!(all, db, LIST, Text(workspace), after, limit)?;
+    Ok(rows.into_iter().map(|row| row.into_asset(workspace)).collect())
+}
+
+/// How many assets.
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId) -> Result<u64, Error> {
+    let count: i64 = fetch!(scalar, db, COUNT, Text(workspace))?;
+    Ok(to_count(count))
 }
 
 /// Those of these assets that there are.

@@ -169,6 +169,37 @@ async fn an_upload_that_is_cut_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn assets_are_listed_page_by_page_and_in_their_workspace_only() {
+    for test in engines().await {
+        let mut served = serve(test).await;
+        let mut made = Vec::new();
+        for name in ["b", "a", "c"] {
+            let sent = stream::iter([draft(name), bytes("x"), end(1)]);
+            let request = served.issuer.request(served.workspace, sent).unwrap();
+            made.push(served.assets.upload_asset(request).await.unwrap().into_inner().asset.unwrap());
+        }
+        made.sort_by(|one, other| one.id.cmp(&other.id));
+        let mut page_token = String::new();
+        let mut listed = Vec::new();
+        loop {
+            let ask = proto::ListAssetsRequest { page_size: 2, page_token };
+            let request = served.issuer.request(served.workspace, ask).unwrap();
+            let page = served.assets.list_assets(request).await.unwrap().into_inner();
+            assert_eq!(page.total_size, 3, "{}", served.test.engine);
+            listed.extend(page.assets);
+            page_token = page.next_page_token;
+            if page_token.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(listed, made, "{}", served.test.engine);
+        let request = served.issuer.request(caller(2).workspace, proto::ListAssetsRequest::default());
+        let elsewhere = served.assets.list_assets(request.unwrap()).await.unwrap().into_inner();
+        assert_eq!((elsewhere.assets.len(), elsewhere.total_size), (0, 0));
+    }
+}
+
+#[tokio::test]
 async fn permissions_and_scopes_are_checked_here() {
     for test in engines().await {
         let mut served = serve(test).await;
@@ -197,6 +228,8 @@ async fn permissions_and_scopes_are_checked_here() {
         refused!(upload_asset, &scoped, sent(), Reason::OutOfScope);
         refused!(delete_asset, &scoped, delete, Reason::OutOfScope);
         refused!(get_asset, &scoped, get.clone(), Reason::OutOfScope);
+        refused!(list_assets, &writer, proto::ListAssetsRequest::default(), Reason::Forbidden);
+        refused!(list_assets, &scoped, proto::ListAssetsRequest::default(), Reason::OutOfScope);
         refused!(download_asset, &scoped, download.clone(), Reason::OutOfScope);
         let anonymous = served.assets.get_asset(get.clone()).await.unwrap_err();
         assert_eq!(reason(&anonymous), Reason::Unauthorized);

@@ -1,7 +1,7 @@
 //! The operations of `/api/v1`.
 
 use super::stage::{Call, Stage};
-use super::{Entry, anything, named, shown, whole, whole_with};
+use super::{Entry, absent, anything, named, shown, whole, whole_with};
 use crate::support::http::{id, items};
 use crate::support::prelude::*;
 
@@ -63,6 +63,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("deleteRecordPermanently", "delete"),
     named("listRecordVersions", "read"),
     named("restoreRecordVersion", "write"),
+    whole("listAssets"),
+    absent("downloadAsset", "read"),
     whole("listSources"),
     whole("querySource"),
     whole("fetchSourceDocument"),
@@ -138,6 +140,8 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         }
         "listSources" => Call::get("/api/v1/sources"),
         "querySource" => Call::post(format!("/api/v1/sources/{SOURCE}/query"), json!({"query": "x"})),
+        "listAssets" => Call::get("/api/v1/assets"),
+        "downloadAsset" => Call::get(format!("/api/v1/assets/{SOURCE}/content")),
         "fetchSourceDocument" => Call::get(format!("/api/v1/sources/{SOURCE}/documents/page%2F1")),
         "listIngested" | "ingestDocument" | "getIngested" | "getIngestedContent" | "deleteIngested" => {
             ingested(operation, stage).await
