@@ -3,6 +3,7 @@
 mod asset_location;
 mod browse;
 mod connections;
+mod documentation;
 mod embedder;
 mod oidc;
 mod protection;
@@ -22,6 +23,7 @@ use cairn_content::AssetLocation;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::asset_location::AssetLocationParser;
+pub(crate) use self::documentation::{CompletionsOptions, ManOptions};
 pub(crate) use self::protection::{
     KeysCommand, ResealOptions, SecretKeyOptions, SecretsCommand, StoredOptions, TlsClientOptions,
 };
@@ -59,27 +61,37 @@ pub(crate) enum Command {
     #[command(after_help = eval::EXAMPLES)]
     Eval(EvalOptions),
     /// The keys that stored secrets are sealed with.
+    #[command(after_help = protection::SECRETS_EXAMPLES)]
     Secrets {
         #[command(subcommand)]
         command: SecretsCommand,
     },
     /// The keys that identities are signed with.
+    #[command(after_help = protection::KEYS_EXAMPLES)]
     Keys {
         #[command(subcommand)]
         command: KeysCommand,
     },
     /// The plans of workspaces, for whoever operates this deployment.
+    #[command(after_help = workspaces::PLAN_EXAMPLES)]
     Plan {
         #[command(subcommand)]
         command: PlanCommand,
     },
     /// Connected sources, for whoever operates this deployment.
+    #[command(after_help = sources::EXAMPLES)]
     Sources {
         #[command(subcommand)]
         command: SourcesCommand,
     },
     #[command(flatten)]
     Client(ClientCommand),
+    /// Print what makes a shell complete commands and options.
+    #[command(after_help = documentation::COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsOptions),
+    /// Print the manual page of a command, or write those of all.
+    #[command(after_help = documentation::MAN_EXAMPLES)]
+    Man(ManOptions),
 }
 
 const UP_EXAMPLES: &str = "Examples:
@@ -389,5 +401,27 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_says_what_it_is_for_and_gives_examples() {
+        let mut waiting: Vec<clap::Command> = Cli::command().get_subcommands().cloned().collect();
+        let mut seen = Vec::new();
+        while let Some(mut command) = waiting.pop() {
+            let name = command.get_name().to_owned();
+            assert!(command.get_about().is_some(), "{name} says nothing of itself");
+            let help = command.render_long_help().to_string();
+            assert!(help.contains("Examples:\n  "), "{name} has no examples:\n{help}");
+            assert!(help.contains(&format!("cairn {name}")) || help.contains(&format!(" {name} ")), "{help}");
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{name} {} has no help", argument.get_id());
+            }
+            // The parser's own `help` of a group says what it is.
+            waiting.extend(command.get_subcommands().filter(|below| below.get_name() != "help").cloned());
+            seen.push(name);
+        }
+        for expected in ["up", "rotate", "search", "sync", "pull", "login", "completions", "man"] {
+            assert!(seen.iter().any(|name| name == expected), "{expected} was not looked at");
+        }
     }
 }

@@ -5,8 +5,11 @@ mod exec;
 mod feedback;
 mod health;
 mod ingest;
+mod login;
 pub(crate) mod mcp;
 mod output;
+mod profiles;
+mod pull;
 mod search;
 mod sync;
 
@@ -18,7 +21,10 @@ use self::exec::ExecOptions;
 use self::feedback::FeedbackOptions;
 use self::health::HealthOptions;
 use self::ingest::IngestOptions;
+use self::login::{LoginOptions, LogoutOptions};
 use self::mcp::McpOptions;
+use self::profiles::ProfilesOptions;
+use self::pull::PullOptions;
 use self::search::SearchOptions;
 use self::sync::SyncOptions;
 
@@ -37,6 +43,9 @@ pub(crate) enum ClientCommand {
     /// Bring a directory into the workspace, and keep it there as it is here.
     #[command(after_help = sync::EXAMPLES)]
     Sync(SyncOptions),
+    /// Take everything out of the workspace into a directory: files, databases, memories, assets.
+    #[command(after_help = pull::EXAMPLES)]
+    Pull(PullOptions),
     /// Speak MCP on stdin and stdout for clients that know only that, and pass every message on to /mcp.
     #[command(after_help = mcp::EXAMPLES)]
     Mcp(McpOptions),
@@ -44,7 +53,17 @@ pub(crate) enum ClientCommand {
     #[command(after_help = feedback::EXAMPLES)]
     Feedback(FeedbackOptions),
     /// Say whether a Cairn answers, and whether all that it needs does; ends with 1 when not.
+    #[command(after_help = health::EXAMPLES)]
     Health(HealthOptions),
+    /// Let the commands of this machine into a workspace, and keep what opens it.
+    #[command(after_help = login::LOGIN_EXAMPLES)]
+    Login(LoginOptions),
+    /// End a login, and forget what opened the workspace.
+    #[command(after_help = login::LOGOUT_EXAMPLES)]
+    Logout(LogoutOptions),
+    /// List what `cairn login` has kept, or choose the default.
+    #[command(after_help = profiles::EXAMPLES)]
+    Profiles(ProfilesOptions),
 }
 
 /// Runs one.
@@ -54,28 +73,53 @@ pub(crate) async fn run(command: ClientCommand) -> anyhow::Result<()> {
         ClientCommand::Exec(options) => exec::run(options).await,
         ClientCommand::Ingest(options) => ingest::run(options).await,
         ClientCommand::Sync(options) => sync::run(options).await,
+        ClientCommand::Pull(options) => pull::run(options).await,
         ClientCommand::Mcp(options) => mcp::run(options).await,
         ClientCommand::Feedback(options) => feedback::run(options).await,
         ClientCommand::Health(options) => health::run(options).await,
+        ClientCommand::Login(options) => login::run(options).await,
+        ClientCommand::Logout(options) => login::log_out(options).await,
+        ClientCommand::Profiles(options) => profiles::run(options).await,
     }
 }
 
-/// A command that ended as scripts tell apart from failure.
+/// How a command ended that did not do all of what it was asked, with the status that scripts tell apart (docs/CLI.md).
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: u8,
-    message: &'static str,
+    message: String,
 }
 
 impl Ended {
-    const fn new(status: u8, message: &'static str) -> Self {
-        Self { status, message }
+    /// It failed.
+    const fn failed(message: String) -> Self {
+        Self { status: 1, message }
+    }
+
+    /// It did what it could, and left something as it is.
+    fn left_alone() -> Self {
+        Self { status: 3, message: "something was left as it is; see above".to_owned() }
+    }
+
+    /// It has nothing that opens the workspace.
+    const fn not_let_in(message: String) -> Self {
+        Self { status: 4, message }
+    }
+
+    /// Whether it has nothing that opens the workspace.
+    const fn is_not_let_in(&self) -> bool {
+        self.status == 4
+    }
+
+    /// Whether it only left something as it is.
+    const fn is_left_alone(&self) -> bool {
+        self.status == 3
     }
 }
 
 impl fmt::Display for Ended {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.message)
+        formatter.write_str(&self.message)
     }
 }
 

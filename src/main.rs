@@ -6,6 +6,7 @@ mod cli;
 mod client;
 mod data_folder;
 mod doctor;
+mod documentation;
 mod eval;
 mod plans;
 mod process;
@@ -47,6 +48,8 @@ fn main() -> ExitCode {
             Command::Plan { command } => plans::run(command).await,
             Command::Sources { command } => sources::run(command).await,
             Command::Client(command) => client::run(command).await,
+            Command::Completions(options) => documentation::completions(&options),
+            Command::Man(options) => documentation::manual(&options),
         }
     });
     // Work that never ends by itself (a blocked read, a stuck peer) must not hold the process.

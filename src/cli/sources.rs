@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::{OutboundOptions, SecretKeyOptions, StoredOptions};
 
-const EXAMPLES: &str = "Examples:
+pub(super) const EXAMPLES: &str = "Examples:
   cairn sources list                        of every workspace, with how each stands
   cairn sources sync 0199c0de-… --full      read again by the Cairn that runs, or by the next one
   cairn sources check 0199c0de-…            ask the provider now whether it takes the credentials";

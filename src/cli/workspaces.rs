@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::protection::StoredOptions;
 
-const PLAN_EXAMPLES: &str = "Examples:
+pub(super) const PLAN_EXAMPLES: &str = "Examples:
   cairn plan list                           of cairn up, with its data in ./cairn-data
   cairn plan set 0199c0de-0000-7000-8000-000000000001 team
   cairn plan set 0199c0de-0000-7000-8000-000000000001 free --data /srv/cairn

@@ -1,23 +1,37 @@
 //! How a client command reaches a Cairn.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use clap::Args;
+use reqwest::header::RETRY_AFTER;
 use reqwest::redirect::Policy;
-use reqwest::{Client, Method, RequestBuilder, Response};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Ended;
+use super::profiles::choice::{self, Access, Given};
+use super::profiles::renewal::Renewing;
+use super::profiles::store::Store;
+
 /// Longer than the service takes over any request.
 const LIMIT: Duration = Duration::from_secs(120);
+/// How often a request is sent that the rate limit refuses.
+const TRIES: u32 = 5;
+/// The longest wait for a window of the rate limit to end; whoever has to wait longer is told instead.
+const LONGEST_WAIT: u64 = 90;
 
 /// Where it is.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ServerOptions {
-    /// The address of the Cairn.
-    #[arg(long, env = "CAIRN_URL", value_name = "URL", default_value = "http://127.0.0.1:8700")]
-    pub(crate) url: String,
+    /// The address of the Cairn. Default: that of the profile, else http://127.0.0.1:8700.
+    #[arg(long, env = "CAIRN_URL", value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// What `cairn login` has kept under this name. Default: the profile of the address, or the default one.
+    #[arg(long, env = "CAIRN_PROFILE", value_name = "NAME")]
+    pub(crate) profile: Option<String>,
 }
 
 /// Where it is, and who asks.
@@ -25,9 +39,10 @@ pub(crate) struct ServerOptions {
 pub(crate) struct ConnectionOptions {
     #[command(flatten)]
     pub(crate) server: ServerOptions,
-    /// An API token of the workspace; better set by the environment than on the command line.
+    /// An API token of the workspace; better set by the environment than on the command line. Default: what `cairn login`
+    /// has kept.
     #[arg(long, env = "CAIRN_TOKEN", hide_env_values = true, value_name = "TOKEN")]
-    pub(crate) token: String,
+    pub(crate) token: Option<String>,
 }
 
 cairn_chassis::debug_fields!(ConnectionOptions { server });
@@ -37,7 +52,16 @@ cairn_chassis::debug_fields!(ConnectionOptions { server });
 pub(crate) struct Connection {
     client: Client,
     base: String,
-    token: Option<String>,
+    credential: Credential,
+}
+
+/// What a request is sent with.
+#[derive(Clone)]
+enum Credential {
+    Nothing,
+    Token(Arc<str>),
+    /// Of OAuth: it is renewed when it is about to end.
+    Renewed(Arc<Renewing>),
 }
 
 /// The error body (contract, "Errors").
@@ -56,52 +80,136 @@ struct Issue {
 }
 
 impl Connection {
-    /// For calls with the token.
+    /// For calls in somebody's name.
     pub(crate) fn open(options: &ConnectionOptions) -> anyhow::Result<Self> {
-        let token = Some(options.token.trim().to_owned());
-        Ok(Self { token, ..Self::without_token(&options.server)? })
+        let given = Given {
+            url: filled(&options.server.url),
+            profile: filled(&options.server.profile),
+            token: filled(&options.token),
+        };
+        // Whoever gives all that is needed needs no folder for settings either.
+        let (store, profiles) = match (&given.token, &given.profile) {
+            (Some(_), None) => (None, Default::default()),
+            _ => {
+                let store = Store::open()?;
+                let profiles = store.read()?;
+                (Some(store), profiles)
+            }
+        };
+        let target = choice::choose(&given, &profiles)?;
+        let client = http_client()?;
+        let credential = match (target.access, store) {
+            (Access::Token(token), _) => Credential::Token(token.into()),
+            (Access::Granted { profile, grant }, Some(store)) => {
+                Credential::Renewed(Arc::new(Renewing::new(store, profile, grant, client.clone())))
+            }
+            (Access::Granted { .. }, None) => Credential::Nothing,
+        };
+        Ok(Self { client, base: target.url, credential })
     }
 
     /// For what everybody may call.
     pub(crate) fn without_token(options: &ServerOptions) -> anyhow::Result<Self> {
-        // The HTTP client brings TLS without a default of its own.
-        cairn_chassis::outbound::install_crypto();
-        // A redirect is told instead of followed: the token is for the address that was given.
-        let client = Client::builder()
-            .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
-            .redirect(Policy::none())
-            .timeout(LIMIT)
-            .build()
-            .context("the HTTP client cannot be made")?;
-        Ok(Self { client, base: options.url.trim_end_matches('/').to_owned(), token: None })
+        let (url, profile) = (filled(&options.url), filled(&options.profile));
+        let url = match (url, profile) {
+            (Some(url), _) => url,
+            (None, profile) => choice::address(profile.as_deref(), &Store::open()?.read()?)?,
+        };
+        Self::at(&url, None)
     }
 
-    /// A request, with the token when there is one.
+    /// At this address, with this API token when there is one.
+    pub(crate) fn at(url: &str, token: Option<&str>) -> anyhow::Result<Self> {
+        let credential = token.map_or(Credential::Nothing, |token| Credential::Token(token.into()));
+        Ok(Self { client: http_client()?, base: url.trim_end_matches('/').to_owned(), credential })
+    }
+
+    /// A request, to be sent by [`Self::send`].
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}{path}", self.base));
-        match &self.token {
-            Some(token) => request.bearer_auth(token),
-            None => request,
-        }
+        self.client.request(method, format!("{}{path}", self.base))
     }
 
-    /// The response, whatever it says.
+    /// The request in the caller's name.
+    pub(crate) async fn authorized(&self, request: RequestBuilder) -> anyhow::Result<RequestBuilder> {
+        Ok(match &self.credential {
+            Credential::Nothing => request,
+            Credential::Token(token) => request.bearer_auth(token),
+            Credential::Renewed(renewing) => request.bearer_auth(renewing.token().await?),
+        })
+    }
+
+    /// The response, whatever it says. What the rate limit refuses is sent again when its window has ended, unless its body
+    /// comes only once.
     pub(crate) async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {
-        let answered = request.send().await.map_err(reqwest::Error::without_url);
-        answered.context("Cairn does not answer at the address in --url (CAIRN_URL)")
+        let mut request = request;
+        for _ in 1..TRIES {
+            let Some(again) = request.try_clone() else { break };
+            let response = self.send_once(request).await?;
+            match wait_of(&response) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return Ok(response),
+            }
+            request = again;
+        }
+        self.send_once(request).await
+    }
+
+    async fn send_once(&self, request: RequestBuilder) -> anyhow::Result<Response> {
+        let answered = self.authorized(request).await?.send().await.map_err(reqwest::Error::without_url);
+        answered.context("Cairn does not answer at the address in --url (CAIRN_URL) or of the profile")
+    }
+
+    /// A good response, to be read as it comes; of another one what it says as an error.
+    pub(crate) async fn good(&self, request: RequestBuilder) -> anyhow::Result<Response> {
+        let response = self.send(request).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let body = response.bytes().await.unwrap_or_default();
+        Err(refused(status, &body).into())
     }
 
     /// The JSON of a good response; of another one what it says as an error.
     pub(crate) async fn json(&self, request: RequestBuilder) -> anyhow::Result<Value> {
-        let response = self.send(request).await?;
-        let is_success = response.status().is_success();
-        let status = response.status();
+        let response = self.good(request).await?;
         let body =
             response.bytes().await.map_err(reqwest::Error::without_url).context("the answer broke off")?;
-        if !is_success {
-            return Err(anyhow!(told(status.as_u16(), &body)));
-        }
         serde_json::from_slice(&body).context("the answer is not JSON: is a Cairn at --url (CAIRN_URL)?")
+    }
+}
+
+/// A client that follows no redirect: a token is for the address that was given.
+pub(super) fn http_client() -> anyhow::Result<Client> {
+    // The HTTP client brings TLS without a default of its own.
+    cairn_chassis::outbound::install_crypto();
+    let client = Client::builder()
+        .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::none())
+        .read_timeout(LIMIT)
+        .build();
+    client.context("the HTTP client cannot be made")
+}
+
+/// A variable that is set to nothing is not given.
+fn filled(value: &Option<String>) -> Option<String> {
+    value.as_deref().map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned)
+}
+
+/// How long the rate limit asks to wait.
+fn wait_of(response: &Response) -> Option<Duration> {
+    if response.status() != StatusCode::TOO_MANY_REQUESTS {
+        return None;
+    }
+    let seconds: u64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    (seconds <= LONGEST_WAIT).then(|| Duration::from_secs(seconds.max(1)))
+}
+
+fn refused(status: StatusCode, body: &[u8]) -> Ended {
+    let text = told(status.as_u16(), body);
+    match status {
+        StatusCode::UNAUTHORIZED => Ended::not_let_in(text),
+        _ => Ended::failed(text),
     }
 }
 
@@ -128,12 +236,20 @@ mod tests {
         let expected = "VALIDATION_ERROR: 2 fields are not valid\n  a: is wrong\n  b: too";
         assert_eq!(told(400, body), expected);
         assert_eq!(told(502, b"<html>"), "HTTP 502: is a Cairn at --url (CAIRN_URL)?");
+        assert_eq!(refused(StatusCode::UNAUTHORIZED, body).status, 4);
+        assert_eq!(refused(StatusCode::BAD_REQUEST, body).status, 1);
     }
 
     #[test]
     fn the_token_is_not_shown() {
-        let server = ServerOptions { url: "http://127.0.0.1:1".to_owned() };
-        let options = ConnectionOptions { server, token: "cairn_secret".to_owned() };
+        let options =
+            ConnectionOptions { server: ServerOptions::default(), token: Some("cairn_secret".to_owned()) };
         assert!(!format!("{options:?}").contains("secret"));
+    }
+
+    #[test]
+    fn what_is_set_to_nothing_is_not_given() {
+        assert_eq!(filled(&Some("  ".to_owned())), None);
+        assert_eq!(filled(&Some(" a ".to_owned())), Some("a".to_owned()));
     }
 }

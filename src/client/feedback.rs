@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, ConnectionOptions};
-use super::output::print;
+use super::output::{print, print_json};
 
 pub(super) const EXAMPLES: &str = "Examples:
   cairn feedback \"The deploy guide still names the old registry\" --category stale_content
@@ -24,6 +24,9 @@ pub(crate) struct FeedbackOptions {
     /// What belongs to it: a JSON object of at most 10 KiB.
     #[arg(long, value_name = "JSON")]
     context: Option<String>,
+    /// Print the answer as the API gives it.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) async fn run(options: FeedbackOptions) -> anyhow::Result<()> {
@@ -36,5 +39,8 @@ pub(super) async fn run(options: FeedbackOptions) -> anyhow::Result<()> {
     let connection = Connection::open(&options.connection)?;
     let request = connection.request(Method::POST, "/api/v1/feedback").json(&body);
     let answer = connection.json(request).await?;
+    if options.json {
+        return print_json(&answer);
+    }
     print(answer.get("message").and_then(Value::as_str).unwrap_or("sent"))
 }

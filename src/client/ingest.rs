@@ -1,5 +1,6 @@
 //! `cairn ingest`.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -7,16 +8,18 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use reqwest::{Method, RequestBuilder};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::Ended;
 use super::connection::{Connection, ConnectionOptions};
-use super::output::print;
+use super::output::{print, print_json_line, visible};
 
 pub(super) const EXAMPLES: &str = "Examples:
   cairn ingest report.pdf notes.md
   cairn ingest report.pdf --address https://intranet.example/report --title 'Annual report'
   cairn ingest handbook/ --wait                      every file below it, until all are searched
   cairn ingest page.html --key wiki:page:1234 --metadata '{\"team\": \"sales\"}'
+  git log -20 | cairn ingest - --name changes.txt --title 'Latest changes'
 
 A file that was sent before is not kept twice; a changed one is a new document. It ends with 1 when a file fails.";
 
@@ -25,12 +28,14 @@ const PAUSE: Duration = Duration::from_millis(300);
 /// Longer than any document takes.
 const LOOKS: u32 = 1_000;
 const MOST_FILES: usize = 10_000;
+/// The path that stands for what comes on stdin.
+const STDIN: &str = "-";
 
 #[derive(Debug, Args)]
 pub(crate) struct IngestOptions {
     #[command(flatten)]
     connection: ConnectionOptions,
-    /// Files, and folders with all files below them but hidden ones.
+    /// Files, folders with all files below them but hidden ones, and - for what comes on stdin.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Names the document for its sender; of one file only. Default: made of its path and its content.
@@ -45,9 +50,15 @@ pub(crate) struct IngestOptions {
     /// What belongs to each: a JSON object of at most 16 KB.
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
+    /// What stdin is called; its ending tells what it is.
+    #[arg(long, value_name = "NAME", default_value = "stdin.txt")]
+    name: String,
     /// Wait until search finds them.
     #[arg(long)]
     wait: bool,
+    /// Print a line of JSON for each file: as the API gives the document, with `path`; what could not be sent has `error`.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) async fn run(options: IngestOptions) -> anyhow::Result<()> {
@@ -66,9 +77,14 @@ pub(super) async fn run(options: IngestOptions) -> anyhow::Result<()> {
         bar.set_message(file.display().to_string());
         match send(&connection, &options, file).await {
             Ok(document) => waiting.push((file, document)),
+            // Nothing opens the workspace for the others either.
+            Err(error) if error.downcast_ref::<Ended>().is_some_and(Ended::is_not_let_in) => {
+                return Err(error);
+            }
             Err(error) => {
                 failed += 1;
-                bar.suspend(|| print(&format!("failed   {}: {error:#}", file.display())))?;
+                let document = json!({"status": "failed", "error": format!("{error:#}")});
+                bar.suspend(|| say(&options, file, document))?;
             }
         }
         bar.inc(1);
@@ -78,24 +94,40 @@ pub(super) async fn run(options: IngestOptions) -> anyhow::Result<()> {
     for (file, document) in waiting {
         bar.set_message(file.display().to_string());
         let document = if options.wait { settled(&connection, document).await? } else { document };
-        let field = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
-        let error = field("error");
-        let line = if field("status") == "failed" {
-            failed += 1;
-            format!("failed   {}: {error}", file.display())
-        } else {
-            format!("{:<8} {} {}", field("status"), field("id"), file.display())
-        };
-        bar.suspend(|| print(&line))?;
+        failed += usize::from(field(&document, "status") == "failed");
+        bar.suspend(|| say(&options, file, document))?;
         bar.inc(1);
     }
     bar.finish_and_clear();
     if failed == 0 { Ok(()) } else { Err(anyhow!("{failed} of {} failed", files.len())) }
 }
 
+/// Tells what became of a file.
+fn say(options: &IngestOptions, file: &Path, mut document: Value) -> anyhow::Result<()> {
+    if options.json {
+        if let Some(fields) = document.as_object_mut() {
+            fields.insert("path".to_owned(), Value::from(file.to_string_lossy()));
+        }
+        return print_json_line(&document);
+    }
+    let line = match field(&document, "status") {
+        "failed" => format!("failed   {}: {}", file.display(), field(&document, "error")),
+        status => format!("{status:<8} {} {}", field(&document, "id"), file.display()),
+    };
+    print(&visible(&line))
+}
+
+fn field<'a>(document: &'a Value, name: &str) -> &'a str {
+    document.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The files that a path names, in the order of their names.
 fn gather(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let told = || format!("{} cannot be read", path.display());
+    if path.as_os_str() == STDIN {
+        files.push(path.to_owned());
+        return Ok(());
+    }
     if !fs_err::metadata(path).with_context(told)?.is_dir() {
         files.push(path.to_owned());
         return Ok(());
@@ -117,9 +149,13 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 }
 
 async fn send(connection: &Connection, options: &IngestOptions, file: &Path) -> anyhow::Result<Value> {
-    let content = fs_err::read(file)?;
+    let (content, name) = if file.as_os_str() == STDIN {
+        (read_stdin()?, options.name.clone())
+    } else {
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        (fs_err::read(file)?, name)
+    };
     let key = options.key.clone().unwrap_or_else(|| key_of(file, &content));
-    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let fields = [
         ("idempotencyKey", Some(key.as_str())),
         ("title", options.title.as_deref()),
@@ -128,6 +164,12 @@ async fn send(connection: &Connection, options: &IngestOptions, file: &Path) -> 
     ];
     let request = connection.request(Method::POST, "/api/v1/ingest");
     connection.json(with_form(request, &fields, &name, &content)).await
+}
+
+fn read_stdin() -> anyhow::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut content).context("stdin cannot be read")?;
+    Ok(content)
 }
 
 /// The same file is the same document, a changed one another.

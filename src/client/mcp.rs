@@ -24,6 +24,7 @@ use super::connection::{Connection, ConnectionOptions, told};
 
 pub(super) const EXAMPLES: &str = "Examples:
   CAIRN_URL=https://cairn.example CAIRN_TOKEN=cairn_… cairn mcp
+  cairn mcp --profile work                           with what `cairn login` has kept
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}' | cairn mcp
 
 In a client's configuration: {\"command\": \"cairn\", \"args\": [\"mcp\"], \"env\": {\"CAIRN_URL\": \"…\", \"CAIRN_TOKEN\": \"…\"}}";
@@ -117,7 +118,8 @@ impl Bridge {
 
     /// The JSON-RPC body of the answer, whatever its status.
     async fn send(&self, message: &Message, line: Bytes) -> Result<Bytes, Failure> {
-        let response = self.request(message).body(line).send().await;
+        let request = self.connection.authorized(self.request(message).body(line)).await;
+        let response = request.map_err(|error| Failure::not_let_in(&error))?.send().await;
         let response = response.map_err(|error| Failure::unreachable(&error))?;
         let status = response.status();
         let body = response.bytes().await.map_err(|error| Failure::unreachable(&error))?;
@@ -160,6 +162,12 @@ struct Failure {
 }
 
 impl Failure {
+    /// The tokens of the profile cannot be renewed.
+    fn not_let_in(error: &anyhow::Error) -> Self {
+        let code = i64::from(StatusCode::UNAUTHORIZED.as_u16());
+        Self { code, why: format!("Unauthorized: {error:#}") }
+    }
+
     fn unreachable(error: &reqwest::Error) -> Self {
         let kind = if error.is_timeout() { "answers too late" } else { "does not answer" };
         let why = format!("Unavailable: Cairn {kind} at the address in CAIRN_URL; try again a little later");

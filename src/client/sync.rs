@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use self::directory::Directory;
 use super::Ended;
 use super::connection::{Connection, ConnectionOptions};
-use super::output::{print, print_json};
+use super::output::{note, print, print_json, print_json_line};
 
 pub(super) const EXAMPLES: &str = "Examples:
   cairn sync docs/ --dry-run                  what would be done; nothing is written
@@ -28,12 +28,11 @@ pub(super) const EXAMPLES: &str = "Examples:
 Files that git ignores (.gitignore, .git/info/exclude), or .cairnignore names, are left out, and so are hidden files, links
 and what is no text. Files that were edited in the workspace since the last sync of that name are never overwritten.
 
-It ends with 0 when all is done, 1 when it failed, and 3 when something was left alone, such as a conflict.";
+It ends with 0 when all is done, 1 when it failed, 3 when something was left alone, such as a conflict, and 4 when nothing
+opens the workspace.";
 
 /// Between two looks at a run.
 const PAUSE: Duration = Duration::from_millis(200);
-/// The exit status of a run that left something alone.
-const WITH_WARNINGS: u8 = 3;
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncOptions {
@@ -113,9 +112,7 @@ impl Sync {
         }
         match run.get("status").and_then(Value::as_str).unwrap_or_default() {
             "completed" => Ok(()),
-            "completed_with_warnings" => {
-                Err(Ended::new(WITH_WARNINGS, "something was left as it is; see above").into())
-            }
+            "completed_with_warnings" => Err(Ended::left_alone().into()),
             status => {
                 let why = run.get("error").and_then(Value::as_str).unwrap_or("no reason was given");
                 Err(anyhow!("the run is {status}: {why}"))
@@ -125,8 +122,8 @@ impl Sync {
 
     async fn preview(&self) -> anyhow::Result<Value> {
         let read = self.directory.read()?;
-        for left_out in read.left_out.iter().filter(|_| !self.options.json) {
-            print(&format!("left out {left_out}"))?;
+        for left_out in &read.left_out {
+            note(&format!("left out {left_out}"));
         }
         let documents: Vec<Value> = read
             .documents
@@ -169,17 +166,17 @@ impl Sync {
     }
 
     fn say(&self, run: &Value) -> anyhow::Result<()> {
-        if self.options.watch { print(&run.to_string()) } else { print_json(run) }
+        if self.options.watch { print_json_line(run) } else { print_json(run) }
     }
 }
 
 /// Asks whoever sits at the terminal.
-fn confirmed() -> anyhow::Result<bool> {
+pub(super) fn confirmed() -> anyhow::Result<bool> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         bail!("nobody is there to ask: add --yes to have it done, or --dry-run to see it only");
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = std::io::stderr().lock();
     write!(out, "Do this? [y/N] ")?;
     out.flush()?;
     let mut answer = String::new();

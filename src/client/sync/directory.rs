@@ -30,7 +30,7 @@ pub(super) struct LeftOut {
 
 impl fmt::Display for LeftOut {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.path, self.why)
+        write!(formatter, "{}: {}", self.path.replace(char::is_control, "\u{fffd}"), self.why)
     }
 }
 

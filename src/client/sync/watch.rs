@@ -32,7 +32,7 @@ pub(super) async fn run(sync: &Sync) -> anyhow::Result<()> {
 /// What a sync left alone has been told, and ends no watch.
 fn tolerant(ended: anyhow::Result<()>) -> anyhow::Result<()> {
     match ended {
-        Err(error) if error.is::<Ended>() => Ok(()),
+        Err(error) if error.downcast_ref::<Ended>().is_some_and(Ended::is_left_alone) => Ok(()),
         other => other,
     }
 }

@@ -1,7 +1,7 @@
 //! One running `cairn`: started, listened to, and gone when the test is, however that ends.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -30,6 +30,8 @@ pub(crate) struct Process {
     name: String,
     child: Child,
     watchdog: Child,
+    /// Of a process that somebody types to.
+    input: Option<ChildStdin>,
     stdout: Output,
     stderr: Output,
 }
@@ -44,7 +46,17 @@ struct Output {
 impl Process {
     /// Starts `cairn` with these arguments and environment variables.
     pub(crate) fn start(name: &str, arguments: &[String], environment: &[(&str, &str)]) -> Self {
-        Self::run(name, Command::new(BINARY), arguments, environment)
+        Self::run(name, Command::new(BINARY), arguments, environment, Stdio::null())
+    }
+
+    /// As [`Self::start`], with somebody who may type to it.
+    pub(crate) fn start_with_input(name: &str, arguments: &[String], environment: &[(&str, &str)]) -> Self {
+        Self::run(name, Command::new(BINARY), arguments, environment, Stdio::piped())
+    }
+
+    /// Types a line to it.
+    pub(crate) fn enter(&mut self, line: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
     /// As [`Self::start`], where no file may grow beyond that many blocks: what a full disk does to a write.
@@ -52,7 +64,7 @@ impl Process {
         let mut shell = Command::new("sh");
         // The signal would end the process before it sees the error that a full disk gives.
         shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""), BINARY]);
-        Self::run(name, shell, arguments, &[])
+        Self::run(name, shell, arguments, &[], Stdio::null())
     }
 
     /// As [`Self::start`], as if at a terminal, which util-linux's `script` makes; `None` without it.
@@ -63,7 +75,7 @@ impl Process {
         let quoted: Vec<String> = command.map(|word| format!("'{word}'")).collect();
         let command = format!("exec {}", quoted.join(" "));
         terminal.args(["--quiet", "--flush", "--return", "--command", &command, "/dev/null"]);
-        Some(Self::run(name, terminal, &[], &[]))
+        Some(Self::run(name, terminal, &[], &[], Stdio::null()))
     }
 
     /// As [`Self::start`], with that many open files to begin with.
@@ -75,10 +87,16 @@ impl Process {
     ) -> Self {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("ulimit -S -n {files}; exec \"$0\" \"$@\""), BINARY]);
-        Self::run(name, shell, arguments, environment)
+        Self::run(name, shell, arguments, environment, Stdio::null())
     }
 
-    fn run(name: &str, mut command: Command, arguments: &[String], environment: &[(&str, &str)]) -> Self {
+    fn run(
+        name: &str,
+        mut command: Command,
+        arguments: &[String],
+        environment: &[(&str, &str)],
+        stdin: Stdio,
+    ) -> Self {
         for (variable, _) in std::env::vars() {
             if variable.starts_with(OWN_ENVIRONMENT) {
                 command.env_remove(variable);
@@ -88,7 +106,7 @@ impl Process {
             .args(arguments)
             .envs(ENVIRONMENT)
             .envs(environment.iter().copied())
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -100,9 +118,10 @@ impl Process {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        let input = child.stdin.take();
         let stdout = Output::follow(child.stdout.take().unwrap());
         let stderr = Output::follow(child.stderr.take().unwrap());
-        Self { name: name.to_owned(), child, watchdog, stdout, stderr }
+        Self { name: name.to_owned(), child, watchdog, input, stdout, stderr }
     }
 
     /// The most memory that it ever had at once, in bytes; `None` where no `/proc` tells.
