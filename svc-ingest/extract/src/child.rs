@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use crate::frame::{self, Reply, Request};
+use crate::frame::{Reply, Request};
 use crate::limits;
 use crate::model::{Failure, FailureKind, MOST_FILE_BYTES, Raw, Text};
 use crate::read::read;
@@ -27,7 +27,7 @@ pub fn child_main() -> ExitCode {
 pub fn serve(reader: fn(&Raw) -> Result<Text, Failure>) -> ExitCode {
     // Parents drop standard error, but whoever calls the command by hand would see parts of documents in messages of panics.
     panic::set_hook(Box::new(|_| {}));
-    if limits::confine().is_err() {
+    if cairn_child::confine(limits::MOST_MEMORY_BYTES).is_err() {
         return ExitCode::FAILURE;
     }
     let (documents, received) = mpsc::channel();
@@ -48,7 +48,7 @@ pub fn serve(reader: fn(&Raw) -> Result<Text, Failure>) -> ExitCode {
 fn receive(input: &mut impl Read) -> io::Result<Raw> {
     let mut length = [0; 4];
     input.read_exact(&mut length)?;
-    let length = frame::head_length(length).ok_or(io::ErrorKind::InvalidData)?;
+    let length = cairn_child::head_length(length).ok_or(io::ErrorKind::InvalidData)?;
     let mut head = vec![0; length];
     input.read_exact(&mut head)?;
     let request: Request = serde_json::from_slice(&head)?;
@@ -62,7 +62,7 @@ fn receive(input: &mut impl Read) -> io::Result<Raw> {
 
 fn answer_all(documents: &Receiver<Raw>, reader: fn(&Raw) -> Result<Text, Failure>) {
     while let Ok(raw) = documents.recv() {
-        if limits::allow_one_document().is_err() || answer(&raw, reader).is_err() {
+        if cairn_child::allow_cpu(limits::MOST_CPU).is_err() || answer(&raw, reader).is_err() {
             std::process::exit(1);
         }
     }
@@ -74,7 +74,7 @@ fn answer(raw: &Raw, reader: fn(&Raw) -> Result<Text, Failure>) -> io::Result<()
     let outcome = outcome.unwrap_or_else(|_| Err(gave_up()));
     let (reply, body) = Reply::of(outcome, worn);
     let mut output = io::stdout().lock();
-    output.write_all(&frame::encode(&reply)?)?;
+    output.write_all(&cairn_child::encode(&reply)?)?;
     output.write_all(body.as_bytes())?;
     output.flush()
 }

@@ -5,8 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::kind::Kind;
 use crate::model::{Failure, Format, Raw, Text};
 
-/// The longest head: names, addresses and titles are short.
-const MOST_HEAD_BYTES: usize = 64 * 1024;
 /// The longest name, media type or address that a head carries.
 const MOST_FIELD_CHARS: usize = 2_000;
 
@@ -92,16 +90,4 @@ impl Reply {
         let content = String::from_utf8(body).ok()?;
         Some(Ok(Text { format, content, title }))
     }
-}
-
-/// The bytes of a head with its length before it.
-pub(crate) fn encode(head: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    let head = serde_json::to_vec(head)?;
-    let length = u32::try_from(head.len()).unwrap_or(u32::MAX);
-    Ok([&length.to_le_bytes(), head.as_slice()].concat())
-}
-
-/// How long the head is whose length stands in these bytes; `None` when no head is that long.
-pub(crate) fn head_length(bytes: [u8; 4]) -> Option<usize> {
-    usize::try_from(u32::from_le_bytes(bytes)).ok().filter(|length| *length <= MOST_HEAD_BYTES)
 }

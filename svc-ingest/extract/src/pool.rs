@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use cairn_child::Program;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::child::{CHILD_COMMAND, gave_up};
 use crate::model::{Failure, FailureKind, MOST_FILE_BYTES, Raw, Text};
-use crate::process::{Answer, Lost, Program, Reader};
+use crate::process::{Answer, Lost, Reader};
 use crate::read;
 
 /// A text up to this is decoded in less time than a thread is woken and asked.
@@ -38,12 +39,10 @@ pub struct Settings {
 impl Settings {
     /// Children of this binary, which reads documents when it is started with these arguments.
     pub fn of_this_binary(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        // This link leads to the running program also after another one was put in its place on the disk.
-        let running = PathBuf::from("/proc/self/exe");
-        let program = if running.exists() { running } else { std::env::current_exe().unwrap_or_default() };
+        let Program { path: program, arguments } = Program::of_this_binary(arguments);
         Self {
             program,
-            arguments: arguments.into_iter().map(Into::into).collect(),
+            arguments,
             children: 2,
             wall: Duration::from_secs(30),
             documents: 100,
