@@ -147,7 +147,7 @@ impl Assets {
         received: Received,
     ) -> Asset {
         Asset {
-            id: self.context.ids.next(),
+            id: draft.new_id.unwrap_or_else(|| self.context.ids.next()),
             workspace_id: caller.workspace,
             name: draft.name,
             media_type: draft.media_type,

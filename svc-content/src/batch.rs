@@ -12,14 +12,14 @@ use crate::change::Change;
 use crate::context::Context;
 use crate::files::{self, Files};
 use crate::folders::{self, Folders};
-use crate::model::{Body, File, FileState, Folder, FolderState, Growth};
+use crate::model::{Body, File, Folder, Growth, States, StatesAsked};
 use crate::scope::Caller;
 use crate::versions::Versions;
 use crate::{store, trash};
 
 const MAX_WRITES: usize = 1_000;
 const MAX_CONTENT_BYTES: usize = 24 * 1024 * 1024;
-/// Files and folders whose states are told at once.
+/// Items whose states are told at once.
 const MAX_STATES: usize = 20_000;
 /// Marks the index of an earlier write where an id of a folder could stand.
 const EARLIER: char = '#';
@@ -176,25 +176,26 @@ impl Batches {
         Ok(Done { outcomes, positions })
     }
 
-    /// How files and folders stand, also in trash; in no order.
-    pub(crate) async fn states(
-        &self,
-        caller: &Caller,
-        files: &[FileId],
-        folders: &[FolderId],
-    ) -> Result<(Vec<FileState>, Vec<FolderState>), Error> {
+    /// How items stand, also in trash.
+    pub(crate) async fn states(&self, caller: &Caller, asked: &StatesAsked) -> Result<States, Error> {
         if caller.listed().is_some() {
             let message = "what is in trash is told to workspace-wide tokens only";
             return Err(Error::OutOfScope(message.into()));
         }
-        if files.len() + folders.len() > MAX_STATES {
+        if asked.count() > MAX_STATES {
             let message = wording::at_most(MAX_STATES, Unit::Entries);
             return Err(Error::invalid("fileIds", "too_long", message));
         }
         let db = &self.context.db;
         let _turn = db.reading_fairly(caller.workspace).await?;
-        let files = store::states::files(db, caller.workspace, files).await?;
-        Ok((files, store::states::folders(db, caller.workspace, folders).await?))
+        let workspace = caller.workspace;
+        Ok(States {
+            files: store::states::files(db, workspace, &asked.files).await?,
+            folders: store::states::folders(db, workspace, &asked.folders).await?,
+            databases: store::states::databases(db, workspace, &asked.databases).await?,
+            records: store::states::records(db, workspace, &asked.records).await?,
+            assets: store::states::assets(db, workspace, &asked.assets).await?,
+        })
     }
 
     async fn check(&self, caller: &Caller, writes: Vec<Guarded>) -> Result<Vec<CheckedWrite>, Error> {

@@ -66,6 +66,8 @@ pub(crate) struct DatabaseDraft {
     pub(crate) description: Option<String>,
     pub(crate) icon: Option<String>,
     pub(crate) folder_id: Option<String>,
+    /// Chosen here when absent.
+    pub(crate) new_id: Option<String>,
 }
 
 /// Changes to a database: what is absent stays.
@@ -103,13 +105,14 @@ impl Databases {
         checks.name(&draft.name);
         check_texts(&mut checks, draft.description.as_deref(), draft.icon.as_deref());
         let folder_id: Option<FolderId> = checks.optional_id("folderId", draft.folder_id.as_deref());
+        let new_id: Option<DatabaseId> = checks.optional_id("newId", draft.new_id.as_deref());
         checks.finish()?;
 
         let mut change = Change::begin(&self.context, caller).await?;
         let destination = folders::destination(&mut change, caller, folder_id).await?;
         let now = change.now();
         let database = Database {
-            id: self.context.ids.next(),
+            id: new_id.unwrap_or_else(|| self.context.ids.next()),
             workspace_id: caller.workspace,
             folder_id,
             path: destination.path_of(&draft.name),

@@ -39,7 +39,7 @@ pub(crate) use self::folder::Folder;
 pub(crate) use self::memory::{DatabaseQuery, Member, MemberTarget, Memory};
 pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
 pub(crate) use self::record::{Record, RecordVersion, Values};
-pub(crate) use self::state::{FileState, FolderState};
+pub(crate) use self::state::{DatabaseState, FileState, FolderState, RecordState, States, StatesAsked};
 pub(crate) use self::text::fold;
 pub(crate) use self::tree::{
     TreeDatabase, TreeFile, TreeFolder, TreeMember, TreeMemory, TreeRecord, TreeText,

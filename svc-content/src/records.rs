@@ -52,6 +52,8 @@ pub(crate) struct RecordDraft {
     /// Absent leaves it alone; `Some(None)` clears it.
     pub(crate) content_file_id: Option<Option<String>>,
     pub(crate) allow_names: bool,
+    /// Of a new record; chosen here when absent.
+    pub(crate) new_id: Option<String>,
     /// The version must be one of these; none: any.
     pub(crate) if_version: Vec<u64>,
     /// What is to be said of names in the mask that are no field.
@@ -63,6 +65,7 @@ struct Prepared {
     database: Database,
     changes: ValueChanges,
     content_file_id: Option<Option<FileId>>,
+    new_id: Option<RecordId>,
 }
 
 /// The rules, on a storage.
@@ -92,7 +95,7 @@ impl Records {
             }
             let now = change.now();
             let mut record = Record {
-                id: self.context.ids.next(),
+                id: prepared.new_id.unwrap_or_else(|| self.context.ids.next()),
                 database_id: prepared.database.id,
                 values: Values::new(),
                 content_file_id: prepared.content_file_id.flatten(),
@@ -228,10 +231,11 @@ impl Records {
             .content_file_id
             .as_ref()
             .map(|file| checks.optional_id::<FileId>("contentFileId", file.as_deref()));
+        let new_id = checks.optional_id("newId", draft.new_id.as_deref());
         let body = content_file_id.flatten();
         self.check_references(&mut checks, caller, &database, &changes, body).await?;
         checks.finish()?;
-        Ok(Prepared { database, changes, content_file_id })
+        Ok(Prepared { database, changes, content_file_id, new_id })
     }
 
     async fn save(

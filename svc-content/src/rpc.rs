@@ -33,6 +33,18 @@ async fn authorize(
     Ok(Caller { call: Some(Call::from_metadata(metadata)), ..caller })
 }
 
+/// Only services choose the ids of what they make: so that they find after a failure whether it was made.
+async fn choosing_ids(
+    verifier: &Verifier,
+    metadata: &MetadataMap,
+    new_id: Option<&str>,
+) -> Result<(), Problem> {
+    if new_id.is_none() {
+        return Ok(());
+    }
+    verifier.authenticate(metadata).await?.require_service()
+}
+
 /// What an update mask names.
 struct Mask {
     named: Vec<String>,

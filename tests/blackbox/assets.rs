@@ -37,7 +37,8 @@ fn part(part: Part) -> UploadAssetRequest {
 }
 
 fn messages(name: &str, media_type: &str, bytes: &[u8]) -> Vec<UploadAssetRequest> {
-    let draft = AssetDraft { name: name.into(), media_type: media_type.into(), size_bytes: None };
+    let draft =
+        AssetDraft { name: name.into(), media_type: media_type.into(), size_bytes: None, new_id: None };
     let chunks = bytes.chunks(CHUNK).map(|chunk| part(Part::Bytes(Bytes::copy_from_slice(chunk))));
     let content_hash = Some(format!("blake3:{}", blake3::hash(bytes).to_hex()));
     let end = AssetEnd { size_bytes: bytes.len() as u64, content_hash };

@@ -209,7 +209,8 @@ pub(super) fn sorts(inputs: Vec<SortInput>) -> Result<Vec<proto::Sort>, Problem>
 
 pub(crate) async fn create(context: &Context, input: CreateDatabase) -> Result<Written<Database>, Problem> {
     let CreateDatabase { name, description, icon, folder_id } = input;
-    let request = context.call.request(proto::CreateDatabaseRequest { name, description, icon, folder_id });
+    let made = proto::CreateDatabaseRequest { name, description, icon, folder_id, new_id: None };
+    let request = context.call.request(made);
     let made = answered(context.upstreams.databases().create_database(request).await)?;
     written(made.database, made.change_position)
 }

@@ -188,6 +188,7 @@ pub(crate) async fn create(
         values_json: Value::Object(input.values).to_string(),
         content_file_id: input.content_file_id,
         allow_names,
+        new_id: None,
     });
     let made = answered(context.upstreams.records().create_record(request).await)?;
     Ok(named(written(made.record, made.change_position)?, made.property_names))

@@ -1,6 +1,7 @@
 //! What a caller sends of an asset: a draft, bytes, and at the end what they were meant to be.
 
 use bytes::Bytes;
+use cairn_proto::ids::AssetId;
 use futures::stream::{Stream, TryStreamExt as _};
 
 use super::objects::Writing;
@@ -19,11 +20,14 @@ pub(crate) struct AssetDraft {
     pub(crate) media_type: String,
     /// So that what is too large is refused before it is sent.
     pub(crate) size_bytes: Option<u64>,
+    /// Chosen here when absent.
+    pub(crate) new_id: Option<String>,
 }
 
 /// A draft that obeys the rules.
 #[derive(Debug)]
 pub(super) struct CheckedAssetDraft {
+    pub(super) new_id: Option<AssetId>,
     pub(super) name: String,
     pub(super) media_type: String,
 }
@@ -63,11 +67,12 @@ impl AssetDraft {
             let message = "must be a type such as image/png, without parameters";
             checks.violation("mediaType", "invalid", message);
         }
+        let new_id = checks.optional_id("newId", self.new_id.as_deref());
         checks.finish()?;
         if self.size_bytes.is_some_and(|size| size > most_bytes) {
             return Err(too_large(most_bytes));
         }
-        Ok(CheckedAssetDraft { name: self.name, media_type })
+        Ok(CheckedAssetDraft { new_id, name: self.name, media_type })
     }
 }
 

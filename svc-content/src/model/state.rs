@@ -1,6 +1,6 @@
-//! How files and folders stand, for who compares them with something else.
+//! How items stand, for who compares them with something else.
 
-use cairn_proto::ids::{FileId, FolderId};
+use cairn_proto::ids::{AssetId, DatabaseId, FileId, FolderId, RecordId};
 
 /// How a file stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,4 +24,55 @@ pub(crate) struct FolderState {
     pub(crate) name: String,
     /// Live folders, files and databases directly in it.
     pub(crate) children: u64,
+}
+
+/// How a database stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DatabaseState {
+    pub(crate) id: DatabaseId,
+    pub(crate) in_trash: bool,
+    /// Absent in the root.
+    pub(crate) folder_id: Option<FolderId>,
+    pub(crate) name: String,
+    /// Microseconds since the epoch.
+    pub(crate) version: u64,
+    /// Live ones.
+    pub(crate) records: u64,
+}
+
+/// How a record stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RecordState {
+    pub(crate) id: RecordId,
+    pub(crate) database_id: DatabaseId,
+    /// By itself, or with its database.
+    pub(crate) in_trash: bool,
+    pub(crate) version: u64,
+}
+
+/// Items whose states are asked for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StatesAsked {
+    pub(crate) files: Vec<FileId>,
+    pub(crate) folders: Vec<FolderId>,
+    pub(crate) databases: Vec<DatabaseId>,
+    pub(crate) records: Vec<RecordId>,
+    pub(crate) assets: Vec<AssetId>,
+}
+
+impl StatesAsked {
+    pub(crate) const fn count(&self) -> usize {
+        self.files.len() + self.folders.len() + self.databases.len() + self.records.len() + self.assets.len()
+    }
+}
+
+/// How the items stand that are there, in no order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct States {
+    pub(crate) files: Vec<FileState>,
+    pub(crate) folders: Vec<FolderState>,
+    pub(crate) databases: Vec<DatabaseState>,
+    pub(crate) records: Vec<RecordState>,
+    /// Those that are there.
+    pub(crate) assets: Vec<AssetId>,
 }

@@ -14,7 +14,7 @@ use cairn_proto::content::v1::{
 use futures::stream::{self, Stream, StreamExt as _};
 use tonic::{Code, Request, Response, Status, Streaming};
 
-use super::authorize;
+use super::{authorize, choosing_ids};
 use crate::Error;
 use crate::assets::{self, Assets, UploadEnd, UploadPart};
 use crate::model::{Asset, PAGES, PageRequest};
@@ -41,8 +41,9 @@ impl AssetService for Rpc {
         request: Request<Streaming<UploadAssetRequest>>,
     ) -> Result<Response<UploadAssetResponse>, Status> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
-        let mut messages = request.into_inner();
+        let (metadata, _, mut messages) = request.into_parts();
         let draft = decode_draft(messages.message().await.map_err(from_stream)?)?;
+        choosing_ids(&self.verifier, &metadata, draft.new_id.as_deref()).await?;
         let parts = messages.map(decode_part).boxed();
         let asset = self.assets.upload(&caller, draft, parts).await?;
         Ok(Response::new(UploadAssetResponse { asset: Some(encode(asset)) }))
@@ -96,8 +97,8 @@ impl AssetService for Rpc {
 
 fn decode_draft(first: Option<UploadAssetRequest>) -> Result<assets::AssetDraft, Error> {
     match first.and_then(|message| message.part) {
-        Some(Came::Draft(AssetDraft { name, media_type, size_bytes })) => {
-            Ok(assets::AssetDraft { name, media_type, size_bytes })
+        Some(Came::Draft(AssetDraft { name, media_type, size_bytes, new_id })) => {
+            Ok(assets::AssetDraft { name, media_type, size_bytes, new_id })
         }
         Some(Came::Bytes(_) | Came::End(_)) | None => {
             Err(Error::invalid("draft", "required", "the first message of an upload is its draft"))

@@ -16,7 +16,7 @@ use tonic::{Request, Response, Status};
 use super::{files, folders};
 use crate::batch::{Batches, Guarded, Outcome, Write, check_count};
 use crate::folders::FolderDraft;
-use crate::model::{FileState, FolderState};
+use crate::model::{DatabaseState, FileState, FolderState, RecordState, StatesAsked};
 use crate::scope::Caller;
 
 pub(crate) fn server(batches: Batches, verifier: Verifier) -> BatchServiceServer<Rpc> {
@@ -61,12 +61,21 @@ impl BatchService for Rpc {
         identity.require(Permission::Read)?;
         let asked = request.into_inner();
         // A text that is no id names nothing.
-        let files: Vec<_> = asked.file_ids.iter().filter_map(|id| id.parse().ok()).collect();
-        let folders: Vec<_> = asked.folder_ids.iter().filter_map(|id| id.parse().ok()).collect();
-        let (files, folders) = self.batches.states(&Caller::try_from(identity)?, &files, &folders).await?;
-        let files = files.into_iter().map(encode_file).collect();
-        let folders = folders.into_iter().map(encode_folder).collect();
-        Ok(Response::new(ReadStatesResponse { files, folders }))
+        let asked = StatesAsked {
+            files: asked.file_ids.iter().filter_map(|id| id.parse().ok()).collect(),
+            folders: asked.folder_ids.iter().filter_map(|id| id.parse().ok()).collect(),
+            databases: asked.database_ids.iter().filter_map(|id| id.parse().ok()).collect(),
+            records: asked.record_ids.iter().filter_map(|id| id.parse().ok()).collect(),
+            assets: asked.asset_ids.iter().filter_map(|id| id.parse().ok()).collect(),
+        };
+        let states = self.batches.states(&Caller::try_from(identity)?, &asked).await?;
+        Ok(Response::new(ReadStatesResponse {
+            files: states.files.into_iter().map(encode_file).collect(),
+            folders: states.folders.into_iter().map(encode_folder).collect(),
+            databases: states.databases.into_iter().map(encode_database).collect(),
+            records: states.records.into_iter().map(encode_record).collect(),
+            asset_ids: states.assets.iter().map(ToString::to_string).collect(),
+        }))
     }
 }
 
@@ -88,6 +97,26 @@ fn encode_folder(state: FolderState) -> proto::FolderState {
         parent_id: state.parent_id.map(|id| id.to_string()),
         name: state.name,
         children: state.children,
+    }
+}
+
+fn encode_database(state: DatabaseState) -> proto::DatabaseState {
+    proto::DatabaseState {
+        id: state.id.to_string(),
+        in_trash: state.in_trash,
+        folder_id: state.folder_id.map(|id| id.to_string()),
+        name: state.name,
+        version: state.version,
+        records: state.records,
+    }
+}
+
+fn encode_record(state: RecordState) -> proto::RecordState {
+    proto::RecordState {
+        id: state.id.to_string(),
+        database_id: state.database_id.to_string(),
+        in_trash: state.in_trash,
+        version: state.version,
     }
 }
 

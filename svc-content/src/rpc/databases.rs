@@ -8,7 +8,7 @@ use cairn_proto::domain::Condition;
 use tonic::{Request, Response, Status};
 
 use super::filters::{decode_condition, decode_sort, encode_sort};
-use super::{Mask, authorize, patch};
+use super::{Mask, authorize, choosing_ids, patch};
 use crate::databases::properties::{OptionDraft, PropertyDraft, PropertyPatch, SettingsDraft};
 use crate::databases::schema::Placed;
 use crate::databases::views::{ViewDraft, ViewPatch};
@@ -41,8 +41,10 @@ impl DatabaseService for Rpc {
         request: Request<proto::CreateDatabaseRequest>,
     ) -> Answer<proto::CreateDatabaseResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
-        let proto::CreateDatabaseRequest { name, description, icon, folder_id } = request.into_inner();
-        let draft = DatabaseDraft { name, description, icon, folder_id };
+        choosing_ids(&self.verifier, request.metadata(), request.get_ref().new_id.as_deref()).await?;
+        let proto::CreateDatabaseRequest { name, description, icon, folder_id, new_id } =
+            request.into_inner();
+        let draft = DatabaseDraft { name, description, icon, folder_id, new_id };
         let written = self.databases.create(&caller, draft).await?;
         let database = Some(encode(written.item));
         Ok(Response::new(proto::CreateDatabaseResponse { database, change_position: written.position }))

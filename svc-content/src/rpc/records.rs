@@ -8,7 +8,7 @@ use serde_json::Value;
 use tonic::{Request, Response, Status};
 
 use super::filters::{decode_filter, decode_sort};
-use super::{Mask, authorize};
+use super::{Mask, authorize, choosing_ids};
 use crate::model::{PAGES, PageRequest, RecordVersion};
 use crate::records::{Backlink, PropertyNames, RecordDraft, RecordListRequest, Records, Shown};
 
@@ -33,8 +33,10 @@ impl RecordService for Rpc {
         request: Request<proto::CreateRecordRequest>,
     ) -> Answer<proto::CreateRecordResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        choosing_ids(&self.verifier, request.metadata(), request.get_ref().new_id.as_deref()).await?;
         let asked = request.into_inner();
         let draft = RecordDraft {
+            new_id: asked.new_id,
             values: asked.values_json,
             content_file_id: asked.content_file_id.map(Some),
             allow_names: asked.allow_names,
@@ -185,6 +187,7 @@ fn decode_list(request: proto::ListRecordsRequest) -> (String, RecordListRequest
 fn decode_update(request: proto::UpdateRecordRequest) -> RecordDraft {
     let mask = Mask::read(request.update_mask, &["values", "content_file_id"]);
     RecordDraft {
+        new_id: None,
         values: if mask.names("values") { request.values_json } else { String::new() },
         content_file_id: mask.names("content_file_id").then_some(request.content_file_id),
         allow_names: request.allow_names,

@@ -1,11 +1,11 @@
-//! How files and folders stand, in trash or not.
+//! How items stand, in trash or not.
 
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
 use cairn_chassis::{fetch, list_statement, statements};
-use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
+use cairn_proto::ids::{AssetId, DatabaseId, FileId, FolderId, RecordId, WorkspaceId};
 
 use super::page::to_count;
-use crate::model::{FileState, FolderState};
+use crate::model::{DatabaseState, FileState, FolderState, RecordState};
 
 /// How much lives directly in the folder of that id.
 macro_rules! children {
@@ -43,6 +43,25 @@ statements! {
         ""
     );
 
+    const DATABASES: Dialect = list_statement!(
+        "SELECT d.id, d.folder_id, d.name, d.updated_at AS version, d.deleted_at IS NOT NULL AS in_trash, \
+         (SELECT COUNT(*) FROM records r WHERE r.workspace_id = $1 AND r.database_id = d.id AND r.deleted_at IS NULL) \
+         AS records FROM databases d WHERE d.workspace_id = $1 AND d.id IN ",
+        "$2",
+        ""
+    );
+
+    const RECORDS: Dialect = list_statement!(
+        "SELECT r.id, r.database_id, r.version, (r.deleted_at IS NOT NULL OR d.deleted_at IS NOT NULL) AS in_trash \
+         FROM records r JOIN databases d ON d.workspace_id = r.workspace_id AND d.id = r.database_id \
+         WHERE r.workspace_id = $1 AND r.id IN ",
+        "$2",
+        ""
+    );
+
+    const ASSETS: Dialect =
+        list_statement!("SELECT id FROM assets WHERE workspace_id = $1 AND id IN ", "$2", "");
+
     const CHILDREN: &str = concat!("SELECT ", children!("$2"));
 }
 
@@ -63,6 +82,24 @@ struct FolderRow {
     name: String,
     in_trash: bool,
     children: i64,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct DatabaseRow {
+    id: Text<DatabaseId>,
+    folder_id: Option<Text<FolderId>>,
+    name: String,
+    version: i64,
+    in_trash: bool,
+    records: i64,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct RecordRow {
+    id: Text<RecordId>,
+    database_id: Text<DatabaseId>,
+    version: i64,
+    in_trash: bool,
 }
 
 /// The files that are there.
@@ -100,6 +137,55 @@ pub(crate) async fn folders(
         children: to_count(row.children),
     };
     Ok(rows.into_iter().map(read).collect())
+}
+
+/// The databases that are there.
+pub(crate) async fn databases(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[DatabaseId],
+) -> Result<Vec<DatabaseState>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<DatabaseRow> = fetch!(all, db, DATABASES, Text(workspace), json_list(ids))?;
+    let read = |row: DatabaseRow| DatabaseState {
+        id: row.id.0,
+        in_trash: row.in_trash,
+        folder_id: row.folder_id.map(|id| id.0),
+        name: row.name,
+        version: to_count(row.version),
+        records: to_count(row.records),
+    };
+    Ok(rows.into_iter().map(read).collect())
+}
+
+/// The records that are there.
+pub(crate) async fn records(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[RecordId],
+) -> Result<Vec<RecordState>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<RecordRow> = fetch!(all, db, RECORDS, Text(workspace), json_list(ids))?;
+    let read = |row: RecordRow| RecordState {
+        id: row.id.0,
+        database_id: row.database_id.0,
+        in_trash: row.in_trash,
+        version: to_count(row.version),
+    };
+    Ok(rows.into_iter().map(read).collect())
+}
+
+/// The assets that are there.
+pub(crate) async fn assets(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> Result<Vec<AssetId>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<Text<AssetId>> = fetch!(scalars, db, ASSETS, Text(workspace), json_list(ids))?;
+    Ok(rows.into_iter().map(|id| id.0).collect())
 }
 
 /// How much lives directly in a folder.

@@ -70,7 +70,7 @@ impl Attachments {
 }
 
 fn draft(name: &str) -> AssetDraft {
-    AssetDraft { name: name.to_owned(), media_type: "image/PNG".to_owned(), size_bytes: None }
+    AssetDraft { name: name.to_owned(), media_type: "image/PNG".to_owned(), size_bytes: None, new_id: None }
 }
 
 fn piece(bytes: &[u8]) -> Result<UploadPart, Error> {
@@ -180,7 +180,12 @@ async fn a_refused_upload_leaves_nothing() {
             ("a", "text/html; charset=utf-8", "mediaType", "invalid"),
             ("a", "a/b\r\nx: y", "mediaType", "invalid"),
         ] {
-            let bad = AssetDraft { name: name.into(), media_type: media_type.into(), size_bytes: None };
+            let bad = AssetDraft {
+                name: name.into(),
+                media_type: media_type.into(),
+                size_bytes: None,
+                new_id: None,
+            };
             let refused = attachments.assets.upload(&bench.caller, bad, whole(b"x")).await;
             assert_eq!(violations(refused), pairs(&[(path, code)]));
         }

@@ -48,7 +48,12 @@ fn part(part: Part) -> proto::UploadAssetRequest {
 }
 
 fn draft(name: &str) -> proto::UploadAssetRequest {
-    let draft = proto::AssetDraft { name: name.into(), media_type: "image/png".into(), size_bytes: None };
+    let draft = proto::AssetDraft {
+        name: name.into(),
+        media_type: "image/png".into(),
+        size_bytes: None,
+        new_id: None,
+    };
     part(Part::Draft(draft))
 }
 

@@ -1,9 +1,14 @@
 use cairn_chassis::feed::{Kind, Op};
+use cairn_proto::ids::{AssetId, DatabaseId, RecordId};
 use tokio::task::JoinSet;
 
+use super::tables::named;
 use super::*;
 use crate::batch::{Batches, Guarded, Outcome, Write};
+use crate::databases::{DatabaseDraft, Databases};
 use crate::files::FilePatch;
+use crate::model::StatesAsked;
+use crate::records::{RecordDraft, Records};
 
 impl Bench {
     fn batches(&self) -> Batches {
@@ -253,8 +258,12 @@ async fn what_a_batch_makes_has_the_id_that_it_is_given_and_states_tell_of_it() 
         ];
         bench.batches().write(&bench.caller, writes).await.unwrap();
         let unknown = FileId(Uuid::from_u128(5));
-        let states =
-            async || bench.batches().states(&bench.caller, &[file, unknown], &[folder]).await.unwrap();
+        let asked =
+            StatesAsked { files: vec![file, unknown], folders: vec![folder], ..StatesAsked::default() };
+        let states = async || {
+            let found = bench.batches().states(&bench.caller, &asked).await.unwrap();
+            (found.files, found.folders)
+        };
         let (files, folders) = states().await;
         assert_eq!((files.len(), files[0].id, files[0].version, files[0].in_trash), (1, file, 1, false));
         assert_eq!((folders[0].children, files[0].folder_id), (1, Some(folder)), "{}", bench.engine());
@@ -281,5 +290,38 @@ async fn what_a_batch_makes_has_the_id_that_it_is_given_and_states_tell_of_it() 
         let odd = Guarded { new_id: Some("x".into()), ..guarded(new_file("b", None)) };
         let refused = bench.batches().write(&bench.caller, [odd]).await;
         assert_eq!(violations(refused), pairs(&[("writes[0].newId", "invalid")]));
+    }
+}
+
+#[tokio::test]
+async fn databases_records_and_assets_have_the_ids_that_they_are_given_and_states() {
+    for bench in benches().await {
+        let ids: [Uuid; 2] = [bench.context.ids.next(), bench.context.ids.next()];
+        let databases = Databases::new(bench.context.clone());
+        let records = Records::new(bench.context.clone());
+        let draft = DatabaseDraft { new_id: Some(ids[0].to_string()), ..named("d", None) };
+        let made = databases.create(&bench.caller, draft.clone()).await.unwrap().item;
+        assert_eq!(made.id, DatabaseId(ids[0]));
+        let record = RecordDraft { new_id: Some(ids[1].to_string()), ..RecordDraft::default() };
+        let made = records.create(&bench.caller, &made.id.to_string(), record).await.unwrap().item;
+        assert_eq!(made.record.id, RecordId(ids[1]), "{}", bench.engine());
+        assert!(databases.create(&bench.caller, draft).await.is_err(), "an id is there once");
+        let odd = DatabaseDraft { new_id: Some("x".into()), ..named("e", None) };
+        assert_eq!(violations(databases.create(&bench.caller, odd).await), pairs(&[("newId", "invalid")]));
+
+        let asked = StatesAsked {
+            databases: vec![DatabaseId(ids[0]), DatabaseId(ids[1])],
+            records: vec![RecordId(ids[1])],
+            assets: vec![AssetId(ids[1])],
+            ..StatesAsked::default()
+        };
+        let states = async || bench.batches().states(&bench.caller, &asked).await.unwrap();
+        let before = states().await;
+        assert_eq!((before.databases.len(), before.databases[0].records), (1, 1));
+        assert_eq!((before.records[0].version, before.records[0].in_trash), (1, false));
+        assert_eq!(before.assets, []);
+        databases.delete(&bench.caller, &ids[0].to_string()).await.unwrap();
+        let after = states().await;
+        assert!(after.databases[0].in_trash && after.records[0].in_trash, "a record goes with its database");
     }
 }

@@ -340,6 +340,7 @@ async fn a_refusal_names_every_path_at_once() {
             description: Some("\0".into()),
             icon: Some("x".repeat(2_001)),
             folder_id: Some("x".into()),
+            new_id: None,
         });
         let refusal = served.databases.create_database(request).await.unwrap_err();
         assert_eq!(paths(&refusal), ["description", "folderId", "icon", "name"]);

@@ -19,6 +19,7 @@ async fn a_database_member_stands_for_its_records() {
             folder_id: Some(folder.id.to_string()),
             description: None,
             icon: None,
+            new_id: None,
         };
         let database = databases.create(&bench.caller, asked).await.unwrap().item;
         let (id, name) = (database.id.to_string(), database.properties[0].id.to_string());

@@ -28,6 +28,7 @@ pub(super) fn named(name: &str, folder: Option<FolderId>) -> databases::Database
         description: None,
         icon: None,
         folder_id: folder.map(|id| id.to_string()),
+        new_id: None,
     }
 }
 

@@ -226,8 +226,12 @@ async fn apply(bench: &Bench, assets: &Assets, made: &mut Made, step: Step) {
             let bytes = text(content).into_bytes();
             let end = UploadEnd { size_bytes: bytes.len() as u64, content_hash: None };
             let parts = stream::iter([Ok(UploadPart::Bytes(bytes.into())), Ok(UploadPart::End(end))]);
-            let draft =
-                assets::AssetDraft { name: "a.bin".to_owned(), media_type: String::new(), size_bytes: None };
+            let draft = assets::AssetDraft {
+                name: "a.bin".to_owned(),
+                media_type: String::new(),
+                size_bytes: None,
+                new_id: None,
+            };
             made.assets.push(assets.upload(caller, draft, parts).await.unwrap());
         }
         Step::Discard { asset } if asset < made.assets.len() => {
