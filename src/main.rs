@@ -27,9 +27,12 @@ use clap::Parser as _;
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    // Started by a process of this program that reads documents: nothing below is needed for that.
+    // Started by a process of this program that reads documents or archives: nothing below is needed for that.
     if std::env::args_os().nth(1).is_some_and(|command| command == cairn_extract::CHILD_COMMAND) {
         return cairn_extract::child_main();
+    }
+    if std::env::args_os().nth(1).is_some_and(|command| command == cairn_sync::IMPORT_COMMAND) {
+        return cairn_sync::import_child_main();
     }
     process::keep_files_private();
     let cli = Cli::parse();

@@ -45,6 +45,8 @@ pub enum Reason {
     RunNotStartable,
     /// The run cannot be rolled back.
     RunNotRevertible,
+    /// The run is over.
+    RunNotCancellable,
     /// The object is too large.
     PayloadTooLarge,
     /// A rate-limit window is exhausted.
@@ -64,7 +66,7 @@ pub enum Reason {
 }
 
 /// Every reason with its spelling and its gRPC code: the one table.
-const REASONS: [(Reason, &str, Code); 20] = [
+const REASONS: [(Reason, &str, Code); 21] = [
     (Reason::ValidationError, "VALIDATION_ERROR", Code::InvalidArgument),
     (Reason::Unauthorized, "UNAUTHORIZED", Code::Unauthenticated),
     (Reason::Forbidden, "FORBIDDEN", Code::PermissionDenied),
@@ -77,6 +79,7 @@ const REASONS: [(Reason, &str, Code); 20] = [
     (Reason::RunBusy, "RUN_BUSY", Code::FailedPrecondition),
     (Reason::RunNotStartable, "RUN_NOT_STARTABLE", Code::FailedPrecondition),
     (Reason::RunNotRevertible, "RUN_NOT_REVERTIBLE", Code::FailedPrecondition),
+    (Reason::RunNotCancellable, "RUN_NOT_CANCELLABLE", Code::FailedPrecondition),
     (Reason::PayloadTooLarge, "PAYLOAD_TOO_LARGE", Code::ResourceExhausted),
     (Reason::RateLimited, "RATE_LIMITED", Code::ResourceExhausted),
     (Reason::DeliveryFailed, "DELIVERY_FAILED", Code::Unavailable),

@@ -15,8 +15,8 @@ use std::fmt;
 
 pub use self::filter::{Condition, Filter, Misread};
 pub use self::kinds::{
-    ConflictPolicy, ContentType, DocumentKind, FileType, IngestStatus, MemberKind, PropertyType, RunStatus,
-    SourceMode, SourceRunKind, SourceRunStatus, SyncAction, TrashKind,
+    ConflictPolicy, ContentType, DocumentKind, FileType, ImportProvider, IngestStatus, MemberKind,
+    PropertyType, RunStatus, SourceMode, SourceRunKind, SourceRunStatus, SyncAction, TrashKind,
 };
 pub use self::page::{page_of, plain_page_of};
 pub use self::permission::{Permission, PermissionSet, Publishers, Role};

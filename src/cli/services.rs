@@ -27,6 +27,8 @@ use super::{AgentOptions, BootstrapOptions, ContentOptions, OutboundOptions, Pub
 pub(crate) const ASSETS_FOLDER: &str = "assets";
 /// The folder of the search index among a service's data.
 const INDEX_FOLDER: &str = "index";
+/// The subfolder for archives while svc-sync reads them.
+const SCRATCH_FOLDER: &str = "scratch";
 
 /// The options of all services.
 #[derive(Debug, Args)]
@@ -129,6 +131,7 @@ impl ServiceOptions {
         Ok(cairn_sync::Config {
             storage: (site.database)(Role::Sync)?,
             limits: self.content.asset_limits.clone().unwrap_or_default(),
+            scratch: site.folder.join(SCRATCH_FOLDER),
         })
     }
 

@@ -1,6 +1,9 @@
 //! svc-content, which owns what a sync writes: asked and written to through its own API, in the name of this service, on
 //! behalf of whoever asked for the run.
 
+mod assets;
+mod tables;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +18,14 @@ use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::content::v1::usage_service_client::UsageServiceClient;
 use cairn_proto::content::v1::{self as proto, BatchItem, BatchWriteRequest, ReadStatesRequest};
+use cairn_proto::domain::PropertyType;
 use cairn_proto::feed::v1::Kind as TrashedKind;
 use cairn_proto::ids::{FolderId, WorkspaceId};
 use prost_types::FieldMask;
 use tonic::Status;
 use uuid::Uuid;
 
+pub(crate) use self::assets::Attachment;
 use crate::delegation::Delegates;
 use crate::model::{Asker, Kind, Step, Write};
 use crate::plan::{State, States};
@@ -44,12 +49,54 @@ pub(crate) struct Content {
     pub(crate) delegates: Arc<dyn Delegates>,
 }
 
+/// What a step writes, beside what it says itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Payload {
+    /// Nothing: a folder, or what is taken away.
+    #[default]
+    None,
+    /// The text of a file, whose tags stay.
+    Text(String),
+    /// The text of a file, and its tags.
+    Note { text: String, tags: Vec<String> },
+    /// Properties of a database, of which those that are missing are added.
+    Schema(Vec<Property>),
+    /// Values of a record, as a JSON object keyed by the names of properties, and its body.
+    Record { values: String, body: Option<Uuid> },
+}
+
+impl Payload {
+    /// Of texts.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::None | Self::Schema(_) => 0,
+            Self::Text(text) | Self::Note { text, .. } => text.len(),
+            Self::Record { values, .. } => values.len(),
+        }
+    }
+}
+
+/// A property that a database is to have.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Property {
+    pub(crate) name: String,
+    pub(crate) kind: PropertyType,
+    /// Names of options.
+    pub(crate) options: Vec<String>,
+    /// The database of a relation.
+    pub(crate) relation: Option<Uuid>,
+}
+
+/// A step, and what it writes.
+pub(crate) type Work = (Step, Payload);
+
 /// What a batch came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Written {
     /// All of it is done.
     All,
-    /// Nothing is, because of these: each by the place of its step, with a code and a sentence.
+    /// These were refused, each by the place of its step, with a code and a sentence. Of the tree, nothing is done then; of
+    /// the rest, the others are.
     Refused(Vec<(usize, String, String)>),
 }
 
@@ -95,7 +142,7 @@ impl Opened {
         FolderServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 
-    /// How these stand, each file and folder that is there, in trash or not.
+    /// How these stand, each item that is there, in trash or not.
     pub(crate) async fn states(
         &self,
         items: impl IntoIterator<Item = (Kind, Uuid)>,
@@ -103,12 +150,22 @@ impl Opened {
         let items: Vec<_> = items.into_iter().collect();
         let mut states = States::with_capacity(items.len());
         for some in items.chunks(STATES_AT_ONCE) {
-            let ids = |kind| some.iter().filter(move |item| item.0 == kind).map(|item| item.1.to_string());
-            let (file_ids, folder_ids) = (ids(Kind::File).collect(), ids(Kind::Folder).collect());
-            let request = self.request(ReadStatesRequest { file_ids, folder_ids });
+            let ids = |kind| {
+                some.iter().filter(move |item| item.0 == kind).map(|item| item.1.to_string()).collect()
+            };
+            let request = self.request(ReadStatesRequest {
+                file_ids: ids(Kind::File),
+                folder_ids: ids(Kind::Folder),
+                database_ids: ids(Kind::Database),
+                record_ids: ids(Kind::Record),
+                asset_ids: ids(Kind::Asset),
+            });
             let told = self.batches().read_states(request).await.map_err(problem)?.into_inner();
             states.extend(told.files.into_iter().filter_map(file));
             states.extend(told.folders.into_iter().filter_map(folder));
+            states.extend(told.databases.into_iter().filter_map(database));
+            states.extend(told.records.into_iter().filter_map(record));
+            states.extend(told.asset_ids.iter().filter_map(|id| Some((id.parse().ok()?, State::default()))));
         }
         Ok(states)
     }
@@ -177,10 +234,18 @@ impl Opened {
         Ok((room(told.files), room(told.storage_bytes)))
     }
 
-    /// Carries out steps in one transaction, all of them or none. The texts are those of the steps in their order; empty
-    /// for those that have none.
-    pub(crate) async fn write(&self, steps: &[Step], texts: Vec<String>) -> Result<Written, Problem> {
-        let writes = steps.iter().zip(texts).map(|(step, text)| item(step, text)).collect();
+    /// Carries out steps: those of the tree in one transaction, all of them or none; others one by one, of which those
+    /// that are refused are named and the others done. What versions the workspace gives is written into the steps.
+    pub(crate) async fn write(&self, work: &mut [Work]) -> Result<Written, Problem> {
+        if work.iter().all(|(step, _)| step.kind.is_in_tree()) {
+            self.write_tree(work).await
+        } else {
+            self.write_tables(work).await
+        }
+    }
+
+    async fn write_tree(&self, work: &[Work]) -> Result<Written, Problem> {
+        let writes = work.iter().map(|(step, payload)| item(step, payload.clone())).collect();
         let request = self.request(BatchWriteRequest { writes });
         match self.batches().batch_write(request).await {
             Ok(_) => Ok(Written::All),
@@ -228,6 +293,27 @@ fn folder(state: proto::FolderState) -> Option<(Uuid, State)> {
     ))
 }
 
+fn database(state: proto::DatabaseState) -> Option<(Uuid, State)> {
+    let parent = state.folder_id.and_then(|id| id.parse().ok());
+    Some((
+        state.id.parse().ok()?,
+        State {
+            in_trash: state.in_trash,
+            parent,
+            name: state.name,
+            version: state.version,
+            hash: String::new(),
+            children: state.records,
+        },
+    ))
+}
+
+fn record(state: proto::RecordState) -> Option<(Uuid, State)> {
+    let (in_trash, version) = (state.in_trash, state.version);
+    let parent = state.database_id.parse().ok();
+    Some((state.id.parse().ok()?, State { in_trash, parent, version, ..State::default() }))
+}
+
 /// Which step a violation is about: its path begins with `writes[3]`.
 fn refusal(violation: &Violation) -> Option<(usize, String, String)> {
     let rest = violation.path.strip_prefix("writes[")?;
@@ -235,7 +321,12 @@ fn refusal(violation: &Violation) -> Option<(usize, String, String)> {
     Some((place, violation.code.clone(), violation.message.clone()))
 }
 
-fn item(step: &Step, text: String) -> BatchItem {
+fn item(step: &Step, payload: Payload) -> BatchItem {
+    let (text, tags) = match payload {
+        Payload::Text(text) => (text, None),
+        Payload::Note { text, tags } => (text, Some(tags)),
+        Payload::None | Payload::Schema(_) | Payload::Record { .. } => (String::new(), None),
+    };
     let id = step.id.to_string();
     let (mut new_id, mut if_version, mut if_empty) = (None, None, false);
     let write = match (&step.write, step.kind) {
@@ -243,22 +334,28 @@ fn item(step: &Step, text: String) -> BatchItem {
             new_id = Some(id);
             let (name, folder_id) = (name.clone(), folder.map(|id| id.to_string()));
             match kind {
-                Kind::Folder => Sent::CreateFolder(proto::CreateFolderRequest { name, parent_id: folder_id }),
                 Kind::File => Sent::CreateFile(proto::CreateFileRequest {
                     name,
                     content: text,
                     file_type: file_type.map_or(0, Into::into),
                     folder_id,
+                    tags: tags.unwrap_or_default(),
                     ..Default::default()
                 }),
+                Kind::Folder | Kind::Asset | Kind::Database | Kind::Record => {
+                    Sent::CreateFolder(proto::CreateFolderRequest { name, parent_id: folder_id })
+                }
             }
         }
-        (Write::Update, _) => {
+        (Write::Update | Write::Relate, _) => {
             if_version = Some(step.version);
+            let mut paths = vec!["content".to_owned()];
+            paths.extend(tags.is_some().then(|| "tags".to_owned()));
             Sent::UpdateFile(proto::UpdateFileRequest {
                 file_id: id,
                 content: text,
-                update_mask: Some(FieldMask { paths: vec!["content".to_owned()] }),
+                tags: tags.unwrap_or_default(),
+                update_mask: Some(FieldMask { paths }),
                 ..Default::default()
             })
         }
@@ -266,7 +363,7 @@ fn item(step: &Step, text: String) -> BatchItem {
             if_version = Some(step.version);
             Sent::DeleteFile(proto::DeleteFileRequest { file_id: id })
         }
-        (Write::Trash, Kind::Folder) => {
+        (Write::Trash, _) => {
             if_empty = true;
             Sent::DeleteFolder(proto::DeleteFolderRequest { folder_id: id })
         }
@@ -279,10 +376,7 @@ fn item(step: &Step, text: String) -> BatchItem {
             })
         }
         (Write::Restore, kind) => {
-            let kind = match kind {
-                Kind::File => TrashedKind::File,
-                Kind::Folder => TrashedKind::Folder,
-            };
+            let kind = if kind == Kind::File { TrashedKind::File } else { TrashedKind::Folder };
             Sent::RestoreItem(proto::RestoreItemRequest { kind: kind.into(), item_id: id })
         }
     };

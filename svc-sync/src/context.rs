@@ -1,5 +1,6 @@
 //! What every rule stands on.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cairn_chassis::clock::Clock;
@@ -10,6 +11,7 @@ use cairn_chassis::sql::Db;
 use tokio::sync::Notify;
 
 use crate::content::Content;
+use crate::reading::Reader;
 
 /// What every rule stands on; cheap to clone.
 #[derive(Debug, Clone)]
@@ -20,6 +22,10 @@ pub(crate) struct Context {
     pub(crate) ids: IdSource,
     pub(crate) limits: Arc<PlanLimits>,
     pub(crate) content: Content,
+    /// Of archives.
+    pub(crate) reader: Reader,
+    /// Where archives stand while they are read.
+    pub(crate) scratch: PathBuf,
     /// Woken when a run is queued.
     pub(crate) arrivals: Arc<Notify>,
 }

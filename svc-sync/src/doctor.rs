@@ -1,7 +1,8 @@
 //! What must always hold of sync runs.
 //!
 //! Numbers in the statements: states as in the contract (2 queued, 3 running, 4 and 5 completed, 8 rolled back), phase 2 is a
-//! rollback, kind 1 a file and 2 a folder.
+//! rollback, kind 1 a file, 2 a folder, 3 an asset, 4 a database
+//! and 5 a record, origin 0 a directory.
 
 use cairn_chassis::doctor::{self, Check, Finding, Progress};
 use cairn_chassis::sql::{self, Db};
@@ -18,10 +19,10 @@ pub(crate) const CHECKS: &[Check] = &[
               LEFT JOIN sync_runs r ON r.workspace_id = d.workspace_id AND r.id = d.run_id WHERE r.id IS NULL",
     },
     Check {
-        rule: "texts are kept for runs that may still write them",
-        sql: "SELECT 'workspace ' || p.workspace_id || ' run ' || p.run_id FROM sync_pieces p LEFT JOIN sync_runs r \
-              ON r.workspace_id = p.workspace_id AND r.id = p.run_id WHERE r.id IS NULL \
-              OR (r.state IN (4, 5, 8) OR (r.state IN (2, 3) AND r.phase = 2)) \
+        rule: "texts and archives are kept for runs that may still write them",
+        sql: "SELECT 'workspace ' || p.workspace_id || ' run ' || p.run_id FROM sync_pieces p JOIN sync_runs r \
+              ON r.workspace_id = p.workspace_id AND r.id = p.run_id WHERE r.state IN (4, 5, 8) \
+              OR (r.origin = 0 AND r.state IN (2, 3) AND r.phase = 2) \
               GROUP BY p.workspace_id, p.run_id",
     },
     Check {
@@ -34,7 +35,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "the counters of a run come to what it has processed, and that to no more than there is",
         sql: "SELECT 'workspace ' || workspace_id || ' run ' || id FROM sync_runs WHERE processed > total AND state <> 1 \
               OR created + updated + skipped + conflicts + pruned > processed \
-              OR (state IN (4, 5, 8) AND processed <> total)",
+              OR (processed <> total AND (state IN (4, 5, 8) AND origin = 0 OR state IN (4, 5) AND phase = 1))",
     },
     Check {
         rule: "a run that is completed says until when it can be rolled back",
@@ -42,9 +43,10 @@ pub(crate) const CHECKS: &[Check] = &[
               WHERE state IN (4, 5) AND (rollback_until IS NULL OR finished_at IS NULL)",
     },
     Check {
-        rule: "what a sync remembers is a file with a content, or a folder without",
+        rule: "what a sync or an import remembers has a content, unless it is a folder, and a version where it has any",
         sql: "SELECT 'workspace ' || workspace_id || ' sync ' || name || ' path ' || path FROM sync_entries \
-              WHERE kind NOT IN (1, 2) OR (kind = 1) <> (content_hash <> '') OR (kind = 1) <> (version > 0)",
+              WHERE kind NOT IN (1, 2, 3, 4, 5) OR (origin = 0 AND kind > 2) OR (kind <> 2) <> (content_hash <> '') \
+              OR (kind IN (1, 4, 5)) <> (version > 0)",
     },
 ];
 

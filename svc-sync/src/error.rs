@@ -12,11 +12,11 @@ pub enum Error {
     #[error("{}", wording::invalid_fields(.0.len()))]
     Invalid(Vec<Violation>),
     /// No such run in the caller's workspace.
-    #[error("no sync run {0}")]
+    #[error("no run {0}")]
     NoRun(String),
     /// The run, or another of its sync, is under way.
     #[error("{0}")]
-    RunBusy(&'static str),
+    RunBusy(String),
     /// The state of the run allows no start.
     #[error("a run that is {0} cannot be started: one that is ready, failed or cancelled can")]
     RunNotStartable(&'static str),
@@ -34,6 +34,15 @@ pub enum Error {
     /// More than the plan allows: each limit with what is used of it.
     #[error("the plan of this workspace has no room for this: {}", limits::said(.0))]
     LimitExceeded(Vec<Violation>),
+    /// An archive is larger than the plan allows.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The archive of a run is not kept any more.
+    #[error("the archive is no longer kept: upload it again")]
+    ArchiveGone,
+    /// This machine could not hold or read an archive now.
+    #[error("the archive could not be read just now: try again")]
+    Scratch(#[source] std::io::Error),
     /// Another service refused, or did not answer.
     #[error("{0}")]
     Upstream(Problem),
@@ -54,14 +63,19 @@ impl From<Error> for Problem {
             Error::Invalid(violations) => Self::validation(violations),
             Error::NoRun(_) => Self::not_found(error.to_string()),
             Error::RunBusy(message) => Self::new(Reason::RunBusy, message),
-            Error::RunNotStartable(_) | Error::RunNotCancellable(_) => {
-                Self::new(Reason::RunNotStartable, error.to_string())
-            }
+            Error::RunNotStartable(_) => Self::new(Reason::RunNotStartable, error.to_string()),
+            Error::RunNotCancellable(_) => Self::new(Reason::RunNotCancellable, error.to_string()),
             Error::RunNotRevertible(message) => Self::new(Reason::RunNotRevertible, message),
             Error::BoundToFolders => Self::out_of_scope(error.to_string()),
             Error::LimitExceeded(ref refused) => {
-                let message = format!("{error}; sync fewer documents, or choose another plan");
+                let message = format!("{error}; write less, or choose another plan");
                 Self { violations: refused.clone(), ..Self::new(Reason::LimitExceeded, message) }
+            }
+            Error::TooLarge(message) => Self::new(Reason::PayloadTooLarge, message),
+            Error::ArchiveGone => Self::new(Reason::RunNotStartable, error.to_string()),
+            Error::Scratch(ref cause) => {
+                tracing::error!(%cause, "an archive cannot be kept or read");
+                Self::new(Reason::Unavailable, error.to_string())
             }
             Error::Upstream(problem) => problem,
             Error::Storage(storage) => Self::from(storage),

@@ -1,28 +1,34 @@
-//! Outside trees that become workspace content: directory sync.
+//! Outside trees that become workspace content: directory sync, and imports of archives.
 //!
 //! A request finds its way by one word: `rpc/syncs.rs` decodes and authorizes, `syncs.rs` has the rules, `store/` the SQL,
-//! `model/` what they are about. `plan` and `reversal` decide what a run writes and touch nothing; `runs/` carries it out,
-//! in batches that it notes before and settles after, through content's own API (`content`).
+//! `model/` what they are about. `plan` (of a directory), `decision` (of an archive, which `reading` has a child read) and
+//! `reversal` decide what a run writes and touch nothing; `runs/` carries it out, in batches that it notes before and settles
+//! after, through content's own API (`content`).
 
 mod content;
 mod context;
+mod decision;
 mod delegation;
 mod doctor;
 mod error;
+mod imports;
 mod manifest;
 mod model;
 mod packed;
 mod plan;
+mod reading;
 mod reversal;
 mod rpc;
 mod runs;
 mod scope;
 mod service;
+mod standing;
 mod store;
 mod syncs;
 
 pub use self::doctor::examine;
 pub use self::error::Error;
+pub use self::reading::{IMPORT_COMMAND, import_child_main};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service, Upstreams};
 
 #[cfg(test)]

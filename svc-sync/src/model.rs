@@ -2,12 +2,16 @@
 
 mod document;
 mod entry;
+mod report;
 mod run;
 mod step;
 
-pub(crate) use cairn_proto::domain::{ConflictPolicy, FileType, RunStatus, SyncAction};
+pub(crate) use cairn_proto::domain::{ConflictPolicy, FileType, ImportProvider, RunStatus, SyncAction};
 
 pub(crate) use self::document::{Details, Document, Prunable, TextPlace, Warning};
 pub(crate) use self::entry::{Entry, Kind, Memory};
-pub(crate) use self::run::{Asker, Counters, Phase, Run};
+pub(crate) use self::report::{
+    Report, ReportAction, ReportIgnored, ReportItem, ReportLink, ReportPhase, ReportRoot,
+};
+pub(crate) use self::run::{Asker, Counters, Origin, Phase, Run, Sync};
 pub(crate) use self::step::{Batch, Kept, Step, Still, Write};

@@ -10,23 +10,23 @@ use cairn_proto::ids::SyncRunId;
 use uuid::Uuid;
 
 pub(crate) use self::folders::{Needed, Tree};
-pub(crate) use self::steps::steps;
+pub(crate) use self::steps::{beside, steps};
 use crate::model::{
     ConflictPolicy, Counters, Details, Document, Entry, Kind, Memory, Prunable, Still, SyncAction,
 };
 
-/// How a file or a folder stands in the workspace.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How an item stands in the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) in_trash: bool,
-    /// What holds it; absent in the root.
+    /// What holds it: a folder, absent in the root; of a record, its database.
     pub(crate) parent: Option<Uuid>,
     pub(crate) name: String,
-    /// Of a file.
+    /// 0 for folders and assets, which have none.
     pub(crate) version: u64,
     /// Of a file.
     pub(crate) hash: String,
-    /// Of a folder: how much lives in it directly.
+    /// Of a folder: how much lives in it directly; of a database: its live records.
     pub(crate) children: u64,
 }
 
@@ -98,6 +98,7 @@ impl<'a> Plan<'a> {
         let standing = standing(entry, states);
         let still = |action, why: Option<(&str, &str)>| Still {
             path: document.path.clone(),
+            kind: Kind::File,
             action,
             id: Some(entry.id),
             why: why.map(|(code, why)| (code.to_owned(), why.to_owned())),
@@ -139,6 +140,7 @@ impl<'a> Plan<'a> {
                 }
                 Standing::Edited if rules.prune => self.stills.push(Still {
                     path: entry.path.clone(),
+                    kind: entry.kind,
                     action: SyncAction::Conflict,
                     id: Some(entry.id),
                     why: Some((KEPT.0.to_owned(), KEPT.1.to_owned())),
@@ -218,6 +220,7 @@ fn outdated(document: &Document, id: Option<Uuid>) -> Still {
     let why = "another run of this sync wrote it after this run was previewed: preview the directory again";
     Still {
         path: document.path.clone(),
+        kind: Kind::File,
         action: SyncAction::Conflict,
         id,
         why: Some(("preview_outdated".to_owned(), why.to_owned())),

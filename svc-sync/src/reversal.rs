@@ -1,11 +1,11 @@
-//! What a rollback takes back (import.md, "Directory sync"): what a run did, but for what was changed since. Nothing is
+//! What a rollback takes back (import.md, "Directory sync" and "Import runs"): what a run did, but for what was changed since. Nothing is
 //! touched here.
 
 use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-use crate::model::{Entry, Kept, Kind, Step, Write};
+use crate::model::{Entry, Kept, Kind, Origin, Step, Write};
 use crate::plan::States;
 
 /// What there is to take back.
@@ -14,13 +14,30 @@ pub(crate) struct Reversal {
     /// In the order in which they are carried out.
     pub(crate) steps: Vec<Step>,
     pub(crate) kept: Vec<Kept>,
+    origin: Option<Origin>,
+}
+
+/// The code of what was changed since a run of that origin.
+pub(crate) const fn edited(origin: Origin) -> &'static str {
+    if origin.is_import() { "edited_since_import" } else { "edited_since_sync" }
 }
 
 /// Plans a rollback from what the run did, in its order, and from how that stands now; `is_reverted` are the items that an
 /// earlier part of the rollback has dealt with.
-pub(crate) fn reversal(done: &[Step], is_reverted: &HashSet<Uuid>, states: &States) -> Reversal {
-    let mut reversal = Reversal::default();
+pub(crate) fn reversal(
+    origin: Origin,
+    done: &[Step],
+    is_reverted: &HashSet<Uuid>,
+    states: &States,
+) -> Reversal {
+    let mut reversal = Reversal { origin: Some(origin), ..Reversal::default() };
     let open = || done.iter().rev().filter(|step| !is_reverted.contains(&step.id));
+    let created = |step: &&Step| matches!(step.write, Write::Create { .. });
+    let made: HashSet<Uuid> = done.iter().filter(created).map(|step| step.id).collect();
+    // As the run left each item: what it made it may have completed.
+    let left: HashMap<Uuid, u64> = done.iter().map(|step| (step.id, step.version_after())).collect();
+    let is_as_left =
+        |id: &Uuid| states.get(id).is_none_or(|state| left.get(id).is_none_or(|left| state.version == *left));
     // What was pruned last comes back first: folders before what stood in them.
     for step in open().filter(|step| step.write == Write::Trash) {
         if states.get(&step.id).is_some_and(|state| state.in_trash) {
@@ -29,8 +46,12 @@ pub(crate) fn reversal(done: &[Step], is_reverted: &HashSet<Uuid>, states: &Stat
             reversal.keep(step, "deleted_since_sync", "it was deleted for good since and cannot come back");
         }
     }
-    for step in open().filter(|step| step.write == Write::Update) {
+    for step in open().filter(|step| step.write == Write::Update && !made.contains(&step.id)) {
         match states.get(&step.id) {
+            // Properties hold what others may have written into them by now.
+            _ if step.kind == Kind::Database => {
+                reversal.keep(step, "properties_kept", "the properties that were added to it stay");
+            }
             Some(state) if !state.in_trash && state.version == step.version_after() => {
                 let to = step.before.as_ref().map_or(step.version, |before| before.version);
                 reversal.push(step, Write::Revert { to }, step.version_after());
@@ -38,21 +59,29 @@ pub(crate) fn reversal(done: &[Step], is_reverted: &HashSet<Uuid>, states: &Stat
             _ => reversal.keep_edited(step),
         }
     }
-    // How much of each folder goes with this.
+    // How much of each folder and database goes with this.
     let mut going: HashMap<Uuid, u64> = HashMap::new();
-    let created = |step: &&Step| matches!(step.write, Write::Create { .. });
-    for step in open().filter(created).filter(|step| step.kind == Kind::File) {
-        match states.get(&step.id) {
+    // Of records that stay.
+    let mut bodies: HashSet<Uuid> = HashSet::new();
+    for kind in [Kind::Record, Kind::File, Kind::Asset, Kind::Database] {
+        for step in open().filter(created).filter(|step| step.kind == kind) {
             // What is in trash already needs nothing.
-            None => {}
-            Some(state) if state.in_trash => {}
-            Some(state) if state.version == step.version_after() => {
-                if let Some(parent) = state.parent {
-                    *going.entry(parent).or_default() += 1;
-                }
-                reversal.push(step, Write::Trash, step.version_after());
+            let Some(state) = states.get(&step.id).filter(|state| !state.in_trash) else { continue };
+            let is_whole = (kind == Kind::Asset || is_as_left(&step.id))
+                && step.body.is_none_or(|body| is_as_left(&body));
+            if !is_whole || bodies.contains(&step.id) {
+                bodies.extend(step.body);
+                reversal.keep_edited(step);
+                continue;
             }
-            Some(_) => reversal.keep_edited(step),
+            if kind == Kind::Database && state.children > going.get(&step.id).copied().unwrap_or(0) {
+                reversal.keep_edited(step);
+                continue;
+            }
+            if let Some(parent) = state.parent {
+                *going.entry(parent).or_default() += 1;
+            }
+            reversal.push(step, Write::Trash, state.version);
         }
     }
     // Made before what stands in them, so they go after it.
@@ -74,18 +103,17 @@ impl Reversal {
     fn push(&mut self, step: &Step, write: Write, version: u64) {
         let hash = step.before.as_ref().map_or_else(String::new, |before| before.hash.clone());
         self.steps.push(Step {
-            kind: step.kind,
-            path: step.path.clone(),
-            write,
-            id: step.id,
             version,
             hash,
             before: step.before.clone(),
+            source: step.source.clone(),
+            ..Step::of(step.kind, step.path.clone(), write, step.id)
         });
     }
 
     fn keep_edited(&mut self, step: &Step) {
-        self.keep(step, "edited_since_sync", "it was changed since: it stays as it is");
+        let code = edited(self.origin.unwrap_or(Origin::Directory));
+        self.keep(step, code, "it was changed since: it stays as it is");
     }
 
     fn keep(&mut self, step: &Step, code: &str, why: &str) {
@@ -105,7 +133,7 @@ pub(crate) fn remembered(step: &Step, now: Option<&Entry>) -> Option<Option<Entr
             Some(Some(Entry { version: step.version_after(), ..before }))
         }
         Write::Restore => Some(Some(step.before.clone().filter(|_| now.is_none())?)),
-        Write::Create { .. } | Write::Update => None,
+        Write::Create { .. } | Write::Update | Write::Relate => None,
     }
 }
 
@@ -130,7 +158,7 @@ mod tests {
     fn step(id: u128, kind: Kind, write: Write, version: u64) -> Step {
         let before = (!matches!(write, Write::Create { .. })).then(|| entry(id, version));
         let (id, path) = (Uuid::from_u128(id), format!("{id}"));
-        Step { kind, path, write, id, version, hash: "new".into(), before }
+        Step { version, hash: "new".into(), before, ..Step::of(kind, path, write, id) }
     }
 
     fn create() -> Write {
@@ -164,7 +192,7 @@ mod tests {
             (7, state(None, 0, true, 0)),
         ];
         let states: States = states.into_iter().map(|(id, state)| (Uuid::from_u128(id), state)).collect();
-        let reversal = reversal(&done, &HashSet::new(), &states);
+        let reversal = reversal(Origin::Directory, &done, &HashSet::new(), &states);
         let steps: Vec<_> =
             reversal.steps.iter().map(|step| (step.id.as_u128(), step.write.clone())).collect();
         let expected =
@@ -175,7 +203,7 @@ mod tests {
             [(8, "deleted_since_sync"), (5, "edited_since_sync"), (3, "edited_since_sync"), (1, "not_empty")];
         assert_eq!(kept, expected);
         let dealt: HashSet<Uuid> = [2, 4, 6, 7].into_iter().map(Uuid::from_u128).collect();
-        assert_eq!(super::reversal(&done, &dealt, &states).steps, vec![]);
+        assert_eq!(super::reversal(Origin::Directory, &done, &dealt, &states).steps, vec![]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Puts the service together.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
@@ -16,23 +17,33 @@ use tonic::service::Routes;
 use crate::content::Content;
 use crate::context::Context;
 use crate::delegation::{Delegates, RemoteDelegates};
+use crate::imports::Imports;
+use crate::reading::Reader;
 use crate::runs::Machine;
 use crate::syncs::Syncs;
 use crate::{Error, rpc, store};
 
 /// The full names of the gRPC services that [`Service::routes`] serves.
-pub const SERVICE_NAMES: &[&str] = &[cairn_proto::sync::v1::sync_service_server::SERVICE_NAME];
+pub const SERVICE_NAMES: &[&str] = &[
+    cairn_proto::sync::v1::sync_service_server::SERVICE_NAME,
+    cairn_proto::sync::v1::import_service_server::SERVICE_NAME,
+];
 
-/// A manifest carries its documents.
-pub const ACCESS: Access = Access { open: &[], large: &["/cairn.sync.v1.SyncService/PreviewSync"] };
+/// A manifest carries its documents, an upload its archive.
+pub const ACCESS: Access = Access {
+    open: &[],
+    large: &["/cairn.sync.v1.SyncService/PreviewSync", "/cairn.sync.v1.ImportService/PreviewImport"],
+};
 
 /// What the service is told at its opening.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where its tables are.
     pub storage: sql::Config,
-    /// How much each plan may keep, and sync at once.
+    /// How much each plan may keep, sync at once, and upload.
     pub limits: PlanLimits,
+    /// A folder of its own on a disk, for archives while they are read: files in it have no names, and end with the process.
+    pub scratch: PathBuf,
 }
 
 /// The services that it asks.
@@ -61,7 +72,8 @@ impl Service {
     /// When the database cannot be reached or written, or was written by a newer version.
     pub async fn open(config: Config, ambient: Ambient, upstreams: Upstreams) -> Result<Self, Error> {
         let delegates = RemoteDelegates { auth: upstreams.auth, identity: upstreams.identity };
-        Self::open_with(config, ambient, upstreams.content, Arc::new(delegates)).await
+        let reader = Reader::of_this_binary();
+        Self::open_with(config, ambient, upstreams.content, Arc::new(delegates), reader).await
     }
 
     pub(crate) async fn open_with(
@@ -69,6 +81,7 @@ impl Service {
         ambient: Ambient,
         content: ServiceChannel,
         delegates: Arc<dyn Delegates>,
+        reader: Reader,
     ) -> Result<Self, Error> {
         let db = Db::open(&config.storage, store::SCHEMA, store::MIGRATIONS).await?;
         let suspensions = Suspensions::open(db.clone(), Arc::clone(&ambient.clock)).await?;
@@ -80,6 +93,8 @@ impl Service {
             ids: ambient.ids,
             limits: Arc::new(config.limits),
             content: Content { channel: content, delegates },
+            reader,
+            scratch: config.scratch,
             arrivals: Arc::new(Notify::new()),
         };
         Ok(Self { machine: Machine::new(context.clone()), context, verifier })
@@ -87,7 +102,9 @@ impl Service {
 
     /// The generated servers, without layers: the composition adds those.
     pub fn routes(&self) -> Routes {
+        let imports = Imports::new(self.context.clone());
         Routes::new(rpc::syncs::server(Syncs::new(self.context.clone()), self.verifier.clone()))
+            .add_service(rpc::imports::server(imports, self.verifier.clone()))
     }
 
     /// The server by which svc-auth tells what becomes of workspaces; each service has its own of that name.

@@ -11,7 +11,8 @@ use cairn_chassis::sql::{Migration, Statement};
 use cairn_chassis::{lifecycle, migration};
 
 /// The tables of this service.
-pub(crate) const MIGRATIONS: &[Migration] = &[lifecycle::MIGRATION, migration!("0002_sync")];
+pub(crate) const MIGRATIONS: &[Migration] =
+    &[lifecycle::MIGRATION, migration!("0002_sync"), migration!("0003_imports")];
 
 /// The schema of this service's tables on PostgreSQL.
 pub(crate) const SCHEMA: &str = "sync";

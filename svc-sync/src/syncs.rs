@@ -3,7 +3,6 @@
 mod shown;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use cairn_chassis::identity::Permission;
 use cairn_chassis::limits::Grown;
@@ -16,16 +15,14 @@ pub(crate) use self::shown::Shown;
 use crate::content::Opened;
 use crate::context::Context;
 use crate::manifest::{self, Checked, MOST_FOLDERS, Sent};
-use crate::model::{ConflictPolicy, Counters, Details, Document, Kind, Memory, Phase, Run, RunStatus};
+use crate::model::{
+    ConflictPolicy, Counters, Details, Document, Kind, Memory, Origin, Phase, Run, RunStatus, Sync,
+};
 use crate::packed::pack;
 use crate::plan::{self, Rules};
 use crate::scope::Caller;
+use crate::standing::{self, Page};
 use crate::{Error, store};
-
-/// For how long a run can be rolled back (spec, section 8).
-pub(crate) const ROLLBACK_WINDOW: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-const DEFAULT_PAGE: u32 = 50;
-const MAX_PAGE: u32 = 1_000;
 
 /// What a preview is asked for.
 #[derive(Debug, Clone, Default)]
@@ -35,15 +32,6 @@ pub(crate) struct Draft {
     pub(crate) policy: ConflictPolicy,
     pub(crate) prune: bool,
     pub(crate) folder: Option<String>,
-}
-
-/// A page of runs.
-#[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) runs: Vec<Run>,
-    /// Empty after the last page.
-    pub(crate) next: String,
-    pub(crate) total: u64,
 }
 
 /// The rules, on a storage.
@@ -67,7 +55,13 @@ impl Syncs {
 
         let Checked { name, mut documents, texts, notes } = checked;
         let db = &self.context.db;
-        let memory = Memory::of(store::entries::list(db, caller.workspace, &name).await?);
+        let memory = Memory::of(
+            store::entries::list(
+                db,
+                Sync { workspace: caller.workspace, origin: Origin::Directory, name: &name },
+            )
+            .await?,
+        );
         let states = opened.states(memory.0.values().map(|entry| (entry.kind, entry.id))).await;
         let states = states.map_err(Error::Upstream)?;
         // What is remembered with this content need not be written again: it costs its hash.
@@ -95,7 +89,11 @@ impl Syncs {
         let run = Run {
             workspace: caller.workspace,
             id,
+            origin: Origin::Directory,
             name,
+            file_name: None,
+            archive_bytes: 0,
+            object_bytes: 0,
             folder,
             policy: draft.policy,
             prune: draft.prune,
@@ -134,51 +132,31 @@ impl Syncs {
 
     /// Runs of the workspace, newest first.
     pub(crate) async fn list(&self, caller: &Caller, size: u32, token: &str) -> Result<Page, Error> {
-        let size = if size == 0 { DEFAULT_PAGE } else { size.min(MAX_PAGE) };
-        let before = match token {
-            // Every id sorts before it.
-            "" => "~".to_owned(),
-            token => token.parse::<SyncRunId>().map_err(|_| bad_token())?.to_string(),
-        };
-        let db = &self.context.db;
-        let (mut runs, total) = store::runs::page(db, caller.workspace, &before, i64::from(size) + 1).await?;
-        let has_more = runs.len() > size as usize;
-        runs.truncate(size as usize);
-        let next = runs.last().filter(|_| has_more).map_or_else(String::new, |last| last.id.to_string());
-        Ok(Page { runs, next, total })
+        standing::list(&self.context, caller, false, size, token).await
     }
 
     /// Queues a run, as far as the plan has room for it.
     pub(crate) async fn start(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
         let run = self.find(caller, id).await?;
-        require_startable(&run)?;
+        standing::require_startable(&run)?;
         let opened = self.open(caller, Permission::Write).await?;
         self.require_room(caller, &run, &opened).await?;
-        self.queue(caller, &run, Phase::Sync, require_startable).await
+        self.queue(caller, &run, Phase::Sync, standing::require_startable).await
     }
 
     /// Queues the rollback of a run.
     pub(crate) async fn roll_back(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
         let run = self.find(caller, id).await?;
-        self.require_revertible(&run)?;
+        standing::require_revertible(&self.context, &run)?;
         self.open(caller, Permission::Delete).await?;
-        self.queue(caller, &run, Phase::Rollback, |run| self.require_revertible(run)).await
+        self.queue(caller, &run, Phase::Rollback, |run| standing::require_revertible(&self.context, run))
+            .await
     }
 
     /// Ends a run that is not over.
     pub(crate) async fn cancel(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
         let found = self.find(caller, id).await?;
-        let mut tx = self.context.db.begin_write().await?;
-        let held = store::runs::hold(&mut tx, found.workspace, found.id).await?;
-        let run = held.ok_or_else(|| Error::NoRun(id.to_owned()))?;
-        if run.phase == Phase::Rollback && run.state.is_busy() {
-            return Err(Error::RunBusy("a rollback goes on to its end: wait for it"));
-        }
-        if !run.state.is_busy() && run.state != RunStatus::Ready {
-            return Err(Error::RunNotCancellable(run.shown().as_str()));
-        }
-        store::runs::cancel(&mut tx, &run, self.context.clock.now()).await?;
-        tx.commit().await?;
+        standing::cancel(&self.context, &found).await?;
         self.show(self.find(caller, id).await?).await
     }
 
@@ -189,7 +167,9 @@ impl Syncs {
         let held = store::runs::hold(&mut tx, found.workspace, found.id).await?;
         let run = held.ok_or_else(|| Error::NoRun(id.to_owned()))?;
         if run.state.is_busy() {
-            return Err(Error::RunBusy("the run is queued or running: wait for its end, or cancel it"));
+            return Err(Error::RunBusy(
+                "the run is queued or running: wait for its end, or cancel it".to_owned(),
+            ));
         }
         remove(&mut tx, &run).await?;
         Ok(tx.commit().await?)
@@ -201,9 +181,7 @@ impl Syncs {
     }
 
     async fn find(&self, caller: &Caller, id: &str) -> Result<Run, Error> {
-        let no_run = || Error::NoRun(id.to_owned());
-        let parsed = id.parse::<SyncRunId>().map_err(|_| no_run())?;
-        store::runs::get(&self.context.db, caller.workspace, parsed).await?.ok_or_else(no_run)
+        standing::find(&self.context, caller, id, false).await
     }
 
     async fn show(&self, run: Run) -> Result<Shown, Error> {
@@ -226,20 +204,8 @@ impl Syncs {
         phase: Phase,
         require: impl Fn(&Run) -> Result<(), Error>,
     ) -> Result<Shown, Error> {
-        let mut tx = self.context.db.begin_write().await?;
-        store::runs::lock_name(&mut tx, run.workspace, &run.name).await?;
-        let held = store::runs::hold(&mut tx, run.workspace, run.id).await?;
-        let run = held.ok_or_else(|| Error::NoRun(run.id.to_string()))?;
-        // As it is now: somebody may have been quicker.
-        require(&run)?;
-        if store::runs::is_busy(&mut tx, run.workspace, &run.name).await? {
-            return Err(Error::RunBusy("another run of this sync is under way: wait for its end"));
-        }
-        store::runs::queue(&mut tx, &run, phase, &caller.asker).await?;
-        tx.commit().await?;
-        self.context.arrivals.notify_one();
-        let queued = store::runs::get(&self.context.db, run.workspace, run.id).await?;
-        self.show(queued.unwrap_or(run)).await
+        let queued = standing::queue(&self.context, caller, run, phase, require).await?;
+        self.show(queued).await
     }
 
     async fn check_depth(
@@ -275,21 +241,6 @@ impl Syncs {
         refused.extend(grown(run.bytes, bytes.used).refusal("storageBytes", bytes.limit, " bytes"));
         if refused.is_empty() { Ok(()) } else { Err(Error::LimitExceeded(refused)) }
     }
-
-    fn require_revertible(&self, run: &Run) -> Result<(), Error> {
-        let now = self.context.clock.now();
-        if run.state == RunStatus::RolledBack {
-            return Err(Error::RunNotRevertible("the run was rolled back already"));
-        }
-        if !run.state.is_completed() {
-            return Err(Error::RunNotRevertible("only a run that is completed can be rolled back"));
-        }
-        if run.rollback_until.is_none_or(|until| until <= now) {
-            let message = "the run is more than 7 days old and can no longer be rolled back";
-            return Err(Error::RunNotRevertible(message));
-        }
-        Ok(())
-    }
 }
 
 /// Removes all that is kept of a run.
@@ -299,17 +250,9 @@ pub(crate) async fn remove(tx: &mut sql::Tx, run: &Run) -> Result<(), Error> {
     Ok(store::runs::remove(tx, run.workspace, run.id).await?)
 }
 
-fn require_startable(run: &Run) -> Result<(), Error> {
-    if run.state.is_startable() { Ok(()) } else { Err(Error::RunNotStartable(run.shown().as_str())) }
-}
-
-fn read_folder(text: Option<&str>) -> Result<Option<FolderId>, Error> {
+pub(crate) fn read_folder(text: Option<&str>) -> Result<Option<FolderId>, Error> {
     let read = |text: &str| text.parse().map_err(|_| Error::invalid("folderId", "invalid", wording::ID));
     text.map(read).transpose()
-}
-
-fn bad_token() -> Error {
-    Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
 }
 
 /// Hashing and compressing this much would hold up other requests on the same thread.

@@ -1,5 +1,7 @@
 //! The contract of this service, on every engine, over a real svc-content.
 
+mod imports;
+mod imports_of_notion;
 mod kills;
 mod layers;
 mod limits;
@@ -32,8 +34,10 @@ use tonic::Request;
 use uuid::Uuid;
 
 use crate::delegation::{Delegated, Delegates};
+use crate::imports::Imports;
 use crate::manifest::Sent;
 use crate::model::{Asker, ConflictPolicy, Counters, RunStatus};
+use crate::reading::Reader;
 use crate::scope::Caller;
 use crate::service::{Config, Service};
 use crate::syncs::{Draft, Shown, Syncs};
@@ -65,6 +69,7 @@ struct Bench {
     engine: &'static str,
     service: Service,
     syncs: Syncs,
+    imports: Imports,
     rights: Arc<Rights>,
     issuer: Arc<Issuer>,
     content: ServiceChannel,
@@ -110,14 +115,29 @@ impl Bench {
         let content = ServiceChannel::local(composed.routes);
         let (held, plan) = (Mutex::new(PermissionSet::all()), Mutex::new("selfhosted".to_owned()));
         let rights = Arc::new(Rights { issuer: Arc::clone(&issuer), held, plan });
-        let config = Config { storage: test.config.clone(), limits: limits() };
+        let scratch = folder.path().join("scratch");
+        let config = Config { storage: test.config.clone(), limits: limits(), scratch };
         let delegates = Arc::<Rights>::clone(&rights);
-        let service = Service::open_with(config, ambient, content.clone(), delegates).await.unwrap();
+        let service =
+            Service::open_with(config, ambient, content.clone(), delegates, Reader::in_this_process());
+        let service = service.await.unwrap();
         let asker = Asker { kind: PrincipalKind::Token, id: "test-token".into() };
         let caller = Caller { workspace: workspace(), asker, plan: Some("selfhosted".into()) };
         let syncs = Syncs::new(service.context().clone());
+        let imports = Imports::new(service.context().clone());
         let engine = test.engine;
-        Self { engine, service, syncs, rights, issuer, content, caller, _test: test, _folder: folder }
+        Self {
+            engine,
+            service,
+            syncs,
+            imports,
+            rights,
+            issuer,
+            content,
+            caller,
+            _test: test,
+            _folder: folder,
+        }
     }
 
     async fn preview(&self, draft: Draft) -> Result<Shown, Error> {

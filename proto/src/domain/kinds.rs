@@ -196,6 +196,14 @@ domain! {
         RolledBack = "rolled_back",
     }
 
+    /// The tool whose archive is imported.
+    ImportProvider of sync::ImportProvider {
+        /// A vault of Obsidian.
+        ObsidianZip = "obsidian_zip",
+        /// An export of Notion.
+        NotionZip = "notion_zip",
+    }
+
     /// What became of a document.
     SyncAction of sync::SyncAction {
         /// A file was made.

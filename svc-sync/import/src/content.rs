@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::report::UnresolvedReason;
 
 /// The text of a file, ready to be written but for its links.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// The text as it was written.
     pub text: String,
@@ -20,7 +22,7 @@ pub struct Content {
 }
 
 /// A place in a text that is replaced.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// What is replaced, in bytes.
     pub range: Range<usize>,
@@ -33,7 +35,7 @@ pub struct Link {
 }
 
 /// A link that is listed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// From 1.
     pub line: usize,

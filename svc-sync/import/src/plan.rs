@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{Read, Seek};
 
 use cairn_proto::domain::limits::NAME_CHARS;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::{Archive, ArchiveError, EntryError, TreeFile};
 use crate::content::Content;
@@ -91,7 +92,7 @@ pub enum ItemKind {
 }
 
 /// A property of a database.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Property {
     /// Its name, once in its database.
     pub name: String,
@@ -100,7 +101,7 @@ pub struct Property {
 }
 
 /// The type of a property.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PropertyKind {
     /// Text.
     Text,
@@ -123,7 +124,7 @@ pub enum PropertyKind {
 }
 
 /// A value of a record.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     /// Text, or an address.
     Text(String),

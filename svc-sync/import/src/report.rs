@@ -1,5 +1,7 @@
 //! What a report says beside the items of a plan.
 
+use serde::{Deserialize, Serialize};
+
 /// Something that was imported otherwise than it was, or not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
@@ -155,7 +157,7 @@ pub struct Unresolved {
 }
 
 /// Why a link is listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnresolvedReason {
     /// It leads nowhere, and stays as it is.
     NotFound,
@@ -175,7 +177,8 @@ impl UnresolvedReason {
 }
 
 /// How much of what a plan holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Counts {
     /// Text files.
     pub files: usize,

@@ -1,4 +1,4 @@
-//! What a sync remembers of what it wrote.
+//! What a sync or an import remembers of what it wrote.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,52 @@ use cairn_proto::ids::SyncRunId;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// What a sync writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// What a run writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
+    #[default]
     File,
     Folder,
+    /// Of an import, as are the others below.
+    Asset,
+    Database,
+    Record,
+}
+
+impl Kind {
+    /// In columns.
+    pub(crate) const fn number(self) -> i64 {
+        match self {
+            Self::File => 1,
+            Self::Folder => 2,
+            Self::Asset => 3,
+            Self::Database => 4,
+            Self::Record => 5,
+        }
+    }
+
+    pub(crate) fn from_number(number: i64) -> Option<Self> {
+        let all = [Self::File, Self::Folder, Self::Asset, Self::Database, Self::Record];
+        all.into_iter().find(|kind| kind.number() == number)
+    }
+
+    /// Whether it stands in the tree of folders and files, which is written in batches.
+    pub(crate) const fn is_in_tree(self) -> bool {
+        matches!(self, Self::File | Self::Folder)
+    }
 }
 
 /// Something that runs of a sync wrote, as they left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) kind: Kind,
-    /// In the directory.
+    /// In the directory; of an import, by what its object is known again.
     pub(crate) path: String,
     pub(crate) id: Uuid,
-    /// Of a file; 0 for folders, which have none.
+    /// 0 for folders and assets, which have none.
     pub(crate) version: u64,
-    /// Empty for folders.
+    /// Empty for folders; of an import, of what the archive has, without the ids of what it links to.
     pub(crate) hash: String,
     /// Which run wrote it last.
     pub(crate) run: SyncRunId,

@@ -4,7 +4,45 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::PrincipalKind;
 use cairn_proto::ids::{FolderId, SyncRunId, WorkspaceId};
 
-use super::{ConflictPolicy, RunStatus};
+use super::{ConflictPolicy, ImportProvider, RunStatus};
+
+/// Where a run has from what it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A directory: a sync.
+    Directory,
+    /// An archive of another tool: an import.
+    Archive(ImportProvider),
+}
+
+impl Origin {
+    /// In columns.
+    pub(crate) fn number(self) -> i64 {
+        match self {
+            Self::Directory => 0,
+            Self::Archive(provider) => i64::from(provider.number()),
+        }
+    }
+
+    pub(crate) fn from_number(number: i64) -> Option<Self> {
+        if number == 0 {
+            return Some(Self::Directory);
+        }
+        ImportProvider::from_number(number).map(Self::Archive)
+    }
+
+    pub(crate) const fn is_import(self) -> bool {
+        matches!(self, Self::Archive(_))
+    }
+}
+
+/// What has runs: a directory, or archives that go to one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sync<'a> {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) origin: Origin,
+    pub(crate) name: &'a str,
+}
 
 /// Who a run goes on for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +60,7 @@ pub(crate) enum Phase {
     Rollback,
 }
 
-/// Documents; folders are not counted.
+/// Documents of a sync; files, assets, databases and records of an import. Folders are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     pub(crate) created: u64,
@@ -34,14 +72,21 @@ pub(crate) struct Counters {
     pub(crate) processed: u64,
 }
 
-/// One reconciliation of a directory with the files of a workspace.
+/// One reconciliation of a directory, or of an archive, with the content of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) workspace: WorkspaceId,
     pub(crate) id: SyncRunId,
-    /// Of the sync.
+    pub(crate) origin: Origin,
+    /// Of the sync: what runs of one origin and name have written is remembered together.
     pub(crate) name: String,
-    /// Where the directory goes; absent for the root.
+    /// Of an archive, as it was sent.
+    pub(crate) file_name: Option<String>,
+    /// Of an archive.
+    pub(crate) archive_bytes: u64,
+    /// Of an attachment in it, as the plan allowed at the preview.
+    pub(crate) object_bytes: u64,
+    /// Where the directory, or the import's own folder, goes; absent for the root.
     pub(crate) folder: Option<FolderId>,
     pub(crate) policy: ConflictPolicy,
     pub(crate) prune: bool,
@@ -53,7 +98,7 @@ pub(crate) struct Run {
     pub(crate) total: u64,
     /// What the preview found: `processed` is not used.
     pub(crate) would: Counters,
-    /// Of the manifest.
+    /// Of the manifest; of an import, the files that it would make.
     pub(crate) documents: u64,
     /// Of the texts that may have to be written.
     pub(crate) bytes: u64,
@@ -69,6 +114,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// What it is a run of.
+    pub(crate) fn sync(&self) -> Sync<'_> {
+        Sync { workspace: self.workspace, origin: self.origin, name: &self.name }
+    }
+
     /// What callers are told of its state: nobody asks whether a rollback waits for its turn.
     pub(crate) const fn shown(&self) -> RunStatus {
         match (self.state, self.phase) {

@@ -23,15 +23,7 @@ pub(crate) fn steps(
     for (path, id) in tree.new_ones() {
         let name = path.rsplit('/').next().unwrap_or(path).to_owned();
         let write = Write::Create { name, folder: parent_of(path), file_type: None };
-        steps.push(Step {
-            kind: Kind::Folder,
-            path: path.to_owned(),
-            write,
-            id,
-            version: 0,
-            hash: String::new(),
-            before: None,
-        });
+        steps.push(Step::of(Kind::Folder, path.to_owned(), write, id));
     }
     let mut files: Vec<Step> = Vec::with_capacity(plan.creates.len() + plan.updates.len());
     for (document, old) in &plan.creates {
@@ -57,13 +49,10 @@ pub(crate) fn steps(
     steps.extend(files);
     if prune {
         steps.extend(plan.prunes.iter().map(|entry| Step {
-            kind: entry.kind,
-            path: entry.path.clone(),
-            write: Write::Trash,
-            id: entry.id,
             version: entry.version,
             hash: entry.hash.clone(),
             before: Some((*entry).clone()),
+            ..Step::of(entry.kind, entry.path.clone(), Write::Trash, entry.id)
         }));
     }
     steps
@@ -71,18 +60,15 @@ pub(crate) fn steps(
 
 fn file(document: &Document, write: Write, id: Uuid, version: u64, before: Option<&Entry>) -> Step {
     Step {
-        kind: Kind::File,
-        path: document.path.clone(),
-        write,
-        id,
         version,
         hash: document.hash.clone(),
         before: before.cloned(),
+        ..Step::of(Kind::File, document.path.clone(), write, id)
     }
 }
 
 /// The name of a further version of a file: `note (2).md`.
-pub(super) fn beside(name: &str, taken: &HashSet<String>) -> String {
+pub(crate) fn beside(name: &str, taken: &HashSet<String>) -> String {
     /// Of a name, in characters (contract, "File").
     const MOST: usize = 255;
     let (stem, extension) = match name.rsplit_once('.') {

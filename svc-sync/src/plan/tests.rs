@@ -240,7 +240,7 @@ impl World {
                 assert!(!item.in_trash && (step.kind == Kind::Folder || item.version == step.version));
                 item.in_trash = true;
             }
-            Write::Revert { .. } | Write::Restore => unreachable!(),
+            Write::Relate | Write::Revert { .. } | Write::Restore => unreachable!(),
         }
         let key = (step.kind, step.path.clone());
         if step.write == Write::Trash {

@@ -195,7 +195,8 @@ fn encode_run(run: Run) -> proto::Run {
 
 const fn kind(kind: Kind) -> ItemKind {
     match kind {
-        Kind::File => ItemKind::File,
         Kind::Folder => ItemKind::Folder,
+        // A sync writes nothing else.
+        Kind::File | Kind::Asset | Kind::Database | Kind::Record => ItemKind::File,
     }
 }

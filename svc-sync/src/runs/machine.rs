@@ -9,11 +9,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::held::{Halt, Held, TERM};
 use super::sweep;
-use super::worker::{Halt, TERM, Worker};
+use super::worker;
 use crate::context::Context;
 use crate::model::{Phase, Run, RunStatus};
-use crate::syncs::ROLLBACK_WINDOW;
+use crate::standing::ROLLBACK_WINDOW;
 use crate::{Error, store};
 
 /// How often this process looks for work that nobody told it of.
@@ -126,14 +127,14 @@ impl Machine {
 
     async fn try_perform(&self, run: Run, shutdown: &CancellationToken) -> Result<(), Error> {
         let held = run.clone();
-        let mut worker = Worker::new(&self.context, &self.holder, run);
+        let mut worker = Held::new(&self.context, &self.holder, run);
         let halt = if held.cancel_asked && held.phase == Phase::Sync {
             Halt::Cancelled
         } else if held.tries > MOST_TRIES {
             Halt::Failed("it was given up after several tries that were cut short; start it again".to_owned())
         } else {
             tokio::select! {
-                worked = worker.work() => match worked {
+                worked = worker::work(&mut worker) => match worked {
                     Ok(()) => return self.end(worker.run, None).await,
                     Err(halt) => halt,
                 },
@@ -192,6 +193,10 @@ impl Machine {
         if run.state.is_completed() || run.state == RunStatus::RolledBack {
             store::details::remove_pieces(&mut tx, run.workspace, run.id).await?;
             run.bytes = 0;
+        }
+        // Half an import must go away, too (import.md).
+        if run.origin.is_import() && matches!(run.state, RunStatus::Failed | RunStatus::Cancelled) {
+            run.rollback_until = Some(now.plus(ROLLBACK_WINDOW));
         }
         if store::runs::save(&mut tx, &run, &self.holder, now).await?.is_none() {
             // Somebody else has it by now.

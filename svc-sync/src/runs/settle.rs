@@ -10,12 +10,30 @@ pub(super) fn is_done(step: &Step, states: &States) -> bool {
     match &step.write {
         // The id is its own, so whatever became of it since, it was made.
         Write::Create { .. } => state.is_some(),
-        Write::Update | Write::Revert { .. } => {
+        // Of what has no hash in the workspace, the version is all that tells.
+        Write::Update | Write::Revert { .. } if step.kind == Kind::File => {
             state.is_some_and(|state| state.version == step.version_after() && state.hash == step.hash)
+        }
+        Write::Update | Write::Relate | Write::Revert { .. } => {
+            state.is_some_and(|state| state.version > step.version)
         }
         Write::Trash => state.is_none_or(|state| state.in_trash),
         Write::Restore => state.is_some_and(|state| !state.in_trash),
     }
+}
+
+/// Writes into steps that are done what versions the workspace has given what it made or changed.
+pub(super) fn learn_versions(steps: &mut [Step], states: &States) {
+    let counted = |step: &&mut Step| matches!(step.kind, Kind::Database | Kind::Record);
+    for step in steps.iter_mut().filter(counted) {
+        if matches!(step.write, Write::Create { .. } | Write::Update | Write::Relate) {
+            step.after = states.get(&step.id).map(|state| state.version).or(step.after);
+        }
+    }
+}
+
+const fn has_versions(kind: Kind) -> bool {
+    !matches!(kind, Kind::Folder | Kind::Asset)
 }
 
 /// What a sync remembers after steps that are done: what it puts, and what it forgets.
@@ -26,11 +44,11 @@ pub(super) fn remembered(
     let (mut puts, mut forgets) = (Vec::new(), Vec::new());
     for step in steps {
         match step.write {
-            Write::Create { .. } | Write::Update => puts.push(Entry {
+            Write::Create { .. } | Write::Update | Write::Relate => puts.push(Entry {
                 kind: step.kind,
                 path: step.path.clone(),
                 id: step.id,
-                version: if step.kind == Kind::File { step.version_after() } else { 0 },
+                version: if has_versions(step.kind) { step.version_after() } else { 0 },
                 hash: step.hash.clone(),
                 run,
             }),
@@ -44,7 +62,8 @@ pub(super) fn remembered(
 /// How far a run is that has done these steps and leaves these documents alone.
 pub(super) fn tally<'a>(done: impl IntoIterator<Item = &'a Step>, stills: &[Still]) -> Counters {
     let mut counters = Counters::default();
-    let files = done.into_iter().filter(|step| step.kind == Kind::File).map(Step::action);
+    let counted = |step: &&Step| step.kind != Kind::Folder && step.write != Write::Relate;
+    let files = done.into_iter().filter(counted).map(Step::action);
     for action in files.chain(stills.iter().map(|still| still.action)) {
         counters.processed += 1;
         match action {
@@ -61,7 +80,8 @@ pub(super) fn tally<'a>(done: impl IntoIterator<Item = &'a Step>, stills: &[Stil
 
 /// What becomes of a document whose step the workspace refused; `None` for folders, which are not counted.
 pub(super) fn refused(step: &Step, code: &str, message: &str) -> Option<Still> {
-    if step.kind == Kind::Folder {
+    // What the run made stands, also where it could not be completed.
+    if step.kind == Kind::Folder || step.write == Write::Relate {
         return None;
     }
     let is_edited = matches!(code, "version_conflict" | "not_found" | "went_along")
@@ -73,7 +93,7 @@ pub(super) fn refused(step: &Step, code: &str, message: &str) -> Option<Still> {
         (SyncAction::Failed, ("refused".to_owned(), message.to_owned()))
     };
     let id = (!matches!(step.write, Write::Create { .. })).then_some(step.id);
-    Some(Still { path: step.path.clone(), action, id, why: Some(why) })
+    Some(Still { path: step.path.clone(), kind: step.kind, action, id, why: Some(why) })
 }
 
 #[cfg(test)]
@@ -85,7 +105,7 @@ mod tests {
 
     fn step(write: Write) -> Step {
         let (id, path, hash) = (Uuid::from_u128(1), "a".to_owned(), "new".to_owned());
-        Step { kind: Kind::File, path, write, id, version: 3, hash, before: None }
+        Step { version: 3, hash, ..Step::of(Kind::File, path, write, id) }
     }
 
     fn states(version: u64, hash: &str, in_trash: bool) -> States {
@@ -120,7 +140,8 @@ mod tests {
         assert_eq!((failed.action, failed.id), (SyncAction::Failed, None));
         assert_eq!(failed.why.unwrap().1, "no folder");
         assert_eq!(refused(&Step { kind: Kind::Folder, ..create }, "invalid", "m"), None);
-        let stills = [Still { path: "x".into(), action: SyncAction::Failed, id: None, why: None }];
+        let stills =
+            [Still { path: "x".into(), kind: Kind::File, action: SyncAction::Failed, id: None, why: None }];
         let counters = tally(&[step(Write::Update)], &stills);
         assert_eq!((counters.updated, counters.processed), (1, 2));
     }

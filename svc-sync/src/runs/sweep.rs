@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
+use uuid::Uuid;
 
 use crate::context::Context;
 use crate::{Error, store, syncs};
 
-/// A preview that nobody started holds its texts for so long.
+/// A preview that nobody started holds its texts or its archive for so long, and so does a run that ended early.
 const PREVIEWS_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// An upload that began longer ago was cut.
+const UPLOADS_TAKE: Duration = Duration::from_secs(60 * 60);
 const RUNS_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const AT_ONCE: i64 = 100;
 
@@ -25,6 +28,10 @@ async fn try_sweep(context: &Context) -> Result<(), Error> {
         let micros = i64::try_from(kept.as_micros()).unwrap_or(i64::MAX);
         Timestamp::from_micros(now.as_micros().saturating_sub(micros))
     };
+    let cut = before(UPLOADS_TAKE).as_micros() / 1_000;
+    // Ids begin with the milliseconds of their making.
+    let cut = Uuid::from_u128(u128::from(u64::try_from(cut).unwrap_or(0)) << 80);
+    store::details::sweep_pieces(&context.db, cut.into(), before(PREVIEWS_KEPT)).await?;
     loop {
         let (previewed, over) = (before(PREVIEWS_KEPT), before(RUNS_KEPT));
         let stale = store::runs::stale(&context.db, previewed, over, AT_ONCE).await?;

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
 use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{SyncRunId, WorkspaceId};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::numbers::to_small;
-use crate::model::{Details, Kept, Still};
+use crate::model::{Kept, Report, Still};
 use crate::packed::{pack_json, unpack_json};
 
 statements! {
@@ -24,6 +28,8 @@ statements! {
 
     const SET_KEPT: &str = "UPDATE sync_details SET kept = $3 WHERE workspace_id = $1 AND run_id = $2";
 
+    const SET_REPORT: &str = "UPDATE sync_details SET manifest = $3 WHERE workspace_id = $1 AND run_id = $2";
+
     const REMOVE: &str = "DELETE FROM sync_details WHERE workspace_id = $1 AND run_id = $2";
 
     const INSERT_PIECE: &str =
@@ -35,6 +41,16 @@ statements! {
         ""
     );
 
+    const HAS_PIECES: &str =
+        "SELECT COUNT(*) FROM (SELECT 1 FROM sync_pieces WHERE workspace_id = $1 AND run_id = $2 LIMIT 1) AS kept";
+
+    /// Of every workspace: what uploads left whose run, an id from before $1, was never made, and what runs that ended
+    /// before $2 and can still be started would need.
+    const SWEEP_PIECES: &str = "DELETE FROM sync_pieces WHERE (run_id < $1 AND NOT EXISTS (SELECT 1 FROM sync_runs r \
+         WHERE r.workspace_id = sync_pieces.workspace_id AND r.id = sync_pieces.run_id)) \
+         OR EXISTS (SELECT 1 FROM sync_runs r WHERE r.workspace_id = sync_pieces.workspace_id \
+         AND r.id = sync_pieces.run_id AND r.state IN (6, 7) AND r.finished_at < $2)";
+
     const REMOVE_PIECES: &str = "DELETE FROM sync_pieces WHERE workspace_id = $1 AND run_id = $2";
 }
 
@@ -43,7 +59,7 @@ pub(crate) async fn insert(
     tx: &mut Tx,
     workspace: WorkspaceId,
     run: SyncRunId,
-    details: &Details,
+    details: &impl Serialize,
     stills: &[Still],
 ) -> Result<(), Error> {
     let kept: &[Kept] = &[];
@@ -52,8 +68,12 @@ pub(crate) async fn insert(
     execute!(tx, INSERT, workspace, run, details.as_slice(), stills.as_slice(), kept.as_slice()).map(drop)
 }
 
-/// What the preview fixed; `None` when the run is not there any more.
-pub(crate) async fn get(db: &Db, workspace: WorkspaceId, run: SyncRunId) -> Result<Option<Details>, Error> {
+/// What the preview of a sync fixed, or the report of an import; `None` when the run is not there any more.
+pub(crate) async fn get<T: DeserializeOwned>(
+    db: &Db,
+    workspace: WorkspaceId,
+    run: SyncRunId,
+) -> Result<Option<T>, Error> {
     let packed: Option<Vec<u8>> = fetch!(optional_scalar, db, MANIFEST, Text(workspace), Text(run))?;
     packed.map(|packed| unpack_json(&packed)).transpose()
 }
@@ -79,6 +99,17 @@ pub(crate) async fn set_stills(
 ) -> Result<(), Error> {
     let stills = pack_json(stills)?;
     execute!(tx, SET_STILLS, Text(workspace), Text(run), stills.as_slice()).map(drop)
+}
+
+/// Replaces the report of an import.
+pub(crate) async fn set_report(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    run: SyncRunId,
+    report: &Report,
+) -> Result<(), Error> {
+    let report = pack_json(report)?;
+    execute!(tx, SET_REPORT, Text(workspace), Text(run), report.as_slice()).map(drop)
 }
 
 pub(crate) async fn set_kept(
@@ -121,6 +152,17 @@ pub(crate) async fn pieces(
     }
     let rows: Vec<(i64, Vec<u8>)> = fetch!(all, db, PIECES, Text(workspace), Text(run), json_list(places))?;
     Ok(rows.into_iter().map(|(place, data)| (to_small(place), data)).collect())
+}
+
+/// Whether anything is kept of what a run would write.
+pub(crate) async fn has_pieces(db: &Db, workspace: WorkspaceId, run: SyncRunId) -> Result<bool, Error> {
+    let count: i64 = fetch!(scalar, db, HAS_PIECES, Text(workspace), Text(run))?;
+    Ok(count > 0)
+}
+
+/// Removes what uploads left before an id was made, and what is kept of runs that ended before a time.
+pub(crate) async fn sweep_pieces(db: &Db, before: SyncRunId, ended: Timestamp) -> Result<(), Error> {
+    execute!(db.writer(), SWEEP_PIECES, Text(before), ended).map(drop)
 }
 
 /// Removes the texts of a run that needs them no more.

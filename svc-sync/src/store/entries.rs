@@ -1,13 +1,13 @@
-//! What the syncs of a workspace remember, by their names.
+//! What the syncs and imports of a workspace remember, by their origins and names.
 
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
-use cairn_proto::ids::{SyncRunId, WorkspaceId};
+use cairn_proto::ids::SyncRunId;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::numbers::{to_column, to_count};
-use crate::model::{Entry, Kind};
+use crate::model::{Entry, Kind, Sync};
 
 /// Rows of one statement.
 const AT_ONCE: usize = 1_000;
@@ -16,30 +16,30 @@ statements! {
     pub(super) fn statements;
 
     const LIST: &str = "SELECT kind, path, item_id, version, content_hash, run_id FROM sync_entries \
-         WHERE workspace_id = $1 AND name = $2";
+         WHERE workspace_id = $1 AND origin = $2 AND name = $3";
 
-    /// $3 is a JSON array of `[kind, path, item, version, hash, run]`.
+    /// $4 is a JSON array of `[kind, path, item, version, hash, run]`.
     const PUT: Dialect = Dialect {
-        sqlite: "INSERT INTO sync_entries (workspace_id, name, kind, path, item_id, version, content_hash, run_id) \
-             SELECT $1, $2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 \
-             FROM json_each($3) WHERE TRUE ON CONFLICT (workspace_id, name, kind, path) DO UPDATE SET \
+        sqlite: "INSERT INTO sync_entries (workspace_id, origin, name, kind, path, item_id, version, content_hash, run_id) \
+             SELECT $1, $2, $3, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 \
+             FROM json_each($4) WHERE TRUE ON CONFLICT (workspace_id, origin, name, kind, path) DO UPDATE SET \
              item_id = excluded.item_id, version = excluded.version, content_hash = excluded.content_hash, \
              run_id = excluded.run_id",
-        postgres: "INSERT INTO sync_entries (workspace_id, name, kind, path, item_id, version, content_hash, run_id) \
-             SELECT $1, $2, CAST(value ->> 0 AS BIGINT), value ->> 1, value ->> 2, CAST(value ->> 3 AS BIGINT), \
-             value ->> 4, value ->> 5 FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) AS given (value) \
-             ON CONFLICT (workspace_id, name, kind, path) DO UPDATE SET \
+        postgres: "INSERT INTO sync_entries (workspace_id, origin, name, kind, path, item_id, version, content_hash, run_id) \
+             SELECT $1, $2, $3, CAST(value ->> 0 AS BIGINT), value ->> 1, value ->> 2, CAST(value ->> 3 AS BIGINT), \
+             value ->> 4, value ->> 5 FROM jsonb_array_elements(CAST(CAST($4 AS TEXT) AS JSONB)) AS given (value) \
+             ON CONFLICT (workspace_id, origin, name, kind, path) DO UPDATE SET \
              item_id = excluded.item_id, version = excluded.version, content_hash = excluded.content_hash, \
              run_id = excluded.run_id",
     };
 
-    /// $3 is a JSON array of `[kind, path]`.
+    /// $4 is a JSON array of `[kind, path]`.
     const REMOVE: Dialect = Dialect {
-        sqlite: "DELETE FROM sync_entries WHERE workspace_id = $1 AND name = $2 AND (kind, path) IN \
-             (SELECT value ->> 0, value ->> 1 FROM json_each($3))",
-        postgres: "DELETE FROM sync_entries WHERE workspace_id = $1 AND name = $2 AND (kind, path) IN \
+        sqlite: "DELETE FROM sync_entries WHERE workspace_id = $1 AND origin = $2 AND name = $3 AND (kind, path) IN \
+             (SELECT value ->> 0, value ->> 1 FROM json_each($4))",
+        postgres: "DELETE FROM sync_entries WHERE workspace_id = $1 AND origin = $2 AND name = $3 AND (kind, path) IN \
              (SELECT CAST(value ->> 0 AS BIGINT), value ->> 1 \
-             FROM jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) AS given (value))",
+             FROM jsonb_array_elements(CAST(CAST($4 AS TEXT) AS JSONB)) AS given (value))",
     };
 }
 
@@ -53,22 +53,12 @@ struct Row {
     run_id: Text<SyncRunId>,
 }
 
-const fn number(kind: Kind) -> i64 {
-    match kind {
-        Kind::File => 1,
-        Kind::Folder => 2,
-    }
-}
-
 /// All that a sync remembers, in no order.
-pub(crate) async fn list(db: &Db, workspace: WorkspaceId, name: &str) -> Result<Vec<Entry>, Error> {
-    let rows: Vec<Row> = fetch!(all, db, LIST, Text(workspace), name)?;
+pub(crate) async fn list(db: &Db, sync: Sync<'_>) -> Result<Vec<Entry>, Error> {
+    let rows: Vec<Row> = fetch!(all, db, LIST, Text(sync.workspace), sync.origin.number(), sync.name)?;
     let read = |row: Row| {
-        let kind = match row.kind {
-            1 => Kind::File,
-            2 => Kind::Folder,
-            _ => return Err(Error::corrupt("an entry of a sync of an unknown kind")),
-        };
+        let unknown = || Error::corrupt("an entry of a sync of an unknown kind");
+        let kind = Kind::from_number(row.kind).ok_or_else(unknown)?;
         Ok(Entry {
             kind,
             path: row.path,
@@ -82,34 +72,24 @@ pub(crate) async fn list(db: &Db, workspace: WorkspaceId, name: &str) -> Result<
 }
 
 /// Remembers these, each path once.
-pub(crate) async fn put(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    name: &str,
-    entries: &[Entry],
-) -> Result<(), Error> {
+pub(crate) async fn put(tx: &mut Tx, sync: Sync<'_>, entries: &[Entry]) -> Result<(), Error> {
     for some in entries.chunks(AT_ONCE) {
         let row = |entry: &Entry| {
             let version = to_column(entry.version);
-            json!([number(entry.kind), entry.path, entry.id, version, entry.hash, entry.run.to_string()])
+            json!([entry.kind.number(), entry.path, entry.id, version, entry.hash, entry.run.to_string()])
         };
         let rows = serde_json::Value::from(some.iter().map(row).collect::<Vec<_>>()).to_string();
-        execute!(tx, PUT, Text(workspace), name, rows.as_str())?;
+        execute!(tx, PUT, Text(sync.workspace), sync.origin.number(), sync.name, rows.as_str())?;
     }
     Ok(())
 }
 
 /// Forgets these.
-pub(crate) async fn remove(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    name: &str,
-    paths: &[(Kind, String)],
-) -> Result<(), Error> {
+pub(crate) async fn remove(tx: &mut Tx, sync: Sync<'_>, paths: &[(Kind, String)]) -> Result<(), Error> {
     for some in paths.chunks(AT_ONCE) {
-        let rows: Vec<_> = some.iter().map(|(kind, path)| json!([number(*kind), path])).collect();
+        let rows: Vec<_> = some.iter().map(|(kind, path)| json!([kind.number(), path])).collect();
         let rows = serde_json::Value::from(rows).to_string();
-        execute!(tx, REMOVE, Text(workspace), name, rows.as_str())?;
+        execute!(tx, REMOVE, Text(sync.workspace), sync.origin.number(), sync.name, rows.as_str())?;
     }
     Ok(())
 }

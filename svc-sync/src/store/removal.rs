@@ -14,7 +14,7 @@ statements! {
         // Up to 5 MiB each.
         removed_table!("sync_pieces", "workspace_id, run_id, place", 50),
         removed_table!("sync_details", "workspace_id, run_id", 50),
-        removed_table!("sync_entries", "workspace_id, name, kind, path", 2_000),
+        removed_table!("sync_entries", "workspace_id, origin, name, kind, path", 2_000),
         removed_table!("sync_runs", "workspace_id, id", 500),
     ];
 }

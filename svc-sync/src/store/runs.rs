@@ -9,12 +9,12 @@ use cairn_proto::ids::{FolderId, SyncRunId, WorkspaceId};
 
 use super::batches;
 use super::numbers::{to_column, to_count, to_small};
-use crate::model::{Asker, ConflictPolicy, Counters, Phase, Run, RunStatus};
+use crate::model::{Asker, ConflictPolicy, Counters, Origin, Phase, Run, RunStatus, Sync};
 
 macro_rules! select {
     ($($rest:expr),+) => {
         concat!(
-            "SELECT workspace_id, id, name, folder_id, policy, prune, state, phase, asker_kind, asker_id, created, updated, \
+            "SELECT workspace_id, id, origin, name, file_name, archive_bytes, object_bytes, folder_id, policy, prune, state, phase, asker_kind, asker_id, created, updated, \
              skipped, conflicts, pruned, processed, total, would_create, would_update, would_skip, would_conflict, \
              documents, bytes, error, tries, not_before, cancel_asked, created_at, started_at, finished_at, \
              rollback_until FROM sync_runs ",
@@ -31,17 +31,19 @@ statements! {
     const LOCK: PostgresOnly =
         PostgresOnly("SELECT 1 FROM sync_runs WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
 
-    /// Ids sort by time.
-    const PAGE: &str = select!("WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3");
+    /// Ids sort by time. $2: whether of imports.
+    const PAGE: &str =
+        select!("WHERE workspace_id = $1 AND (origin <> 0) = $2 AND id < $3 ORDER BY id DESC LIMIT $4");
 
-    const COUNT: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1";
+    const COUNT: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1 AND (origin <> 0) = $2";
 
-    const BUSY: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1 AND name = $2 AND state IN (2, 3)";
+    const BUSY: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1 AND origin = $2 AND name = $3 \
+         AND state IN (2, 3)";
 
     const INSERT: &str = "INSERT INTO sync_runs (workspace_id, id, name, folder_id, policy, prune, state, phase, asker_kind, \
          asker_id, created, updated, skipped, conflicts, pruned, processed, total, would_create, would_update, would_skip, \
-         would_conflict, documents, bytes, tries, cancel_asked, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
-         $10, 0, 0, 0, 0, 0, 0, $11, $12, $13, $14, $15, $16, $17, 0, FALSE, $18)";
+         would_conflict, documents, bytes, tries, cancel_asked, created_at, origin, file_name, archive_bytes, object_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
+         $10, 0, 0, 0, 0, 0, 0, $11, $12, $13, $14, $15, $16, $17, 0, FALSE, $18, $19, $20, $21, $22)";
 
     const QUEUE: &str = "UPDATE sync_runs SET state = 2, phase = $3, asker_kind = $4, asker_id = $5, error = NULL, \
          tries = 0, not_before = NULL, cancel_asked = FALSE, holder = NULL, finished_at = NULL \
@@ -69,7 +71,8 @@ statements! {
          WHERE workspace_id = $1 AND id = $2 AND state = 3 AND holder = $3 RETURNING cancel_asked";
 
     /// What nobody works on ends at once.
-    const CANCEL_IDLE: &str = "UPDATE sync_runs SET state = 7, finished_at = $3 \
+    const CANCEL_IDLE: &str = "UPDATE sync_runs SET state = 7, finished_at = $3, rollback_until = CASE \
+         WHEN origin <> 0 AND started_at IS NOT NULL THEN CAST($4 AS BIGINT) ELSE rollback_until END \
          WHERE workspace_id = $1 AND id = $2 AND state IN (1, 2)";
 
     const ASK_TO_CANCEL: &str = "UPDATE sync_runs SET cancel_asked = TRUE \
@@ -91,7 +94,11 @@ statements! {
 struct Row {
     workspace_id: Text<WorkspaceId>,
     id: Text<SyncRunId>,
+    origin: i64,
     name: String,
+    file_name: Option<String>,
+    archive_bytes: i64,
+    object_bytes: i64,
     folder_id: Option<Text<FolderId>>,
     policy: i64,
     prune: bool,
@@ -136,7 +143,11 @@ impl TryFrom<Row> for Run {
         Ok(Self {
             workspace: row.workspace_id.0,
             id: row.id.0,
+            origin: Origin::from_number(row.origin).ok_or_else(unknown)?,
             name: row.name,
+            file_name: row.file_name,
+            archive_bytes: to_count(row.archive_bytes),
+            object_bytes: to_count(row.object_bytes),
             folder: row.folder_id.map(|id| id.0),
             policy: ConflictPolicy::from_number(row.policy).ok_or_else(unknown)?,
             prune: row.prune,
@@ -196,22 +207,23 @@ pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: SyncRunId) -> 
 pub(crate) async fn page(
     db: &Db,
     workspace: WorkspaceId,
+    of_imports: bool,
     before: &str,
     limit: i64,
 ) -> Result<(Vec<Run>, u64), Error> {
-    let rows = fetch!(all, db, PAGE, Text(workspace), before, limit)?;
-    let count: i64 = fetch!(scalar, db, COUNT, Text(workspace))?;
+    let rows = fetch!(all, db, PAGE, Text(workspace), of_imports, before, limit)?;
+    let count: i64 = fetch!(scalar, db, COUNT, Text(workspace), of_imports)?;
     Ok((read(rows)?, to_count(count)))
 }
 
 /// Starts and rollbacks of one sync follow each other.
-pub(crate) async fn lock_name(tx: &mut Tx, workspace: WorkspaceId, name: &str) -> Result<(), Error> {
-    tx.lock_name(&format!("sync-{workspace}-{name}")).await
+pub(crate) async fn lock_name(tx: &mut Tx, sync: Sync<'_>) -> Result<(), Error> {
+    tx.lock_name(&format!("sync-{}-{}-{}", sync.workspace, sync.origin.number(), sync.name)).await
 }
 
 /// Whether a run of a sync is under way.
-pub(crate) async fn is_busy(tx: &mut Tx, workspace: WorkspaceId, name: &str) -> Result<bool, Error> {
-    let count: i64 = fetch!(scalar, tx, BUSY, Text(workspace), name)?;
+pub(crate) async fn is_busy(tx: &mut Tx, sync: Sync<'_>) -> Result<bool, Error> {
+    let count: i64 = fetch!(scalar, tx, BUSY, Text(sync.workspace), sync.origin.number(), sync.name)?;
     Ok(count > 0)
 }
 
@@ -237,7 +249,11 @@ pub(crate) async fn insert(tx: &mut Tx, run: &Run) -> Result<(), Error> {
         to_column(run.would.conflicts),
         to_column(run.documents),
         to_column(run.bytes),
-        run.created_at
+        run.created_at,
+        run.origin.number(),
+        run.file_name.as_deref(),
+        to_column(run.archive_bytes),
+        to_column(run.object_bytes)
     )
     .map(drop)
 }
@@ -305,9 +321,15 @@ pub(crate) async fn save(
 }
 
 /// Cancels a run: at once when nobody works on it, else its worker is asked to stop.
-pub(crate) async fn cancel(tx: &mut Tx, run: &Run, now: Timestamp) -> Result<(), Error> {
+/// An import that was cancelled can be rolled back until that time.
+pub(crate) async fn cancel(
+    tx: &mut Tx,
+    run: &Run,
+    now: Timestamp,
+    rollback_until: Timestamp,
+) -> Result<(), Error> {
     let (workspace, id) = (Text(run.workspace), Text(run.id));
-    if execute!(tx, CANCEL_IDLE, workspace, id, now)? == 0 {
+    if execute!(tx, CANCEL_IDLE, workspace, id, now, rollback_until)? == 0 {
         execute!(tx, ASK_TO_CANCEL, workspace, id)?;
     }
     Ok(())

@@ -13,7 +13,7 @@ fn scattered(round: u32, most: u32) -> u64 {
 
 impl Bench {
     /// Works on whatever is due, and loses the worker again and again before it is through.
-    async fn work_with_kills(&self, seed: u32) -> u32 {
+    pub(super) async fn work_with_kills(&self, seed: u32) -> u32 {
         let context = self.service.context();
         let mut kills = 0;
         for round in seed.. {

@@ -3,10 +3,11 @@
 use cairn_chassis::testing::Modules;
 
 /// From the lowest to the highest. What no layer names are the rules.
-const LAYERS: [&[&str]; 5] = [
+const LAYERS: [&[&str]; 6] = [
     &["error", "model", "packed", "scope"],
-    &["store", "plan", "reversal", "delegation"],
-    &["content", "context", "manifest", "syncs", "removal", "doctor"],
+    &["store", "plan", "reading", "reversal", "delegation"],
+    &["content", "decision", "manifest"],
+    &["context", "imports", "standing", "syncs", "removal", "doctor"],
     &["runs", "rpc"],
     &["service"],
 ];

@@ -213,7 +213,7 @@ async fn a_cancelled_run_starts_again() {
         bench.work().await;
         assert_eq!(bench.get(&previewed).await.run.state, RunStatus::Completed);
         assert_eq!(bench.tree().await, tree(&[("/a", "1")]));
-        assert_eq!(reason(bench.syncs.cancel(&bench.caller, &id).await), Reason::RunNotStartable);
+        assert_eq!(reason(bench.syncs.cancel(&bench.caller, &id).await), Reason::RunNotCancellable);
     }
 }
 

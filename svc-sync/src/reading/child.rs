@@ -1,0 +1,396 @@
+//! The child's side: reads one archive from standard input, answers one question about it on standard output, and ends.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileExt as _;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use cairn_import::{
+    Archive, ArchiveError, EntryError, ItemKind, Kind as TextKind, Limits, Plan, PropertyKind, Value, notion,
+    obsidian,
+};
+use cairn_proto::domain::{FileType, ImportProvider};
+use serde::Serialize;
+
+use super::wire::{Finding, Item, Made, Question, Told, Values, What};
+use crate::model::Kind;
+
+/// The argument by which the binary is told that it is such a child: no command for people. The place of the question in the
+/// file follows.
+pub const IMPORT_COMMAND: &str = "import-child";
+
+/// Address space: what is allocated beyond ends the child.
+const MOST_MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
+/// CPU time of one question: the largest archive of the largest plan.
+const MOST_CPU: Duration = Duration::from_secs(600);
+/// Stack of the thread that reads: parsers descend into what is nested.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+/// Things that are told at once.
+const AT_ONCE: usize = 256;
+const OUTPUT_BYTES: usize = 256 * 1024;
+
+/// Answers the question that stands in the file on standard input, at the place that is the second argument: what the hidden
+/// command of the binary does. It ends when nobody reads its answer any more.
+pub fn import_child_main() -> ExitCode {
+    // Whoever calls the command by hand would see parts of notes in messages of panics.
+    panic::set_hook(Box::new(|_| {}));
+    let place = std::env::args().nth(2).and_then(|text| text.parse().ok());
+    // Before the limit of open files.
+    let input = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    let (Some(place), Ok(input)) = (place, input) else { return ExitCode::FAILURE };
+    if cairn_child::confine(MOST_MEMORY_BYTES).and_then(|()| cairn_child::allow_cpu(MOST_CPU)).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let work = move || {
+        let mut output = BufWriter::with_capacity(OUTPUT_BYTES, io::stdout().lock());
+        let answer = AssertUnwindSafe(|| answer(input, place, &mut output));
+        // A panic is as good as a child that is gone: its parent sees an answer without its end.
+        matches!(panic::catch_unwind(answer), Ok(Ok(())))
+    };
+    let worker = thread::Builder::new().stack_size(STACK_BYTES).spawn(work);
+    match worker.map(thread::JoinHandle::join) {
+        Ok(Ok(true)) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Answers the question at a place of a file.
+pub(super) fn answer(input: File, place: u64, output: &mut impl Write) -> io::Result<()> {
+    let input = Arc::new(input);
+    let end = input.metadata()?.len();
+    let question = io::BufReader::new(Volume::new(&input, place..end));
+    let question: Question = serde_json::from_reader(question)?;
+    let volumes = question.volumes.iter().map(|range| Volume::new(&input, range.clone()));
+    match tell(&question, volumes.collect(), output) {
+        Ok(()) => {}
+        Err(Stopped::Archive(error)) => refuse(&error, output)?,
+        Err(Stopped::Entry(EntryError::Sink(error)) | Stopped::Io(error)) => return Err(error),
+        Err(Stopped::Entry(_)) => {
+            // It was whole when the plan was made: the disk has failed.
+            let message = "the archive can no longer be read".to_owned();
+            head(output, &Told::Refused { code: None, message })?;
+        }
+    }
+    head(output, &Told::End)?;
+    output.flush()
+}
+
+enum Stopped {
+    Archive(ArchiveError),
+    Entry(EntryError),
+    Io(io::Error),
+}
+
+impl From<ArchiveError> for Stopped {
+    fn from(error: ArchiveError) -> Self {
+        Self::Archive(error)
+    }
+}
+
+impl From<EntryError> for Stopped {
+    fn from(error: EntryError) -> Self {
+        Self::Entry(error)
+    }
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn refuse(error: &ArchiveError, output: &mut impl Write) -> io::Result<()> {
+    let code = error.code().map(str::to_owned);
+    head(output, &Told::Refused { code, message: error.to_string() })
+}
+
+fn tell(question: &Question, volumes: Vec<Volume>, output: &mut impl Write) -> Result<(), Stopped> {
+    let mut volumes = volumes.into_iter();
+    let first = volumes.next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    let mut archive = Archive::open(first)?;
+    if matches!(question.what, What::Parts) {
+        return Ok(parts(&mut archive, output)?);
+    }
+    let limits = Limits { folders: question.folders, asset_bytes: question.asset_bytes };
+    let mut plan = match question.provider {
+        ImportProvider::ObsidianZip => obsidian(&mut archive, &question.file_name, &limits)?,
+        ImportProvider::NotionZip => {
+            let parts = archive.parts();
+            for volume in volumes {
+                archive.add_part(volume)?;
+            }
+            notion(&mut archive, &parts, &question.file_name, &limits)?
+        }
+    };
+    match &question.what {
+        What::Parts => Ok(()),
+        What::Plan => tell_plan(&mut plan, &mut archive, output),
+        What::Assets(wanted) => tell_assets(&plan, &mut archive, wanted, output),
+        What::Files(wanted) => tell_files(&mut plan, &mut archive, wanted, output),
+        What::Records(wanted) => tell_records(&plan, &mut archive, wanted, output),
+    }
+}
+
+fn parts(archive: &mut Archive<Volume>, output: &mut impl Write) -> Result<(), EntryError> {
+    for part in archive.parts() {
+        let length = archive.entries().get(part).map_or(0, |entry| entry.size);
+        head(output, &Told::Part { length }).map_err(EntryError::Sink)?;
+        archive.copy(part, &mut |bytes| output.write_all(bytes))?;
+    }
+    Ok(())
+}
+
+fn tell_plan(plan: &mut Plan, archive: &mut Archive<Volume>, output: &mut impl Write) -> Result<(), Stopped> {
+    head(output, &Told::Root { name: plan.root.clone(), counts: plan.counts })?;
+    let hashes = Hashes::of(plan, archive)?;
+    let places: Vec<usize> = (0..plan.items.len()).collect();
+    for some in places.chunks(AT_ONCE) {
+        let items: Vec<Item> = some.iter().filter_map(|place| item(plan, *place, &hashes)).collect();
+        body(output, &items, |length| Told::Items { length })?;
+    }
+    let mut findings: Vec<Finding> = Vec::new();
+    findings.extend(plan.ignored.iter().map(|ignored| Finding::Ignored {
+        path: ignored.path.clone(),
+        reason: ignored.reason.as_str().to_owned(),
+    }));
+    findings.extend(plan.warnings.iter().map(|warning| Finding::Warning {
+        path: warning.path.clone(),
+        code: warning.code.as_str().to_owned(),
+        message: warning.code.message().to_owned(),
+    }));
+    findings.extend(plan.unresolved.iter().map(|link| Finding::Link {
+        path: plan.source(link.item),
+        line: link.line,
+        target: link.target.clone(),
+        reason: link.reason.as_str().to_owned(),
+    }));
+    for some in findings.chunks(AT_ONCE) {
+        body(output, &some, |length| Told::Findings { length })?;
+    }
+    Ok(())
+}
+
+fn item(plan: &Plan, place: usize, hashes: &Hashes) -> Option<Item> {
+    let item = plan.items.get(place)?;
+    let (kind, made) = match &item.kind {
+        ItemKind::Folder => (Kind::Folder, Made::Folder),
+        ItemKind::File { kind, .. } => (Kind::File, Made::File(file_type(*kind))),
+        ItemKind::Asset { media_type, .. } => {
+            (Kind::Asset, Made::Asset { media_type: (*media_type).to_owned() })
+        }
+        ItemKind::Database { properties, .. } => (Kind::Database, Made::Database(properties.clone())),
+        ItemKind::Record { database, body } => {
+            (Kind::Record, Made::Record { database: *database, body: *body })
+        }
+    };
+    let bytes = match kind {
+        Kind::File | Kind::Asset => plan.entry(place).map_or(0, |(_, size)| size),
+        Kind::Folder | Kind::Database | Kind::Record => 0,
+    };
+    Some(Item {
+        kind,
+        parent: item.parent,
+        name: item.name.clone(),
+        identity: plan.identity(place),
+        source: plan.source(place),
+        hash: hashes.0.get(&place).cloned().unwrap_or_default(),
+        bytes,
+        made,
+    })
+}
+
+const fn file_type(kind: TextKind) -> FileType {
+    match kind {
+        TextKind::Markdown => FileType::Markdown,
+        TextKind::Json => FileType::Json,
+        TextKind::Yaml => FileType::Yaml,
+        TextKind::Text | TextKind::Asset(_) => FileType::Text,
+    }
+}
+
+/// The hashes of items, but of folders.
+struct Hashes(HashMap<usize, String>);
+
+impl Hashes {
+    fn of(plan: &mut Plan, archive: &mut Archive<Volume>) -> Result<Self, Stopped> {
+        let mut hashes = Self(HashMap::new());
+        // Attachments first: what leads to one that changed has to lead elsewhere, so it has changed, too.
+        for place in 0..plan.items.len() {
+            let Some(ItemKind::Asset { .. }) = plan.items.get(place).map(|item| &item.kind) else { continue };
+            let entry = plan.entry(place).map_or(usize::MAX, |(entry, _)| entry);
+            let mut hasher = blake3::Hasher::new();
+            archive.copy(entry, &mut |bytes| {
+                hasher.update(bytes);
+                Ok(())
+            })?;
+            hashes.0.insert(place, hasher.finalize().to_hex().to_string());
+        }
+        for place in 0..plan.items.len() {
+            let Some(content) = plan.content(archive, place)? else { continue };
+            let text = content.fill(|target| Some(hashes.stable(plan, target)));
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(text.as_bytes());
+            for tag in &content.tags {
+                hasher.update(b"\0");
+                hasher.update(tag.as_bytes());
+            }
+            hashes.0.insert(place, hasher.finalize().to_hex().to_string());
+        }
+        hashes.add_tables(plan, archive)?;
+        Ok(hashes)
+    }
+
+    fn add_tables(&mut self, plan: &Plan, archive: &mut Archive<Volume>) -> Result<(), Stopped> {
+        for (place, item) in plan.items.iter().enumerate() {
+            let ItemKind::Database { properties, .. } = &item.kind else { continue };
+            let mut told: Vec<(&str, String)> = Vec::new();
+            for property in properties {
+                let kind = if let PropertyKind::Relation(database) = &property.kind {
+                    self.stable(plan, *database)
+                } else {
+                    format!("{:?}", property.kind)
+                };
+                told.push((&property.name, kind));
+            }
+            self.0.insert(place, hashed(&told));
+            let mut records: Vec<Values> = Vec::new();
+            plan.records(archive, place, &mut |record, values| records.push((record, values)))?;
+            for (record, values) in records {
+                let told: Vec<(&str, String)> = values
+                    .iter()
+                    .filter_map(|(property, value)| {
+                        let name = properties.get(*property)?.name.as_str();
+                        let value = if let Value::Items(items) = value {
+                            let items: Vec<String> =
+                                items.iter().map(|item| self.stable(plan, *item)).collect();
+                            items.join("\n")
+                        } else {
+                            format!("{value:?}")
+                        };
+                        Some((name, value))
+                    })
+                    .collect();
+                self.0.insert(record, hashed(&told));
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands for the address of an item as long as it is the same object.
+    fn stable(&self, plan: &Plan, item: usize) -> String {
+        let is_asset = plan.items.get(item).is_some_and(|item| matches!(item.kind, ItemKind::Asset { .. }));
+        let hash = self.0.get(&item).filter(|_| is_asset).map_or("", String::as_str);
+        format!("{}@{hash}", plan.identity(item))
+    }
+}
+
+fn hashed(told: &impl Serialize) -> String {
+    let json = serde_json::to_vec(told).unwrap_or_default();
+    blake3::hash(&json).to_hex().to_string()
+}
+
+fn wanted_of(wanted: &[Range<usize>]) -> impl Iterator<Item = usize> {
+    wanted.iter().flat_map(Clone::clone)
+}
+
+fn tell_assets(
+    plan: &Plan,
+    archive: &mut Archive<Volume>,
+    wanted: &[Range<usize>],
+    output: &mut impl Write,
+) -> Result<(), Stopped> {
+    for item in wanted_of(wanted) {
+        let Some((entry, length)) = plan.entry(item) else { continue };
+        head(output, &Told::Asset { item, length })?;
+        archive.copy(entry, &mut |bytes| output.write_all(bytes))?;
+    }
+    Ok(())
+}
+
+fn tell_files(
+    plan: &mut Plan,
+    archive: &mut Archive<Volume>,
+    wanted: &[Range<usize>],
+    output: &mut impl Write,
+) -> Result<(), Stopped> {
+    for item in wanted_of(wanted) {
+        if let Some(content) = plan.content(archive, item)? {
+            body(output, &content, |length| Told::File { item, length })?;
+        }
+    }
+    Ok(())
+}
+
+fn tell_records(
+    plan: &Plan,
+    archive: &mut Archive<Volume>,
+    wanted: &[Range<usize>],
+    output: &mut impl Write,
+) -> Result<(), Stopped> {
+    for database in wanted_of(wanted) {
+        let mut records: Vec<Values> = Vec::new();
+        plan.records(archive, database, &mut |record, values| records.push((record, values)))?;
+        for some in records.chunks(AT_ONCE) {
+            body(output, &some, |length| Told::Records { length })?;
+        }
+    }
+    Ok(())
+}
+
+fn head(output: &mut impl Write, told: &Told) -> io::Result<()> {
+    output.write_all(&cairn_child::encode(told)?)
+}
+
+fn body(output: &mut impl Write, value: &impl Serialize, told: impl Fn(u64) -> Told) -> io::Result<()> {
+    let bytes = serde_json::to_vec(value)?;
+    head(output, &told(bytes.len() as u64))?;
+    output.write_all(&bytes)
+}
+
+/// A part of a file as a file of its own. Volumes of one file have places of their own.
+#[derive(Debug)]
+pub(super) struct Volume {
+    file: Arc<File>,
+    range: Range<u64>,
+    place: u64,
+}
+
+impl Volume {
+    fn new(file: &Arc<File>, range: Range<u64>) -> Self {
+        Self { file: Arc::clone(file), range, place: 0 }
+    }
+
+    const fn length(&self) -> u64 {
+        self.range.end.saturating_sub(self.range.start)
+    }
+}
+
+impl Read for Volume {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.length().saturating_sub(self.place);
+        let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let Some(wanted) = buffer.get_mut(..most) else { return Ok(0) };
+        let count = self.file.read_at(wanted, self.range.start.saturating_add(self.place))?;
+        self.place += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for Volume {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let place = match to {
+            SeekFrom::Start(place) => Some(place),
+            SeekFrom::End(by) => self.length().checked_add_signed(by),
+            SeekFrom::Current(by) => self.place.checked_add_signed(by),
+        };
+        self.place = place.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.place)
+    }
+}

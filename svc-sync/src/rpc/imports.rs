@@ -1,0 +1,247 @@
+//! `cairn.sync.v1.ImportService`.
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use cairn_chassis::channel::MAX_MESSAGE_BYTES;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::{Permission, Verifier};
+use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::wording;
+use cairn_proto::domain::{ConflictPolicy, ImportProvider};
+use cairn_proto::sync::v1 as proto;
+use cairn_proto::sync::v1::import_service_server::{ImportService, ImportServiceServer};
+use cairn_proto::sync::v1::preview_import_request::Part as Sent;
+use futures::stream::{self, Stream, StreamExt as _};
+use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::Error;
+use crate::imports::{Draft, Imports, Part, Shown, UploadEnd};
+use crate::model::{Kind, Origin, Run};
+use crate::scope::Caller;
+
+/// The bytes of one message of an upload, with room for what is around them.
+const MAX_CHUNK_BYTES: usize = 1024 * 1024 + 64 * 1024;
+/// Of a report, in one message.
+const REPORT_BYTES: usize = 1024 * 1024;
+
+pub(crate) fn server(imports: Imports, verifier: Verifier) -> ImportServiceServer<Rpc> {
+    ImportServiceServer::new(Rpc { imports, verifier })
+        .max_decoding_message_size(MAX_CHUNK_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+#[derive(Debug)]
+pub(crate) struct Rpc {
+    imports: Imports,
+    verifier: Verifier,
+}
+
+impl Rpc {
+    async fn caller(&self, metadata: &MetadataMap, needed: Permission) -> Result<Caller, Problem> {
+        self.verifier.authorize(metadata, needed).await
+    }
+}
+
+#[tonic::async_trait]
+impl ImportService for Rpc {
+    type ReadImportReportStream =
+        Pin<Box<dyn Stream<Item = Result<proto::ReadImportReportResponse, Status>> + Send>>;
+
+    async fn preview_import(
+        &self,
+        request: Request<Streaming<proto::PreviewImportRequest>>,
+    ) -> Result<Response<proto::PreviewImportResponse>, Status> {
+        // Whose workspace it is may stand behind the archive; somebody it is from the beginning.
+        self.verifier.authenticate(request.metadata()).await?;
+        let (metadata, _, messages) = request.into_parts();
+        let verifier = self.verifier.clone();
+        let parts = messages.then(move |message| {
+            let (verifier, metadata) = (verifier.clone(), metadata.clone());
+            async move { decode(message, &verifier, metadata).await }
+        });
+        let shown = self.imports.preview(Box::pin(parts)).await?;
+        Ok(Response::new(proto::PreviewImportResponse { run: Some(encode(shown)) }))
+    }
+
+    async fn get_import(
+        &self,
+        request: Request<proto::GetImportRequest>,
+    ) -> Result<Response<proto::GetImportResponse>, Status> {
+        let caller = self.caller(request.metadata(), Permission::Read).await?;
+        let shown = self.imports.get(&caller, &request.get_ref().run_id).await?;
+        Ok(Response::new(proto::GetImportResponse { run: Some(encode(shown)) }))
+    }
+
+    async fn list_imports(
+        &self,
+        request: Request<proto::ListImportsRequest>,
+    ) -> Result<Response<proto::ListImportsResponse>, Status> {
+        let caller = self.caller(request.metadata(), Permission::Read).await?;
+        let asked = request.get_ref();
+        let page = self.imports.list(&caller, asked.page_size, &asked.page_token).await?;
+        let runs = page.runs.into_iter().map(encode_run).collect();
+        let (next_page_token, total_size) = (page.next, page.total);
+        Ok(Response::new(proto::ListImportsResponse { runs, next_page_token, total_size }))
+    }
+
+    async fn read_import_report(
+        &self,
+        request: Request<proto::ReadImportReportRequest>,
+    ) -> Result<Response<Self::ReadImportReportStream>, Status> {
+        let caller = self.caller(request.metadata(), Permission::Read).await?;
+        let report = self.imports.report(&caller, &request.get_ref().run_id).await?;
+        let json =
+            serde_json::to_vec(&report).map_err(|_| Problem::internal("a report cannot be written"))?;
+        let mut left = Bytes::from(json);
+        let mut pieces = Vec::new();
+        while !left.is_empty() {
+            let bytes = left.split_to(left.len().min(REPORT_BYTES));
+            pieces.push(Ok(proto::ReadImportReportResponse { bytes }));
+        }
+        Ok(Response::new(stream::iter(pieces).boxed()))
+    }
+
+    async fn start_import(
+        &self,
+        request: Request<proto::StartImportRequest>,
+    ) -> Result<Response<proto::StartImportResponse>, Status> {
+        let caller = self.caller(request.metadata(), Permission::Write).await?;
+        let shown = self.imports.start(&caller, &request.get_ref().run_id).await?;
+        Ok(Response::new(proto::StartImportResponse { run: Some(encode(shown)) }))
+    }
+
+    async fn cancel_import(
+        &self,
+        request: Request<proto::CancelImportRequest>,
+    ) -> Result<Response<proto::CancelImportResponse>, Status> {
+        let caller = self.caller(request.metadata(), Permission::Write).await?;
+        let shown = self.imports.cancel(&caller, &request.get_ref().run_id).await?;
+        Ok(Response::new(proto::CancelImportResponse { run: Some(encode(shown)) }))
+    }
+
+    async fn roll_back_import(
+        &self,
+        request: Request<proto::RollBackImportRequest>,
+    ) -> Result<Response<proto::RollBackImportResponse>, Status> {
+        let caller = self.caller(request.metadata(), Permission::Delete).await?;
+        let shown = self.imports.roll_back(&caller, &request.get_ref().run_id).await?;
+        Ok(Response::new(proto::RollBackImportResponse { run: Some(encode(shown)) }))
+    }
+}
+
+async fn decode(
+    message: Result<proto::PreviewImportRequest, Status>,
+    verifier: &Verifier,
+    metadata: MetadataMap,
+) -> Result<Part, Error> {
+    let message = message.map_err(|status| {
+        tracing::debug!(%status, "an upload was cut");
+        Error::invalid("archive", "incomplete", "the upload ended before it was whole: send it again")
+    })?;
+    match message.part {
+        Some(Sent::Bytes(bytes)) => Ok(Part::Bytes(bytes)),
+        Some(Sent::End(proto::ImportEnd { size_bytes })) => Ok(Part::End(UploadEnd { size_bytes })),
+        Some(Sent::Draft(draft)) => decode_draft(draft, verifier, metadata).await,
+        None => Err(Error::invalid("part", "required", "send a draft, bytes, or the end")),
+    }
+}
+
+async fn decode_draft(
+    draft: proto::ImportDraft,
+    verifier: &Verifier,
+    mut metadata: MetadataMap,
+) -> Result<Part, Error> {
+    if let Some(identity) = &draft.identity {
+        let value = AsciiMetadataValue::try_from(format!("Bearer {identity}"));
+        let value = value.map_err(|_| Error::invalid("identity", "invalid", "send a signed identity"))?;
+        metadata.insert("authorization", value);
+    }
+    let caller: Caller = verifier.authorize(&metadata, Permission::Write).await.map_err(Error::Upstream)?;
+    let mut wrong = Vec::new();
+    let provider = ImportProvider::from_number(draft.provider);
+    if provider.is_none() {
+        wrong.push(Violation::new("provider", "invalid", wording::one_of(&ImportProvider::NAMES)));
+    }
+    let policy = match draft.conflict_policy {
+        0 => Some(ConflictPolicy::default()),
+        number => ConflictPolicy::from_number(number),
+    };
+    if policy.is_none() {
+        wrong.push(Violation::new("conflictPolicy", "invalid", wording::one_of(&ConflictPolicy::NAMES)));
+    }
+    let (Some(provider), Some(policy)) = (provider, policy) else { return Err(Error::Invalid(wrong)) };
+    let file_name = shown_name(&draft.file_name);
+    Ok(Part::Draft(Box::new((caller, Draft { provider, file_name, policy, folder: draft.folder_id }))))
+}
+
+/// A file name as it is shown: the last of a path, without control characters, not too long.
+fn shown_name(name: &str) -> String {
+    const MOST_CHARS: usize = 255;
+    let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    last.chars().filter(|char| !char.is_control()).take(MOST_CHARS).collect()
+}
+
+fn encode(shown: Shown) -> proto::ImportRun {
+    let warnings = shown.warnings.into_iter().map(|warning| proto::SyncWarning {
+        path: warning.path,
+        code: warning.code,
+        message: warning.message,
+    });
+    let results = shown.results.into_iter().map(|item| proto::ImportResult {
+        path: item.path,
+        kind: kind(item.kind).to_owned(),
+        action: item.action.as_str().to_owned(),
+        id: item.id.map(|id| id.to_string()),
+        message: item.message,
+    });
+    proto::ImportRun { warnings: warnings.collect(), results: results.collect(), ..encode_run(shown.run) }
+}
+
+const fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::File => "file",
+        Kind::Folder => "folder",
+        Kind::Asset => "asset",
+        Kind::Database => "database",
+        Kind::Record => "record",
+    }
+}
+
+fn encode_run(run: Run) -> proto::ImportRun {
+    let time = |at: Option<Timestamp>| at.map(Timestamp::to_proto);
+    let provider = match run.origin {
+        Origin::Archive(provider) => provider.number(),
+        Origin::Directory => 0,
+    };
+    proto::ImportRun {
+        id: run.id.to_string(),
+        status: run.shown().into(),
+        workspace_id: run.workspace.to_string(),
+        provider,
+        file_name: run.file_name.unwrap_or_default(),
+        size_bytes: run.archive_bytes,
+        conflict_policy: run.policy.into(),
+        folder_id: run.folder.map(|id| id.to_string()),
+        counters: Some(proto::Counters {
+            created: run.counters.created,
+            updated: run.counters.updated,
+            skipped: run.counters.skipped,
+            conflicts: run.counters.conflicts,
+            pruned: 0,
+        }),
+        total: run.total,
+        processed: run.counters.processed,
+        would_create: run.would.created,
+        would_update: run.would.updated,
+        would_skip: run.would.skipped,
+        would_conflict: run.would.conflicts,
+        created_at: Some(run.created_at.to_proto()),
+        started_at: time(run.started_at),
+        finished_at: time(run.finished_at),
+        rollback_until: time(run.rollback_until),
+        error: run.error,
+        ..proto::ImportRun::default()
+    }
+}
