@@ -102,6 +102,7 @@ const fn row(reason: Reason) -> (StatusCode, &'static str) {
         Reason::RunBusy => (StatusCode::CONFLICT, "RUN_BUSY"),
         Reason::RunNotStartable => (StatusCode::CONFLICT, "RUN_NOT_STARTABLE"),
         Reason::RunNotRevertible => (StatusCode::CONFLICT, "RUN_NOT_REVERTIBLE"),
+        Reason::RunNotCancellable => (StatusCode::CONFLICT, "RUN_NOT_CANCELLABLE"),
         Reason::AlreadyExists => (StatusCode::CONFLICT, "ALREADY_EXISTS"),
         Reason::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
         Reason::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
@@ -153,6 +154,7 @@ pub(crate) fn from_upstream(status: &Status) -> Problem {
         | Reason::RunBusy
         | Reason::RunNotStartable
         | Reason::RunNotRevertible
+        | Reason::RunNotCancellable
         | Reason::AlreadyExists
         | Reason::PayloadTooLarge
         | Reason::RateLimited
@@ -251,6 +253,7 @@ mod tests {
             (Reason::RunBusy, 409, "RUN_BUSY"),
             (Reason::RunNotStartable, 409, "RUN_NOT_STARTABLE"),
             (Reason::RunNotRevertible, 409, "RUN_NOT_REVERTIBLE"),
+            (Reason::RunNotCancellable, 409, "RUN_NOT_CANCELLABLE"),
             (Reason::SlugTaken, 409, "SLUG_TAKEN"),
             (Reason::VersionConflict, 409, "VERSION_CONFLICT"),
             (Reason::PayloadTooLarge, 413, "PAYLOAD_TOO_LARGE"),

@@ -27,6 +27,7 @@ use cairn_proto::retrieval::v1::browse_service_client::BrowseServiceClient;
 use cairn_proto::retrieval::v1::index_service_client::IndexServiceClient;
 use cairn_proto::retrieval::v1::related_service_client::RelatedServiceClient;
 use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
+use cairn_proto::sync::v1::import_service_client::ImportServiceClient;
 use cairn_proto::sync::v1::sync_service_client::SyncServiceClient;
 
 /// The ways to the services of the mesh.
@@ -80,6 +81,7 @@ clients!(
     ingest_documents: IngestServiceClient on ingest,
     sources: SourceServiceClient on ingest,
     syncs: SyncServiceClient on sync,
+    imports: ImportServiceClient on sync,
     search: SearchServiceClient on retrieval,
     browse: BrowseServiceClient on retrieval,
     related: RelatedServiceClient on retrieval,

@@ -223,7 +223,7 @@ async fn fill(session: &Session, files: usize) -> String {
     workspace
 }
 
-async fn sign_in(base_url: &str, owner: &Owner) -> Session {
+pub(crate) async fn sign_in(base_url: &str, owner: &Owner) -> Session {
     let http = Http::new(base_url);
     let form = json!({"email": owner.email, "password": owner.password});
     let signed_in = Anonymous { http: http.clone() }.post("/api/session").json(form).await;

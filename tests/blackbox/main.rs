@@ -43,6 +43,7 @@ mod grpc_limits;
 mod health;
 mod hidden_references;
 mod hostile_bodies;
+mod imports;
 mod ingest;
 mod invitations;
 mod keys;

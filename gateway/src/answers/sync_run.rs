@@ -98,6 +98,18 @@ pub(crate) struct SyncResult {
     error: Option<String>,
 }
 
+impl From<proto::Counters> for SyncCounters {
+    fn from(counters: proto::Counters) -> Self {
+        Self {
+            created: counters.created,
+            updated: counters.updated,
+            skipped: counters.skipped,
+            conflicts: counters.conflicts,
+            pruned: counters.pruned,
+        }
+    }
+}
+
 impl TryFrom<proto::Run> for SyncRun {
     type Error = Problem;
 
@@ -120,13 +132,7 @@ impl TryFrom<proto::Run> for SyncRun {
             conflict_policy: ConflictPolicy::from_number(run.conflict_policy).ok_or_else(unknown)?,
             prune: run.prune,
             folder_id: run.folder_id,
-            counters: SyncCounters {
-                created: counters.created,
-                updated: counters.updated,
-                skipped: counters.skipped,
-                conflicts: counters.conflicts,
-                pruned: counters.pruned,
-            },
+            counters: counters.into(),
             total: run.total,
             processed: run.processed,
             warnings: run.warnings,

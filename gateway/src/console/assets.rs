@@ -117,7 +117,7 @@ fn set(headers: &mut HeaderMap, name: HeaderName, text: &str) {
 }
 
 /// RFC 6266, with the name once for every client and once in full (RFC 8187).
-fn disposition(is_shown: bool, name: &str) -> String {
+pub(super) fn disposition(is_shown: bool, name: &str) -> String {
     let kind = if is_shown { "inline" } else { "attachment" };
     let plain: String = name
         .chars()

@@ -5,6 +5,7 @@ mod analytics;
 mod assets;
 mod feedback;
 mod grants;
+mod imports;
 mod invitations;
 mod invite_page;
 mod members;
@@ -87,6 +88,14 @@ pub(crate) fn routes() -> Routes {
         .api(MEMBER, routes!(sources::documents))
         .api(MEMBER, routes!(syncs::list))
         .api(MEMBER, routes!(syncs::roll_back))
+        .api(PERSON.with_upload(), routes!(imports::preview))
+        .api(MEMBER, routes!(imports::list))
+        .api(PERSON, routes!(imports::get))
+        .api(PERSON, routes!(imports::report))
+        .api(PERSON, routes!(imports::start))
+        .api(PERSON, routes!(imports::cancel))
+        .api(PERSON, routes!(imports::roll_back))
+        .merge(imports::former_paths(PERSON, MEMBER))
         .api(manager("reading the analytics of retrieval"), routes!(analytics::retrieval))
 }
 

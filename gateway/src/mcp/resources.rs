@@ -99,6 +99,7 @@ fn failure_of(problem: &Problem) -> Failure {
         | Reason::RunBusy
         | Reason::RunNotStartable
         | Reason::RunNotRevertible
+        | Reason::RunNotCancellable
         | Reason::AlreadyExists
         | Reason::RateLimited
         | Reason::DeliveryFailed

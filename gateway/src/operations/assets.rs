@@ -81,7 +81,7 @@ pub(crate) async fn find(
     Err(Problem::not_found(format!("no asset {id}")))
 }
 
-async fn workspaces_of(person: &Person) -> Result<Vec<WorkspaceId>, Problem> {
+pub(super) async fn workspaces_of(person: &Person) -> Result<Vec<WorkspaceId>, Problem> {
     let request = person.call.request(GetSessionRequest {});
     let session = answered(person.upstreams.sessions().get_session(request).await)?;
     let id = |membership: Membership| membership.workspace.and_then(|workspace| workspace.id.parse().ok());

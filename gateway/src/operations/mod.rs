@@ -9,6 +9,7 @@ pub(crate) mod file_versions;
 pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod grants;
+pub(crate) mod imports;
 pub(crate) mod ingest;
 pub(crate) mod invitations;
 #[cfg(test)]

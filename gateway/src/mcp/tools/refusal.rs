@@ -71,6 +71,7 @@ pub(super) const fn cause(reason: Reason) -> &'static str {
         | Reason::RunBusy
         | Reason::RunNotStartable
         | Reason::RunNotRevertible
+        | Reason::RunNotCancellable
         | Reason::AlreadyExists => "Conflict",
         Reason::RateLimited => "Rate limited",
         Reason::DeliveryFailed | Reason::Unavailable => "Unavailable",
@@ -106,6 +107,7 @@ fn next_step(tool: &Tool, given: &Map<String, Value>, problem: &Problem) -> Stri
         | Reason::RunBusy
         | Reason::RunNotStartable
         | Reason::RunNotRevertible
+        | Reason::RunNotCancellable
         | Reason::AlreadyExists => "read the present state, then decide whether to call again.".to_owned(),
         Reason::DeadlineExceeded | Reason::DeliveryFailed | Reason::Unimplemented | Reason::Internal => {
             format!("call {} once more; if it fails again, tell the user.", tool.name)

@@ -1,0 +1,154 @@
+//! Imports of archives, for people (spec 4.10): a run's id says nothing of the workspace, so those of the person are asked.
+
+use axum::body::Bytes;
+use cairn_chassis::call::Call;
+use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_proto::domain::{ConflictPolicy, ImportProvider};
+use cairn_proto::ids::{SyncRunId, WorkspaceId};
+use cairn_proto::sync::v1 as proto;
+use futures::{Stream, TryStreamExt as _};
+use serde::Deserialize;
+use tonic::Status;
+use utoipa::ToSchema;
+
+use super::assets::workspaces_of;
+use super::person::Person;
+use super::{Page, answered, present};
+use crate::answers::ImportRun;
+use crate::auth::TokenCache;
+use crate::error;
+use crate::schema::inputs;
+
+inputs!(ImportForm);
+
+/// An archive to import, as the parts of a form.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ImportForm {
+    /// The ZIP file of the vault or the export. Put it behind the other parts: then what is too large is refused before it is
+    /// sent.
+    #[schema(format = Binary)]
+    pub(crate) archive: String,
+    /// Where it is imported.
+    #[schema(format = "uuid")]
+    pub(crate) workspace_id: String,
+    /// The tool that it is from.
+    pub(crate) provider: ImportProvider,
+    /// What becomes of objects that changed since the last import: `update` when left out.
+    pub(crate) conflict_policy: Option<ConflictPolicy>,
+    /// Where the import's own folder goes: the root when left out.
+    #[schema(format = "uuid")]
+    pub(crate) folder_id: Option<String>,
+}
+
+/// Who may be asked as the person in a workspace.
+pub(crate) struct Door<'a> {
+    pub(crate) person: &'a Person,
+    pub(crate) tokens: &'a TokenCache,
+    /// The person's secret.
+    pub(crate) session: &'a str,
+}
+
+impl Door<'_> {
+    /// The signed identity of the person in a workspace.
+    async fn identity(&self, workspace: WorkspaceId) -> Result<String, Problem> {
+        let identity = self.tokens.session_in(self.session, workspace, &self.person.call).await?;
+        Ok(identity.signed)
+    }
+
+    /// What the service is told of an archive.
+    pub(crate) async fn draft(&self, form: ImportForm) -> Result<proto::ImportDraft, Problem> {
+        let workspace = form.workspace_id.parse::<WorkspaceId>().map_err(|_| no_workspace())?;
+        let identity = match self.identity(workspace).await {
+            Err(problem) if problem.reason == Reason::NotFound => return Err(no_workspace()),
+            identity => identity?,
+        };
+        Ok(proto::ImportDraft {
+            provider: form.provider.number(),
+            file_name: form.archive,
+            conflict_policy: form.conflict_policy.map_or(0, ConflictPolicy::number),
+            folder_id: form.folder_id.filter(|id| !id.is_empty()),
+            identity: Some(identity),
+        })
+    }
+
+    /// A call with the person's role in the workspace of a run, and the run.
+    async fn find(&self, id: SyncRunId) -> Result<(Call, proto::ImportRun), Problem> {
+        for workspace in workspaces_of(self.person).await? {
+            let identity = match self.identity(workspace).await {
+                Err(problem) if problem.reason == Reason::NotFound => continue,
+                identity => identity?,
+            };
+            let call = self.person.call.clone().with_identity(&identity);
+            let request = call.request(proto::GetImportRequest { run_id: id.to_string() });
+            match answered(self.person.upstreams.imports().get_import(request).await) {
+                Err(problem) if problem.reason == Reason::NotFound => {}
+                answer => return Ok((call, present(answer?.run)?)),
+            }
+        }
+        Err(Problem::not_found(format!("no import run {id}")))
+    }
+
+    pub(crate) async fn get(&self, id: SyncRunId) -> Result<ImportRun, Problem> {
+        self.find(id).await?.1.try_into()
+    }
+
+    /// The name of a run's archive, and its report as it comes.
+    pub(crate) async fn report(
+        &self,
+        id: SyncRunId,
+    ) -> Result<(String, impl Stream<Item = Result<Bytes, Status>> + Send + 'static), Problem> {
+        let (call, run) = self.find(id).await?;
+        let request = call.request(proto::ReadImportReportRequest { run_id: id.to_string() });
+        let coming = answered(self.person.upstreams.imports().read_import_report(request).await)?;
+        Ok((run.file_name, coming.map_ok(|piece| piece.bytes)))
+    }
+
+    /// Queues a run.
+    pub(crate) async fn start(&self, id: SyncRunId) -> Result<ImportRun, Problem> {
+        let (call, _) = self.find(id).await?;
+        let request = call.request(proto::StartImportRequest { run_id: id.to_string() });
+        present(answered(self.person.upstreams.imports().start_import(request).await)?.run)?.try_into()
+    }
+
+    /// Ends a run.
+    pub(crate) async fn cancel(&self, id: SyncRunId) -> Result<ImportRun, Problem> {
+        let (call, _) = self.find(id).await?;
+        let request = call.request(proto::CancelImportRequest { run_id: id.to_string() });
+        present(answered(self.person.upstreams.imports().cancel_import(request).await)?.run)?.try_into()
+    }
+
+    /// Queues the rollback of a run.
+    pub(crate) async fn roll_back(&self, id: SyncRunId) -> Result<ImportRun, Problem> {
+        let (call, _) = self.find(id).await?;
+        let request = call.request(proto::RollBackImportRequest { run_id: id.to_string() });
+        present(answered(self.person.upstreams.imports().roll_back_import(request).await)?.run)?.try_into()
+    }
+}
+
+/// Nobody learns of workspaces that are not theirs.
+fn no_workspace() -> Problem {
+    let message = "is no workspace that you are a member of";
+    Problem::validation(vec![Violation::new("workspaceId", "invalid", message)])
+}
+
+/// Takes an archive that is still coming.
+pub(crate) async fn preview(
+    person: &Person,
+    parts: impl Stream<Item = proto::PreviewImportRequest> + Send + 'static,
+) -> Result<ImportRun, Problem> {
+    let request = person.call.request(parts);
+    let answer = person.upstreams.imports().preview_import(request).await;
+    let previewed = answer.map_err(|status| error::from_upstream(&status))?.into_inner();
+    present(previewed.run)?.try_into()
+}
+
+/// Runs of the person's workspace, newest first.
+pub(crate) async fn list(person: &Person, page: super::Paging) -> Result<Page<ImportRun>, Problem> {
+    let request = person.call.request(proto::ListImportsRequest {
+        page_size: page.limit.unwrap_or_default(),
+        page_token: page.cursor.unwrap_or_default(),
+    });
+    let listed = answered(person.upstreams.imports().list_imports(request).await)?;
+    Page::try_read(listed.runs, listed.next_page_token, listed.total_size)
+}
