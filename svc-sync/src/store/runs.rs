@@ -14,8 +14,8 @@ use crate::model::{Asker, ConflictPolicy, Counters, Origin, Phase, Run, RunStatu
 macro_rules! select {
     ($($rest:expr),+) => {
         concat!(
-            "SELECT workspace_id, id, origin, name, file_name, archive_bytes, object_bytes, folder_id, policy, prune, state, phase, asker_kind, asker_id, created, updated, \
-             skipped, conflicts, pruned, processed, total, would_create, would_update, would_skip, would_conflict, \
+            "SELECT workspace_id, id, origin, name, file_name, archive_bytes, object_bytes, folder_id, policy, prune, state, \
+             phase, asker_kind, asker_id, created, updated, skipped, conflicts, pruned, processed, total, would_create, would_update, would_skip, would_conflict, \
              documents, bytes, error, tries, not_before, cancel_asked, created_at, started_at, finished_at, \
              rollback_until FROM sync_runs ",
             $($rest),+
