@@ -192,9 +192,12 @@ impl Mesh {
         if let Some(service) = &auth {
             service.connect(content.clone());
         }
-        let ingest = match locations.ingest {
-            Location::Remote(address) => remote("ingest", &address, tls)?,
-            Location::Local(config) => open_ingest(config, &ambient, &mut hosted).await?,
+        let (ingest_service, ingest) = match locations.ingest {
+            Location::Remote(address) => (None, remote("ingest", &address, tls)?),
+            Location::Local(config) => {
+                let (service, channel) = open_ingest(config, &ambient, &mut hosted).await?;
+                (Some(service), channel)
+            }
         };
         let identity_of = |service| {
             let (secret, clock) = (locations.mesh_secret.clone(), Arc::clone(&clock));
@@ -210,6 +213,9 @@ impl Mesh {
         };
         if let Some(service) = content_service {
             service.connect(ingest.clone(), identity_of("content"));
+        }
+        if let Some(service) = ingest_service {
+            service.connect(content.clone(), identity_of("ingest"));
         }
         let gateway = identity_of("gateway");
         let retrieval = match locations.retrieval {
@@ -288,16 +294,16 @@ async fn open_ingest(
     config: cairn_ingest::Config,
     ambient: &Ambient,
     hosted: &mut Hosted,
-) -> anyhow::Result<ServiceChannel> {
+) -> anyhow::Result<(Arc<cairn_ingest::Service>, ServiceChannel)> {
     let opened = cairn_ingest::Service::open(config, ambient.clone()).await;
     let service = Arc::new(opened.context("the ingest service cannot open its storage")?);
     let (names, access) = (cairn_ingest::SERVICE_NAMES, cairn_ingest::ACCESS);
     let lifecycle = Some(service.lifecycle());
     let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
-    let closing = Arc::clone(&service);
-    hosted.on_start(|shutdown| async move { service.run(shutdown).await });
+    let (running, closing) = (Arc::clone(&service), Arc::clone(&service));
+    hosted.on_start(|shutdown| async move { running.run(shutdown).await });
     hosted.at_end(|| async move { closing.close().await });
-    Ok(channel)
+    Ok((service, channel))
 }
 
 async fn open_sync(

@@ -23,6 +23,7 @@ pub mod outbound;
 pub mod paging;
 pub mod sealing;
 pub mod server;
+pub mod shared_storage;
 pub mod shutdown;
 pub mod sql;
 pub mod status;

@@ -30,4 +30,4 @@ macro_rules! contract {
     };
 }
 
-contract!(auth, common, content, document, feed, ingest, lifecycle, retrieval, sync);
+contract!(auth, common, content, document, feed, ingest, lifecycle, retrieval, sync, usage);

@@ -37,6 +37,8 @@ pub(crate) struct Change {
     ids: IdSource,
     /// What the workspace may keep; absent when that is not asked.
     allowance: Option<Allowance>,
+    /// Bytes that another service keeps of it.
+    elsewhere: u64,
     growth: Growth,
     publications: Vec<Publication>,
 }
@@ -45,8 +47,13 @@ impl Change {
     /// Begins a change that is refused when the plan of the caller's workspace has no room for it.
     pub(crate) async fn begin(context: &Context, caller: &Caller) -> Result<Self, Error> {
         let allowance = context.limits.of(caller.plan.as_deref());
+        // Before the transaction: nobody is asked in the midst of one.
+        let elsewhere = match allowance.stored_bytes {
+            Some(_) => context.storage.elsewhere(caller.workspace).await,
+            None => 0,
+        };
         let change = Self::without_limits(context, caller.workspace).await?;
-        Ok(Self { allowance: Some(allowance), ..change })
+        Ok(Self { allowance: Some(allowance), elsewhere, ..change })
     }
 
     /// Begins a change that needs no room: it takes away, or what it keeps of what it takes away is not asked of the plan.
@@ -55,6 +62,7 @@ impl Change {
             work: context.feed.begin(workspace).await?,
             ids: context.ids.clone(),
             allowance: None,
+            elsewhere: 0,
             growth: Growth::default(),
             publications: Vec::new(),
         })
@@ -186,7 +194,8 @@ impl Change {
             return Ok(());
         }
         let used = store::usage::add(self.tx(), workspace, growth).await?;
-        self.allowance.map_or(Ok(()), |allowance| require_room(allowance, growth, used))
+        let elsewhere = self.elsewhere;
+        self.allowance.map_or(Ok(()), |allowance| require_room(allowance, growth, used, elsewhere))
     }
 
     async fn append(&mut self, publication: Publication) -> Result<(), Error> {
@@ -210,10 +219,10 @@ impl Change {
     }
 }
 
-/// `used` is what the workspace keeps with the growth.
-fn require_room(allowance: Allowance, growth: Growth, used: Usage) -> Result<(), Error> {
+/// `used` is what the workspace keeps here with the growth, `elsewhere` the bytes that it keeps besides.
+fn require_room(allowance: Allowance, growth: Growth, used: Usage, elsewhere: u64) -> Result<(), Error> {
     let files = Grown { by: growth.files, to: used.files }.refusal("files", allowance.files, "");
-    let bytes = Grown { by: growth.bytes, to: used.bytes };
+    let bytes = Grown { by: growth.bytes, to: used.bytes.saturating_add(elsewhere) };
     let bytes = bytes.refusal("storageBytes", allowance.stored_bytes, " bytes");
     let refused: Vec<Violation> = files.into_iter().chain(bytes).collect();
     if refused.is_empty() { Ok(()) } else { Err(Error::LimitExceeded(refused)) }

@@ -11,6 +11,7 @@ mod lifecycle;
 pub(crate) mod memories;
 pub(crate) mod overview;
 pub(crate) mod records;
+mod storage;
 pub(crate) mod trash;
 pub(crate) mod tree;
 pub(crate) mod usage;

@@ -10,6 +10,7 @@ use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle::{self, Suspensions};
 use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::server::Access;
+use cairn_chassis::shared_storage::{self, SharedStorage};
 use cairn_chassis::sql::{self, Db};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -48,6 +49,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::content::v1::usage_service_server::SERVICE_NAME,
     cairn_proto::document::v1::document_service_server::SERVICE_NAME,
     cairn_proto::feed::v1::feed_service_server::SERVICE_NAME,
+    shared_storage::SERVICE_NAME,
 ];
 
 /// A memory may be published; files and what carries them are large.
@@ -101,8 +103,9 @@ impl Service {
     }
 
     /// Learns where svc-ingest is, which opens after this service; `identity` is this service's own. Until then documents of
-    /// connected sources are left out of memories.
+    /// connected sources are left out of memories, and count for no limit.
     pub fn connect(&self, ingest: ServiceChannel, identity: ServiceIdentitySource) {
+        self.context.storage.connect(ingest.clone(), identity.clone());
         self.context.outside.connect(ingest, identity);
     }
 
@@ -122,6 +125,10 @@ impl Service {
             .add_service(rpc::trash::server(self.trash.clone(), verifier()))
             .add_service(rpc::tree::server(Trees::new(self.context.clone()), verifier()))
             .add_service(rpc::usage::server(Accounts::new(self.context.clone()), verifier()))
+            .add_service(shared_storage::Rpc::server(
+                Arc::new(Accounts::new(self.context.clone())),
+                verifier(),
+            ))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 
@@ -165,6 +172,6 @@ async fn open(config: &Config, ambient: &Ambient) -> Result<Context, Error> {
     let suspensions = Suspensions::open(db.clone(), Arc::clone(&ambient.clock)).await?;
     let limits = Arc::new(config.limits.clone());
     let (clock, ids) = (Arc::clone(&ambient.clock), ambient.ids.clone());
-    let outside = Outside::default();
-    Ok(Context { db, feed, suspensions, clock, ids, limits, outside })
+    let (outside, storage) = (Outside::default(), SharedStorage::new(Arc::clone(&clock)));
+    Ok(Context { db, feed, suspensions, clock, ids, limits, storage, outside })
 }

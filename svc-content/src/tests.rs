@@ -49,6 +49,7 @@ use cairn_chassis::identity::Scope;
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::lifecycle::Suspensions;
 use cairn_chassis::limits::PlanLimits;
+use cairn_chassis::shared_storage::SharedStorage;
 use cairn_chassis::sql::{self, Db};
 use cairn_chassis::testing::{TestDb, engines};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
@@ -113,7 +114,8 @@ impl Bench {
         let suspensions = Suspensions::in_memory(Arc::clone(&clock));
         let feed = Feed::new(db.clone(), Arc::clone(&clock));
         let (limits, outside) = Default::default();
-        let context = Context { feed, suspensions, db, clock, ids, limits, outside };
+        let storage = SharedStorage::new(Arc::clone(&clock));
+        let context = Context { feed, suspensions, db, clock, ids, limits, storage, outside };
         Self {
             test,
             files: Files::new(context.clone()),

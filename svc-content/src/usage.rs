@@ -4,6 +4,8 @@
 //! it adds and takes away in its own transaction: a row for each workspace, which is written late, right before the
 //! feed's head, so that nobody deadlocks and two writers at the limit cannot both pass.
 
+use cairn_proto::ids::WorkspaceId;
+
 use crate::context::Context;
 use crate::scope::Caller;
 use crate::{Error, store};
@@ -32,6 +34,11 @@ pub(crate) struct Accounts {
 impl Accounts {
     pub(crate) const fn new(context: Context) -> Self {
         Self { context }
+    }
+
+    /// The bytes that this service keeps of a workspace.
+    pub(crate) async fn stored_bytes(&self, workspace: WorkspaceId) -> Result<u64, Error> {
+        Ok(store::usage::get(&self.context.db, workspace).await?.bytes)
     }
 
     /// What the caller's workspace keeps, and may keep.

@@ -7,6 +7,7 @@ use cairn_chassis::feed::Feed;
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::lifecycle::Suspensions;
 use cairn_chassis::limits::PlanLimits;
+use cairn_chassis::shared_storage::SharedStorage;
 use cairn_chassis::sql::Db;
 use tokio::sync::Notify;
 
@@ -19,6 +20,8 @@ pub(crate) struct Context {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: IdSource,
     pub(crate) limits: Arc<PlanLimits>,
+    /// What svc-content keeps counts, too.
+    pub(crate) storage: SharedStorage,
     /// Woken when there is something to read.
     pub(crate) arrivals: Arc<Notify>,
 }

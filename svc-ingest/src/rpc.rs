@@ -5,6 +5,7 @@ pub(crate) mod indexing;
 pub(crate) mod ingest;
 pub(crate) mod live;
 pub(crate) mod sources;
+mod storage;
 pub(crate) mod tree;
 
 use cairn_chassis::feed::Kind;

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
+use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::feed::{self, Feed};
-use cairn_chassis::identity::Verifier;
+use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle::{self, Suspensions};
 use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::sealing::Keyring;
 use cairn_chassis::server::Access;
+use cairn_chassis::shared_storage::{self, SharedStorage};
 use cairn_chassis::sql::{self, Db};
 use cairn_extract::{Extractor, Settings};
 use cairn_providers::Reach;
@@ -38,6 +40,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::ingest::v1::live_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::source_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::tree_service_server::SERVICE_NAME,
+    shared_storage::SERVICE_NAME,
 ];
 
 /// Documents are large.
@@ -87,6 +90,11 @@ impl Service {
         Ok(Self { context, extractions, machine, live, verifier })
     }
 
+    /// Learns where svc-content is; `identity` is this service's own. Until then what that keeps counts for no limit.
+    pub fn connect(&self, content: ServiceChannel, identity: ServiceIdentitySource) {
+        self.context.storage.connect(content, identity);
+    }
+
     /// The generated servers, without layers: the composition adds those.
     pub fn routes(&self) -> Routes {
         let verifier = || self.verifier.clone();
@@ -99,6 +107,7 @@ impl Service {
             .add_service(rpc::live::server(self.live.clone(), verifier()))
             .add_service(rpc::sources::server(sources, verifier()))
             .add_service(rpc::tree::server(Trees::new(context()), verifier()))
+            .add_service(shared_storage::Rpc::server(Arc::new(Accounts::new(context())), verifier()))
             .add_service(feed::Rpc::server(self.context.feed.clone(), verifier()))
     }
 
@@ -138,5 +147,6 @@ async fn open(config: Config, ambient: &Ambient) -> Result<Context, Error> {
     let suspensions = Suspensions::open(db.clone(), Arc::clone(&ambient.clock)).await?;
     let (clock, ids, limits) = (Arc::clone(&ambient.clock), ambient.ids.clone(), Arc::new(config.limits));
     let arrivals = Arc::new(Notify::new());
-    Ok(Context { db, feed, suspensions, clock, ids, limits, arrivals })
+    let storage = SharedStorage::new(Arc::clone(&clock));
+    Ok(Context { db, feed, suspensions, clock, ids, limits, storage, arrivals })
 }

@@ -25,6 +25,7 @@ use cairn_chassis::ids::IdSource;
 use cairn_chassis::lifecycle::Suspensions;
 use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::outbound::Guard;
+use cairn_chassis::shared_storage::SharedStorage;
 use cairn_chassis::sql::Db;
 use cairn_chassis::testing::{TestDb, engines};
 use cairn_extract::Extractor;
@@ -103,7 +104,8 @@ impl Bench {
         let suspensions = Suspensions::open(db.clone(), Arc::clone(&clock)).await.unwrap();
         let limits = Arc::new(PlanLimits::changed_by("small=1:1:2").unwrap());
         let arrivals = Arc::new(Notify::new());
-        let context = Context { db, feed, suspensions, clock, ids, limits, arrivals };
+        let storage = SharedStorage::new(Arc::clone(&clock));
+        let context = Context { db, feed, suspensions, clock, ids, limits, storage, arrivals };
         Self {
             test,
             ingests: Ingests::new(context.clone()),

@@ -1,5 +1,7 @@
 //! What documents from outside use of what the plan limits (contract, "Limits").
 
+use cairn_proto::ids::WorkspaceId;
+
 use crate::context::Context;
 use crate::scope::Caller;
 use crate::{Error, store};
@@ -22,6 +24,11 @@ pub(crate) struct Accounts {
 impl Accounts {
     pub(crate) const fn new(context: Context) -> Self {
         Self { context }
+    }
+
+    /// The bytes that this service keeps of a workspace.
+    pub(crate) async fn stored_bytes(&self, workspace: WorkspaceId) -> Result<u64, Error> {
+        Ok(store::usage::get(&self.context.db, workspace).await?.bytes)
     }
 
     /// Remembers the plan of the caller's workspace, which runs are held to.

@@ -22,6 +22,8 @@ pub(crate) struct Work {
     work: UnitOfWork,
     /// What the workspace may keep; absent when that is not asked.
     allowance: Option<Allowance>,
+    /// Bytes that another service keeps of it.
+    elsewhere: u64,
     growth: Growth,
 }
 
@@ -43,8 +45,13 @@ impl Work {
         workspace: WorkspaceId,
         allowance: Option<Allowance>,
     ) -> Result<Self, Error> {
+        // Before the transaction: nobody is asked in the midst of one.
+        let elsewhere = match allowance.and_then(|allowance| allowance.stored_bytes) {
+            Some(_) => context.storage.elsewhere(workspace).await,
+            None => 0,
+        };
         let work = context.feed.begin(workspace).await?;
-        Ok(Self { work, allowance, growth: Growth::default() })
+        Ok(Self { work, allowance, elsewhere, growth: Growth::default() })
     }
 
     /// The transaction, for the store.
@@ -124,15 +131,16 @@ impl Work {
         }
         let used = store::usage::add(self.tx(), workspace, growth).await?;
         self.growth = Growth::default();
-        self.allowance.map_or(Ok(()), |allowance| require_room(allowance, growth, used))
+        let elsewhere = self.elsewhere;
+        self.allowance.map_or(Ok(()), |allowance| require_room(allowance, growth, used, elsewhere))
     }
 }
 
-/// `used` is what the workspace keeps with the growth.
-fn require_room(allowance: Allowance, growth: Growth, used: Usage) -> Result<(), Error> {
+/// `used` is what the workspace keeps here with the growth, `elsewhere` the bytes that it keeps besides.
+fn require_room(allowance: Allowance, growth: Growth, used: Usage, elsewhere: u64) -> Result<(), Error> {
     let documents = Grown { by: growth.documents, to: used.documents };
     let documents = documents.refusal("documents", allowance.files, "");
-    let bytes = Grown { by: growth.bytes, to: used.bytes };
+    let bytes = Grown { by: growth.bytes, to: used.bytes.saturating_add(elsewhere) };
     let bytes = bytes.refusal("storageBytes", allowance.stored_bytes, " bytes");
     let refused: Vec<Violation> = documents.into_iter().chain(bytes).collect();
     if refused.is_empty() { Ok(()) } else { Err(Error::LimitExceeded(refused)) }

@@ -12,6 +12,7 @@ use crate::support::mcp;
 use crate::support::prelude::*;
 
 scenarios![
+    storage_is_one_number_for_what_is_written_and_what_is_sent,
     a_full_workspace_takes_no_more_bytes,
     a_full_workspace_takes_no_more_files,
     a_limit_holds_at_every_door,
@@ -159,4 +160,22 @@ async fn usage_is_told_to_people_and_tokens(deployment: &Deployment) {
     let more = workspace.session.get(&path).await.expect(200).json();
     assert_eq!(more["tokens"]["used"], 2);
     deployment.anonymous().get(&path).await.expect_error(401, "UNAUTHORIZED");
+}
+
+async fn storage_is_one_number_for_what_is_written_and_what_is_sent(deployment: &Deployment) {
+    let workspace = small(deployment).await;
+    let before = used(&workspace, "storageBytes").await as usize;
+    write(&workspace, "one", &"x".repeat(MB / 2)).await.expect(201);
+    let send = async |key: &str, size: usize| {
+        let content = key.repeat(size);
+        let body = json!({"idempotencyKey": key, "title": key, "content": content});
+        workspace.token.post("/api/v1/ingest").json(body).await
+    };
+    let kept = format!("{}", before + MB / 2);
+    no_room(send("a", MB / 2 + 1).await, "storageBytes", &kept, "1048576");
+    let sent = send("b", MB / 4).await.expect(202).json();
+    no_room(write(&workspace, "two", &"y".repeat(MB / 2)).await, "storageBytes", "786432", "1048576");
+    workspace.token.delete(&format!("/api/v1/ingest/{}", id(&sent))).await.expect(204);
+    write(&workspace, "two", &"y".repeat(MB / 2)).await.expect(201);
+    assert_eq!(used(&workspace, "storageBytes").await as usize, before + MB);
 }

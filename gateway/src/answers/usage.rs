@@ -33,8 +33,7 @@ pub(crate) struct Usage {
     /// Files, those in trash too.
     files: Option<Measure>,
     /// The bytes of all content: of files, their versions, what is in trash, and assets, equal contents once;
-    /// of the values of records and their versions; and of documents from outside. What comes from outside and what is
-    /// written here are each held to the limit by themselves.
+    /// of the values of records and their versions; and of documents from outside.
     storage_bytes: Option<Measure>,
     /// Documents that were ingested, and those of connected sources.
     documents: Option<Measure>,

@@ -263,3 +263,16 @@ fn the_count_is_what_a_recount_gives() {
         result.unwrap();
     }
 }
+
+#[tokio::test]
+async fn what_another_service_keeps_takes_room_too() {
+    for (bench, small) in limited().await {
+        bench.context.storage.is_told(small.workspace, MB);
+        let one = bench.put(&small, "1", megabyte('a')).await.unwrap();
+        refused(bench.put(&small, "2", "x".to_owned()).await, "storageBytes");
+        assert_eq!(bench.uses(&small).await, (1, MB), "{}: each counts its own", bench.engine());
+        bench.replace(&small, &one, megabyte('a')).await.unwrap();
+        bench.context.storage.is_told(small.workspace, 0);
+        bench.put(&small, "2", "x".to_owned()).await.unwrap();
+    }
+}

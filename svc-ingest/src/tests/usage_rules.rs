@@ -27,3 +27,21 @@ async fn documents_and_bytes_have_limits() {
         assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
     }
 }
+
+#[tokio::test]
+async fn what_another_service_keeps_takes_room_too() {
+    for bench in benches().await {
+        let small = Caller::of_test(workspace(1), Scope::All, "small");
+        let take =
+            async |key: &'static str| bench.ingests.text(&small, text(key, key, &"x".repeat(600_000))).await;
+        bench.context.storage.is_told(workspace(1), 600_000);
+        let refused = take("a").await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::LimitExceeded(said) if said[0].message.starts_with("600000 of 1048576")),
+            "{}: {refused}",
+            bench.test.engine
+        );
+        bench.context.storage.is_told(workspace(1), 1_000);
+        take("a").await.unwrap();
+    }
+}
