@@ -19,6 +19,7 @@ use cairn_proto::document::v1::{
     ReadDocumentsRequest, ReadDocumentsResponse, SelectDocumentsRequest, SelectDocumentsResponse,
 };
 use cairn_proto::feed::v1::Kind;
+use cairn_proto::ids::DocumentId;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
@@ -36,6 +37,8 @@ struct Owner {
     issuer: Arc<Issuer>,
     documents: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     is_down: Arc<Mutex<bool>>,
+    /// Ids whose texts were read.
+    read: Arc<Mutex<Vec<String>>>,
 }
 
 fn id(number: u128) -> String {
@@ -64,7 +67,8 @@ impl DocumentService for Owner {
         &self,
         request: Request<ReadDocumentsRequest>,
     ) -> Result<Response<ReadDocumentsResponse>, Status> {
-        let refs = request.into_inner().refs.into_iter().take(1).collect();
+        let refs: Vec<DocumentRef> = request.into_inner().refs.into_iter().take(1).collect();
+        self.read.lock().unwrap().extend(refs.iter().map(|reference| reference.id.clone()));
         let document = |(reference, text): (DocumentRef, Option<String>)| Document {
             r#ref: Some(reference),
             content_hash: format!("hash of {}", text.clone().unwrap_or_default()),
@@ -121,6 +125,7 @@ async fn beside(bench: &Bench) -> (Owner, Caller) {
         issuer: Arc::new(Issuer::new().unwrap()),
         documents: Arc::default(),
         is_down: Arc::default(),
+        read: Arc::default(),
     };
     {
         let mut documents = owner.documents.lock().unwrap();
@@ -179,6 +184,45 @@ async fn a_memory_holds_what_is_retained_of_documents_and_says_what_is_not() {
         let patch = MemoryPatch { add: vec![of_document(ENTRY)], ..MemoryPatch::default() };
         let refused = memories.update(&caller, "m", patch).await.unwrap_err();
         assert!(matches!(refused, Error::Unanswered), "{refused}");
+    }
+}
+
+/// The bound is on what is held, so it ends the reading and not what is shown of it.
+#[tokio::test]
+async fn documents_are_read_until_there_is_enough() {
+    for bench in benches().await {
+        let (owner, caller) = beside(&bench).await;
+        let numbers = || (1_000..1_250).map(id);
+        owner.documents.lock().unwrap().extend(numbers().map(|id| (id, Some("ten bytes.".to_owned()))));
+        let ids: Vec<DocumentId> = numbers().map(|id| id.parse().unwrap()).collect();
+        for (most_bytes, read) in [(0, 1), (9, 1), (10, 2), (1_205, 121), (2_490, 250), (u64::MAX, 250)] {
+            owner.read.lock().unwrap().clear();
+            let found = bench.context.outside.read(caller.workspace, &ids, most_bytes).await.unwrap();
+            assert_eq!(*owner.read.lock().unwrap(), numbers().take(read).collect::<Vec<_>>(), "{most_bytes}");
+            assert_eq!(found.texts.len(), read, "{most_bytes}");
+            assert_eq!(found.unread, ids.iter().skip(read).copied().collect(), "{most_bytes}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_beyond_the_bytes_of_a_memory_is_not_read() {
+    let large = "x".repeat(9 * 1024 * 1024);
+    for bench in benches().await {
+        let (owner, caller) = beside(&bench).await;
+        let numbers = 1_000..1_005;
+        owner.documents.lock().unwrap().extend(numbers.clone().map(|one| (id(one), Some(large.clone()))));
+        let members = numbers.map(of_document).collect();
+        let draft = MemoryDraft { name: "m".to_owned(), members, ..MemoryDraft::default() };
+        bench.memories().create(&caller, draft).await.unwrap();
+        let resolved = bench.memories().resolve(&caller, "m").await.unwrap();
+        assert_eq!(codes(&resolved), ["budget_exhausted"; 4], "{}", bench.engine());
+        assert_eq!(resolved.documents.len(), 1);
+        assert_eq!(
+            *owner.read.lock().unwrap(),
+            [id(1_000), id(1_001)],
+            "three of 9 MiB would be held otherwise"
+        );
     }
 }
 

@@ -99,8 +99,8 @@ statements! {
         " AND misses >= $5 AND missing_since <= $6 ORDER BY id LIMIT $7"
     );
 
-    /// At most $5 of them, however long they have been.
-    /// Those first that nobody has asked for or listed for longest: a run asks for some alone.
+    /// At most $5 of them, however long they have been missing. Those first that nobody has asked for or listed for longest:
+    /// a run asks for some of them only.
     const UNSEEN: Dialect = absent!(concat!(columns!(), "WHERE "), " ORDER BY synced_at, id LIMIT $5");
 
     const SOME: &str = concat!(columns!(), "WHERE workspace_id = $1 AND source_id = $2 LIMIT $3");

@@ -34,9 +34,21 @@ pub(super) struct Commit {
 impl Snapshot {
     /// Reads a pack that holds these commits.
     pub(super) fn read(pack: Bytes, commits: &[Oid], within: &str, filter: &Filter) -> Result<Self, Fault> {
+        Self::read_with(pack, commits, within, filter, MOST_WORK)
+    }
+
+    fn read_with(
+        pack: Bytes,
+        commits: &[Oid],
+        within: &str,
+        filter: &Filter,
+        most_work: u64,
+    ) -> Result<Self, Fault> {
         let pack = Pack::read(pack)?;
-        let commits =
-            commits.iter().map(|id| commit(&pack, *id, within, filter)).collect::<Result<_, _>>()?;
+        let commits = commits
+            .iter()
+            .map(|id| commit(&pack, *id, within, filter, most_work))
+            .collect::<Result<_, _>>()?;
         Ok(Self { pack, commits })
     }
 
@@ -55,7 +67,7 @@ impl Snapshot {
     }
 }
 
-fn commit(pack: &Pack, id: Oid, within: &str, filter: &Filter) -> Result<Commit, Fault> {
+fn commit(pack: &Pack, id: Oid, within: &str, filter: &Filter, most_work: u64) -> Result<Commit, Fault> {
     let Some((Kind::Commit, text)) = pack.object(&id)? else { return Err(BROKEN) };
     let tree =
         text.strip_prefix(b"tree ").and_then(|text| super::wire::oid(text.get(..40)?)).ok_or(BROKEN)?;
@@ -65,7 +77,7 @@ fn commit(pack: &Pack, id: Oid, within: &str, filter: &Filter) -> Result<Commit,
     let (mut seen, mut path_bytes) = (0_usize, 0_usize);
     let too_much = || Fault::broken("the repository has more files than are read of one");
     while let Some((folder, tree, depth)) = waiting.pop() {
-        if pack.work() > MOST_WORK {
+        if pack.work() > most_work {
             return Err(too_much());
         }
         let Some((Kind::Tree, entries)) = pack.object(&tree)? else { return Err(BROKEN) };
@@ -128,4 +140,100 @@ fn is_below(path: &str, within: &str) -> bool {
 /// Whether a folder is below that one, is it, or leads to it.
 fn is_related(folder: &str, within: &str) -> bool {
     folder == within || is_below(folder, within) || is_below(within, folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+    use serde_json::json;
+    use sha1::{Digest as _, Sha1};
+
+    use super::*;
+    use crate::filter::filter;
+
+    /// A pack that is put together by hand: no git makes such ones.
+    #[derive(Default)]
+    struct Objects {
+        count: u32,
+        entries: Vec<u8>,
+    }
+
+    impl Objects {
+        fn add(&mut self, kind: u8, name: &str, data: &[u8]) -> Oid {
+            self.count += 1;
+            let mut size = data.len();
+            let mut byte = (kind << 4) | u8::try_from(size & 15).unwrap();
+            size >>= 4;
+            while size > 0 {
+                self.entries.push(byte | 0x80);
+                byte = u8::try_from(size & 0x7f).unwrap();
+                size >>= 7;
+            }
+            self.entries.push(byte);
+            let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
+            packed.write_all(data).unwrap();
+            self.entries.extend(packed.finish().unwrap());
+            Sha1::new_with_prefix(format!("{name} {}\0", data.len())).chain_update(data).finalize().into()
+        }
+
+        fn tree(&mut self, entries: &[(&str, String, Oid)]) -> Oid {
+            let mut data = Vec::new();
+            for (mode, name, id) in entries {
+                data.extend_from_slice(format!("{mode} {name}\0").as_bytes());
+                data.extend_from_slice(id);
+            }
+            self.add(2, "tree", &data)
+        }
+
+        fn commit(&mut self, tree: Oid) -> Oid {
+            let id = hex::encode(tree);
+            self.add(1, "commit", format!("tree {id}\nauthor a <a@b.example> 0 +0000\n\nx\n").as_bytes())
+        }
+
+        fn pack(&self) -> Bytes {
+            let mut pack = b"PACK\0\0\0\x02".to_vec();
+            pack.extend_from_slice(&self.count.to_be_bytes());
+            pack.extend_from_slice(&self.entries);
+            let trailer = Sha1::digest(&pack);
+            pack.extend_from_slice(&trailer);
+            pack.into()
+        }
+    }
+
+    /// One folder of 40 files, in that many places.
+    fn folders(places: usize) -> (Bytes, Oid) {
+        let mut objects = Objects::default();
+        let blob = objects.add(3, "blob", b"text");
+        let files: Vec<_> = (0..40).map(|number| ("100644", format!("file-{number:02}.md"), blob)).collect();
+        let folder = objects.tree(&files);
+        let places: Vec<_> =
+            (0..places).map(|number| ("40000", format!("folder-{number:04}"), folder)).collect();
+        let root = objects.tree(&places);
+        let commit = objects.commit(root);
+        (objects.pack(), commit)
+    }
+
+    #[test]
+    fn a_folder_that_is_in_many_places_is_work_for_each() {
+        let (pack, id) = folders(100);
+        assert!(pack.len() < 10_000, "little is sent");
+        let everything = filter(&json!({})).unwrap();
+        let read = |most| Snapshot::read_with(pack.clone(), &[id], "", &everything, most);
+        let whole = read(MOST_WORK).unwrap();
+        assert_eq!(whole.commit(&id).unwrap().files.len(), 4_000);
+        let work = whole.pack.work();
+        assert!(work > 100_000, "{work}");
+        assert_eq!(read(work).map(|read| read.commits.len()), Ok(1));
+        for most in [work / 2, work / 10, 0] {
+            let Err(Fault::Broken(reason)) = read(most) else { panic!("{most} of {work} were enough") };
+            assert!(reason.contains("more files"), "{reason}");
+        }
+        // What nobody asked for is no work.
+        let some = filter(&json!({ "exclude": ["folder-00*/"] })).unwrap();
+        let few = Snapshot::read_with(pack, &[id], "folder-0003", &some, work / 10).unwrap();
+        assert!(few.commit(&id).unwrap().files.is_empty());
+    }
 }

@@ -148,6 +148,31 @@ async fn where_absence_proves_nothing_documents_are_asked_for() {
 }
 
 #[tokio::test]
+async fn documents_that_no_listing_has_take_turns_in_being_asked_for() {
+    const PROBES_OF_A_RUN: u32 = 200;
+    for stand in stands(Listing::BestEffort, Changes::None, Deletions::ByProbe).await {
+        stand.shelf.set_page_size(500);
+        let id = shelf_of(&stand, 450).await;
+        for number in 0..450 {
+            stand.shelf.put_unlisted(&format!("{number:03}"));
+        }
+        // All are of the same age, and the order is that of their ids then: the last one's turn comes in the third run.
+        let all = views(&stand.machine.context.db, stand.caller.workspace).await;
+        let last = all.into_iter().max_by_key(|view| view.id.to_string()).unwrap();
+        stand.shelf.remove(&last.external_id);
+        let mut removed = Vec::new();
+        for _ in 0..3 {
+            let before = stand.shelf.requests().fetched;
+            removed.push(stand.sync_full(id).await.counters.removed);
+            assert_eq!(stand.shelf.requests().fetched - before, PROBES_OF_A_RUN, "{}", stand.engine());
+        }
+        assert_eq!(removed, [0, 0, 1], "{}", stand.engine());
+        assert_eq!(stand.names(id).await.len(), 449);
+        stand.assert_sound("probes take turns").await;
+    }
+}
+
+#[tokio::test]
 async fn a_listing_that_may_lack_things_must_lack_them_three_times() {
     for stand in stands(Listing::BestEffort, Changes::None, Deletions::FromListing).await {
         let id = shelf_of(&stand, 12).await;
