@@ -12,8 +12,16 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(60 * 60);
 const UNSAID: Duration = Duration::from_secs(60);
 
 const OVERLOADED: u16 = 529;
-const REMAINING: &str = "x-ratelimit-remaining";
-const RESET: &str = "x-ratelimit-reset";
+
+/// The headers of one limit: what is left of it, and when it begins anew.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    pub(crate) remaining: &'static str,
+    pub(crate) reset: &'static str,
+}
+
+/// What most vendors send.
+const USUAL: Limit = Limit { remaining: "x-ratelimit-remaining", reset: "x-ratelimit-reset" };
 
 /// Until when an answer asks to wait; `None` when it does not.
 ///
@@ -25,9 +33,15 @@ pub(crate) fn asked_until(status: StatusCode, headers: &HeaderMap, now: Timestam
     if !always && !sometimes {
         return None;
     }
-    let said = retry_after(headers, now).or_else(|| reset(headers, now));
-    let wait = said.or(always.then_some(UNSAID))?;
+    let wait = asked_wait(headers, &[USUAL], now).or(always.then_some(UNSAID))?;
     Some(now.plus(wait.clamp(SHORTEST, LONGEST)))
+}
+
+/// How long an answer asks to wait that says in its own way that it was too much: by `Retry-After`, else until the last
+/// of the limits that are used up begins anew.
+pub(crate) fn asked_wait(headers: &HeaderMap, limits: &[Limit], now: Timestamp) -> Option<Duration> {
+    let resets = || limits.iter().filter_map(|limit| reset(headers, *limit, now)).max();
+    retry_after(headers, now).or_else(resets)
 }
 
 /// RFC 9110: seconds, or a date.
@@ -42,14 +56,14 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
 
 /// When the limit that is used up begins anew. Vendors write seconds of the epoch, its milliseconds, seconds from now,
 /// or a time.
-fn reset(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+fn reset(headers: &HeaderMap, limit: Limit, now: Timestamp) -> Option<Duration> {
     const LARGEST_DELTA: i64 = 100_000_000;
     const SMALLEST_MILLIS: i64 = 100_000_000_000;
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    if text(REMAINING)? != "0" {
+    if text(limit.remaining)? != "0" {
         return None;
     }
-    let text = text(RESET)?;
+    let text = text(limit.reset)?;
     let Ok(number) = text.parse::<i64>() else {
         return Timestamp::parse_rfc3339(text).map(|at| at.since(now));
     };
@@ -118,5 +132,24 @@ mod tests {
         let left = [("x-ratelimit-remaining", "5"), ("x-ratelimit-reset", "30")];
         assert_eq!(wait(403, &left), None, "something is left: it is no limit");
         assert_eq!(wait(429, &left), Some(60));
+    }
+
+    #[test]
+    fn of_several_limits_the_last_that_begins_anew_counts() {
+        let requests = Limit { remaining: "x-requests-left", reset: "x-requests-reset" };
+        let points = Limit { remaining: "x-points-left", reset: "x-points-reset" };
+        let wait = |headers: &[(&'static str, &'static str)]| {
+            let headers = headers
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+            asked_wait(&headers.collect(), &[requests, points], NOW).map(|wait| wait.as_secs())
+        };
+        let requests = [("x-requests-left", "0"), ("x-requests-reset", "1795435230000")];
+        let points = [("x-points-left", "0"), ("x-points-reset", "1795435290000")];
+        assert_eq!(wait(&requests), Some(30));
+        assert_eq!(wait(&[requests, points].concat()), Some(90));
+        assert_eq!(wait(&[&requests[..], &[("x-points-left", "3"), points[1]]].concat()), Some(30));
+        assert_eq!(wait(&[&requests[..], &[("retry-after", "7")]].concat()), Some(7));
+        assert_eq!(wait(&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "30")]), None);
     }
 }

@@ -16,6 +16,7 @@ use url::Url;
 
 use self::objects::{Comment, Listed, Node, PageInfo};
 use crate::connect::Draft;
+use crate::limit::{Limit, asked_wait};
 use crate::rest::{Api, Collected, Items, MOST_BODY_BYTES, MOST_BODY_PAGES, MOST_LIST_BYTES, read};
 use crate::{
     Account, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Listing, Page, Position,
@@ -34,6 +35,15 @@ const PAGE: u32 = 100;
 const DOCUMENT_PAGE: u32 = 25;
 /// The wait for a limit of which no header tells the end: its bucket fills all the time.
 const UNSAID_LIMIT: Duration = Duration::from_secs(60);
+/// Requests, requests of one query, and points of its complexity, an hour each. All that begins anew is in milliseconds.
+const LIMITS: [Limit; 3] = [
+    Limit { remaining: "x-ratelimit-requests-remaining", reset: "x-ratelimit-requests-reset" },
+    Limit {
+        remaining: "x-ratelimit-endpoint-requests-remaining",
+        reset: "x-ratelimit-endpoint-requests-reset",
+    },
+    Limit { remaining: "x-ratelimit-complexity-remaining", reset: "x-ratelimit-complexity-reset" },
+];
 
 #[derive(Debug)]
 struct Linear {
@@ -119,7 +129,10 @@ impl Linear {
         };
         let code = answer.errors.first().and_then(|error| error.extensions.code.as_deref());
         match code {
-            Some("RATELIMITED") => return Err(call.hold_for(UNSAID_LIMIT).await),
+            Some("RATELIMITED") => {
+                let wait = asked_wait(response.headers(), &LIMITS, call.now());
+                return Err(call.hold_for(wait.unwrap_or(UNSAID_LIMIT)).await);
+            }
             Some("AUTHENTICATION_ERROR") => return Err(Fault::Credentials),
             Some("FORBIDDEN") => return Err(Fault::Forbidden),
             _ => {}
