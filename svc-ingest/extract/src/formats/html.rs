@@ -4,6 +4,7 @@ mod content;
 mod hidden;
 mod links;
 mod shape;
+mod sheets;
 mod tokens;
 
 pub(crate) use self::hidden::hides;

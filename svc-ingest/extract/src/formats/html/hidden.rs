@@ -1,26 +1,21 @@
 //! What of a page people do not see.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use dom_query::{Document, NodeRef};
+
+use super::sheets::Sheets;
 
 /// What is no text of a page, or is there for programs only. Forms keep their text: some sites put all of a page into one.
 const UNSEEN: &str = "script, style, template, noscript, iframe, object, embed, applet, canvas, video, audio, svg, map, \
                       button, input, select, textarea, datalist, dialog:not([open]), frame, frameset, [hidden]";
 
-/// The most rules of a page's own style sheets that are looked at.
-const MOST_RULES: usize = 2_000;
-
 /// Removes elements that a browser would not show: by what they are, by their attributes, and by the page's own style
 /// sheets. What scripts and other style sheets hide is not known.
 pub(super) fn remove(document: &Document) {
-    let names = hidden_by_sheets(document);
-    if !names.is_empty() {
-        for node in document.select("[class], [id]").nodes() {
-            if is_named(node, &names) {
-                node.remove_from_parent();
-            }
-        }
+    let sheets = document.select("style");
+    for node in Sheets::of(sheets.nodes().iter().map(NodeRef::text)).hidden(document) {
+        node.remove_from_parent();
     }
     let styled = document.select("style, link[rel~=stylesheet]").exists();
     comments(document);
@@ -43,20 +38,6 @@ fn comments(document: &Document) {
     for comment in comments {
         comment.remove_from_parent();
     }
-}
-
-/// Whether a name hides an element, and no other one shows it again on larger screens, as `hidden md:block` does.
-fn is_named(node: &NodeRef<'_>, names: &HashSet<String>) -> bool {
-    const SHOWN: [&str; 8] =
-        ["block", "flex", "grid", "table", "inline", "contents", "table-cell", "table-row"];
-    let class = node.class().unwrap_or_default();
-    let mut classes = class.split_ascii_whitespace();
-    let shown = classes.clone().any(|class| {
-        class.rsplit_once(':').is_some_and(|(_, display)| SHOWN.contains(&display))
-            || (class.starts_with("d-") && SHOWN.iter().any(|display| class.ends_with(display)))
-    });
-    let by_class = !shown && classes.any(|class| names.contains(&format!(".{class}")));
-    by_class || node.id_attr().is_some_and(|id| names.contains(&format!("#{id}")))
 }
 
 fn has(node: &NodeRef<'_>, selector: &str) -> bool {
@@ -155,65 +136,6 @@ fn pixels(value: &str) -> Option<f64> {
     })
 }
 
-/// Selectors of one class or one id that the page's own sheets hide, everywhere and not only on paper or small screens.
-fn hidden_by_sheets(document: &Document) -> HashSet<String> {
-    let mut hidden = HashSet::new();
-    for sheet in document.select("style").nodes() {
-        for (selectors, declarations) in rules(&sheet.text()) {
-            for selector in selectors.split(',').map(str::trim).filter(|selector| is_one_name(selector)) {
-                // The last rule that says how it is displayed counts.
-                if hides(&declarations) {
-                    hidden.insert(selector.to_owned());
-                } else if declarations.contains("display") || declarations.contains("visibility") {
-                    hidden.remove(selector);
-                }
-            }
-        }
-    }
-    hidden
-}
-
-fn is_one_name(selector: &str) -> bool {
-    selector.strip_prefix(['.', '#']).is_some_and(|name| {
-        name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-    })
-}
-
-/// The rules of a sheet that stand at its top.
-fn rules(sheet: &str) -> Vec<(String, String)> {
-    let mut rules = Vec::new();
-    let mut rest = sheet;
-    let (mut depth, mut selectors, mut body) = (0_usize, String::new(), String::new());
-    while let Some(character) = rest.chars().next() {
-        if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, after)| after);
-            continue;
-        }
-        rest = rest.get(character.len_utf8()..).unwrap_or_default();
-        match (character, depth) {
-            ('{', _) => depth += 1,
-            ('}', 0 | 1) => {
-                depth = 0;
-                let (selectors, body) = (std::mem::take(&mut selectors), std::mem::take(&mut body));
-                if !selectors.trim_start().starts_with('@') {
-                    rules.push((selectors, body));
-                }
-                if rules.len() >= MOST_RULES {
-                    break;
-                }
-            }
-            ('}', _) => depth -= 1,
-            // A statement such as @charset or @import.
-            (';', 0) => selectors.clear(),
-            (_, 0) => selectors.push(character),
-            (_, 1) => body.push(character),
-            _ => {}
-        }
-    }
-    rules
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,23 +162,5 @@ mod tests {
         {
             assert!(!hides(style), "{style}");
         }
-    }
-
-    #[test]
-    fn rules_for_paper_and_small_screens_do_not_count() {
-        let sheet = "@import url(x); /* .c{display:none} */ .a, #b {display:none} \
-                     @media print { .d { display:none } } .e { display: none } .e { display: block } .f .g {display:none}";
-        let document = Document::from(format!("<style>{sheet}</style>"));
-        assert_eq!(hidden_by_sheets(&document), HashSet::from([".a".to_owned(), "#b".to_owned()]));
-    }
-
-    #[test]
-    fn a_name_hides_unless_another_shows_it_on_larger_screens() {
-        let document = Document::from(
-            "<style>.hidden,.d-none,#x{display:none}</style><p class=hidden>1</p><p class='hidden md:block'>2</p>\
-             <p class='d-none d-md-flex'>3</p><p id=x>4</p><p class=other>5</p>",
-        );
-        remove(&document);
-        assert_eq!(document.select("p").text().as_ref(), "235");
     }
 }

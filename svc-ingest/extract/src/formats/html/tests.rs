@@ -34,7 +34,7 @@ fn a_page_keeps_its_content_and_its_structure() {
 #[test]
 fn what_is_not_seen_is_not_read() {
     let text = markdown(
-        "<style>.gone{display:none}</style><body bgcolor=white><p>seen<!-- comment --></p><p hidden>IGNORE</p>\
+        "<style>.gone,ul .gone-too{display:none}</style><body bgcolor=white><ul><li class=gone-too>IGNORE</ul><p>seen<!-- comment --></p><p hidden>IGNORE</p>\
          <p style='display:none'>IGNORE</p><p class=gone>IGNORE</p><div style='position:absolute;left:-9999px'>IGNORE</div>\
          <p style='color:#FFF'>IGNORE</p><span aria-hidden=true>IGNORE</span><template>IGNORE</template>\
          <noscript>IGNORE</noscript><p>a\u{202e}b\u{200b}\u{200c}c</p><img src=x alt='a chart'>",
@@ -93,6 +93,8 @@ fn a_page_of_any_depth_has_its_words() {
     }
     let hidden = format!("{}<p hidden>IGNORE <b>x</b></p><script>IGNORE</script>found", "<i>".repeat(1_000));
     assert_eq!(markdown(&hidden), "found\n");
+    let by_sheets = "<style>.x{display:none} body,#y{opacity:0}</style><body><p class='a x'>IGNORE</p><p id=y>IGNORE</p>found";
+    assert_eq!(markdown(&format!("{by_sheets}{}", "<i>".repeat(1_000))), "found\n");
 }
 
 #[test]

@@ -5,8 +5,9 @@
 use std::convert::Infallible;
 
 use html5gum::emitters::default::DefaultEmitter;
-use html5gum::{StringReader, Token, Tokenizer};
+use html5gum::{StartTag, StringReader, Token, Tokenizer};
 
+use super::sheets::Sheets;
 use crate::clean;
 
 /// The deepest nesting; browsers have the same bound.
@@ -74,12 +75,54 @@ pub(super) fn can_be_a_tree(html: &str) -> bool {
     true
 }
 
-/// The title and the words of a page, a line for each block.
+/// The sheets that stand in a page.
+fn sheets(html: &str) -> Sheets {
+    let (mut sheets, mut is_open) = (Vec::new(), false);
+    for token in tokens(html) {
+        match token {
+            Token::StartTag(tag) => {
+                let name: &[u8] = &tag.name;
+                is_open = name == b"style";
+                if is_open {
+                    sheets.push(String::new());
+                }
+            }
+            Token::EndTag(_) => is_open = false,
+            Token::String(string) if is_open => {
+                let string: &[u8] = &string;
+                if let Some(sheet) = sheets.last_mut() {
+                    sheet.push_str(&String::from_utf8_lossy(string));
+                }
+            }
+            Token::String(_) | Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
+        }
+    }
+    Sheets::of(sheets.into_iter())
+}
+
+/// Whether the attributes of an element, or the sheets by its names, hide it.
+fn is_hidden(tag: &StartTag<()>, sheets: &Sheets) -> bool {
+    let (mut class, mut id, mut hidden) = (String::new(), None, false);
+    for (attribute, value) in &tag.attributes {
+        let (attribute, value): (&[u8], &[u8]) = (attribute, value);
+        match attribute {
+            b"hidden" => hidden = true,
+            b"style" => hidden |= super::hidden::hides(&String::from_utf8_lossy(value)),
+            b"class" => class = String::from_utf8_lossy(value).into_owned(),
+            b"id" => id = Some(String::from_utf8_lossy(value).into_owned()),
+            _ => {}
+        }
+    }
+    hidden || sheets.hides_named(&class, id.as_deref())
+}
+
+/// The title and the words of a page, a line for each block. Of its sheets, the rules of one class or one id count.
 pub(super) fn words(html: &str) -> (Option<String>, String) {
     const UNSEEN: [&[u8]; 8] =
         [b"script", b"style", b"template", b"noscript", b"nav", b"aside", b"footer", b"svg"];
     const INLINE: [&[u8]; 12] =
         [b"a", b"b", b"i", b"em", b"strong", b"span", b"code", b"u", b"small", b"sub", b"sup", b"font"];
+    let sheets = sheets(html);
     let (mut title, mut text) = (String::new(), String::new());
     let mut in_title = false;
     // The element that is left out, and how many of its name are open within.
@@ -92,11 +135,8 @@ pub(super) fn words(html: &str) -> (Option<String>, String) {
                     *open += usize::from(unseen == name);
                     continue;
                 }
-                let hidden = tag.attributes.iter().any(|(attribute, value)| {
-                    let (attribute, value): (&[u8], &[u8]) = (attribute, value);
-                    attribute == b"hidden"
-                        || (attribute == b"style" && super::hidden::hides(&String::from_utf8_lossy(value)))
-                });
+                let is_page = name == b"html" || name == b"body";
+                let hidden = !is_page && is_hidden(&tag, &sheets);
                 if UNSEEN.contains(&name) || (hidden && !VOID.contains(&name) && !tag.self_closing) {
                     skipped = Some((name.to_vec(), 1));
                 }

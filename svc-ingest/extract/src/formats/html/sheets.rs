@@ -1,0 +1,272 @@
+//! What a page's own style sheets hide.
+//!
+//! No browser is here: rules at the top of a sheet count, as what they say for one element by their weight and order. Those
+//! for paper, for small screens and for what a pointer does are not looked at.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+
+use dom_query::{Document, Matcher, NodeId, NodeRef};
+
+use super::hidden::hides;
+
+/// The most rules of a page's own style sheets that are looked at.
+const MOST_RULES: usize = 2_000;
+/// The most comparisons of an element with a selector of several names.
+const MOST_COMPARISONS: usize = 5_000_000;
+/// The longest selector that is compared.
+const MOST_SELECTOR_BYTES: usize = 200;
+
+/// The rules of sheets that say whether something is shown.
+#[derive(Debug, Default)]
+pub(super) struct Sheets {
+    /// Of selectors of one class or one id, with its mark.
+    names: HashMap<String, Verdict>,
+    others: Vec<(String, Verdict)>,
+}
+
+/// What a rule says of an element. The greater one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Verdict {
+    /// How many ids, classes and elements the selector names.
+    weight: (usize, usize, usize),
+    /// The place of the rule.
+    order: usize,
+    hides: bool,
+}
+
+impl Sheets {
+    /// Reads sheets in their order.
+    pub(super) fn of(sheets: impl Iterator<Item = impl Deref<Target = str>>) -> Self {
+        let mut read = Self::default();
+        let mut order = 0;
+        for sheet in sheets {
+            for (selectors, declarations) in rules(&sheet, MOST_RULES.saturating_sub(order)) {
+                order += 1;
+                let Some(hides) = says(&declarations) else { continue };
+                for selector in selectors.split(',').map(str::trim) {
+                    let verdict = Verdict { weight: weight(selector), order, hides };
+                    if is_one_name(selector) {
+                        read.names.insert(selector.to_owned(), verdict);
+                    } else if is_comparable(selector) {
+                        read.others.push((selector.to_owned(), verdict));
+                    }
+                }
+            }
+        }
+        read
+    }
+
+    /// Whether an element with these classes and that id is hidden by one of its names, and none shows it again on larger
+    /// screens, as `hidden md:block` does.
+    pub(super) fn hides_named(&self, class: &str, id: Option<&str>) -> bool {
+        self.verdict_on_names(class, id).is_some_and(|verdict| is_hidden(verdict, class))
+    }
+
+    fn verdict_on_names(&self, class: &str, id: Option<&str>) -> Option<Verdict> {
+        let classes = class.split_ascii_whitespace().filter_map(|class| self.names.get(&format!(".{class}")));
+        let id = id.and_then(|id| self.names.get(&format!("#{id}")));
+        classes.chain(id).max().copied()
+    }
+
+    /// The elements of a page that its sheets hide. The page itself never is: scripts show it when it is loaded.
+    pub(super) fn hidden<'a>(&self, document: &'a Document) -> Vec<NodeRef<'a>> {
+        let mut verdicts = self.names.values().chain(self.others.iter().map(|(_, verdict)| verdict));
+        if !verdicts.any(|verdict| verdict.hides) {
+            return Vec::new();
+        }
+        let mut judged: HashMap<NodeId, (NodeRef<'a>, Verdict)> = HashMap::new();
+        let mut judge = |node: &NodeRef<'a>, verdict: Verdict| {
+            let (_, known) = judged.entry(node.id).or_insert((*node, verdict));
+            *known = verdict.max(*known);
+        };
+        for node in document.select("[class], [id]").nodes() {
+            let (class, id) = (node.class().unwrap_or_default(), node.id_attr());
+            if let Some(verdict) = self.verdict_on_names(&class, id.as_deref()) {
+                judge(node, verdict);
+            }
+        }
+        let elements = document.select("*").length();
+        let mut left = MOST_COMPARISONS;
+        let mut compared = |comparisons: usize| {
+            let after = left.checked_sub(comparisons);
+            left = after.unwrap_or_default();
+            after.is_some()
+        };
+        for (matcher, verdict) in self.matchers(true) {
+            if !compared(elements) {
+                break;
+            }
+            document.select_matcher(&matcher).nodes().iter().for_each(|node| judge(node, verdict));
+        }
+        // What shows something matters only where something else hides it.
+        judged.retain(|_, (_, verdict)| verdict.hides);
+        for (matcher, verdict) in self.matchers(false) {
+            if !compared(judged.len()) {
+                break;
+            }
+            for (node, known) in judged.values_mut() {
+                if verdict > *known && node.is_match(&matcher) {
+                    *known = verdict;
+                }
+            }
+        }
+        let is_page = |node: &NodeRef<'_>| node.has_name("html") || node.has_name("body");
+        let hidden = judged.into_values().filter(|(node, verdict)| {
+            is_hidden(*verdict, &node.class().unwrap_or_default()) && !is_page(node)
+        });
+        hidden.map(|(node, _)| node).collect()
+    }
+
+    /// The selectors of several names that hide something, or that show it.
+    fn matchers(&self, hides: bool) -> impl Iterator<Item = (Matcher, Verdict)> {
+        let others = self.others.iter().filter(move |(_, verdict)| verdict.hides == hides);
+        others.filter_map(|(selector, verdict)| Some((Matcher::new(selector).ok()?, *verdict)))
+    }
+}
+
+/// What declarations say of how an element is displayed, if anything: whether it is hidden.
+fn says(declarations: &str) -> Option<bool> {
+    let is_told =
+        || ["display", "visibility", "opacity"].iter().any(|property| declarations.contains(property));
+    let hides = hides(declarations);
+    (hides || is_told()).then_some(hides)
+}
+
+fn is_hidden(verdict: Verdict, class: &str) -> bool {
+    const SHOWN: [&str; 8] =
+        ["block", "flex", "grid", "table", "inline", "contents", "table-cell", "table-row"];
+    let shown = class.split_ascii_whitespace().any(|class| {
+        class.rsplit_once(':').is_some_and(|(_, display)| SHOWN.contains(&display))
+            || (class.starts_with("d-") && SHOWN.iter().any(|display| class.ends_with(display)))
+    });
+    let by_id = verdict.weight.0 > 0;
+    verdict.hides && (by_id || !shown)
+}
+
+fn is_one_name(selector: &str) -> bool {
+    selector.strip_prefix(['.', '#']).is_some_and(|name| {
+        name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    })
+}
+
+/// Whether a selector is about elements as they are, and not about what happens to them.
+fn is_comparable(selector: &str) -> bool {
+    !selector.is_empty() && selector.len() <= MOST_SELECTOR_BYTES && !selector.contains([':', '@', '\\'])
+}
+
+fn weight(selector: &str) -> (usize, usize, usize) {
+    let compounds = selector.split([' ', '>', '+', '~', '\n', '\t']);
+    let elements =
+        compounds.filter(|name| name.starts_with(|first: char| first.is_ascii_alphabetic())).count();
+    (selector.matches('#').count(), selector.matches(['.', '[']).count(), elements)
+}
+
+/// The rules of a sheet that stand at its top, at most so many.
+fn rules(sheet: &str, most: usize) -> Vec<(String, String)> {
+    let mut rules = Vec::new();
+    let mut rest = sheet;
+    let (mut depth, mut selectors, mut body) = (0_usize, String::new(), String::new());
+    while let Some(character) = rest.chars().next() {
+        if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.split_once("*/").map_or("", |(_, after)| after);
+            continue;
+        }
+        rest = rest.get(character.len_utf8()..).unwrap_or_default();
+        match (character, depth) {
+            ('{', _) => depth += 1,
+            ('}', 0 | 1) => {
+                depth = 0;
+                let (selectors, body) = (std::mem::take(&mut selectors), std::mem::take(&mut body));
+                if !selectors.trim_start().starts_with('@') {
+                    rules.push((selectors, body));
+                }
+                if rules.len() >= most {
+                    break;
+                }
+            }
+            ('}', _) => depth -= 1,
+            // A statement such as @charset or @import.
+            (';', 0) => selectors.clear(),
+            (_, 0) => selectors.push(character),
+            (_, 1) => body.push(character),
+            _ => {}
+        }
+    }
+    rules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The letters of what is still seen.
+    fn seen(page: &str) -> String {
+        let document = Document::from(page);
+        let sheets = document.select("style");
+        for node in Sheets::of(sheets.nodes().iter().map(NodeRef::text)).hidden(&document) {
+            node.remove_from_parent();
+        }
+        document.select("p").text().to_string()
+    }
+
+    #[test]
+    fn rules_for_paper_small_screens_and_pointers_do_not_count() {
+        let sheet = "@import url(x); /* .c{display:none} */ .a, #b {display:none} .h:hover, .h:not(.x) {display:none} \
+                     @media print { .d { display:none } } .e { display: none } .e { display: block }";
+        let page = format!(
+            "<style>{sheet}</style><p class=a>a</p><p id=b>b</p><p class=c>c</p><p class=d>d</p><p class=e>e</p><p class=h>h</p>"
+        );
+        assert_eq!(seen(&page), "cdeh");
+    }
+
+    #[test]
+    fn selectors_of_several_names_hide_too() {
+        let sheet = "p.note{display:none} div .x, section > p[lang]{visibility:hidden} #a .y.z{opacity:0} q{display:none} {{{";
+        let page = format!(
+            "<style>{sheet}</style><p class=note>1</p><p class=x>2</p><div><b><p class=x>3</p></b></div>\
+             <section><p lang=en>4</p><p>5</p></section><div id=a><p class='z y'>6</p><p class=z>7</p></div><span class=note></span>"
+        );
+        assert_eq!(seen(&page), "257");
+    }
+
+    #[test]
+    fn of_two_rules_the_heavier_or_the_later_one_counts() {
+        let sheet = ".tabs .pane{display:none} .tabs .active{display:block} .modal{display:none} #open.modal{display:flex} \
+                     .one{display:none} .other{display:block} p{display:none} .text{display:block}";
+        let page = format!(
+            "<style>{sheet}</style><div class=tabs><p class='text pane'>1</p><p class='text pane active'>2</p></div>\
+             <p class='text modal'>3</p><p class=modal id=open>4</p><p class='one other text'>5</p><p>6</p><p class=text>7</p>"
+        );
+        // The third: `.text` stands behind `.modal`.
+        assert_eq!(seen(&page), "23457");
+    }
+
+    #[test]
+    fn a_name_hides_unless_another_shows_it_on_larger_screens() {
+        let page = "<style>.hidden,.d-none,#x{display:none}</style><p class=hidden>1</p><p class='hidden md:block'>2</p>\
+                    <p class='d-none d-md-flex'>3</p><p id=x>4</p><p class=other>5</p>";
+        assert_eq!(seen(page), "235");
+    }
+
+    #[test]
+    fn the_page_itself_is_never_hidden() {
+        assert_eq!(
+            seen("<style>body{opacity:0} html.wait{visibility:hidden}</style><html class=wait><p>1</p>"),
+            "1"
+        );
+    }
+
+    #[test]
+    fn comparisons_are_bounded() {
+        let others: String = (0..1_000).map(|number| format!("div p.y{number}{{display:none}}")).collect();
+        let page = |elements: usize| {
+            let elements = "<div><p class=x>1</p></div>".repeat(elements);
+            format!("<style>{others} div p.x{{display:none}}</style>{elements}")
+        };
+        assert_eq!(seen(&page(20)), "");
+        let many = 5_000;
+        assert_eq!(seen(&page(many)).len(), many, "the last rule is beyond what is compared");
+    }
+}
