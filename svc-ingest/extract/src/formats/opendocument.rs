@@ -1,9 +1,12 @@
 //! Text documents and slides of OpenDocument. Deleted and hidden text, comments, headers and footers are left out.
 
+mod styles;
+
 use std::collections::HashSet;
 
 use roxmltree::{Document, Node};
 
+use self::styles::Styles;
 use crate::formats::archive::Archive;
 use crate::formats::xml;
 use crate::markdown::{self, Markdown};
@@ -21,8 +24,10 @@ pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     let text = archive.text("content.xml")?.ok_or_else(|| Failure::broken(WHAT))?;
     let document = xml::parse(&text, WHAT)?;
     let body = xml::path(document.root_element(), &["body"]).ok_or_else(|| Failure::broken(WHAT))?;
+    let shared = archive.text("styles.xml")?;
+    let shared = shared.as_deref().map(|shared| xml::parse(shared, WHAT)).transpose()?;
     let mut writer = Writer {
-        hidden: hidden_styles(&document),
+        styles: Styles::of(shared.as_ref(), &document),
         code: code_styles(&document),
         ordered: ordered_levels(&document),
         ..Writer::default()
@@ -41,15 +46,6 @@ pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
 fn title(meta: &str) -> Option<String> {
     let document = xml::parse(meta, WHAT).ok()?;
     xml::all(document.root(), "title").next().map(xml::text)
-}
-
-/// Styles whose text is not shown.
-fn hidden_styles(document: &Document<'_>) -> HashSet<String> {
-    let hidden = xml::all(document.root(), "style").filter(|style| {
-        xml::child(*style, "text-properties").and_then(|properties| xml::attribute(properties, "display"))
-            == Some("none")
-    });
-    hidden.filter_map(|style| xml::attribute(style, "name").map(str::to_owned)).collect()
 }
 
 /// Styles of lines of code, and those that are based on them.
@@ -76,7 +72,7 @@ fn is_code_name(name: &str) -> bool {
 
 #[derive(Debug, Default)]
 struct Writer {
-    hidden: HashSet<String>,
+    styles: Styles,
     code: HashSet<String>,
     ordered: HashSet<(String, usize)>,
     out: Markdown,
@@ -132,7 +128,7 @@ impl Writer {
                     self.out.table(&rows);
                 }
                 "tracked-changes" | "annotation" | "forms" | "sequence-decls" | "variable-decls" => {}
-                "section" if xml::attribute(node, "display") == Some("none") => {}
+                "section" if is_hidden_section(node) => {}
                 _ => self.blocks(node),
             }
         }
@@ -241,16 +237,38 @@ impl Writer {
                     text.push_str(&markdown::link(&linked, xml::attribute(node, "href").unwrap_or_default()));
                 }
                 "note" => text.push_str(&format!("[^{}]", citation(node))),
-                "annotation" | "annotation-end" | "text-box" | "hidden-text" | "hidden-paragraph"
-                | "page-number" => {}
+                "annotation" | "annotation-end" | "text-box" | "hidden-paragraph" | "page-number" => {}
+                "hidden-text" if is_hidden_now(node) => {}
                 "span" if self.is_hidden(node) => {}
                 _ => self.runs(node, text),
             }
         }
     }
 
+    /// Whether a paragraph or a piece of one is not shown: by its style, or by a field that hides the paragraph it is in.
     fn is_hidden(&self, node: Node<'_, '_>) -> bool {
-        xml::attribute(node, "style-name").is_some_and(|style| self.hidden.contains(style))
+        let (is_piece, style) = (xml::name(node) == "span", xml::attribute(node, "style-name"));
+        if style.is_some_and(|style| self.styles.hides(is_piece, style)) {
+            return true;
+        }
+        let is_own = |field: &Node<'_, '_>| {
+            field.ancestors().skip(1).find(|above| matches!(xml::name(*above), "p" | "h")) == Some(node)
+        };
+        let mut fields = xml::all(node, "hidden-paragraph").filter(|field| !is_piece && is_own(field));
+        fields.any(is_hidden_now)
+    }
+}
+
+/// Whether the condition of what may be hidden held when the file was written; so it is where it does not say.
+fn is_hidden_now(node: Node<'_, '_>) -> bool {
+    xml::attribute(node, "is-hidden") != Some("false")
+}
+
+fn is_hidden_section(section: Node<'_, '_>) -> bool {
+    match xml::attribute(section, "display") {
+        Some("none") => true,
+        Some("condition") => is_hidden_now(section),
+        _ => false,
     }
 }
 

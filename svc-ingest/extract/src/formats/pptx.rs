@@ -45,7 +45,8 @@ fn write_slide(
         return Ok(());
     }
     let relations = office::relations(archive, part)?;
-    let title = xml::all(document.root(), "sp").find(|shape| is_title(*shape));
+    let is_seen = |shape: &Node<'_, '_>| !shape.ancestors().any(is_hidden);
+    let title = xml::all(document.root(), "sp").find(|shape| is_title(*shape) && is_seen(shape));
     let title = title
         .map(|shape| paragraphs(shape, &relations).into_iter().map(|line| line.text).collect::<Vec<_>>());
     match title.map(|lines| markdown::one_line(&lines.join(" "))).filter(|title| !title.is_empty()) {
@@ -106,7 +107,9 @@ fn write_notes(archive: &mut Archive<'_>, part: &str, out: &mut Markdown) -> Res
     let Some(text) = archive.text(part)? else { return Ok(()) };
     let document = xml::parse(&text, WHAT)?;
     let relations = office::relations(archive, part)?;
-    let notes = xml::all(document.root(), "sp").filter(|shape| placeholder(*shape) == Some("body"));
+    let is_seen = |shape: &Node<'_, '_>| !shape.ancestors().any(is_hidden);
+    let notes = xml::all(document.root(), "sp");
+    let notes = notes.filter(|shape| placeholder(*shape) == Some("body") && is_seen(shape));
     let notes: Vec<String> = notes.map(|shape| joined(shape, &relations)).collect();
     let notes = notes.join("\n");
     if !notes.trim().is_empty() {
@@ -169,7 +172,12 @@ fn is_furniture(shape: Node<'_, '_>) -> bool {
 
 fn is_hidden(shape: Node<'_, '_>) -> bool {
     let properties = shape.children().filter(Node::is_element).find_map(|child| xml::child(child, "cNvPr"));
-    properties.and_then(|properties| xml::attribute(properties, "hidden")).is_some_and(|hidden| hidden != "0")
+    properties.and_then(|properties| xml::attribute(properties, "hidden")).is_some_and(is_true)
+}
+
+/// A boolean of XML Schema.
+fn is_true(value: &str) -> bool {
+    matches!(value.trim(), "1" | "true")
 }
 
 #[cfg(test)]

@@ -15,6 +15,50 @@ fn slide(attributes: &str, shapes: &str) -> String {
     format!("<p:sld {NS} {attributes}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>")
 }
 
+/// The text of one slide with notes.
+fn read_one(shapes: &str, notes: &str) -> String {
+    let bytes = archive(&[
+        (
+            "ppt/presentation.xml",
+            &format!(
+                "<p:presentation {NS}><p:sldIdLst><p:sldId id='256' r:id='a'/></p:sldIdLst></p:presentation>"
+            ),
+        ),
+        (
+            "ppt/_rels/presentation.xml.rels",
+            "<R><Relationship Id='a' Type='t/slide' Target='slides/slide1.xml'/></R>",
+        ),
+        ("ppt/slides/slide1.xml", &slide("", shapes)),
+        (
+            "ppt/slides/_rels/slide1.xml.rels",
+            "<R><Relationship Id='n' Type='t/notesSlide' Target='../notesSlides/notes1.xml'/></R>",
+        ),
+        ("ppt/notesSlides/notes1.xml", &slide("", notes)),
+    ]);
+    read(&Raw::file("a.pptx", bytes)).unwrap().content
+}
+
+#[test]
+fn hidden_shapes_are_neither_titles_nor_notes_and_what_says_that_it_is_not_hidden_is_seen() {
+    let with = |hidden: &str, shape: String| shape.replace("id='1'", &format!("hidden='{hidden}'"));
+    let title = |text: &str| shape("<p:ph type='title'/>", &[text]);
+    let group = "<p:grpSp><p:nvGrpSpPr><p:cNvPr hidden='true'/></p:nvGrpSpPr>";
+    let shapes = [
+        with("1", title("IGNORE")),
+        format!("{group}{}{}</p:grpSp>", title("IGNORE"), shape("", &["IGNORE"])),
+        with("false", title("Seen")),
+        with("0", shape("", &["one"])),
+        with("false", shape("", &["two"])),
+        with("true", shape("", &["IGNORE"])),
+    ];
+    let body = |text: &str| shape("<p:ph type='body'/>", &[text]);
+    let notes = [with("true", body("IGNORE")), body("Smile.")];
+    assert_eq!(
+        read_one(&shapes.concat(), &notes.concat()),
+        "## Slide 1: Seen\n\none\n\ntwo\n\nNotes: Smile.\n"
+    );
+}
+
 #[test]
 fn slides_have_their_number_title_items_tables_and_notes() {
     let first = [
