@@ -47,14 +47,14 @@ pub fn title(text: &str) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// The text without characters that show nothing: control characters, marks of direction, zero-width characters, tags. Its
-/// lines end with a line feed.
+/// The same of a whole text, whose lines end with a line feed.
 pub(crate) fn visible(text: &str) -> String {
     seen(&text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
-/// The same with its line ends as they are.
-pub(crate) fn seen(text: &str) -> String {
+/// A text without characters that show nothing: control characters, marks of direction, zero-width characters, tags. Its
+/// line ends stay as they are.
+pub fn seen(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     let mut before = None;

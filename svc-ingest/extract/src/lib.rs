@@ -22,7 +22,7 @@ mod prose;
 mod read;
 
 pub use self::child::{CHILD_COMMAND, child_main, serve};
-pub use self::clean::title as visible_title;
+pub use self::clean::{seen as visible, title as visible_title};
 pub use self::kind::Kind;
 pub use self::model::{Failure, FailureKind, Format, MOST_FILE_BYTES, MOST_TEXT_BYTES, Raw, Text};
 pub use self::pool::{Extractor, Settings};

@@ -320,7 +320,8 @@ pub(crate) fn listed_fault(
 }
 
 fn untold(title: &str) -> Metadata {
-    let (title, path) = (title.to_owned(), path::below(None, title));
+    let title = seen(title);
+    let path = path::below(None, &title);
     Metadata { title, path, mime_type: String::new(), url: None, updated_at: None }
 }
 

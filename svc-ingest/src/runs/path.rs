@@ -14,10 +14,12 @@ pub(crate) fn below(path: Option<&str>, title: &str) -> String {
     })
 }
 
-/// A name as one segment of a path: without `/` and control characters; empty for what would be none.
+/// A name as one segment of a path: without `/` and without what people cannot see, which would let one file pass for
+/// another; empty for what would be none.
 pub(crate) fn segment(name: &str) -> String {
     let plain: String =
         name.chars().map(|letter| if letter == '/' || letter.is_control() { ' ' } else { letter }).collect();
+    let plain = cairn_extract::visible(&plain);
     let words: Vec<&str> = plain.split_whitespace().collect();
     let segment = words.join(" ");
     if matches!(segment.as_str(), "." | "..") { String::new() } else { segment }
@@ -57,6 +59,9 @@ mod tests {
         assert_eq!(below(Some("/docs//./../a.md"), "x"), "docs/a.md");
         assert_eq!(below(None, "Plan: Q3/Q4"), "Plan: Q3 Q4.md");
         assert_eq!(below(Some("///"), "\u{7}"), "untitled.md");
+        assert_eq!(below(Some("a\u{200B}/\u{202E}/txt\u{E0041}.md"), "x"), "a/txt.md");
+        assert_eq!(below(None, "\u{FEFF}Plan\u{2066} 👩\u{200D}💻"), "Plan 👩\u{200D}💻.md");
+        assert_eq!(below(Some("\u{200B}.\u{200B}./a.md"), "x"), "a.md", "it leads nowhere");
         assert!(below(None, &"ü".repeat(500)).len() <= MOST_SEGMENT_BYTES);
         let long = format!("{}.tar.gz", "x".repeat(500));
         assert!(below(Some(&long), "").ends_with(".gz"));
