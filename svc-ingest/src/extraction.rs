@@ -196,22 +196,39 @@ impl Extractions {
             Format::Yaml => FileType::Yaml,
         };
         let body = Body::of(text.content).await?;
+        let name = name_of(&document.title, format);
+        let twin = twin_of(&name, document.id);
+        match self.keep_as(job, (&name, &twin), format, &body).await {
+            // A document that is written at this moment takes the name.
+            Err(Error::Storage(error)) if error.is_unique_violation() => {
+                self.keep_as(job, (&twin, &twin), format, &body).await
+            }
+            kept => kept,
+        }
+    }
+
+    /// Keeps the text under a name, or where that is taken, under another one.
+    async fn keep_as(
+        &self,
+        job: &Extraction,
+        (name, twin): (&str, &str),
+        format: FileType,
+        body: &Body,
+    ) -> Result<(), Error> {
         let mut work = Work::without_limits(&self.context, job.place.workspace).await?;
-        work.keep_text(&body).await?;
+        work.keep_text(body).await?;
         if !store::extractions::finish(work.tx(), job.place, &self.holder).await? {
             return work.rollback().await;
         }
-        let mut name = name_of(&document.title, format);
-        if store::ingest::has_name(work.tx(), job.place.workspace, &name).await? {
-            name = twin_of(&name, document.id);
-        }
+        let is_taken = store::ingest::has_name(work.tx(), job.place.workspace, name).await?;
+        let name = if is_taken { twin } else { name }.to_owned();
         let text = Retained { name, format, hash: body.hash.clone(), size_bytes: body.size_bytes };
         let now = work.now();
         if !store::ingest::keep_text(work.tx(), job.place, &text, now).await? {
             return work.rollback().await;
         }
         work.grow(unread(job));
-        work.publish_upsert(Kind::Ingested, document.id);
+        work.publish_upsert(Kind::Ingested, job.place.document);
         work.commit().await.map(drop)
     }
 

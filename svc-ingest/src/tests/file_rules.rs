@@ -1,12 +1,15 @@
 //! Files and HTML, whose text is taken out of them beside the requests.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use cairn_chassis::feed::Kind;
 use futures::stream;
 
 use super::*;
 use crate::ingest::{FileDraft, UploadEnd, UploadPart};
-use crate::model::{ContentType, FileType, IngestStatus, Ingested};
+use crate::model::{Body, ContentType, FileType, Growth, IngestStatus, Ingested, Retained, twin_of};
+use crate::work::Work;
 
 fn parts(key: &str, name: &str, chunks: &[&[u8]]) -> Vec<UploadPart> {
     let draft = Draft { idempotency_key: key.into(), ..Draft::default() };
@@ -30,6 +33,22 @@ impl Bench {
 
     async fn now(&self, document: &Ingested) -> Ingested {
         self.ingests.get(&self.caller, &document.id.to_string()).await.unwrap()
+    }
+
+    /// Waits until a transaction waits for another one; SQLite has one writer, and nothing to look at.
+    async fn until_somebody_waits(&self) {
+        let waiting = async || {
+            let db = &self.context.db;
+            let waiting: i64 =
+                cairn_chassis::fetch!(scalar, db, "SELECT COUNT(*) FROM pg_locks WHERE NOT granted").unwrap();
+            waiting > 0
+        };
+        let polled = async {
+            while self.test.engine == "postgres" && !waiting().await {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), polled).await.unwrap();
     }
 
     async fn pieces(&self) -> i64 {
@@ -142,6 +161,41 @@ async fn an_upload_that_is_cut_or_wrong_leaves_nothing() {
         let sent = stream::iter(whole().into_iter().map(Ok));
         assert!(matches!(bench.ingests.file(&small, sent).await, Err(Error::TooLarge(_))));
         assert_eq!(bench.pieces().await, 0);
+        assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
+    }
+}
+
+/// On PostgreSQL a name that is being taken is seen only when it is taken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_whose_name_is_taken_at_this_moment_is_read_once() {
+    for bench in benches().await {
+        let sent = bench.send(parts("f", "report.txt", &[b"the one"])).await.unwrap();
+        let job = bench.extractions.claim().await.unwrap().unwrap();
+
+        let mut work = Work::without_limits(&bench.context, bench.caller.workspace).await.unwrap();
+        let body = Body::of("the other".to_owned()).await.unwrap();
+        work.keep_text(&body).await.unwrap();
+        let name = "report.txt".to_owned();
+        let text = Retained { name, format: FileType::Text, hash: body.hash, size_bytes: body.size_bytes };
+        let other = Ingested {
+            id: bench.context.ids.next(),
+            idempotency_key: "other".to_owned(),
+            text: Some(text),
+            ..sent.document.clone()
+        };
+        assert!(store::ingest::insert(work.tx(), bench.caller.workspace, &other).await.unwrap());
+        work.grow(Growth { documents: 1, ..Growth::default() });
+        work.publish_upsert(Kind::Ingested, other.id);
+
+        let extractions = bench.extractions.clone();
+        let reading = tokio::spawn(async move { extractions.take(&job).await });
+        bench.until_somebody_waits().await;
+        work.commit().await.unwrap();
+        reading.await.unwrap();
+        let now = bench.now(&sent.document).await;
+        let name = now.text.map(|text| text.name);
+        assert_eq!(name, Some(twin_of("report.txt", now.id)), "{}", bench.test.engine);
+        assert_eq!(store::extractions::count(&bench.context.db).await.unwrap(), 0, "it is read");
         assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
     }
 }
