@@ -9,6 +9,8 @@ use crate::contract::{self, Caller, Read};
 use crate::rest::fake::{Asked, Fake, Mood, Reply};
 use crate::rest::paging;
 
+mod world;
+
 #[derive(Default)]
 struct Wiki {
     pages: BTreeMap<u32, Leaf>,
@@ -284,7 +286,14 @@ async fn limits_credentials_hostility_and_cancelling_are_as_everywhere() {
     contract::tells_wrong_credentials(&setting.world, &setting.fake, &connect, Reply::refusal(401)).await;
     contract::can_be_cancelled(&setting.world, &setting.fake, &connect).await;
     contract::loses_odd_positions(&setting.world, &*connect()).await;
-    contract::survives_hostile_answers(&setting.world, &setting.fake, &connect, "1").await;
+    contract::survives_hostile_answers(
+        &setting.world,
+        &setting.fake,
+        &connect,
+        "1",
+        contract::Service::Addresses,
+    )
+    .await;
     let page = setting.connect().list(&setting.world.call, None).await.unwrap();
     let Then::More(next) = page.then else { panic!("one page") };
     setting.fake.set_mood(Mood::Once(Reply::refusal(400)));

@@ -6,13 +6,31 @@ use serde_json::json;
 
 use super::{Caller, read};
 use crate::rest::fake::{Fake, Mood, Reply, WORDS};
-use crate::{ExternalId, Fault, Fetched, Position, Provider};
+use crate::{ExternalId, Fault, Fetched, Position, Provider, Then};
+
+/// What the answers of a service mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// Each document has an address, which answers 404 when it is gone.
+    Addresses,
+    /// One address has all documents: which are gone, its good answers say.
+    OneAddress,
+    /// Each document has an address, and whatever that answers is the document.
+    Pages,
+}
 
 /// Makes a new connection.
 type Connect<'c> = &'c (dyn Fn() -> Box<dyn Provider> + Sync);
 
-/// Whatever a service answers, a listing and a fetch end with a fault of ours, soon, and with few requests.
-pub(crate) async fn survives_hostile_answers(caller: &Caller, fake: &Fake, connect: Connect<'_>, id: &str) {
+/// Whatever a service answers, a listing and a fetch end with a fault of ours, soon, and with few requests. Nothing of it is
+/// taken for a listing that was read whole and has nothing, nor for a document, and at most the 404 for one that is gone.
+pub(crate) async fn survives_hostile_answers(
+    caller: &Caller,
+    fake: &Fake,
+    connect: Connect<'_>,
+    id: &str,
+    service: Service,
+) {
     let id = ExternalId::new(id).unwrap();
     let json = "application/json";
     let million = format!("[{}0]", "{},".repeat(1_000_000));
@@ -39,18 +57,31 @@ pub(crate) async fn survives_hostile_answers(caller: &Caller, fake: &Fake, conne
     for mood in moods {
         fake.set_mood(mood.clone());
         fake.take_asked();
+        let shown: String = format!("{mood:?}").chars().take(200).collect();
         let call = caller.hurried(Duration::from_secs(2));
-        if let Err(fault) = connect().list(&call, None).await {
-            assert!(!fault.to_string().contains(WORDS), "{fault}");
-            assert!(!matches!(fault, Fault::Waiting { .. } | Fault::Budget), "{fault}");
+        match connect().list(&call, None).await {
+            Ok(page) => {
+                let is_whole = matches!(&page.then, Then::End { partial, .. } if partial.is_empty());
+                let has_pages = service == Service::Pages && !page.items.is_empty();
+                assert!(!is_whole || has_pages, "{shown} was taken for all that there is");
+            }
+            Err(fault) => {
+                assert!(!fault.to_string().contains(WORDS), "{fault}");
+                assert!(!matches!(fault, Fault::Waiting { .. } | Fault::Budget), "{fault}");
+            }
         }
         match connect().fetch(&call, &id, None).await {
-            Ok(Fetched::Body(body)) => assert!(body.bytes.len() < 10_000_000),
-            Ok(_) => {}
+            Ok(Fetched::Gone) => {
+                let is_404 = matches!(&mood, Mood::Always(reply) if reply.status() == 404);
+                assert!(is_404 && service != Service::OneAddress, "{shown} was taken for a deletion");
+            }
+            Ok(Fetched::TooLarge(_)) => {}
+            Ok(Fetched::Body(body)) if service == Service::Pages => assert!(body.bytes.len() < 10_000_000),
+            Ok(other) => panic!("{shown} was taken for a document: {other:?}"),
             Err(fault) => assert!(!fault.to_string().contains(WORDS), "{fault}"),
         }
         let asked = fake.take_asked().len();
-        assert!(asked <= 20, "{asked} requests while the service is as {mood:?}");
+        assert!(asked <= 20, "{asked} requests while the service is as {shown}");
     }
     fake.set_mood(None);
 }

@@ -11,6 +11,8 @@ use crate::contract::{self, Caller, Read};
 use crate::rest::fake::{Asked, Fake, Mood, Reply};
 use crate::{ProviderKind, Then};
 
+mod world;
+
 /// A key that opens nothing: it was made for these tests.
 const KEY: &str = include_str!("test_key.pem");
 const DOC: &str = "application/vnd.google-apps.document";
@@ -25,6 +27,8 @@ struct Cabinet {
     tokens: u32,
     /// A file that was written between the start token and the first page.
     late: Option<(String, Value)>,
+    /// Tokens of changes are no longer known.
+    has_lost_changes: bool,
 }
 
 type Shared = Arc<Mutex<Cabinet>>;
@@ -94,6 +98,7 @@ fn served(base: &Url, cabinet: &Shared, asked: &Asked) -> Reply {
             }
             Reply::json(&json!({"startPageToken": start.to_string()}))
         }
+        ["changes"] if cabinet.has_lost_changes => Reply::refusal(410),
         ["changes"] => {
             let Ok(from) = from("pageToken") else { return Reply::refusal(400) };
             let some: Vec<Value> = cabinet
@@ -148,6 +153,9 @@ fn served(base: &Url, cabinet: &Shared, asked: &Asked) -> Reply {
                 "text/csv" if file["mimeType"] == SHEET => Reply::with(200, "text/csv", "a,b"),
                 _ => Reply::refusal(400),
             },
+            (Some(file), [], Some("media")) if file["text"].is_string() => {
+                Reply::with(200, "text/markdown", file["text"].as_str().unwrap())
+            }
             (Some(_), [], Some("media")) => Reply::with(200, "application/pdf", format!("%PDF {id}")),
             (Some(file), ..) => Reply::json(file),
         },
@@ -384,7 +392,14 @@ async fn limits_credentials_hostility_and_cancelling_are_as_everywhere() {
     contract::tells_wrong_credentials(&setting.world, &setting.fake, &connect, Reply::refusal(401)).await;
     contract::can_be_cancelled(&setting.world, &setting.fake, &connect).await;
     contract::loses_odd_positions(&setting.world, &*connect()).await;
-    contract::survives_hostile_answers(&setting.world, &setting.fake, &connect, "d1").await;
+    contract::survives_hostile_answers(
+        &setting.world,
+        &setting.fake,
+        &connect,
+        "d1",
+        contract::Service::Addresses,
+    )
+    .await;
     setting.fake.set_mood(Mood::Always(refused(403, "insufficientFilePermissions")));
     assert_eq!(
         connect().list(&setting.world.call, None).await,

@@ -334,7 +334,9 @@ impl GitHub {
             answer => answer?,
         };
         let blob: Blob = read(answer.body())?;
-        let Some(sha) = blob.sha.clone() else { return Ok(Fetched::Gone) };
+        let Some(sha) = blob.sha.clone() else {
+            return Err(Fault::broken("the file is not told as GitHub tells files"));
+        };
         if known.is_some_and(|known| known.as_str() == sha) {
             return Ok(Fetched::Same);
         }

@@ -11,6 +11,7 @@ use crate::contract::{self, Caller, Read};
 use crate::rest::fake::{Asked, Fake, Mood, Reply, WORDS};
 
 mod bounds;
+mod world;
 
 /// A repository `acme/app`, and one without commits, `acme/bare`.
 #[derive(Default)]
@@ -424,8 +425,22 @@ async fn limits_credentials_hostility_and_cancelling_are_as_everywhere() {
     contract::tells_wrong_credentials(&setting.world, &setting.fake, &connect, Reply::refusal(401)).await;
     contract::can_be_cancelled(&setting.world, &setting.fake, &connect).await;
     contract::loses_odd_positions(&setting.world, &*connect()).await;
-    contract::survives_hostile_answers(&setting.world, &setting.fake, &connect, "acme/app#1").await;
-    contract::survives_hostile_answers(&setting.world, &setting.fake, &connect, "README.md").await;
+    contract::survives_hostile_answers(
+        &setting.world,
+        &setting.fake,
+        &connect,
+        "acme/app#1",
+        contract::Service::Addresses,
+    )
+    .await;
+    contract::survives_hostile_answers(
+        &setting.world,
+        &setting.fake,
+        &connect,
+        "README.md",
+        contract::Service::Addresses,
+    )
+    .await;
     setting.fake.set_mood(Mood::Always(Reply::refusal(403)));
     assert_eq!(
         connect().list(&setting.world.call, None).await,

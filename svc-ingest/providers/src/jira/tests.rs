@@ -194,6 +194,10 @@ impl contract::World for Setting {
         self.fake.set_mood(Mood::Always(Reply::refusal(401)));
         true
     }
+
+    fn secret(&self) -> &'static str {
+        "t-x"
+    }
 }
 
 #[tokio::test]
@@ -312,7 +316,14 @@ async fn limits_credentials_hostility_and_cancelling_are_as_everywhere() {
     contract::tells_wrong_credentials(&setting.world, &setting.fake, &connect, Reply::refusal(401)).await;
     contract::can_be_cancelled(&setting.world, &setting.fake, &connect).await;
     contract::loses_odd_positions(&setting.world, &*connect()).await;
-    contract::survives_hostile_answers(&setting.world, &setting.fake, &connect, "1").await;
+    contract::survives_hostile_answers(
+        &setting.world,
+        &setting.fake,
+        &connect,
+        "1",
+        contract::Service::Addresses,
+    )
+    .await;
     let page = setting.connect().list(&setting.world.call, None).await.unwrap();
     let Then::More(next) = page.then else { panic!("one page") };
     setting.fake.set_mood(Mood::Once(Reply::refusal(400)));

@@ -216,6 +216,10 @@ impl contract::World for Setting {
         self.fake.set_mood(Mood::Always(Reply::refusal(401)));
         true
     }
+
+    fn secret(&self) -> &'static str {
+        "lin_api_x"
+    }
 }
 
 #[tokio::test]
@@ -316,11 +320,46 @@ async fn limits_credentials_hostility_and_cancelling_are_as_everywhere() {
     }
     contract::can_be_cancelled(&setting.world, &setting.fake, &connect).await;
     contract::loses_odd_positions(&setting.world, &*connect()).await;
-    contract::survives_hostile_answers(&setting.world, &setting.fake, &connect, "i1").await;
+    contract::survives_hostile_answers(
+        &setting.world,
+        &setting.fake,
+        &connect,
+        "i1",
+        contract::Service::OneAddress,
+    )
+    .await;
     let page = setting.connect().list(&setting.world.call, None).await.unwrap();
     let Then::More(next) = page.then else { panic!("one page") };
     setting.fake.set_mood(Mood::Once(refused(400, "INVALID_INPUT", "cursor")));
     assert_eq!(setting.connect().list(&setting.world.call, Some(&next)).await, Err(Fault::PositionLost));
+}
+
+#[tokio::test]
+async fn a_limit_lasts_as_long_as_its_headers_say() {
+    let setting = Setting::new().await;
+    // The moment of the tests, in milliseconds, and 90 s.
+    let reset = (contract::NOW.as_micros() / 1_000 + 90_000).to_string();
+    let limited = || refused(400, "RATELIMITED", "x");
+    let requests = || limited().header("x-ratelimit-requests-remaining", "0");
+    for (reply, wait) in [
+        (limited(), 60),
+        (limited().header("retry-after", "7"), 7),
+        (limited().header("retry-after", "600"), 600),
+        (requests().header("x-ratelimit-requests-reset", reset.clone()), 90),
+        (requests().header("x-ratelimit-requests-reset", reset.clone()).header("retry-after", "7"), 7),
+        (
+            limited()
+                .header("x-ratelimit-requests-remaining", "4")
+                .header("x-ratelimit-requests-reset", reset),
+            60,
+        ),
+    ] {
+        let world = Caller::new();
+        setting.fake.set_mood(Mood::Once(reply.clone()));
+        let waiting = setting.connect().list(&world.call, None).await.unwrap_err();
+        let until = contract::NOW.plus(Duration::from_secs(wait));
+        assert_eq!(waiting, Fault::Waiting { until }, "{reply:?}");
+    }
 }
 
 #[tokio::test]

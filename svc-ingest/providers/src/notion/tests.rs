@@ -7,6 +7,8 @@ use crate::contract::{self, Caller, Read};
 use crate::rest::fake::{Asked, Fake, Mood, Reply};
 use crate::rest::paging;
 
+mod world;
+
 /// Pages by id; what the search does not know is below others.
 #[derive(Default)]
 struct Workspace {
@@ -326,7 +328,14 @@ async fn limits_credentials_hostility_and_cancelling_are_as_everywhere() {
     contract::tells_wrong_credentials(&setting.world, &setting.fake, &connect, Reply::refusal(401)).await;
     contract::can_be_cancelled(&setting.world, &setting.fake, &connect).await;
     contract::loses_odd_positions(&setting.world, &*connect()).await;
-    contract::survives_hostile_answers(&setting.world, &setting.fake, &connect, "a").await;
+    contract::survives_hostile_answers(
+        &setting.world,
+        &setting.fake,
+        &connect,
+        "a",
+        contract::Service::Addresses,
+    )
+    .await;
 }
 
 #[tokio::test]

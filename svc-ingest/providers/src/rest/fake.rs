@@ -61,6 +61,11 @@ impl Reply {
         Self::with(status, "application/json", json!({ "message": WORDS }).to_string())
     }
 
+    /// Its status.
+    pub(crate) fn status(&self) -> u16 {
+        self.status
+    }
+
     /// With its JSON changed.
     pub(crate) fn map_json(mut self, change: impl FnOnce(Value) -> Value) -> Self {
         self.body = change(serde_json::from_slice(&self.body).unwrap()).to_string().into();
