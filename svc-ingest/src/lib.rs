@@ -29,7 +29,7 @@ mod work;
 
 pub use self::doctor::examine;
 pub use self::error::Error;
-pub use self::operator::{SourceSummary, check_source, reseal, sources, sync_source};
+pub use self::operator::{SourceSummary, Wished, check_source, reseal, sources, sync_source};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 
 #[cfg(test)]

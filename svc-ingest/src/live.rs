@@ -1,7 +1,7 @@
 //! Questions to providers while somebody waits: searches of live sources, and bodies that are kept nowhere.
 //!
 //! `read` is the one way to a body; `fetch` reads one document, `ask` asks many sources at once, `cache` keeps what was read
-//! for a minute in memory. Nothing here is spawned: a caller that gives up drops the future, and all of it stops.
+//! for a minute in memory. No question is spawned: a caller that gives up drops the future, and all of it stops.
 
 mod ask;
 mod cache;
@@ -23,7 +23,7 @@ pub(crate) use self::ask::{Answers, Asked, Found, Outcome, live_path};
 use self::cache::Cache;
 use self::connections::Connections;
 use crate::model::Source;
-use crate::runs::{Failure, Machine, Purse};
+use crate::runs::{Failure, Machine, Purse, Till};
 use crate::{Error, store};
 
 /// Sources that this process asks at once, for all callers together; three quarters are the share of one workspace.
@@ -48,6 +48,7 @@ pub(crate) struct Live {
     cache: Cache,
     connections: Connections,
     gates: Arc<Gates>,
+    till: Till,
 }
 
 #[derive(Debug)]
@@ -74,7 +75,8 @@ impl Live {
             fetches: gate(FETCHES_AT_ONCE),
         };
         let (cache, connections) = (Cache::new(), Connections::new());
-        Self { machine, extractor, cache, connections, gates: Arc::new(gates) }
+        let till = Till::new(machine.context.db.clone(), Arc::clone(&machine.context.clock));
+        Self { machine, extractor, cache, connections, gates: Arc::new(gates), till }
     }
 
     /// Forgets what was read of a source: it is disconnected, or somebody changed it.
@@ -112,7 +114,8 @@ impl Live {
                 made
             }
         };
-        let call = self.machine.call(source, Purse::Question { budget: source.daily_budget });
+        let purse = Purse::Question { budget: source.daily_budget, till: self.till.clone() };
+        let call = self.machine.call(source, purse);
         Ok(Connection { source, provider, call })
     }
 

@@ -9,6 +9,7 @@ use cairn_chassis::entropy::Entropy;
 use cairn_chassis::sealing::Keyring;
 use cairn_chassis::sealing::columns::{self, Resealed};
 use cairn_chassis::sql::{self, Db};
+use cairn_proto::domain::SourceMode;
 use cairn_proto::ids::{SourceId, WorkspaceId};
 use cairn_providers::{Call, Fault, Reach};
 use tokio::time::Instant;
@@ -68,7 +69,18 @@ pub async fn sources(storage: &sql::Config, now: Timestamp) -> Result<Option<Vec
     Ok(Some(summaries))
 }
 
-/// Has the Cairn that runs on a storage, now or next, read a source; `full`: all of it. Whether the source is there.
+/// What becomes of a source that is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wished {
+    /// The storage has no such source.
+    Absent,
+    /// It is live: nothing of it is kept, so there is nothing to read.
+    Live,
+    /// It is due.
+    Due,
+}
+
+/// Has the Cairn that runs on a storage, now or next, read a source; `full`: all of it.
 ///
 /// # Errors
 /// When the storage cannot be written.
@@ -77,20 +89,23 @@ pub async fn sync_source(
     id: SourceId,
     full: bool,
     now: Timestamp,
-) -> Result<bool, Error> {
-    let Some(db) = open(storage).await? else { return Ok(false) };
-    let found = find(&db, id).await?;
-    if let Some(found) = &found {
-        let mut tx = db.begin_write().await?;
-        if let Some(mut source) = store::sources::hold(&mut tx, found.workspace, id).await? {
+) -> Result<Wished, Error> {
+    let Some(db) = open(storage).await? else { return Ok(Wished::Absent) };
+    let Some(found) = find(&db, id).await? else { return Ok(Wished::Absent) };
+    let mut tx = db.begin_write().await?;
+    let wished = match store::sources::hold(&mut tx, found.workspace, id).await? {
+        None => Wished::Absent,
+        Some(source) if source.mode == SourceMode::Live => Wished::Live,
+        Some(mut source) => {
             source.next_run_at = Some(now);
             source.full_next |= full;
             store::sources::set_next(&mut tx, &source).await?;
+            Wished::Due
         }
-        tx.commit().await?;
-    }
+    };
+    tx.commit().await?;
     db.close().await;
-    Ok(found.is_some())
+    Ok(wished)
 }
 
 /// What a provider says to what is stored of a source, in a sentence; `None` when the source is not in the storage.

@@ -17,6 +17,7 @@ mod path;
 mod read;
 pub(crate) mod removal;
 mod room;
+mod till;
 mod worker;
 mod write;
 
@@ -27,3 +28,4 @@ pub(crate) use self::ledger::{Check, Purse};
 pub(crate) use self::machine::Machine;
 pub(crate) use self::path::segment;
 pub(crate) use self::read::{Unread, read_live};
+pub(crate) use self::till::Till;

@@ -11,6 +11,7 @@ use cairn_proto::ids::{SourceId, SourceRunId, WorkspaceId};
 use cairn_providers::Fault;
 
 use super::next;
+use super::till::{Till, unavailable};
 use crate::model::Spending;
 use crate::store;
 
@@ -21,7 +22,7 @@ const MOST_REST: Duration = Duration::from_secs(60 * 60);
 #[derive(Debug, Clone)]
 pub(crate) enum Purse {
     /// A question, out of the day's budget of the source.
-    Question { budget: u32 },
+    Question { budget: u32, till: Till },
     /// A run, for as long as its worker holds it.
     Run { id: SourceRunId, holder: String },
 }
@@ -43,7 +44,20 @@ impl fmt::Debug for Account {
 }
 
 impl Account {
-    async fn take(&self) -> Result<Result<(), Fault>, sql::Error> {
+    async fn take(&self) -> Result<(), Fault> {
+        match &self.purse {
+            Purse::Question { budget, till } => till.take(self.workspace, self.source, *budget).await?,
+            Purse::Run { id, holder } => {
+                self.take_for_run(*id, holder).await.unwrap_or_else(|error| Err(unavailable(&error)))?;
+            }
+        }
+        let purse = if matches!(self.purse, Purse::Run { .. }) { "runs" } else { "live" };
+        metrics::counter!("cairn_source_operations_total", "provider" => self.provider, "ledger" => purse)
+            .increment(1);
+        Ok(())
+    }
+
+    async fn take_for_run(&self, run: SourceRunId, holder: &str) -> Result<Result<(), Fault>, sql::Error> {
         let (workspace, source, now) = (self.workspace, self.source, self.clock.now());
         let mut tx = self.db.begin_write().await?;
         // The source first, as everywhere: locks are taken in one order.
@@ -52,23 +66,12 @@ impl Account {
             Some(Some(until)) if until > now => return Ok(Err(Fault::Waiting { until })),
             Some(_) => {}
         }
-        let (spending, limit) = match &self.purse {
-            Purse::Question { budget } => (Spending::Live, Some(*budget)),
-            Purse::Run { id, holder } => {
-                if !store::source_runs::count_operation(&mut tx, workspace, source, *id, holder).await? {
-                    return Ok(Err(Fault::Unavailable));
-                }
-                (Spending::Runs, None)
-            }
-        };
-        let day = next::day(now);
-        if !store::provider_operations::take(&mut tx, workspace, source, day, spending, limit).await? {
-            return Ok(Err(Fault::Budget));
+        if !store::source_runs::count_operation(&mut tx, workspace, source, run, holder).await? {
+            return Ok(Err(Fault::Unavailable));
         }
+        let day = next::day(now);
+        store::provider_operations::take(&mut tx, workspace, source, day, Spending::Runs, None).await?;
         tx.commit().await?;
-        let purse = if spending == Spending::Live { "live" } else { "runs" };
-        metrics::counter!("cairn_source_operations_total", "provider" => self.provider, "ledger" => purse)
-            .increment(1);
         Ok(Ok(()))
     }
 }
@@ -76,7 +79,7 @@ impl Account {
 #[async_trait]
 impl cairn_providers::Ledger for Account {
     async fn reserve(&self) -> Result<(), Fault> {
-        self.take().await.unwrap_or_else(|error| Err(unavailable(&error)))
+        self.take().await
     }
 
     async fn hold(&self, until: Timestamp) -> Result<(), Fault> {
@@ -84,11 +87,6 @@ impl cairn_providers::Ledger for Account {
         let held = store::sources::hold_until(&self.db, self.workspace, self.source, until).await;
         held.map_err(|error| unavailable(&error))
     }
-}
-
-fn unavailable(error: &sql::Error) -> Fault {
-    tracing::warn!(%error, "the account of a connected source cannot be kept now");
-    Fault::Unavailable
 }
 
 /// An account that is kept by nobody, for a check: it is of no source yet, and has an end.

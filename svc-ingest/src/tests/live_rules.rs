@@ -6,13 +6,14 @@ use std::time::Duration;
 use cairn_proto::domain::SourceMode;
 use cairn_proto::ids::SourceId;
 use cairn_providers::{Body, Fault, Fetched, Version};
+use futures::future::join_all;
 use tokio::task::JoinSet;
 
 use super::runs::{Stand, draft, listed, views};
 use super::*;
 use crate::live::{Answers, Asked, Live, Outcome};
 use crate::model::SourceStatus;
-use crate::runs::Machine;
+use crate::runs::{Machine, Till};
 use crate::sources::{Draft, Patch, Secret};
 
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
@@ -204,6 +205,29 @@ async fn the_budget_is_exact_whoever_asks_at_once_and_after_a_restart() {
         assert_eq!((only(&again).used, only(&again).remaining, stand.asked()), (0, 0, 10));
         stand.clock.advance(MINUTE * 60 * 24);
         assert_eq!(only(&stand.search("plan", &[id]).await).remaining, 7, "another day");
+    }
+}
+
+#[tokio::test]
+async fn requests_of_many_questions_are_written_together_and_budgets_hold() {
+    for stand in listed().await {
+        let (poor, rich) = (stand.connect_live("poor", 30).await, stand.connect_live("rich", 500).await);
+        let (context, workspace) = (&stand.machine.context, stand.caller.workspace);
+        let till = Till::new(context.db.clone(), Arc::clone(&context.clock));
+        // The tests' runtime has one thread, so all of them come before the first is served.
+        tokio::task::yield_now().await;
+        let wishes = (0..50).flat_map(|_| [(poor, 30), (rich, 500)]);
+        let taken = join_all(wishes.map(|(source, budget)| till.take(workspace, source, budget))).await;
+        let count = |answer: Result<(), Fault>| taken.iter().filter(|taken| **taken == answer).count();
+        assert_eq!((count(Ok(())), count(Err(Fault::Budget))), (80, 20), "{}", stand.engine());
+        assert_eq!(till.transactions(), 1, "one waits for the disk, not a hundred");
+        for (id, used) in [(poor, 30), (rich, 50)] {
+            assert_eq!(stand.shown(id).await.used_today, used, "{}", stand.engine());
+        }
+        assert_eq!(till.take(workspace, rich, 500).await, Ok(()));
+        let nobodys = SourceId(Uuid::from_u128(7));
+        assert_eq!(till.take(workspace, nobodys, 500).await, Err(Fault::Refused));
+        assert_eq!(till.transactions(), 3);
     }
 }
 

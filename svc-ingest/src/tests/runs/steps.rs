@@ -6,6 +6,7 @@ use cairn_providers::{Changes, Deletions, Fault, Fetched, Listing};
 use super::*;
 use crate::Error;
 use crate::model::SourceStatus as Status;
+use crate::runs::{Purse, Till};
 
 #[tokio::test]
 async fn a_first_run_reads_everything_and_an_unchanged_one_nothing() {
@@ -329,7 +330,8 @@ async fn waiting_is_of_the_whole_connection_and_goes_on_as_the_same_run() {
         // Another process knows it, and a question is refused without a request.
         work(&stand.other_process()).await;
         let machine = stand.other_process();
-        let call = machine.call(&shown.source, crate::runs::Purse::Question { budget: 9 });
+        let till = Till::new(machine.context.db.clone(), Arc::clone(&machine.context.clock));
+        let call = machine.call(&shown.source, Purse::Question { budget: 9, till });
         let refused = machine.provider(&shown.source).await.unwrap().check(&call).await;
         assert_eq!(refused, Err(Fault::Waiting { until }));
         assert_eq!(stand.shelf.requests(), asked);
