@@ -88,6 +88,7 @@ mod session;
 mod sources;
 mod sources_modes;
 mod sources_of_github;
+mod sources_of_notion;
 mod sources_rules;
 mod startup;
 mod syncs;

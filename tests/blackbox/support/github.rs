@@ -1,6 +1,6 @@
 //! A GitHub with one repository, which answers as a test says. It knows one token, and repeats every token that it is sent.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::extract::{Request, State};
@@ -9,6 +9,8 @@ use axum::{Json, Router};
 use reqwest::StatusCode;
 use reqwest::header::{AUTHORIZATION, RETRY_AFTER};
 use serde_json::{Value, json};
+
+use super::scripted;
 
 pub(crate) const TOKEN: &str = "github_pat_zqgoodtokenx1234";
 
@@ -29,17 +31,9 @@ struct Inner {
 
 impl GitHub {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let server = Self { address: listener.local_addr().unwrap(), state: Arc::default() };
-        let routes = Router::new().fallback(answer).with_state(server.clone());
-        std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-                axum::serve(listener, routes).await.unwrap();
-            });
-        });
+        let (address, listener) = scripted::listen();
+        let server = Self { address, state: Arc::default() };
+        scripted::serve(listener, Router::new().fallback(answer).with_state(server.clone()));
         server
     }
 

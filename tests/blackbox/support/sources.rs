@@ -99,7 +99,12 @@ impl Source {
     /// Has it read; the run when it is over.
     pub(crate) async fn sync(&self) -> Value {
         let queued = self.session.post(&self.path("/sync")).json(json!({})).await.expect(202).json();
-        let path = self.path(&format!("/runs/{}", id(&queued)));
+        self.over(&id(&queued)).await
+    }
+
+    /// A run when it is over.
+    pub(crate) async fn over(&self, run: &str) -> Value {
+        let path = self.path(&format!("/runs/{run}"));
         eventually("the run is over", async || {
             let run = self.session.get(&path).await.expect(200).json();
             OVER.contains(&text(&run, "status").as_str()).then_some(run)

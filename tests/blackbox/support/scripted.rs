@@ -1,0 +1,23 @@
+//! Services that tests script: each on a thread of its own, which ends with the test process.
+
+use std::net::{SocketAddr, TcpListener};
+
+use axum::Router;
+
+/// A port on loopback that nobody else has.
+pub(crate) fn listen() -> (SocketAddr, TcpListener) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    (listener.local_addr().unwrap(), listener)
+}
+
+/// Answers there.
+pub(crate) fn serve(listener: TcpListener, routes: Router) {
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            axum::serve(listener, routes).await.unwrap();
+        });
+    });
+}
