@@ -4,6 +4,7 @@ mod connection;
 mod exec;
 mod feedback;
 mod health;
+mod import;
 mod ingest;
 mod login;
 pub(crate) mod mcp;
@@ -20,6 +21,7 @@ use clap::Subcommand;
 use self::exec::ExecOptions;
 use self::feedback::FeedbackOptions;
 use self::health::HealthOptions;
+use self::import::ImportOptions;
 use self::ingest::IngestOptions;
 use self::login::{LoginOptions, LogoutOptions};
 use self::mcp::McpOptions;
@@ -43,6 +45,9 @@ pub(crate) enum ClientCommand {
     /// Bring a directory into the workspace, and keep it there as it is here.
     #[command(after_help = sync::EXAMPLES)]
     Sync(SyncOptions),
+    /// Import the archive of an Obsidian vault or of a Notion export, or take an import back.
+    #[command(after_help = import::EXAMPLES)]
+    Import(Box<ImportOptions>),
     /// Take everything out of the workspace into a directory: files, databases, memories, assets.
     #[command(after_help = pull::EXAMPLES)]
     Pull(PullOptions),
@@ -73,6 +78,7 @@ pub(crate) async fn run(command: ClientCommand) -> anyhow::Result<()> {
         ClientCommand::Exec(options) => exec::run(options).await,
         ClientCommand::Ingest(options) => ingest::run(options).await,
         ClientCommand::Sync(options) => sync::run(options).await,
+        ClientCommand::Import(options) => import::run(*options).await,
         ClientCommand::Pull(options) => pull::run(options).await,
         ClientCommand::Mcp(options) => mcp::run(options).await,
         ClientCommand::Feedback(options) => feedback::run(options).await,

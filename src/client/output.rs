@@ -1,7 +1,8 @@
 //! What a client command prints: what was asked for on stdout, everything else on stderr.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
+use anyhow::bail;
 use serde_json::Value;
 
 /// Prints a text with one line break at its end.
@@ -31,4 +32,18 @@ pub(super) fn note(text: &str) {
 /// A line without what a terminal would take for a command: a name may hold anything.
 pub(super) fn visible(line: &str) -> String {
     line.replace(char::is_control, "\u{fffd}")
+}
+
+/// Asks whoever sits at the terminal.
+pub(super) fn confirmed() -> anyhow::Result<bool> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        bail!("nobody is there to ask: add --yes to have it done, or --dry-run to see it only");
+    }
+    let mut out = std::io::stderr().lock();
+    write!(out, "Do this? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

@@ -4,7 +4,6 @@ mod directory;
 mod plan;
 mod watch;
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 use self::directory::Directory;
 use super::Ended;
 use super::connection::{Connection, ConnectionOptions};
-use super::output::{note, print, print_json, print_json_line};
+use super::output::{confirmed, note, print, print_json, print_json_line};
 
 pub(super) const EXAMPLES: &str = "Examples:
   cairn sync docs/ --dry-run                  what would be done; nothing is written
@@ -168,20 +167,6 @@ impl Sync {
     fn say(&self, run: &Value) -> anyhow::Result<()> {
         if self.options.watch { print_json_line(run) } else { print_json(run) }
     }
-}
-
-/// Asks whoever sits at the terminal.
-pub(super) fn confirmed() -> anyhow::Result<bool> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        bail!("nobody is there to ask: add --yes to have it done, or --dry-run to see it only");
-    }
-    let mut out = std::io::stderr().lock();
-    write!(out, "Do this? [y/N] ")?;
-    out.flush()?;
-    let mut answer = String::new();
-    stdin.lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Shown on a terminal only.
