@@ -18,6 +18,7 @@ use super::profiles::store::Store;
 
 /// Longer than the service takes over any request.
 const LIMIT: Duration = Duration::from_secs(120);
+const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 /// How often a request is sent that the rate limit refuses.
 const TRIES: u32 = 5;
 /// The longest wait for a window of the rate limit to end; whoever has to wait longer is told instead.
@@ -186,6 +187,7 @@ pub(super) fn http_client() -> anyhow::Result<Client> {
     let client = Client::builder()
         .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
+        .connect_timeout(CONNECT_LIMIT)
         .read_timeout(LIMIT)
         .build();
     client.context("the HTTP client cannot be made")

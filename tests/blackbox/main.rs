@@ -21,6 +21,7 @@ mod browse_citations;
 mod browse_input;
 mod browse_scope;
 mod client_commands;
+mod client_import;
 mod client_login;
 mod client_pull;
 mod compression;
