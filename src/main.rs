@@ -26,6 +26,11 @@ use clap::Parser as _;
 
 use crate::cli::{Cli, Command};
 
+/// glibc's keeps an arena of its own for each thread that works, and what the threads of the pool left free in them came to
+/// ten times of what was in use (docs/adr/0066-an-allocator-for-threads.md).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // Started by a process of this program that reads documents or archives: nothing below is needed for that.
     if std::env::args_os().nth(1).is_some_and(|command| command == cairn_extract::CHILD_COMMAND) {
