@@ -42,9 +42,11 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// Workspaces that are caught up at the same time; more would only fight over the cores.
 const WORKSPACES_AT_ONCE: usize = 4;
 
-/// The least time between two batches of a workspace that nobody waits for: a batch of many documents costs little more than
-/// one of few. A search that waits for a write does not wait for this.
-const LINGER: Duration = Duration::from_millis(50);
+/// After a batch that nobody waits for, a workspace rests for so many times as long as it took: a batch of many documents costs
+/// little more than one of few. A search that waits for a write does not wait for this.
+const REST: u32 = 4;
+/// The longest rest; by then a bulk of writes has brought a whole batch.
+const LONGEST_REST: Duration = Duration::from_millis(200);
 
 /// How often the engine may do what should not wait for the next write. A crash costs a replay of so much of the feed.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
@@ -76,8 +78,8 @@ struct FeedState {
     applying: tokio::sync::Mutex<()>,
     /// Whether the follower is about to apply what has been heard of.
     is_due: AtomicBool,
-    /// When the follower applied last.
-    followed: Mutex<Option<Instant>>,
+    /// When the follower applies next, at the earliest.
+    rested: Mutex<Option<Instant>>,
 }
 
 /// How far a feed of a workspace is applied.
@@ -277,15 +279,17 @@ impl Indexer {
             // Whoever is due reads the head after this.
             return Ok(());
         }
-        let followed = *state.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(followed) = followed {
-            tokio::time::sleep_until(followed + LINGER).await;
+        let rested = *state.rested.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rested) = rested {
+            tokio::time::sleep_until(rested).await;
         }
         // Closed only when it is dropped.
         let _permit = permits.acquire().await;
         state.is_due.swap(false, Ordering::AcqRel);
+        let began = Instant::now();
         let reached = self.reach(owner, workspace, state.head.load(Ordering::Acquire)).await;
-        *state.followed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        let rest = (began.elapsed() * REST).min(LONGEST_REST);
+        *state.rested.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + rest);
         reached.map(drop)
     }
 
