@@ -28,8 +28,7 @@ fn vault(path: &Path) {
 
 /// The exit status, and what it said.
 async fn import(url: &str, email: &str, password: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let arguments: Vec<String> =
-        ["import"].iter().chain(arguments).map(|text| (*text).to_owned()).collect();
+    let arguments: Vec<String> = ["import"].iter().chain(arguments).map(|text| (*text).to_owned()).collect();
     let variables = [("CAIRN_URL", url), ("CAIRN_EMAIL", email), ("CAIRN_PASSWORD", password)];
     let mut process = Process::start("cairn", &arguments, &variables);
     let status = process.exit().await;
@@ -66,7 +65,11 @@ async fn a_vault_is_previewed_imported_and_taken_back(deployment: &Deployment) {
     let (code, said, log) = run(&["--yes", "--json"]).await;
     assert_eq!(code, Some(0), "{said}{log}");
     let done: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!((text(&done, "status"), &done["counters"]["created"]), ("completed".into(), &json!(3)), "{done}");
+    assert_eq!(
+        (text(&done, "status"), &done["counters"]["created"]),
+        ("completed".into(), &json!(3)),
+        "{done}"
+    );
     assert_eq!(paths().await, ["/vault/a.md", "/vault/sub/b.md"]);
     let back = ["--rollback", &text(&done, "id"), "--yes"];
     let (code, said, log) = import(&url, &owner.email, &owner.password, &back).await;
@@ -86,6 +89,7 @@ async fn who_cannot_be_signed_in_imports_nothing(deployment: &Deployment) {
     let (code, _, log) = import(&url, "", "", &[&path, "--yes"]).await;
     assert!(code == Some(4) && log.contains("CAIRN_EMAIL"), "{log}");
     let viewer = join(&workspace, "viewer").await;
-    let (code, _, log) = import(&url, &viewer.email, PASSWORD, &[&path, "--workspace", &workspace.id, "--yes"]).await;
+    let (code, _, log) =
+        import(&url, &viewer.email, PASSWORD, &[&path, "--workspace", &workspace.id, "--yes"]).await;
     assert!(code == Some(1) && log.contains("FORBIDDEN"), "{log}");
 }
