@@ -16,6 +16,8 @@ mod report;
 mod samples;
 #[path = "support/server.rs"]
 mod server;
+#[path = "support/session.rs"]
+mod session;
 
 use std::fs;
 use std::path::{Path, PathBuf};

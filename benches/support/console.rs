@@ -1,49 +1,37 @@
 //! The owner of the first start at the console, for its connected sources.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use anyhow::Context as _;
-use reqwest::{Method, RequestBuilder, header};
-use serde_json::{Value, json};
+use reqwest::Method;
+use serde_json::Value;
 
 use super::api::accepted;
+use super::session::Session;
 
 /// A signed-in owner.
 #[derive(Debug)]
 pub(crate) struct Console {
-    client: reqwest::Client,
+    session: Session,
     sources: String,
-    cookie: String,
 }
 
 impl Console {
     /// Signs in with what `cairn up` left in its data folder.
     pub(crate) async fn open(address: SocketAddr, data: &Path) -> anyhow::Result<Self> {
-        let file: Value = serde_json::from_slice(&fs::read(data.join("bootstrap.json"))?)?;
-        let field =
-            |name: &str| file.get(name).and_then(Value::as_str).context("bootstrap.json lacks a field");
-        let (client, base) = (reqwest::Client::builder().no_proxy().build()?, format!("http://{address}"));
-        let body = json!({"email": field("email")?, "password": field("password")?});
-        let opened = accepted(client.post(format!("{base}/api/session")).json(&body)).await?;
-        let cookie = opened.headers().get(header::SET_COOKIE).and_then(|value| value.to_str().ok());
-        let cookie =
-            cookie.and_then(|cookie| cookie.split(';').next()).context("no session cookie")?.to_owned();
-        let sources = format!("{base}/api/workspaces/{}/sources", field("workspaceId")?);
-        Ok(Self { client, sources, cookie })
-    }
-
-    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
-        Ok(accepted(self.request(Method::GET, path)).await?.json().await?)
-    }
-
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
-        Ok(accepted(self.request(Method::POST, path).json(body)).await?.json().await?)
+        let session = Session::open(address, data).await?;
+        let sources = format!("/api/workspaces/{}/sources", session.workspace);
+        Ok(Self { session, sources })
     }
 
     /// Below the list of sources.
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.sources)).header(header::COOKIE, &self.cookie)
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.session.get(&format!("{}{path}", self.sources)).await
+    }
+
+    /// Below the list of sources.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let request = self.session.request(Method::POST, &format!("{}{path}", self.sources));
+        Ok(accepted(request.json(body)).await?.json().await?)
     }
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// The kernel counts CPU time in `/proc` in ticks of a hundredth of a second on every platform (proc(5), USER_HZ).
-const TICKS_A_SECOND: f64 = 100.0;
+pub(crate) const TICKS_A_SECOND: f64 = 100.0;
 /// The environment variable for another binary to measure: the one that is shipped is optimised across crates, which
 /// takes long to build.
 const BINARY: &str = "CAIRN_BENCH_BINARY";
@@ -82,9 +82,14 @@ impl Server {
         }
     }
 
+    /// Of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// User and system time of all its threads so far.
     pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id()))?;
         // The second field is the name in parentheses, which may hold spaces; utime and stime are fields 14 and 15.
         let (_, fields) = stat.rsplit_once(')').context("no name in /proc/…/stat")?;
         let ticks: u64 =
@@ -94,21 +99,13 @@ impl Server {
 
     /// What it holds in memory now.
     pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let mebibytes = |name: &str| -> anyhow::Result<f64> {
-            let line = status
-                .lines()
-                .find_map(|line| line.strip_prefix(name))
-                .context("no such line in /proc/…/status")?;
-            let kibibytes: f64 = line.trim_matches([':', ' ', '\t', 'k', 'B']).parse()?;
-            Ok(kibibytes / 1024.0)
-        };
-        Ok(Memory { resident: mebibytes("VmRSS")?, anonymous: mebibytes("RssAnon")? })
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id()))?;
+        Ok(Memory { resident: mebibytes(&status, "VmRSS")?, anonymous: mebibytes(&status, "RssAnon")? })
     }
 
     /// Stops it as an orchestrator would, so that the next start finds a tidy data folder.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
-        Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status()?;
+        Command::new("kill").args(["-TERM", &self.id().to_string()]).status()?;
         let asked = Instant::now();
         while self.child.try_wait()?.is_none() {
             if asked.elapsed() > STOP_LIMIT {
@@ -126,6 +123,14 @@ impl Drop for Server {
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
+}
+
+/// What a line of `/proc/…/status` says.
+pub(crate) fn mebibytes(status: &str, name: &str) -> anyhow::Result<f64> {
+    let line =
+        status.lines().find_map(|line| line.strip_prefix(name)).context("no such line in /proc/…/status")?;
+    let kibibytes: f64 = line.trim_matches([':', ' ', '\t', 'k', 'B']).parse()?;
+    Ok(kibibytes / 1024.0)
 }
 
 /// An address that was free a moment ago: the server must be told one, so that probing can begin with its spawn.

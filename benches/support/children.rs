@@ -1,0 +1,104 @@
+//! The children of a server that read archives: what they cost, and what they hold.
+
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use cairn_sync::IMPORT_COMMAND;
+use tokio::task::JoinHandle;
+
+use super::server::{Server, TICKS_A_SECOND, mebibytes};
+
+const PAUSE: Duration = Duration::from_millis(20);
+/// A child that has told all ends within moments.
+const END_LIMIT: Duration = Duration::from_secs(10);
+
+/// User and system time of the server and of its children. The kernel adds a child's to it (`cutime` and `cstime`) when the
+/// server has waited for the child, so children that still read are waited for first.
+pub(crate) async fn cpu_time(server: &Server) -> anyhow::Result<Duration> {
+    fs::metadata(format!("/proc/{0}/task/{0}/children", server.id()))
+        .context("the kernel does not tell the children of the server (CONFIG_PROC_CHILDREN)")?;
+    let asked = Instant::now();
+    while children(server.id()).into_iter().any(|child| reads(child) != Some(false)) {
+        ensure!(asked.elapsed() < END_LIMIT, "a child of the server has not ended after {END_LIMIT:?}");
+        tokio::time::sleep(PAUSE).await;
+    }
+    let stat = fs::read_to_string(format!("/proc/{}/stat", server.id()))?;
+    // As for its own; cutime and cstime are fields 16 and 17.
+    let (_, fields) = stat.rsplit_once(')').context("no name in /proc/…/stat")?;
+    let ticks: u64 =
+        fields.split_whitespace().skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Ok(server.cpu_time()? + Duration::from_secs_f64(ticks as f64 / TICKS_A_SECOND))
+}
+
+/// What was resident at most, in MiB.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Peaks {
+    /// Of what was seen every 20 ms.
+    pub(crate) server: f64,
+    /// In one child, by the kernel's own mark (`VmHWM`), as it was when the child was last seen.
+    pub(crate) child: f64,
+}
+
+/// Looks at a server until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    peaks: Arc<Mutex<Peaks>>,
+    task: JoinHandle<()>,
+}
+
+impl Sampler {
+    pub(crate) fn start(server: &Server) -> Self {
+        let peaks = Arc::<Mutex<Peaks>>::default();
+        let task = tokio::spawn(sample(server.id(), Arc::clone(&peaks)));
+        Self { peaks, task }
+    }
+
+    /// So far.
+    pub(crate) fn peaks(&self) -> Peaks {
+        *self.peaks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn sample(server: u32, peaks: Arc<Mutex<Peaks>>) {
+    loop {
+        let held = resident(server, "VmRSS");
+        // Before it becomes another program, a child shares the memory of its parent.
+        let readers = children(server).into_iter().filter(|child| reads(*child) == Some(true));
+        let child = readers.map(|child| resident(child, "VmHWM")).fold(0.0, f64::max);
+        {
+            let mut most = peaks.lock().unwrap_or_else(PoisonError::into_inner);
+            most.server = most.server.max(held);
+            most.child = most.child.max(child);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// What a process holds by that line of its status; nothing when it has ended.
+fn resident(process: u32, line: &str) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    mebibytes(&status, line).unwrap_or_default()
+}
+
+/// Each stands below the thread that started it (proc(5), `children`).
+fn children(server: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{server}/task")).into_iter().flatten().flatten();
+    let below = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    below
+        .flat_map(|ids| ids.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
+        .collect()
+}
+
+/// Whether it is one that reads archives; `None` when it has ended, and the server has not waited for it.
+fn reads(child: u32) -> Option<bool> {
+    let command = fs::read(format!("/proc/{child}/cmdline")).ok().filter(|command| !command.is_empty())?;
+    Some(command.split(|byte| *byte == 0).any(|word| word == IMPORT_COMMAND.as_bytes()))
+}

@@ -1,0 +1,109 @@
+//! Vaults of Obsidian, packed.
+
+use std::fs;
+use std::io::{Cursor, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::corpus::{self, Numbers};
+use super::markdown;
+
+/// What people's vaults have: so many links to so many notes.
+const LINKS: usize = 42_000;
+const NOTES: usize = 6_700;
+const NOTES_AN_AREA: usize = 100;
+/// Of the text of a note, before its links.
+const TEXT_BYTES: usize = 1_800;
+const TOPICS: usize = 40;
+
+/// An archive, and what is in it.
+#[derive(Debug)]
+pub(crate) struct Vault {
+    pub(crate) archive: Vec<u8>,
+    pub(crate) notes: usize,
+    /// Of their notes, unpacked.
+    pub(crate) bytes: usize,
+    /// All of which lead somewhere; `None` where nobody has counted them.
+    pub(crate) links: Option<usize>,
+}
+
+impl Vault {
+    /// Notes of about 2 kB in folders, with front matter, tags, and links of four kinds to any of the others.
+    pub(crate) fn generated(notes: usize) -> anyhow::Result<Self> {
+        let documents = corpus::documents(None, 0..notes)?;
+        let mut numbers = Numbers(notes as u64);
+        let notes: Vec<(String, String)> = documents
+            .iter()
+            .enumerate()
+            .map(|(number, document)| {
+                let text = document.text.get(..TEXT_BYTES).unwrap_or(&document.text);
+                (path(number), note(number, text, documents.len(), &mut numbers))
+            })
+            .collect();
+        let links = links_before(notes.len());
+        Self::packed(&notes, Some(links))
+    }
+
+    /// The Markdown files of a folder.
+    pub(crate) fn of_folder(folder: &Path) -> anyhow::Result<Self> {
+        let mut notes = Vec::new();
+        for path in markdown::files(folder)? {
+            let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let name = path.strip_prefix(folder)?.to_string_lossy().into_owned();
+            notes.push((name, String::from_utf8_lossy(&text).into_owned()));
+        }
+        Self::packed(&notes, None)
+    }
+
+    fn packed(notes: &[(String, String)], links: Option<usize>) -> anyhow::Result<Self> {
+        ensure!(!notes.is_empty(), "a vault needs a note");
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        writer.start_file("Vault/.obsidian/app.json", SimpleFileOptions::default())?;
+        writer.write_all(b"{}")?;
+        for (path, text) in notes {
+            writer.start_file(format!("Vault/{path}"), SimpleFileOptions::default())?;
+            writer.write_all(text.as_bytes())?;
+        }
+        let archive = writer.finish()?.into_inner();
+        let bytes = notes.iter().map(|(_, text)| text.len()).sum();
+        Ok(Self { archive, notes: notes.len(), bytes, links })
+    }
+}
+
+/// In no generated note but this one.
+pub(crate) fn word(number: usize) -> String {
+    format!("zqnote{number}x")
+}
+
+fn path(number: usize) -> String {
+    format!("Area {}/Note {number}.md", number / NOTES_AN_AREA)
+}
+
+/// Of all notes before that one.
+const fn links_before(number: usize) -> usize {
+    number * LINKS / NOTES
+}
+
+fn note(number: usize, text: &str, notes: usize, numbers: &mut Numbers) -> String {
+    let (area, topic) = (number / NOTES_AN_AREA, number % TOPICS);
+    let mut note =
+        format!("---\ntags: [note, area-{area}]\n---\n{text}\n\n{} #topic-{topic}\n\n", word(number));
+    for place in links_before(number)..links_before(number + 1) {
+        let target = numbers.below(notes as u64) as usize;
+        note.push_str(&format!("- See {} for more of it.\n", link(place, target)));
+    }
+    note
+}
+
+fn link(place: usize, target: usize) -> String {
+    let area = target / NOTES_AN_AREA;
+    match place % 4 {
+        0 => format!("[[Note {target}]]"),
+        1 => format!("[[Area {area}/Note {target}|what was said there]]"),
+        2 => format!("[[Note {target}#Where it began]]"),
+        _ => format!("[what came of it](../Area%20{area}/Note%20{target}.md)"),
+    }
+}
