@@ -37,6 +37,8 @@ pub(crate) async fn cpu_time(server: &Server) -> anyhow::Result<Duration> {
 pub(crate) struct Peaks {
     /// Of what was seen every 20 ms.
     pub(crate) server: f64,
+    /// Of the server and what its children hold for themselves (`RssAnon`), at one moment: their program is the server's.
+    pub(crate) together: f64,
     /// In one child, by the kernel's own mark (`VmHWM`), as it was when the child was last seen.
     pub(crate) child: f64,
 }
@@ -71,11 +73,14 @@ async fn sample(server: u32, peaks: Arc<Mutex<Peaks>>) {
     loop {
         let held = resident(server, "VmRSS");
         // Before it becomes another program, a child shares the memory of its parent.
-        let readers = children(server).into_iter().filter(|child| reads(*child) == Some(true));
-        let child = readers.map(|child| resident(child, "VmHWM")).fold(0.0, f64::max);
+        let readers: Vec<u32> =
+            children(server).into_iter().filter(|child| reads(*child) == Some(true)).collect();
+        let child = readers.iter().map(|child| resident(*child, "VmHWM")).fold(0.0, f64::max);
+        let beside: f64 = readers.iter().map(|child| resident(*child, "RssAnon")).sum();
         {
             let mut most = peaks.lock().unwrap_or_else(PoisonError::into_inner);
             most.server = most.server.max(held);
+            most.together = most.together.max(held + beside);
             most.child = most.child.max(child);
         }
         tokio::time::sleep(PAUSE).await;

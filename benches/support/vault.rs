@@ -5,8 +5,8 @@ use std::io::{Cursor, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
-use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
 
 use super::corpus::{self, Numbers};
 use super::markdown;
@@ -18,13 +18,17 @@ const NOTES_AN_AREA: usize = 100;
 /// Of the text of a note, before its links.
 const TEXT_BYTES: usize = 1_800;
 const TOPICS: usize = 40;
+/// Notes of the vault with attachments.
+const FEW_NOTES: usize = 100;
+const ATTACHMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// An archive, and what is in it.
 #[derive(Debug)]
 pub(crate) struct Vault {
     pub(crate) archive: Vec<u8>,
     pub(crate) notes: usize,
-    /// Of their notes, unpacked.
+    pub(crate) attachments: usize,
+    /// Of its notes, unpacked.
     pub(crate) bytes: usize,
     /// All of which lead somewhere; `None` where nobody has counted them.
     pub(crate) links: Option<usize>,
@@ -33,18 +37,14 @@ pub(crate) struct Vault {
 impl Vault {
     /// Notes of about 2 kB in folders, with front matter, tags, and links of four kinds to any of the others.
     pub(crate) fn generated(notes: usize) -> anyhow::Result<Self> {
-        let documents = corpus::documents(None, 0..notes)?;
-        let mut numbers = Numbers(notes as u64);
-        let notes: Vec<(String, String)> = documents
-            .iter()
-            .enumerate()
-            .map(|(number, document)| {
-                let text = document.text.get(..TEXT_BYTES).unwrap_or(&document.text);
-                (path(number), note(number, text, documents.len(), &mut numbers))
-            })
-            .collect();
-        let links = links_before(notes.len());
-        Self::packed(&notes, Some(links))
+        let (notes, links) = generate(notes)?;
+        Self::packed(&notes, 0, Some(links))
+    }
+
+    /// A hundred such notes, and attachments of 4 MiB that do not compress.
+    pub(crate) fn with_attachments(count: usize) -> anyhow::Result<Self> {
+        let (notes, links) = generate(FEW_NOTES)?;
+        Self::packed(&notes, count, Some(links))
     }
 
     /// The Markdown files of a folder.
@@ -55,10 +55,10 @@ impl Vault {
             let name = path.strip_prefix(folder)?.to_string_lossy().into_owned();
             notes.push((name, String::from_utf8_lossy(&text).into_owned()));
         }
-        Self::packed(&notes, None)
+        Self::packed(&notes, 0, None)
     }
 
-    fn packed(notes: &[(String, String)], links: Option<usize>) -> anyhow::Result<Self> {
+    fn packed(notes: &[(String, String)], attachments: usize, links: Option<usize>) -> anyhow::Result<Self> {
         ensure!(!notes.is_empty(), "a vault needs a note");
         let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
         writer.start_file("Vault/.obsidian/app.json", SimpleFileOptions::default())?;
@@ -67,10 +67,34 @@ impl Vault {
             writer.start_file(format!("Vault/{path}"), SimpleFileOptions::default())?;
             writer.write_all(text.as_bytes())?;
         }
+        let mut numbers = Numbers(attachments as u64);
+        for number in 0..attachments {
+            let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+            writer.start_file(format!("Vault/files/{number}.bin"), stored)?;
+            let noise: Vec<u8> =
+                (0..ATTACHMENT_BYTES / 8).flat_map(|_| numbers.below(u64::MAX).to_le_bytes()).collect();
+            writer.write_all(&noise)?;
+        }
         let archive = writer.finish()?.into_inner();
         let bytes = notes.iter().map(|(_, text)| text.len()).sum();
-        Ok(Self { archive, notes: notes.len(), bytes, links })
+        Ok(Self { archive, notes: notes.len(), attachments, bytes, links })
     }
+}
+
+/// Paths and texts of notes, and how many links they have in all.
+fn generate(notes: usize) -> anyhow::Result<(Vec<(String, String)>, usize)> {
+    let documents = corpus::documents(None, 0..notes)?;
+    let mut numbers = Numbers(notes as u64);
+    let notes: Vec<(String, String)> = documents
+        .iter()
+        .enumerate()
+        .map(|(number, document)| {
+            let text = document.text.get(..TEXT_BYTES).unwrap_or(&document.text);
+            (path(number), note(number, text, documents.len(), &mut numbers))
+        })
+        .collect();
+    let links = links_before(notes.len());
+    Ok((notes, links))
 }
 
 /// In no generated note but this one.
