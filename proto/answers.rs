@@ -42,6 +42,7 @@ pub(crate) const ANSWERS: &[(&str, &[Told])] = &[
     ("cairn.content.v1.PropertyConfig", &[("options", &[Spare]), ("multiple", &[Spare])]),
     ("cairn.content.v1.Property", &[("id", &[Uuid])]),
     ("cairn.content.v1.MemoryNote", &[("member_id", &[Uuid]), ("target_id", &[Uuid])]),
+    ("cairn.content.v1.Author", &[("kind", &[Schema("examples(\"token\")")])]),
     ("cairn.content.v1.TrashItem", &[("parent_id", &[Null])]),
     ("cairn.ingest.v1.ProviderOperations", &[]),
     ("cairn.ingest.v1.Source", &[("id", &[Uuid]), ("last_synced_at", &[Null])]),

@@ -15,6 +15,7 @@ use cairn_proto::content::v1::database_service_client::DatabaseServiceClient;
 use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::content::v1::file_version_service_client::FileVersionServiceClient;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
+use cairn_proto::content::v1::location_service_client::LocationServiceClient;
 use cairn_proto::content::v1::memory_service_client::MemoryServiceClient;
 use cairn_proto::content::v1::overview_service_client::OverviewServiceClient;
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
@@ -74,6 +75,7 @@ clients!(
     files: FileServiceClient on content,
     file_versions: FileVersionServiceClient on content,
     folders: FolderServiceClient on content,
+    locations: LocationServiceClient on content,
     memories: MemoryServiceClient on content,
     trash: TrashServiceClient on content,
     overviews: OverviewServiceClient on content,

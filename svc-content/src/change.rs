@@ -15,7 +15,7 @@ use cairn_chassis::status::Violation;
 use cairn_proto::ids::{DatabaseId, DeletionId, RecordId, WorkspaceId};
 
 use crate::context::Context;
-use crate::model::{Deletion, Growth, Usage, Written};
+use crate::model::{Author, Deletion, Growth, Usage, Written};
 use crate::scope::Caller;
 use crate::store::folders::Taken;
 use crate::{Error, store};
@@ -102,9 +102,10 @@ impl Change {
         self.publications.push(Publication::RecordsOf(database, op));
     }
 
-    /// A deletion of an item by itself, which stands in the root.
+    /// The caller's deletion of an item by itself, which stands in the root.
     pub(crate) fn deletion(
         &mut self,
+        caller: &Caller,
         kind: Kind,
         item_id: impl ToString,
         name: String,
@@ -121,6 +122,7 @@ impl Change {
             path,
             items: 1,
             at: self.now(),
+            by: Some(Author::of_content(&caller.principal)),
         }
     }
 

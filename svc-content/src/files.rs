@@ -273,7 +273,8 @@ impl Files {
     ) -> Result<(), Error> {
         let file = locked(change, caller, file_id).await?;
         let folder_id = file.folder_id();
-        let deletion = change.deletion(Kind::File, file.id, file.name, file.path).in_folder(folder_id);
+        let deletion =
+            change.deletion(caller, Kind::File, file.id, file.name, file.path).in_folder(folder_id);
         change.trash(&deletion).await
     }
 }

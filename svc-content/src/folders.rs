@@ -183,7 +183,7 @@ impl Folders {
         let folder = changeable(change, caller, folder_id).await?;
         let parent_id = folder.parent_id();
         let deletion =
-            change.deletion(Kind::Folder, folder.id, folder.name, folder.path).in_folder(parent_id);
+            change.deletion(caller, Kind::Folder, folder.id, folder.name, folder.path).in_folder(parent_id);
         change.trash_folder(deletion).await
     }
 

@@ -16,6 +16,7 @@ mod error;
 mod files;
 mod filter;
 mod folders;
+mod locations;
 mod memories;
 mod model;
 mod outside;

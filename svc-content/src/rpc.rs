@@ -8,6 +8,7 @@ pub(crate) mod files;
 mod filters;
 pub(crate) mod folders;
 mod lifecycle;
+pub(crate) mod locations;
 pub(crate) mod memories;
 pub(crate) mod overview;
 pub(crate) mod records;

@@ -22,6 +22,7 @@ use crate::databases::Databases;
 use crate::documents::Documents;
 use crate::files::Files;
 use crate::folders::Folders;
+use crate::locations::Locations;
 use crate::memories::Memories;
 use crate::outside::Outside;
 use crate::overview::Overviews;
@@ -41,6 +42,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::content::v1::file_service_server::SERVICE_NAME,
     cairn_proto::content::v1::file_version_service_server::SERVICE_NAME,
     cairn_proto::content::v1::folder_service_server::SERVICE_NAME,
+    cairn_proto::content::v1::location_service_server::SERVICE_NAME,
     cairn_proto::content::v1::memory_service_server::SERVICE_NAME,
     cairn_proto::content::v1::overview_service_server::SERVICE_NAME,
     cairn_proto::content::v1::trash_service_server::SERVICE_NAME,
@@ -124,6 +126,7 @@ impl Service {
             .add_service(rpc::overview::server(Overviews::new(self.context.clone()), verifier()))
             .add_service(rpc::trash::server(self.trash.clone(), verifier()))
             .add_service(rpc::tree::server(Trees::new(self.context.clone()), verifier()))
+            .add_service(rpc::locations::server(Locations::new(self.context.clone()), verifier()))
             .add_service(rpc::usage::server(Accounts::new(self.context.clone()), verifier()))
             .add_service(shared_storage::Rpc::server(
                 Arc::new(Accounts::new(self.context.clone())),

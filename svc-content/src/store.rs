@@ -10,6 +10,7 @@ pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod former;
 mod kinds;
+pub(crate) mod locations;
 pub(crate) mod memories;
 pub(crate) mod overview;
 pub(crate) mod page;
@@ -43,6 +44,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0013_workspace_usage"),
     migration!("0014_memories_to_trash"),
     migration!("0015_description_of_files"),
+    migration!("0016_who_deleted"),
     lifecycle::MIGRATION,
 ];
 
@@ -66,6 +68,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(files::statements());
     all.extend(folders::statements());
     all.extend(former::statements());
+    all.extend(locations::statements());
     all.extend(memories::statements());
     all.extend(memories::contents::statements());
     all.extend(overview::statements());

@@ -71,14 +71,29 @@ impl Trash {
             Some(total) => total,
             None => store::trash::count(db, caller.workspace).await?,
         };
-        let expires = |at: Timestamp| self.retention.map(|kept| at.plus(kept));
-        let listed = found
-            .into_iter()
-            .map(|deletion| TrashEntry { expires_at: expires(deletion.at), deletion })
-            .collect();
+        let listed = found.into_iter().map(|deletion| self.entry(deletion)).collect();
         Ok(request.page(listed, total, |listed| {
             (listed.deletion.at.as_micros().to_string(), listed.deletion.id.to_string())
         }))
+    }
+
+    /// The deletion that has an item: its own, or that of what it went along with.
+    pub(crate) async fn get(&self, caller: &Caller, kind: Kind, id: &str) -> Result<TrashEntry, Error> {
+        require_whole(caller)?;
+        let no_item = || Error::NotFound { kind: "item in trash", id: id.to_owned() };
+        if id.contains('\0') {
+            return Err(no_item());
+        }
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        if let Some(deletion) = store::trash::get(db.engine(), workspace, kind, id).await? {
+            return Ok(self.entry(deletion));
+        }
+        let deletion = store::trash::along(db.engine(), workspace, kind, id).await?;
+        deletion.map(|deletion| self.entry(deletion)).ok_or_else(no_item)
+    }
+
+    fn entry(&self, deletion: Deletion) -> TrashEntry {
+        TrashEntry { expires_at: self.retention.map(|kept| deletion.at.plus(kept)), deletion }
     }
 
     /// Brings back what a deletion took. What held it may be in trash, gone, or by now too deep in the tree for what
@@ -214,7 +229,7 @@ async fn find(tx: &mut Tx, caller: &Caller, kind: Kind, id: &str, action: &str) 
         require(tx, caller, &deletion, action).await?;
         return Ok(deletion);
     }
-    let with = store::trash::along(tx, caller.workspace, kind, id).await?.ok_or_else(no_item)?;
+    let with = store::trash::along(tx.engine(), caller.workspace, kind, id).await?.ok_or_else(no_item)?;
     let kind = word(kind);
     match require(tx, caller, &with, action).await {
         Ok(()) => {}
@@ -286,7 +301,7 @@ const fn word(kind: Kind) -> &'static str {
 async fn lock(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Result<Option<Deletion>, Error> {
     match kind {
         Kind::Record => {
-            let seen = store::trash::get(tx, workspace, kind, id).await?;
+            let seen = store::trash::get(tx.engine(), workspace, kind, id).await?;
             let Some(database) = seen.and_then(|seen| seen.database_id) else { return Ok(None) };
             store::databases::hold(tx, workspace, database).await?;
         }

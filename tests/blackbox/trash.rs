@@ -2,6 +2,7 @@
 
 use crate::support::http::{Reply, each, id, items, text};
 use crate::support::mcp;
+use crate::support::people;
 use crate::support::prelude::*;
 
 scenarios![
@@ -17,6 +18,7 @@ scenarios![
     a_token_brings_back_and_removes,
     a_folder_scope_holds_in_the_trash,
     what_went_along_names_what_it_went_with,
+    the_trash_tells_who_deleted_and_where_an_item_is,
 ];
 
 impl Workspace {
@@ -348,4 +350,35 @@ async fn what_went_along_names_what_it_went_with(deployment: &Deployment) {
     assert!(said.contains("folder 'Old plans'") && said.contains(&top), "{said}");
     workspace.token.post(&format!("/api/v1/folders/{top}/restore")).await.expect(200);
     workspace.token.get(&format!("/api/v1/files/{file}")).await.expect(200);
+}
+
+async fn the_trash_tells_who_deleted_and_where_an_item_is(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let elsewhere = deployment.workspace().await;
+    let folder = workspace.folder("plans", None).await;
+    let file = workspace.file_id("a.md", Some(&folder), "x").await;
+    let located = format!("/api/items/file/{file}");
+    let found = workspace.session.get(&located).await.expect(200).json();
+    assert_eq!(found, json!({"kind": "file", "id": file, "workspaceId": workspace.id}));
+    let stranger = people::join(&elsewhere, "admin").await;
+    stranger.session.get(&located).await.expect_error(404, "NOT_FOUND");
+    deployment.anonymous().get(&located).await.expect_error(401, "UNAUTHORIZED");
+    for odd in
+        ["/api/items/file/x", "/api/items/star/0199c0de-0000-7000-8000-000000000001", "/api/items/file/%00"]
+    {
+        workspace.session.get(odd).await.expect_error(404, "NOT_FOUND");
+    }
+    let told = workspace.trash(&format!("/file/{file}"));
+    workspace.session.get(&told).await.expect_error(404, "NOT_FOUND");
+
+    workspace.put_into_trash("folders", &folder).await;
+    assert_eq!(workspace.session.get(&located).await.expect(200).json(), found, "in trash too");
+    let item = workspace.session.get(&told).await.expect(200).json();
+    assert_eq!(
+        (text(&item, "kind"), id(&item), text(&item, "name")),
+        ("folder".into(), folder, "plans".into())
+    );
+    assert_eq!(item["deletedBy"]["kind"], "token");
+    assert_eq!(items(&workspace.in_trash().await)[0]["deletedBy"], item["deletedBy"]);
+    stranger.session.get(&told).await.expect_error(404, "NOT_FOUND");
 }

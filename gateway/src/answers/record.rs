@@ -91,15 +91,6 @@ impl TryFrom<proto::ListRecordsResponse> for RecordPage {
     }
 }
 
-/// Who made a version.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Author {
-    /// `token`, `user` or `sync`.
-    kind: String,
-    id: String,
-    name: String,
-}
-
 /// What a record was at one time.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -112,20 +103,19 @@ pub(crate) struct RecordVersion {
     content_file_id: Option<String>,
     #[schema(format = DateTime)]
     created_at: String,
-    created_by: Author,
+    created_by: proto::Author,
 }
 
 impl TryFrom<proto::RecordVersion> for RecordVersion {
     type Error = Problem;
 
     fn try_from(version: proto::RecordVersion) -> Result<Self, Problem> {
-        let author = version.created_by.unwrap_or_default();
         Ok(Self {
             version: version.version,
             values: values(&version.values_json, format_args!("version {}", version.version))?,
             content_file_id: version.content_file_id,
             created_at: time(version.created_at.as_ref()),
-            created_by: Author { kind: author.kind, id: author.id, name: author.name },
+            created_by: version.created_by.unwrap_or_default(),
         })
     }
 }
@@ -135,14 +125,14 @@ impl TryFrom<proto::RecordVersion> for RecordVersion {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Backlink {
     database_id: String,
-    database_name: String,
+    pub(crate) database_name: String,
     record_id: String,
-    record_title: String,
+    pub(crate) record_title: String,
     /// Null when the file is the record's body.
     #[schema(required = true)]
     property_id: Option<String>,
     #[schema(required = true)]
-    property_name: Option<String>,
+    pub(crate) property_name: Option<String>,
     /// `property` or `body`.
     via: &'static str,
 }

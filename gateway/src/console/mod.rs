@@ -8,6 +8,7 @@ mod grants;
 mod imports;
 mod invitations;
 mod invite_page;
+mod locations;
 mod members;
 mod session;
 mod sources;
@@ -71,7 +72,9 @@ pub(crate) fn routes() -> Routes {
         .api(PERSON, routes!(invitations::delete))
         .api(MEMBER, routes!(usage::get))
         .api(PERSON, routes!(feedback::list))
+        .api(PERSON, routes!(locations::locate))
         .api(MEMBER, routes!(trash::list))
+        .api(MEMBER, routes!(trash::get))
         .api(MEMBER, routes!(trash::remove))
         .api(MEMBER, routes!(trash::restore))
         .api(PERSON, routes!(assets::content))

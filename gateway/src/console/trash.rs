@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{self, FromRequestParts, OriginalUri, State};
+use axum::response::IntoResponse as _;
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::TrashKind;
 use http::StatusCode;
@@ -14,6 +15,7 @@ use super::Answer;
 use crate::answers::{Links, RestoredItem, TrashItem};
 use crate::error::Error;
 use crate::extract::Query;
+use crate::json_body::JsonBody;
 use crate::operations::person::Person;
 use crate::operations::{Paging, trash};
 use crate::rest::{done, paging, written};
@@ -66,6 +68,18 @@ pub(super) async fn list(
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
     Ok(paging::respond(trash::list(&person, page).await?, &uri, &links))
+}
+
+/// Read how an item came to be in trash.
+///
+/// What went along with something else is answered with that: its own id and kind are others then.
+#[utoipa::path(
+    get, path = "/api/workspaces/{id}/trash/{kind}/{itemId}", operation_id = "getTrashItem", tag = "Trash",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("kind" = TrashKind, Path, description = "What kind of item."), ("itemId" = String, Path, format = "uuid", description = "The item.")),
+    responses((status = 200, description = "What was deleted, when and by whom.", body = TrashItem)),
+)]
+pub(super) async fn get(person: Person, item: Item) -> Answer {
+    Ok(JsonBody(trash::get(&person.upstreams, &person.call, item.kind, item.id).await?).into_response())
 }
 
 /// Bring an item back, with all that went along with it.

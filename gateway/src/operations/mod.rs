@@ -14,6 +14,7 @@ pub(crate) mod ingest;
 pub(crate) mod invitations;
 #[cfg(test)]
 mod limits;
+pub(crate) mod locations;
 pub(crate) mod members;
 pub(crate) mod memories;
 pub(crate) mod overview;

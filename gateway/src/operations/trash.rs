@@ -6,7 +6,7 @@ use cairn_proto::content::v1 as proto;
 use cairn_proto::domain::TrashKind;
 
 use super::person::Person;
-use super::{Page, Paging, Written, answered};
+use super::{Page, Paging, Written, answered, present};
 use crate::answers::{RestoredItem, TrashItem};
 use crate::change;
 use crate::upstreams::Upstreams;
@@ -19,6 +19,17 @@ pub(crate) async fn list(person: &Person, page: Paging) -> Result<Page<TrashItem
     });
     let listed = answered(person.upstreams.trash().list_trash(request).await)?;
     Ok(Page::read(listed.items, listed.next_page_token, listed.total_size))
+}
+
+/// The deletion that has an item: its own, or that of what it went along with.
+pub(crate) async fn get(
+    upstreams: &Upstreams,
+    call: &Call,
+    kind: TrashKind,
+    item_id: String,
+) -> Result<TrashItem, Problem> {
+    let request = call.request(proto::GetTrashItemRequest { kind: kind.into(), item_id });
+    present(answered(upstreams.trash().get_trash_item(request).await)?.item)
 }
 
 /// Brings an item back, with all that its deletion took.

@@ -33,8 +33,9 @@ impl Databases {
         let mut change = Change::begin(&self.context, caller).await?;
         let database = locked(&mut change, caller, parse(id)?).await?;
         let folder_id = database.folder_id;
-        let deletion =
-            change.deletion(Kind::Database, database.id, database.name, database.path).in_folder(folder_id);
+        let deletion = change
+            .deletion(caller, Kind::Database, database.id, database.name, database.path)
+            .in_folder(folder_id);
         change.trash(&deletion).await?;
         change.publish_records(database.id, Op::Delete);
         Ok(change.commit().await?.last)

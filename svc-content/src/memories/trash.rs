@@ -16,7 +16,7 @@ impl Memories {
         let mut change = Change::begin(&self.context, caller).await?;
         let memory = locked(&mut change, caller, &parse(named)?).await?;
         require_all(caller, &memory.members, "delete")?;
-        let deletion = change.deletion(Kind::Memory, memory.id, memory.name, path(&memory.slug));
+        let deletion = change.deletion(caller, Kind::Memory, memory.id, memory.name, path(&memory.slug));
         change.trash(&deletion).await?;
         Ok(change.commit().await?.last)
     }

@@ -4,6 +4,8 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{DatabaseId, DeletionId, FolderId, WorkspaceId};
 
+use super::Author;
+
 /// One deletion: an item and all that it took along.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Deletion {
@@ -21,6 +23,8 @@ pub(crate) struct Deletion {
     /// How many items it took, the one itself included.
     pub(crate) items: u64,
     pub(crate) at: Timestamp,
+    /// Absent for what was deleted before that was kept.
+    pub(crate) by: Option<Author>,
 }
 
 impl Deletion {

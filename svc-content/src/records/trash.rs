@@ -24,7 +24,7 @@ impl Records {
         let record = locked(&mut change, caller, &database, parse(id)?).await?;
         let name = name(&database, &record);
         let path = format!("{}/{name}", database.path);
-        let deletion = change.deletion(Kind::Record, record.id, name, path).in_database(database.id);
+        let deletion = change.deletion(caller, Kind::Record, record.id, name, path).in_database(database.id);
         store::cells::forget_record(change.tx(), caller.workspace, record.id).await?;
         change.trash(&deletion).await?;
         store::records::count(change.tx(), caller.workspace, database.id, -1).await?;

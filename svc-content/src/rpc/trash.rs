@@ -5,8 +5,8 @@ use cairn_chassis::feed::Kind;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::content::v1::trash_service_server::{TrashService, TrashServiceServer};
 use cairn_proto::content::v1::{
-    self as proto, DeleteItemPermanentlyRequest, DeleteItemPermanentlyResponse, ListTrashRequest,
-    ListTrashResponse, RestoreItemRequest, RestoreItemResponse,
+    self as proto, DeleteItemPermanentlyRequest, DeleteItemPermanentlyResponse, GetTrashItemRequest,
+    GetTrashItemResponse, ListTrashRequest, ListTrashResponse, RestoreItemRequest, RestoreItemResponse,
 };
 use tonic::{Request, Response, Status};
 
@@ -38,6 +38,16 @@ impl TrashService for Rpc {
             self.trash.list(&caller, PageRequest::new(PAGES, asked.page_size, &asked.page_token)?).await?;
         let items = page.items.into_iter().map(encode).collect();
         Ok(Response::new(ListTrashResponse { items, next_page_token: page.next, total_size: page.total }))
+    }
+
+    async fn get_trash_item(
+        &self,
+        request: Request<GetTrashItemRequest>,
+    ) -> Result<Response<GetTrashItemResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let asked = request.get_ref();
+        let item = self.trash.get(&caller, asked.kind(), &asked.item_id).await?;
+        Ok(Response::new(GetTrashItemResponse { item: Some(encode(item)) }))
     }
 
     async fn restore_item(
@@ -80,5 +90,6 @@ fn encode(listed: TrashEntry) -> proto::TrashItem {
         deleted_at: Some(deletion.at.to_proto()),
         item_count: deletion.items,
         expires_at: expires_at.map(|at| at.to_proto()),
+        deleted_by: deletion.by.map(|by| proto::Author { kind: by.kind, id: by.id, name: by.name }),
     }
 }

@@ -6,18 +6,20 @@ pub(super) mod room;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
-use cairn_chassis::sql::{Db, Dialect, Error, PostgresOnly, Sql, Statement, Statements, Text, Tx};
+use cairn_chassis::sql::{Db, Dialect, Engine, Error, PostgresOnly, Statement, Statements, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{DatabaseId, DeletionId, DocumentId, FolderId, WorkspaceId};
+use sqlx::{Executor, Postgres, Sqlite};
 
 pub(crate) use self::along::along;
 use super::kinds::trash_kind;
 use super::page::{files_taken, to_column, to_count};
-use crate::model::{Deletion, Growth};
+use crate::model::{Author, Deletion, Growth};
 
 macro_rules! columns {
     () => {
-        "workspace_id, deletion_id, kind, item_id, parent_id, name, path, items, deleted_at"
+        "workspace_id, deletion_id, kind, item_id, parent_id, name, path, items, deleted_at, author_kind, author_id, \
+         author_name"
     };
 }
 
@@ -113,7 +115,7 @@ statements! {
     pub(super) fn statements;
 
     const INSERT: &str =
-        concat!("INSERT INTO trash (", columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+        concat!("INSERT INTO trash (", columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)");
 
     const GET: &str = get!();
 
@@ -251,6 +253,9 @@ struct Row {
     path: String,
     items: i64,
     deleted_at: Timestamp,
+    author_kind: String,
+    author_id: String,
+    author_name: String,
 }
 
 impl Row {
@@ -259,6 +264,7 @@ impl Row {
         let kind = kind.ok_or_else(|| Error::corrupt("a deletion of an unknown kind"))?;
         let holder = self.parent_id.map(|id| id.0.0);
         let (folder, database) = if kind == Kind::Record { (None, holder) } else { (holder, None) };
+        let by = Author { kind: self.author_kind, id: self.author_id, name: self.author_name };
         Ok(Deletion {
             workspace: self.workspace_id.0,
             id: self.deletion_id.0,
@@ -270,6 +276,7 @@ impl Row {
             path: self.path,
             items: to_count(self.items),
             at: self.deleted_at,
+            by: Some(by).filter(|by| !by.kind.is_empty()),
         })
     }
 }
@@ -280,6 +287,8 @@ fn kind_column(kind: Kind) -> i64 {
 
 /// Records a deletion; part of the transaction that deletes.
 pub(crate) async fn insert(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
+    let nobody = Author::default();
+    let by = deletion.by.as_ref().unwrap_or(&nobody);
     execute!(
         tx,
         INSERT,
@@ -291,7 +300,10 @@ pub(crate) async fn insert(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error
         &deletion.name,
         &deletion.path,
         to_column(deletion.items),
-        deletion.at
+        deletion.at,
+        &by.kind,
+        &by.id,
+        &by.name
     )
     .map(drop)
 }
@@ -305,13 +317,18 @@ pub(crate) async fn take(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> 
 }
 
 /// The deletion of an item, as it is now.
-pub(crate) async fn get(
-    tx: &mut Tx,
+pub(crate) async fn get<'e, S, P>(
+    on: Engine<S, P>,
     workspace: WorkspaceId,
     kind: Kind,
     item_id: &str,
-) -> Result<Option<Deletion>, Error> {
-    find(tx, GET, workspace, kind, item_id).await
+) -> Result<Option<Deletion>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
+    let row: Option<Row> = fetch!(optional, on, GET, Text(workspace), kind_column(kind), item_id)?;
+    row.map(Row::into_deletion).transpose()
 }
 
 /// The deletion of an item, which no other transaction can undo or finish until this one ends.
@@ -321,17 +338,7 @@ pub(crate) async fn lock(
     kind: Kind,
     item_id: &str,
 ) -> Result<Option<Deletion>, Error> {
-    find(tx, LOCK, workspace, kind, item_id).await
-}
-
-async fn find(
-    tx: &mut Tx,
-    statement: impl Sql,
-    workspace: WorkspaceId,
-    kind: Kind,
-    item_id: &str,
-) -> Result<Option<Deletion>, Error> {
-    let row: Option<Row> = fetch!(optional, tx, statement, Text(workspace), kind_column(kind), item_id)?;
+    let row: Option<Row> = fetch!(optional, tx, LOCK, Text(workspace), kind_column(kind), item_id)?;
     row.map(Row::into_deletion).transpose()
 }
 

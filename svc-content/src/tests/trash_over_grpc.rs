@@ -1,7 +1,7 @@
-//! Trash, versions and batches over the generated clients: which permission each call takes, and who it is for.
+//! Trash, versions, batches and locations over the generated clients: which permission each call takes, and who it is for.
 
 use cairn_chassis::channel::ServiceChannel;
-use cairn_chassis::identity::Permission;
+use cairn_chassis::identity::{Identity, Permission};
 use cairn_chassis::server;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_chassis::testing::identity::Issuer;
@@ -10,6 +10,8 @@ use cairn_proto::content::v1::batch_item::Write;
 use cairn_proto::content::v1::batch_service_client::BatchServiceClient;
 use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::content::v1::file_version_service_client::FileVersionServiceClient;
+use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
+use cairn_proto::content::v1::location_service_client::LocationServiceClient;
 use cairn_proto::content::v1::trash_service_client::TrashServiceClient;
 use cairn_proto::feed::v1::Kind;
 use tonic::{Request, Status};
@@ -99,7 +101,13 @@ async fn each_call_takes_its_permission() {
         files.delete_file(served.with(DELETE, delete)).await.unwrap();
         let ask = proto::ListTrashRequest::default();
         assert_eq!(refused(trash.list_trash(served.with(DELETE, ask.clone())).await), Reason::Forbidden);
-        assert_eq!(trash.list_trash(served.with(READ, ask)).await.unwrap().into_inner().items.len(), 1);
+        let listed = trash.list_trash(served.with(READ, ask)).await.unwrap().into_inner().items;
+        let by = listed[0].deleted_by.clone().unwrap();
+        assert_eq!((listed.len(), by.kind.as_str(), by.name.as_str()), (1, "token", "test"));
+        let one = proto::GetTrashItemRequest { kind: Kind::File.into(), item_id: file.clone() };
+        let got = trash.get_trash_item(served.with(READ, one.clone())).await.unwrap().into_inner();
+        assert_eq!(got.item.as_ref(), listed.first());
+        assert_eq!(refused(trash.get_trash_item(served.with(DELETE, one)).await), Reason::Forbidden);
         assert_eq!(refused(trash.restore_item(served.with(WRITE, item(&file))).await), Reason::Forbidden);
         let removal = proto::DeleteItemPermanentlyRequest { kind: Kind::File.into(), item_id: file.clone() };
         let removed = trash.delete_item_permanently(served.with(WRITE, removal.clone())).await;
@@ -113,5 +121,93 @@ async fn each_call_takes_its_permission() {
             Reason::NotFound
         );
         assert_eq!(refused(trash.restore_item(Request::new(item(&file))).await), Reason::Unauthorized);
+    }
+}
+
+#[tokio::test]
+async fn what_went_along_is_told_with_what_it_went_along_with() {
+    for test in engines().await {
+        let served = Served::new(test).await;
+        let mut trash = TrashServiceClient::new(served.channel.clone());
+        let mut folders = FolderServiceClient::new(served.channel.clone());
+        let mut files = FileServiceClient::new(served.channel.clone());
+        let all = &Permission::ALL;
+        let create = proto::CreateFolderRequest { name: "Old".into(), ..Default::default() };
+        let folder = folders.create_folder(served.with(all, create)).await.unwrap().into_inner();
+        let folder = folder.folder.unwrap().id;
+        let create = proto::CreateFileRequest {
+            name: "a".into(),
+            file_type: proto::FileType::Text.into(),
+            folder_id: Some(folder.clone()),
+            ..Default::default()
+        };
+        let file = files.create_file(served.with(all, create)).await.unwrap().into_inner().file.unwrap().id;
+        let of = |kind: Kind, id: &str| proto::GetTrashItemRequest { kind: kind.into(), item_id: id.into() };
+        let live = trash.get_trash_item(served.with(all, of(Kind::File, &file))).await;
+        assert_eq!(refused(live), Reason::NotFound);
+        let delete = proto::DeleteFolderRequest { folder_id: folder.clone() };
+        folders.delete_folder(served.with(all, delete)).await.unwrap();
+        for (kind, id) in [(Kind::File, &file), (Kind::Folder, &folder)] {
+            let got = trash.get_trash_item(served.with(all, of(kind, id))).await.unwrap().into_inner();
+            let item = got.item.unwrap();
+            assert_eq!((item.kind(), item.id, item.name.as_str()), (Kind::Folder, folder.clone(), "Old"));
+        }
+        for (kind, id) in [(Kind::File, "\0"), (Kind::Memory, file.as_str()), (Kind::Unspecified, &file)] {
+            let got = trash.get_trash_item(served.with(all, of(kind, id))).await;
+            assert_eq!(refused(got), Reason::NotFound);
+        }
+        // Where the folder stood is nothing that a token of folders may hear.
+        let bound = served.issuer.scoped_request(caller(1).workspace, &[], of(Kind::File, &file)).unwrap();
+        assert_eq!(refused(trash.get_trash_item(bound).await), Reason::OutOfScope);
+    }
+}
+
+#[tokio::test]
+async fn people_find_the_workspace_of_an_item_among_those_that_they_name() {
+    for test in engines().await {
+        let served = Served::new(test).await;
+        let mut locations = LocationServiceClient::new(served.channel.clone());
+        let mut files = FileServiceClient::new(served.channel.clone());
+        let create = proto::CreateFileRequest {
+            name: "a".into(),
+            file_type: proto::FileType::Text.into(),
+            ..Default::default()
+        };
+        let made = files.create_file(served.with(&Permission::ALL, create)).await.unwrap();
+        let file = made.into_inner().file.unwrap().id;
+        let here = caller(1).workspace.to_string();
+        let ask = |kind: Kind, id: &str, among: &[&str]| proto::LocateItemRequest {
+            kind: kind.into(),
+            item_id: id.into(),
+            workspace_ids: among.iter().map(|&id| id.to_owned()).collect(),
+        };
+        let elsewhere = caller(2).workspace.to_string();
+        let person = Identity {
+            workspace: None,
+            role: None,
+            ..served.issuer.member(caller(1).workspace, cairn_chassis::identity::Role::Viewer)
+        };
+        let by_person = |message| served.issuer.request_as(&person, message).unwrap();
+        let both = ask(Kind::File, &file, &["x", &elsewhere, &here]);
+        for is_in_trash in [false, true] {
+            let found = locations.locate_item(by_person(both.clone())).await.unwrap().into_inner();
+            assert_eq!(found.workspace_id, here, "{is_in_trash}");
+            let delete = proto::DeleteFileRequest { file_id: file.clone() };
+            let _ = files.delete_file(served.with(&Permission::ALL, delete)).await;
+        }
+        for unknown in [
+            ask(Kind::File, &file, &[&elsewhere]),
+            ask(Kind::File, &file, &[]),
+            ask(Kind::Folder, &file, &[&here]),
+            ask(Kind::Ingested, &file, &[&here]),
+            ask(Kind::File, "\0", &[&here]),
+        ] {
+            assert_eq!(refused(locations.locate_item(by_person(unknown)).await), Reason::NotFound);
+        }
+        let many = ask(Kind::File, &file, &vec![here.as_str(); 201]);
+        assert_eq!(refused(locations.locate_item(by_person(many)).await), Reason::ValidationError);
+        let token = locations.locate_item(served.with(&Permission::ALL, both.clone())).await;
+        assert_eq!(refused(token), Reason::Forbidden);
+        assert_eq!(refused(locations.locate_item(Request::new(both)).await), Reason::Unauthorized);
     }
 }

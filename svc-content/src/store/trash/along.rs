@@ -1,9 +1,10 @@
 //! What an item went to trash along with.
 
 use cairn_chassis::feed::Kind;
-use cairn_chassis::sql::{Error, Text, Tx};
+use cairn_chassis::sql::{Engine, Error, Text};
 use cairn_chassis::{fetch, statements};
 use cairn_proto::ids::WorkspaceId;
+use sqlx::{Executor, Postgres, Sqlite};
 
 use super::Row;
 use crate::model::Deletion;
@@ -15,7 +16,8 @@ macro_rules! along {
     };
     ($table:literal, $join:literal, $taken:literal) => {
         concat!(
-            "SELECT t.workspace_id, t.deletion_id, t.kind, t.item_id, t.parent_id, t.name, t.path, t.items, t.deleted_at \
+            "SELECT t.workspace_id, t.deletion_id, t.kind, t.item_id, t.parent_id, t.name, t.path, t.items, t.deleted_at, \
+             t.author_kind, t.author_id, t.author_name \
              FROM ",
             $table,
             " i ",
@@ -41,12 +43,16 @@ statements! {
 }
 
 /// The deletion that took an item along with something else: a file with its folder, a record with its database.
-pub(crate) async fn along(
-    tx: &mut Tx,
+pub(crate) async fn along<'e, S, P>(
+    on: Engine<S, P>,
     workspace: WorkspaceId,
     kind: Kind,
     item_id: &str,
-) -> Result<Option<Deletion>, Error> {
+) -> Result<Option<Deletion>, Error>
+where
+    S: Executor<'e, Database = Sqlite>,
+    P: Executor<'e, Database = Postgres>,
+{
     let sql = match kind {
         Kind::File => FILE_ALONG,
         Kind::Folder => FOLDER_ALONG,
@@ -54,6 +60,6 @@ pub(crate) async fn along(
         Kind::Record => RECORD_ALONG,
         Kind::Unspecified | Kind::Memory | Kind::SourceDocument | Kind::Ingested => return Ok(None),
     };
-    let row: Option<Row> = fetch!(optional, tx, sql, Text(workspace), item_id)?;
+    let row: Option<Row> = fetch!(optional, on, sql, Text(workspace), item_id)?;
     row.map(Row::into_deletion).transpose()
 }

@@ -1,0 +1,42 @@
+//! Which workspace an item stands in.
+
+use axum::extract::Path;
+use axum::response::IntoResponse as _;
+use cairn_chassis::status::Problem;
+use cairn_proto::domain::TrashKind;
+use cairn_proto::ids::DocumentId;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Answer;
+use crate::error::Error;
+use crate::json_body::JsonBody;
+use crate::operations::locations;
+use crate::operations::person::Person;
+
+/// Where an item stands.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ItemLocation {
+    kind: TrashKind,
+    #[schema(format = "uuid")]
+    id: String,
+    #[schema(format = "uuid")]
+    workspace_id: String,
+}
+
+/// Find the workspace of an item, live or in trash, among those of the person.
+#[utoipa::path(
+    get, path = "/api/items/{kind}/{itemId}", operation_id = "locateItem", tag = "Workspaces",
+    params(("kind" = TrashKind, Path, description = "What kind of item."), ("itemId" = String, Path, format = "uuid", description = "The item.")),
+    responses((status = 200, description = "Where it stands.", body = ItemLocation)),
+)]
+pub(super) async fn locate(
+    person: Person,
+    path: Result<Path<(TrashKind, DocumentId)>, axum::extract::rejection::PathRejection>,
+) -> Answer {
+    let no_item = |_| Error::from(Problem::not_found("there is no such item in your workspaces"));
+    let Path((kind, id)) = path.map_err(no_item)?;
+    let workspace_id = locations::locate(&person, kind, id).await?.to_string();
+    Ok(JsonBody(ItemLocation { kind, id: id.to_string(), workspace_id }).into_response())
+}

@@ -1,0 +1,41 @@
+//! In which workspace an item stands: addresses for people name an item alone.
+
+use cairn_chassis::feed::Kind;
+use cairn_proto::ids::{DocumentId, WorkspaceId};
+
+use crate::context::Context;
+use crate::{Error, store};
+
+/// More than a person is a member of: theirs are 50 of their own and those that they were invited to.
+const MAX_WORKSPACES: usize = 200;
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Locations {
+    context: Context,
+}
+
+impl Locations {
+    pub(crate) const fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// The one of these workspaces that has the item, live or in trash.
+    pub(crate) async fn locate(
+        &self,
+        kind: Kind,
+        item_id: &str,
+        workspace_ids: &[String],
+    ) -> Result<WorkspaceId, Error> {
+        if workspace_ids.len() > MAX_WORKSPACES {
+            let message = format!("names more than {MAX_WORKSPACES} workspaces: ask in parts");
+            return Err(Error::invalid("workspaceIds", "too_many", message));
+        }
+        let no_item = || Error::NotFound { kind: "item", id: item_id.to_owned() };
+        let id: DocumentId = item_id.parse().map_err(|_| no_item())?;
+        // What is no id of a workspace names none.
+        let workspaces: Vec<WorkspaceId> = workspace_ids.iter().filter_map(|id| id.parse().ok()).collect();
+        let found = store::locations::locate(&self.context.db, kind, id, &workspaces).await?;
+        found.ok_or_else(no_item)
+    }
+}
