@@ -1,4 +1,4 @@
-//! Which answers are compressed: JSON that is large enough to gain by it, and that holds no secret.
+//! Which answers are compressed: JSON and pages that are large enough to gain by it, and that hold no secret.
 //!
 //! The length of a compressed answer tells how much of it repeats: whoever can put text of their own beside a secret, and
 //! sees lengths pass by, finds the secret out letter by letter (BREACH). So answers that may hold one stay as they are.
@@ -11,7 +11,7 @@ use tower_http::compression::{CompressionLayer, Predicate};
 
 /// Below that the head of the answer is most of it.
 const LEAST_BYTES: u64 = 1024;
-const JSON: &[u8] = b"application/json";
+const KINDS: [&[u8]; 2] = [b"application/json", b"text/html"];
 
 /// What compresses, in the way that the caller likes best. The quickest level: most of the gain, for a fraction of the
 /// time.
@@ -35,8 +35,7 @@ pub(crate) struct Gainful;
 impl Predicate for Gainful {
     fn should_compress<B: Body>(&self, response: &http::Response<B>) -> bool {
         let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
-        let is_json = kind.is_some_and(|kind| kind.starts_with(JSON));
-        is_json
+        kind.is_some_and(|kind| KINDS.iter().any(|known| kind.starts_with(known)))
             && response.body().size_hint().lower() > LEAST_BYTES
             && response.extensions().get::<Secret>().is_none()
     }
@@ -56,9 +55,11 @@ mod tests {
     }
 
     #[test]
-    fn large_json_without_secrets_is_compressed() {
+    fn what_is_large_and_has_no_secrets_is_compressed() {
         assert!(is_compressed("application/json", 1025, false));
         assert!(is_compressed("application/json; charset=utf-8", 5000, false));
+        assert!(is_compressed("text/html; charset=utf-8", 5000, false));
+        assert!(!is_compressed("text/html; charset=utf-8", 5000, true));
         assert!(!is_compressed("application/json", 1024, false));
         assert!(!is_compressed("application/json", 5000, true));
         for kind in ["text/event-stream", "text/markdown", "application/pdf", "image/png"] {

@@ -27,6 +27,7 @@ use crate::guard::{self, Guard};
 use crate::intake::Room;
 use crate::json_body::JsonBody;
 use crate::origin::Origins;
+use crate::pages::Asked;
 use crate::routes::{Classes, Routes};
 use crate::{compression, security_headers, unread_body};
 
@@ -75,13 +76,14 @@ async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Respon
     request.extensions_mut().insert(call);
     request.extensions_mut().insert(class);
     request.extensions_mut().insert(room.clone());
+    let asked = Asked::read(class, &mut request);
 
     let span = tracing::info_span!("http", method, route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
     let answered =
         answer(guard::serve(&edge.guard, class, request, next), class.budget).instrument(span.clone()).await;
     drop(room);
-    let mut response = with_body(answered, &id);
+    let mut response = with_body(answered, asked.as_ref(), &id);
     unread.mark(&mut response);
     if class.has_secrets {
         compression::forbid(&mut response);
@@ -103,15 +105,26 @@ async fn answer(handler: impl Future<Output = Response>, budget: Duration) -> Re
     }
 }
 
-/// Writes the error body that a handler left to us.
-fn with_body(mut response: Response, id: &str) -> Response {
+/// Writes the error body that a handler left to us: a page for a browser that asked for one, else JSON.
+fn with_body(mut response: Response, asked: Option<&Asked>, id: &str) -> Response {
     if let Some(error) = response.extensions_mut().remove::<Error>() {
         let (mut head, _) = response.into_parts();
         head.headers.remove(header::CONTENT_LENGTH);
-        let mut written = JsonBody(error.body(id)).into_response();
-        *written.status_mut() = head.status;
-        written.headers_mut().extend(head.headers);
-        response = written;
+        response = match asked {
+            Some(asked) => {
+                let mut page = asked.answer(&error, id);
+                for (name, value) in &head.headers {
+                    page.headers_mut().entry(name).or_insert_with(|| value.clone());
+                }
+                page
+            }
+            None => {
+                let mut written = JsonBody(error.body(id)).into_response();
+                *written.status_mut() = head.status;
+                written.headers_mut().extend(head.headers);
+                written
+            }
+        };
     }
     if let Ok(value) = HeaderValue::from_str(id) {
         response.headers_mut().insert(REQUEST_ID, value);

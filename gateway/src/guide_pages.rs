@@ -1,34 +1,28 @@
 //! The usage guides as pages for people: what agents read, so that both know the same.
 
 use axum::extract::Path;
-use axum::response::{IntoResponse as _, Response};
-use http::{HeaderValue, header};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, header};
+use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{Options, Parser};
 
 use crate::class::{Class, Surface, Who};
 use crate::error::Error;
 use crate::guides::{self, Guide};
+use crate::pages::document::Document;
 use crate::routes::Routes;
 
-const STYLE: &str = include_str!("guide_pages/style.css");
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 );
 
 pub(crate) fn routes() -> Routes {
     let open = Class::new(Surface::Open, Who::Anyone);
-    Routes::default()
-        .get(open, "/docs/guides", index)
-        .get(open, "/docs/guides/style.css", style)
-        .get(open, "/docs/guides/{name}", guide)
-        .get(open, "/docs/guides/{name}/{*path}", file)
-}
-
-async fn style() -> Response {
-    let kept = HeaderValue::from_static("public, max-age=3600");
-    let kind = HeaderValue::from_static("text/css; charset=utf-8");
-    ([(header::CACHE_CONTROL, kept), (header::CONTENT_TYPE, kind)], STYLE).into_response()
+    Routes::default().get(open, "/docs/guides", index).get(open, "/docs/guides/{name}", guide).get(
+        open,
+        "/docs/guides/{name}/{*path}",
+        file,
+    )
 }
 
 async fn index() -> Response {
@@ -77,24 +71,14 @@ fn rendered(text: &str) -> Markup {
 }
 
 fn page(title: &str, body: &Markup) -> Response {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) " · Cairn" }
-                link rel="stylesheet" href="/docs/guides/style.css";
-            }
-            body {
-                nav aria-label="Guides" { a href="/docs/guides" { "All guides" } }
-                main { (body) }
-            }
-        }
+    let body = html! {
+        nav aria-label="Guides" { a href="/" { "Cairn" } " · " a href="/docs/guides" { "All guides" } }
+        main { (body) }
     };
-    let kind = HeaderValue::from_static("text/html; charset=utf-8");
-    let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, POLICY)];
-    (headers, page.into_string()).into_response()
+    let document = Document { title, class: "guide", ..Document::default() };
+    let mut response = document.around(StatusCode::OK, &body);
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    response
 }
 
 #[cfg(test)]

@@ -38,15 +38,19 @@ async fn alive() -> JsonBody<Health> {
 }
 
 async fn ready(State(upstreams): State<Arc<Upstreams>>) -> Response {
-    let asked = upstreams
-        .named()
-        .map(|(name, channel)| async move { (!serves(channel.clone()).await).then_some(name) });
-    let down: Vec<_> = join_all(asked).await.into_iter().flatten().collect();
+    let down: Vec<_> =
+        standing(&upstreams).await.into_iter().filter(|(_, serves)| !serves).map(|(name, _)| name).collect();
     if down.is_empty() {
         return JsonBody(Health { status: "ok", down }).into_response();
     }
     tracing::warn!(?down, "not ready");
     (StatusCode::SERVICE_UNAVAILABLE, JsonBody(Health { status: "unavailable", down })).into_response()
+}
+
+/// Every service by its name, and whether it answers.
+pub(crate) async fn standing(upstreams: &Upstreams) -> Vec<(&'static str, bool)> {
+    let asked = upstreams.named().map(|(name, channel)| async move { (name, serves(channel.clone()).await) });
+    join_all(asked).await
 }
 
 async fn serves(channel: ServiceChannel) -> bool {

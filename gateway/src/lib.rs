@@ -29,6 +29,7 @@ mod openapi;
 mod operations;
 mod origin;
 mod own_writes;
+mod pages;
 mod rate_limit;
 mod rest;
 mod routes;
@@ -183,6 +184,7 @@ fn routes() -> Routes {
         .merge(oauth::routes())
         .merge(health::routes())
         .merge(guide_pages::routes())
+        .merge(pages::routes())
         .merge(openapi::routes(document, of_console))
 }
 
@@ -230,12 +232,17 @@ mod tests {
     fn what_may_hold_secrets_is_told_so() {
         let (_, classes) = routes().into_parts();
         for (method, path, class) in classes.all() {
-            let is_signing_in = ["/api/session", "/api/account", "/api/invitations", "/invite", "/oauth/"]
-                .iter()
-                .any(|base| path.starts_with(base));
+            let signs_in =
+                ["/api/session", "/api/account", "/api/invitations", "/invite", "/oauth/", "/sign-in"];
+            let is_signing_in = signs_in.iter().any(|base| path.starts_with(base));
             let shows_new_ones =
                 ["/tokens", "/members", "/invitations"].iter().any(|end| path.ends_with(end));
-            let may_show = is_signing_in || (shows_new_ones && class.surface == Surface::Console);
+            let shows = match class.surface {
+                Surface::Console => true,
+                Surface::Page => method == Some(&http::Method::POST),
+                Surface::Rest | Surface::Mcp | Surface::Open => false,
+            };
+            let may_show = is_signing_in || (shows_new_ones && shows);
             assert!(class.has_secrets || !may_show, "{method:?} {path}");
         }
     }

@@ -1,6 +1,7 @@
 //! A gateway over fakes in this process. What the services decide is tested where they live, and black box.
 
 mod auth;
+pub(crate) mod console;
 mod content;
 mod memories;
 
@@ -12,15 +13,22 @@ use axum::body::Body;
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::Clock;
-use cairn_chassis::identity::{Permission, Scope};
+use cairn_chassis::identity::{Permission, Role, Scope};
 use cairn_chassis::testing::identity::Issuer;
 use cairn_chassis::testing::server as double;
 use cairn_chassis::token_format;
+use cairn_proto::auth::v1::grant_service_server::GrantServiceServer;
+use cairn_proto::auth::v1::invitation_service_server::InvitationServiceServer;
+use cairn_proto::auth::v1::member_service_server::MemberServiceServer;
 use cairn_proto::auth::v1::session_service_server::SessionServiceServer;
 use cairn_proto::auth::v1::token_service_server::TokenServiceServer;
 use cairn_proto::auth::v1::workspace_service_server::WorkspaceServiceServer;
 use cairn_proto::content::v1::file_service_server::FileServiceServer;
+use cairn_proto::content::v1::folder_service_server::FolderServiceServer;
 use cairn_proto::content::v1::memory_service_server::MemoryServiceServer;
+use cairn_proto::content::v1::overview_service_server::OverviewServiceServer;
+use cairn_proto::content::v1::trash_service_server::TrashServiceServer;
+use cairn_proto::content::v1::usage_service_server::UsageServiceServer;
 use cairn_proto::ids::WorkspaceId;
 use http::{HeaderMap, Request, StatusCode};
 use serde_json::Value;
@@ -33,7 +41,8 @@ use crate::{Config, Gateway, Upstreams};
 pub(crate) const FILE: &str = "0199c0de-0000-7000-8000-0000000000f1";
 /// The id of the one memory that exists, `guide`.
 pub(crate) const MEMORY: &str = "0199c0de-0000-7000-8000-0000000000b1";
-const WORKSPACE: &str = "0199c0de-0000-7000-8000-0000000000a1";
+/// The id of the one workspace that exists.
+pub(crate) const WORKSPACE: &str = "0199c0de-0000-7000-8000-0000000000a1";
 /// The password of the one person that exists.
 pub(crate) const PASSWORD: &str = "correct horse";
 
@@ -79,14 +88,22 @@ async fn bench_with(change: impl FnOnce(Ambient) -> Ambient) -> Bench {
     let issuer = Issuer::new().unwrap();
     let workspace: WorkspaceId = WORKSPACE.parse().unwrap();
     let identity = issuer.sign(&issuer.token(workspace, &Permission::ALL, Scope::All)).unwrap();
+    let person = issuer.sign(&issuer.member(workspace, Role::Owner)).unwrap();
     let exchanges = Arc::new(AtomicUsize::new(0));
     let tokens = auth::Tokens { identity: identity.clone(), asked: Arc::clone(&exchanges) };
     let auth_routes = Routes::new(TokenServiceServer::new(tokens))
-        .add_service(SessionServiceServer::new(auth::Sessions::new(identity)))
-        .add_service(WorkspaceServiceServer::new(auth::Workspaces));
+        .add_service(SessionServiceServer::new(auth::Sessions::new(person)))
+        .add_service(WorkspaceServiceServer::new(auth::Workspaces))
+        .add_service(GrantServiceServer::new(console::Console))
+        .add_service(MemberServiceServer::new(console::Console))
+        .add_service(InvitationServiceServer::new(console::Console));
     let auth = local(auth_routes).await;
     let content_routes = Routes::new(FileServiceServer::new(content::Files))
-        .add_service(MemoryServiceServer::new(memories::Memories));
+        .add_service(MemoryServiceServer::new(memories::Memories))
+        .add_service(OverviewServiceServer::new(console::Console))
+        .add_service(TrashServiceServer::new(console::Console))
+        .add_service(UsageServiceServer::new(console::Console))
+        .add_service(FolderServiceServer::new(console::Console));
     let content = local(content_routes).await;
     let nothing = ServiceChannel::remote("http://127.0.0.1:1").unwrap();
     let upstreams =

@@ -439,7 +439,6 @@ async fn guides_are_pages_for_people_too(deployment: &Deployment) {
     );
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
     nobody.get("/docs/guides/browsing/references/commands.md").await.expect(200);
-    nobody.get("/docs/guides/style.css").await.expect(200);
     for missing in ["/docs/guides/nothing", "/docs/guides/browsing/..%2f..%2fx"] {
         nobody.get(missing).await.expect_error(404, "NOT_FOUND");
     }

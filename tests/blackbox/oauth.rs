@@ -279,8 +279,11 @@ async fn pages_load_nothing_and_are_framed_by_nobody(deployment: &Deployment) {
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
         assert!(!page.text().contains("<script") && !page.text().contains("style="), "{}", page.text());
     }
-    let style = deployment.anonymous().get("/oauth/style.css").await.expect(200);
+    let page = deployment.anonymous().get(&agent.address(&[])).await.expect(200).text();
+    let style = page.split("<link rel=\"stylesheet\" href=\"").nth(1).unwrap().split('"').next().unwrap();
+    let style = deployment.anonymous().get(style).await.expect(200);
     assert_eq!(style.header("content-type"), Some("text/css; charset=utf-8"));
+    assert_eq!(style.header("cache-control"), Some("public, max-age=31536000, immutable"));
 }
 
 async fn a_form_of_another_page_allows_nothing(deployment: &Deployment) {

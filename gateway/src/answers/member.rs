@@ -11,14 +11,14 @@ use super::{Links, time};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WorkspaceMember {
-    user_id: String,
-    email: String,
+    pub(crate) user_id: String,
+    pub(crate) email: String,
     /// Whether the person has proved that the email is theirs.
-    email_verified: bool,
-    name: String,
+    pub(crate) email_verified: bool,
+    pub(crate) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<Role>,
-    created_at: String,
+    pub(crate) role: Option<Role>,
+    pub(crate) created_at: String,
 }
 
 impl From<proto::Member> for WorkspaceMember {
@@ -40,30 +40,30 @@ impl From<proto::Member> for WorkspaceMember {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Invitation {
-    id: String,
-    workspace_id: String,
-    email: String,
+    pub(crate) id: String,
+    pub(crate) workspace_id: String,
+    pub(crate) email: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<Role>,
+    pub(crate) role: Option<Role>,
     /// Who made it.
-    invited_by: Inviter,
-    created_at: String,
-    expires_at: String,
+    pub(crate) invited_by: Inviter,
+    pub(crate) created_at: String,
+    pub(crate) expires_at: String,
     /// The link to hand over: shown once, in the answer that made it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    link: Option<String>,
+    pub(crate) link: Option<String>,
     /// In the answer that made it: whether another link was mailed to the email.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mailed: Option<bool>,
+    pub(crate) mailed: Option<bool>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Inviter {
-    id: String,
-    email: String,
-    email_verified: bool,
-    name: String,
+pub(crate) struct Inviter {
+    pub(crate) id: String,
+    pub(crate) email: String,
+    pub(crate) email_verified: bool,
+    pub(crate) name: String,
 }
 
 impl From<proto::User> for Inviter {
@@ -108,14 +108,14 @@ pub(crate) struct AddedMember {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PendingInvitation {
-    id: String,
-    workspace_id: String,
-    workspace_name: String,
+    pub(crate) id: String,
+    pub(crate) workspace_id: String,
+    pub(crate) workspace_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<Role>,
-    invited_by: Inviter,
-    created_at: String,
-    expires_at: String,
+    pub(crate) role: Option<Role>,
+    pub(crate) invited_by: Inviter,
+    pub(crate) created_at: String,
+    pub(crate) expires_at: String,
 }
 
 impl From<proto::PendingInvitation> for PendingInvitation {

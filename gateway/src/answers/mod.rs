@@ -38,9 +38,9 @@ pub(crate) use self::file::content_type;
 pub(crate) use self::file_version::FileVersion;
 pub(crate) use self::import_run::ImportRun;
 pub(crate) use self::ingested::IngestedDocument;
-pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, WorkspaceMember};
+pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, PendingInvitation, WorkspaceMember};
 pub(crate) use self::memory::{Member, Memory, ResolvedMemory};
-pub(crate) use self::overview::{Outside, WorkspaceOverview};
+pub(crate) use self::overview::{IndexState, Indexing, Outside, RecentChange, WorkspaceOverview};
 pub(crate) use self::record::{Backlink, Record, RecordPage, RecordVersion};
 pub(crate) use self::related::{RelatedFile, RelatedFiles};
 pub(crate) use self::script::ScriptAnswer;
@@ -68,7 +68,7 @@ impl Links {
     }
 }
 
-fn time(proto: Option<&prost_types::Timestamp>) -> String {
+pub(crate) fn time(proto: Option<&prost_types::Timestamp>) -> String {
     optional_time(proto).unwrap_or_default()
 }
 

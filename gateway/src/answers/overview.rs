@@ -13,18 +13,18 @@ use super::{Links, time};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WorkspaceOverview {
-    files: FilesOverview,
-    folders: FoldersOverview,
-    indexing: Indexing,
+    pub(crate) files: FilesOverview,
+    pub(crate) folders: FoldersOverview,
+    pub(crate) indexing: Indexing,
     /// Files and records that changed last, the newest first, as they stand now.
-    recent_changes: Vec<RecentChange>,
-    memories: MemoriesOverview,
-    databases: DatabasesOverview,
+    pub(crate) recent_changes: Vec<RecentChange>,
+    pub(crate) memories: MemoriesOverview,
+    pub(crate) databases: DatabasesOverview,
     /// The sources that are connected to the workspace.
-    connected_sources: Vec<ConnectedSource>,
+    pub(crate) connected_sources: Vec<ConnectedSource>,
     /// Documents that programs sent from outside; left out for a folder-scoped token.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ingested_documents: Option<u64>,
+    pub(crate) ingested_documents: Option<u64>,
 }
 
 /// What comes from outside.
@@ -37,27 +37,27 @@ pub(crate) struct Outside {
 
 /// The files.
 #[derive(Debug, Serialize, ToSchema)]
-struct FilesOverview {
+pub(crate) struct FilesOverview {
     /// How many there are.
-    total: u64,
+    pub(crate) total: u64,
 }
 
 /// The folders.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct FoldersOverview {
+pub(crate) struct FoldersOverview {
     /// How many there are, at any depth.
-    total: u64,
+    pub(crate) total: u64,
     /// The first by name of those at the top: in the root or, for a folder-scoped token, where its scope begins.
-    top: Vec<TopFolder>,
+    pub(crate) top: Vec<TopFolder>,
     /// How many there are at the top.
-    top_total: u64,
+    pub(crate) top_total: u64,
 }
 
 /// A folder at the top.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct TopFolder {
+pub(crate) struct TopFolder {
     id: String,
     name: String,
     path: String,
@@ -74,7 +74,7 @@ struct TopFolder {
 /// Whether searches see everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum IndexState {
+pub(crate) enum IndexState {
     /// Every change is indexed.
     Current,
     /// Some changes are not indexed yet.
@@ -86,65 +86,65 @@ enum IndexState {
 /// How the search index stands.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Indexing {
-    state: IndexState,
+pub(crate) struct Indexing {
+    pub(crate) state: IndexState,
     /// Changes that are not indexed yet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changes_behind: Option<u64>,
+    pub(crate) changes_behind: Option<u64>,
     /// Changes that are found by words and not yet by meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changes_without_meaning: Option<u64>,
+    pub(crate) changes_without_meaning: Option<u64>,
     /// Documents in the index; left out for a folder-scoped token.
     #[serde(skip_serializing_if = "Option::is_none")]
-    documents: Option<u64>,
+    pub(crate) documents: Option<u64>,
     /// Pieces of documents in the index; left out for a folder-scoped token.
     #[serde(skip_serializing_if = "Option::is_none")]
-    chunks: Option<u64>,
+    pub(crate) chunks: Option<u64>,
     /// What turns texts into vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
-    embedder: Option<String>,
+    pub(crate) embedder: Option<String>,
     /// What will, once an index has been built with it in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
-    next_embedder: Option<String>,
+    pub(crate) next_embedder: Option<String>,
 }
 
 /// A file or record that changed lately.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct RecentChange {
-    kind: DocumentKind,
-    id: String,
-    title: String,
-    path: String,
+pub(crate) struct RecentChange {
+    pub(crate) kind: DocumentKind,
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) path: String,
     /// A link that opens it.
-    url: String,
+    pub(crate) url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    folder_id: Option<String>,
+    pub(crate) folder_id: Option<String>,
     /// Of a record.
     #[serde(skip_serializing_if = "Option::is_none")]
-    database_id: Option<String>,
-    version: u64,
+    pub(crate) database_id: Option<String>,
+    pub(crate) version: u64,
     #[schema(format = DateTime)]
-    changed_at: String,
+    pub(crate) changed_at: String,
     /// Who wrote its present content; left out where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changed_by: Option<ChangedBy>,
+    pub(crate) changed_by: Option<ChangedBy>,
 }
 
 /// Who made a change.
 #[derive(Debug, Serialize, ToSchema)]
-struct ChangedBy {
+pub(crate) struct ChangedBy {
     /// `token`, `user` or `sync`.
-    kind: String,
-    id: String,
-    name: String,
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    pub(crate) name: String,
 }
 
 /// The memories.
 #[derive(Debug, Serialize, ToSchema)]
-struct MemoriesOverview {
+pub(crate) struct MemoriesOverview {
     /// How many there are.
-    total: u64,
+    pub(crate) total: u64,
     /// The first by name.
     items: Vec<MemoryGuidance>,
 }
@@ -164,9 +164,9 @@ struct MemoryGuidance {
 
 /// The databases.
 #[derive(Debug, Serialize, ToSchema)]
-struct DatabasesOverview {
+pub(crate) struct DatabasesOverview {
     /// How many there are.
-    total: u64,
+    pub(crate) total: u64,
     /// The first by name.
     items: Vec<DatabaseCounts>,
 }

@@ -9,15 +9,15 @@ use utoipa::ToSchema;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RestoredItem {
-    kind: TrashKind,
+    pub(crate) kind: TrashKind,
     #[schema(format = "uuid")]
-    id: String,
-    path: String,
+    pub(crate) id: String,
+    pub(crate) path: String,
     /// What holds it now; null for the root.
     #[schema(format = "uuid")]
-    parent_id: Option<String>,
+    pub(crate) parent_id: Option<String>,
     /// How many items came back, this one included.
-    item_count: u64,
+    pub(crate) item_count: u64,
 }
 
 impl From<proto::RestoreItemResponse> for RestoredItem {

@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 /// How much there is of something, and how much there may be.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub(crate) struct Measure {
-    used: u64,
+    pub(crate) used: u64,
     /// Null: no limit.
-    limit: Option<u64>,
+    pub(crate) limit: Option<u64>,
 }
 
 impl From<proto::Measure> for Measure {
@@ -31,14 +31,14 @@ impl From<TokenUsage> for Measure {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Usage {
     /// Files, those in trash too.
-    files: Option<Measure>,
+    pub(crate) files: Option<Measure>,
     /// The bytes of all content: of files, their versions, what is in trash, and assets, equal contents once;
     /// of the values of records and their versions; and of documents from outside.
-    storage_bytes: Option<Measure>,
+    pub(crate) storage_bytes: Option<Measure>,
     /// Documents that were ingested, and those of connected sources.
-    documents: Option<Measure>,
+    pub(crate) documents: Option<Measure>,
     /// Live tokens of the person in this workspace: the one who is signed in, or who made the token that asks.
-    tokens: Option<Measure>,
+    pub(crate) tokens: Option<Measure>,
 }
 
 impl Usage {

@@ -21,10 +21,10 @@ pub(crate) enum ScopeType {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TokenScope {
-    r#type: ScopeType,
+    pub(crate) r#type: ScopeType,
     /// The folders, each with everything below it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    folder_ids: Option<Vec<String>>,
+    pub(crate) folder_ids: Option<Vec<String>>,
 }
 
 impl TokenScope {
@@ -80,21 +80,21 @@ impl TokenWorkspace {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Workspace {
-    id: String,
-    name: String,
-    plan: String,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) plan: String,
     /// Who may make memories public.
     #[serde(skip_serializing_if = "Option::is_none")]
-    publishers: Option<Publishers>,
+    pub(crate) publishers: Option<Publishers>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<Role>,
-    created_at: String,
-    updated_at: String,
+    pub(crate) role: Option<Role>,
+    pub(crate) created_at: String,
+    pub(crate) updated_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    deleted_at: Option<String>,
+    pub(crate) deleted_at: Option<String>,
     /// Until when an owner can restore it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    purge_at: Option<String>,
+    pub(crate) purge_at: Option<String>,
 }
 
 impl From<proto::Membership> for Workspace {
@@ -119,20 +119,20 @@ impl From<proto::Membership> for Workspace {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Token {
-    id: String,
-    workspace_id: String,
-    owner_id: String,
-    name: String,
-    permissions: Vec<Permission>,
-    scope: TokenScope,
-    last_four: String,
-    active: bool,
-    created_at: String,
-    expires_at: Option<String>,
-    last_used_at: Option<String>,
+    pub(crate) id: String,
+    pub(crate) workspace_id: String,
+    pub(crate) owner_id: String,
+    pub(crate) name: String,
+    pub(crate) permissions: Vec<Permission>,
+    pub(crate) scope: TokenScope,
+    pub(crate) last_four: String,
+    pub(crate) active: bool,
+    pub(crate) created_at: String,
+    pub(crate) expires_at: Option<String>,
+    pub(crate) last_used_at: Option<String>,
     /// The whole token: shown once, in the answer that made it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    token: Option<String>,
+    pub(crate) token: Option<String>,
 }
 
 impl Token {
@@ -168,10 +168,10 @@ impl From<proto::Token> for Token {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Session {
-    user: User,
-    workspaces: Vec<Workspace>,
+    pub(crate) user: User,
+    pub(crate) workspaces: Vec<Workspace>,
     /// What the person may accept or decline; none for an email that is not verified.
-    pending_invitations: Vec<PendingInvitation>,
+    pub(crate) pending_invitations: Vec<PendingInvitation>,
 }
 
 impl Session {

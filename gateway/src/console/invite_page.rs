@@ -4,7 +4,7 @@
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use cairn_chassis::call::Call;
-use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::status::Problem;
 use cairn_proto::auth::v1 as proto;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
@@ -14,25 +14,19 @@ use super::invitations::Accepting;
 use crate::auth;
 use crate::class::Class;
 use crate::error::Error;
-use crate::oauth::pages::document;
 use crate::operations::invitations;
 use crate::operations::sessions::Sessions;
+use crate::pages::document::Document;
+use crate::pages::{INVITE_JS, words};
 
-const SCRIPT: &str = include_str!("invite.js");
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; \
      base-uri 'none'",
 );
 
 /// `GET /invite`.
 pub(super) async fn ask() -> Response {
     code_page(StatusCode::OK, None)
-}
-
-/// `GET /invite/invite.js`.
-pub(super) async fn script() -> Response {
-    let kind = HeaderValue::from_static("text/javascript; charset=utf-8");
-    ([(header::CONTENT_TYPE, kind)], SCRIPT).into_response()
 }
 
 /// What a person sent.
@@ -65,7 +59,7 @@ impl Form {
 pub(super) async fn answer(State(needed): State<Accepting>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     if let Err(problem) = needed.limits.open_body(&parts).await {
-        return code_page(Error::from(problem.clone()).status, Some(&sentence(&problem)));
+        return code_page(Error::from(problem.clone()).status, Some(&words::told(&problem)));
     }
     let limit = Class::of(&parts.extensions).most_bytes;
     let bytes = match needed.intake.receive(body, limit, &parts.extensions, None).await {
@@ -76,7 +70,7 @@ pub(super) async fn answer(State(needed): State<Accepting>, request: Request) ->
     let call = auth::call_of(&parts);
     let offer = match invitations::look_up(&needed.upstreams, &call, form.secret.clone()).await {
         Ok(found) => found,
-        Err(problem) => return code_page(Error::from(problem.clone()).status, Some(&sentence(&problem))),
+        Err(problem) => return code_page(Error::from(problem.clone()).status, Some(&words::told(&problem))),
     };
     let person = person(&needed, &parts).await;
     if !form.is_decided {
@@ -92,7 +86,7 @@ pub(super) async fn answer(State(needed): State<Accepting>, request: Request) ->
         Ok(cookie) => done_page(&offer, cookie),
         Err(problem) => {
             let status = Error::from(problem.clone()).status;
-            offer_page(status, &form, &offer, person.as_ref(), Some(&sentence(&problem)))
+            offer_page(status, &form, &offer, person.as_ref(), Some(&words::told(&problem)))
         }
     }
 }
@@ -124,24 +118,6 @@ async fn open(sessions: &Sessions, parts: &Parts, form: &Form) -> Result<HeaderV
 
 fn invited_email(offer: &proto::LookUpInvitationResponse) -> String {
     offer.invitation.as_ref().map(|invitation| invitation.email.clone()).unwrap_or_default()
-}
-
-/// What a person reads of a problem: every field that is wrong, else what happened.
-fn sentence(problem: &Problem) -> String {
-    if problem.reason == Reason::ValidationError && !problem.violations.is_empty() {
-        let each: Vec<String> = problem
-            .violations
-            .iter()
-            .map(|broken| format!("{} {}.", capital(&broken.path), broken.message))
-            .collect();
-        return each.join(" ");
-    }
-    format!("{}.", capital(&problem.message))
-}
-
-fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 fn code_page(status: StatusCode, problem: Option<&str>) -> Response {
@@ -195,9 +171,12 @@ fn offer_page(
 }
 
 fn done_page(offer: &proto::LookUpInvitationResponse, cookie: Option<HeaderValue>) -> Response {
+    let workspace =
+        offer.invitation.as_ref().map(|invitation| invitation.workspace_id.as_str()).unwrap_or_default();
     let body = html! {
         h1 { "Welcome to " (offer.workspace_name) }
         p { "You are a member now, and signed in. The link has done its work and opens nothing any more." }
+        div.buttons { a.button.primary href={ "/w/" (workspace) } { "Open " (offer.workspace_name) } }
     };
     let mut response = page(StatusCode::OK, "Welcome", &body, false);
     if let Some(cookie) = cookie {
@@ -215,11 +194,9 @@ fn told(problem: Option<&str>) -> Markup {
 }
 
 fn page(status: StatusCode, title: &str, body: &Markup, reads_address: bool) -> Response {
-    let body = html! {
-        main { (body) }
-        @if reads_address { script src="/invite/invite.js" {} }
-    };
-    let mut response = document(status, title, &body);
+    let modules: &[_] = if reads_address { &[INVITE_JS] } else { &[] };
+    let document = Document { title, class: "alone", modules, ..Document::default() };
+    let mut response = document.around(status, &html! { main { (body) } });
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
     // With `no-referrer`, browsers send `Origin: null` with our own forms, and we refuse those.

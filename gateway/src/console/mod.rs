@@ -47,7 +47,6 @@ pub(crate) fn routes() -> Routes {
         .api(account, routes!(account::delete_sessions))
         .get(PAGE, "/invite", invite_page::ask)
         .post(PAGE, "/invite", invite_page::answer)
-        .get(PAGE, "/invite/invite.js", invite_page::script)
         .api(signing_in, routes!(invitations::look_up))
         .api(signing_in, routes!(invitations::accept))
         .api(account, routes!(invitations::accept_pending))

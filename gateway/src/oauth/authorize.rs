@@ -9,7 +9,6 @@ use http::StatusCode;
 use http::request::Parts;
 
 use super::fields::{Fields, without_nul};
-use super::oidc;
 use super::pages::{self, Choice, ConsentPage, SignInPage};
 use super::redirect::{Redirect, see_other};
 use super::refusal::Refusal;
@@ -154,7 +153,7 @@ async fn ask_for(
     let call = person.as_ref().map_or_else(|| call_of(parts), |person| person.call.clone());
     let checked = check(server, &call, asked).await?;
     if checked.sign_in_first {
-        let provider = oidc::provider(server, &call).await;
+        let provider = server.sessions.provider(&call).await;
         return Ok(SignInPage { request: asked.query(), provider, ..SignInPage::default() }.render());
     }
     let redirect = asked.redirect(checked.redirect_uri.clone());
@@ -166,7 +165,7 @@ async fn ask_for(
     }
     let Some(person) = person else {
         let client = Some((checked.client_name, checked.redirect_host, checked.redirect_uri));
-        let provider = oidc::provider(server, &call).await;
+        let provider = server.sessions.provider(&call).await;
         return Ok(SignInPage { request: asked.query(), client, provider, ..SignInPage::default() }.render());
     };
     consent_page(server, asked, &person, checked, chosen).await

@@ -9,7 +9,7 @@ mod client;
 mod fields;
 mod metadata;
 mod oidc;
-pub(crate) mod pages;
+mod pages;
 mod redirect;
 mod refusal;
 mod register;
@@ -24,6 +24,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 pub(crate) use self::challenge::{challenged, step_up};
 use crate::class::{Class, FORM_BYTES, Surface, Who};
+use crate::pages::sign_in::PROVIDER_START;
 use crate::routes::Routes;
 
 const METADATA: &str = "/.well-known/oauth-authorization-server";
@@ -31,8 +32,6 @@ const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource";
 const TOKEN: &str = "/oauth/token";
 const REVOKE: &str = "/oauth/revoke";
 const REGISTER: &str = "/oauth/register";
-/// Where a sign-in by the provider begins.
-const OIDC_START: &str = "/oauth/oidc/start";
 /// Where the provider sends people back to; its operator registers it.
 const OIDC_CALLBACK: &str = "/oauth/oidc/callback";
 /// Where the endpoint that is protected stands.
@@ -67,9 +66,8 @@ pub(crate) fn routes() -> Routes {
         .post(FORM, "/oauth/authorize", authorize::answer)
         .post(FORM, "/oauth/sign-in", sign_in::sign_in)
         .post(FORM, "/oauth/sign-out", sign_in::sign_out)
-        .get(FORM, OIDC_START, oidc::start)
-        .get(FORM, OIDC_CALLBACK, oidc::callback)
-        .get(FORM, "/oauth/style.css", pages::style);
+        .get(FORM, PROVIDER_START, oidc::start)
+        .get(FORM, OIDC_CALLBACK, oidc::callback);
     for_programs.changed(|router| router.route_layer(middleware::from_fn(share))).merge(for_people)
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::auth::v1 as proto;
 use http::request::Parts;
@@ -19,6 +18,7 @@ use super::refusal::Refusal;
 use super::server::Server;
 use crate::auth::{call_of, cookie_value};
 use crate::error::{self, Error};
+use crate::pages::words;
 
 /// The cookie of a sign-in that is under way, and the paths that it goes to.
 const COOKIE: &str = "cairn_oidc";
@@ -29,13 +29,6 @@ const LONGEST_TICKET: usize = 4_000;
 const NOT_NOW: &str = "The identity provider cannot be used now: try again soon, or sign in with your password. If it \
     stays so, tell the operator of this server, whose log says why.";
 const SINGLE: [&str; 3] = ["code", "state", "error"];
-
-/// What people read of the provider; `None` when there is none. Without an answer the page does without the button:
-/// the password may still open.
-pub(super) async fn provider(server: &Server, call: &Call) -> Option<String> {
-    let answer = server.upstreams.oidc().get_provider(call.request(proto::GetProviderRequest {})).await;
-    answer.map_or(None, |answer| answer.into_inner().name)
-}
 
 /// `GET /oauth/oidc/start?return_to=<path>`: sends the person to the provider.
 pub(super) async fn start(State(server): State<Server>, request: Request) -> Response {
@@ -134,7 +127,7 @@ impl From<Problem> for Failure {
         let told = match broken {
             Some(broken) => format!("{} {}.", broken.path, broken.message),
             None if problem.reason == Reason::Unavailable => NOT_NOW.to_owned(),
-            None => pages::sentence(&problem.message),
+            None => words::sentence(&problem.message),
         };
         let error = Error::from(problem);
         let status = if is_unauthorized { StatusCode::BAD_REQUEST } else { error.status };
@@ -144,13 +137,13 @@ impl From<Problem> for Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self { status: refusal.status, message: pages::sentence(&refusal.description) }
+        Self { status: refusal.status, message: words::sentence(&refusal.description) }
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { status: error.status, message: pages::sentence(&error.message) }
+        Self { status: error.status, message: words::sentence(&error.message) }
     }
 }
 

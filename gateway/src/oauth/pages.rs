@@ -1,14 +1,14 @@
 //! The pages that ask a person: plain HTML that needs no script. The templates escape whatever is put into them.
 
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use cairn_proto::auth::v1 as proto;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 
-use super::OIDC_START;
 use super::refusal::{Refusal, not_kept};
+use crate::pages::document::Document;
+use crate::pages::sign_in::SignInForm;
 
-const STYLE: &str = include_str!("style.css");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 /// The permissions with their names in scopes, and what a person reads.
@@ -33,13 +33,6 @@ pub(super) fn permission_of(name: &str) -> Option<proto::Permission> {
     PERMISSIONS.into_iter().find(|(_, of, ..)| *of == name).map(|(permission, ..)| permission)
 }
 
-/// `GET /oauth/style.css`.
-pub(super) async fn style() -> Response {
-    let kept = HeaderValue::from_static("public, max-age=3600");
-    let kind = HeaderValue::from_static("text/css; charset=utf-8");
-    ([(header::CACHE_CONTROL, kept), (header::CONTENT_TYPE, kind)], STYLE).into_response()
-}
-
 /// Who are you?
 #[derive(Debug, Default)]
 pub(super) struct SignInPage {
@@ -55,41 +48,25 @@ pub(super) struct SignInPage {
 
 impl SignInPage {
     pub(super) fn render(&self) -> Response {
-        let problem = self.problem.as_deref().map(|message| ("email", message));
-        let body = html! {
-            h1 { "Sign in to Cairn" }
+        let lead = html! {
             @if let Some((name, host, _)) = &self.client {
                 p { strong { (name) } " (" (host) ") asks for access to a workspace of yours. Sign in to decide." }
             } @else {
                 p { "An app asks for access to a workspace of yours. Sign in to see which, and to decide." }
             }
-            (problem_summary(problem))
-            form method="post" action="/oauth/sign-in" {
-                input type="hidden" name="request" value=(self.request);
-                label.label for="email" { "Email" }
-                input #email type="email" name="email" value=(self.email) autocomplete="username" required
-                    aria-invalid=[problem.map(|_| "true")] aria-describedby=[problem.map(|_| "problem")];
-                label.label for="password" { "Password" }
-                input #password type="password" name="password" autocomplete="current-password" required;
-                div.buttons { button.primary type="submit" { "Sign in" } }
-            }
-            @if let Some(provider) = &self.provider {
-                p.or { "or" }
-                div.buttons { a.button href=(self.way_to_provider()) { "Sign in with " (provider) } }
-            }
+        };
+        let back = format!("/oauth/authorize?{}", self.request);
+        let form = SignInForm {
+            action: "/oauth/sign-in",
+            carried: ("request", &self.request),
+            lead,
+            email: &self.email,
+            problem: self.problem.as_deref(),
+            provider: self.provider.as_deref().map(|provider| (provider, back.as_str())),
         };
         let status = if self.problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         let target = self.client.as_ref().map(|(_, _, uri)| form_target(uri));
-        page(status, "Sign in", problem.is_some(), &body, target.as_deref())
-    }
-}
-
-impl SignInPage {
-    /// A link and no form: browsers hold the redirects after a form to the page's policy.
-    fn way_to_provider(&self) -> String {
-        let back = format!("/oauth/authorize?{}", self.request);
-        let query = form_urlencoded::Serializer::new(String::new()).append_pair("return_to", &back).finish();
-        format!("{}?{query}", OIDC_START)
+        page(status, "Sign in", self.problem.is_some(), &form.render(), target.as_deref())
     }
 }
 
@@ -255,28 +232,10 @@ fn page(
     form_target: Option<&str>,
 ) -> Response {
     let title = if is_problem { format!("Error: {title}") } else { title.to_owned() };
-    let mut response = document(status, &title, &html! { main { (body) } });
+    let document = Document { title: &title, class: "alone", ..Document::default() };
+    let mut response = document.around(status, &html! { main { (body) } });
     guard(response.headers_mut(), form_target);
     response
-}
-
-/// A whole page of ours, in our style. Its policies are up to whoever shows it.
-pub(crate) fn document(status: StatusCode, title: &str, body: &Markup) -> Response {
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) " – Cairn" }
-                link rel="stylesheet" href="/oauth/style.css";
-            }
-            body { (body) }
-        }
-    };
-    let html = HeaderValue::from_static("text/html; charset=utf-8");
-    (status, [(header::CONTENT_TYPE, html)], document.into_string()).into_response()
 }
 
 /// Nothing is loaded but the style, nothing is framed, nothing is kept.
@@ -284,7 +243,8 @@ fn guard(headers: &mut HeaderMap, form_target: Option<&str>) {
     not_kept(headers);
     // Browsers hold the redirect after a form to the policy of the page with the form.
     let policy = format!(
-        "default-src 'none'; style-src 'self'; form-action 'self' {}; frame-ancestors 'none'; base-uri 'none'",
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' {}; frame-ancestors 'none'; \
+         base-uri 'none'",
         form_target.unwrap_or_default()
     );
     if let Ok(policy) = HeaderValue::from_str(&policy) {
@@ -295,15 +255,6 @@ fn guard(headers: &mut HeaderMap, form_target: Option<&str>) {
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     // Clients open the page in a window and wait for it to come back to them.
     headers.insert(OPENER_POLICY, HeaderValue::from_static("unsafe-none"));
-}
-
-/// What a message is for people: a sentence.
-pub(super) fn sentence(message: &str) -> String {
-    let mut characters = message.chars();
-    characters
-        .next()
-        .map(|first| first.to_uppercase().chain(characters).chain(['.']).collect())
-        .unwrap_or_default()
 }
 
 /// What a form's answer may be redirected to, for the policy of the page with the form: browsers hold redirects to it.

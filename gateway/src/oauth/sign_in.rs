@@ -8,13 +8,13 @@ use http::request::Parts;
 
 use super::authorize::read_form;
 use super::fields::Fields;
-use super::oidc;
 use super::pages::{self, SignInPage};
 use super::redirect::see_other;
 use super::refusal::Refusal;
 use super::server::Server;
 use crate::auth::call_of;
 use crate::error::Error;
+use crate::pages::words;
 
 /// Signs in and goes on with the request that is waiting.
 pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> Response {
@@ -36,7 +36,7 @@ pub(super) async fn sign_in(State(server): State<Server>, request: Request) -> R
             again(&server, &parts, &form, "The email or the password is wrong.").await
         }
         Err(problem) if problem.reason == Reason::RateLimited => {
-            again(&server, &parts, &form, &pages::sentence(&problem.message)).await
+            again(&server, &parts, &form, &words::sentence(&problem.message)).await
         }
         Err(problem) => pages::failure(&Refusal::from(problem)),
     }
@@ -70,7 +70,7 @@ async fn again(server: &Server, parts: &Parts, form: &Fields, problem: &str) -> 
         request,
         email: form.text("email"),
         problem: Some(problem.to_owned()),
-        provider: oidc::provider(server, &call_of(parts)).await,
+        provider: server.sessions.provider(&call_of(parts)).await,
         ..SignInPage::default()
     };
     page.render()

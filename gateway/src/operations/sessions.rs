@@ -158,6 +158,13 @@ impl Sessions {
         Ok(Session::read(session.user, session.memberships, session.pending_invitations))
     }
 
+    /// What people read of the provider that they may sign in by; `None` when there is none. Without an answer a page does
+    /// without its button: the password may still open.
+    pub(crate) async fn provider(&self, call: &Call) -> Option<String> {
+        let answer = self.upstreams.oidc().get_provider(call.request(proto::GetProviderRequest {})).await;
+        answer.map_or(None, |answer| answer.into_inner().name)
+    }
+
     /// The cookie of a session that was just opened and ends then.
     pub(crate) fn cookie(
         &self,

@@ -10,7 +10,7 @@ use cairn_proto::auth::v1::token_service_server::TokenService;
 use cairn_proto::auth::v1::workspace_service_server::WorkspaceService;
 use tonic::{Request, Response, Status};
 
-use super::{PASSWORD, WORKSPACE, token};
+use super::{PASSWORD, WORKSPACE, console, token};
 
 type Answered<T> = Result<Response<T>, Status>;
 
@@ -30,7 +30,7 @@ impl TokenService for Tokens {
     }
 
     async fn list_tokens(&self, _: Request<auth::ListTokensRequest>) -> Answered<auth::ListTokensResponse> {
-        Err(Status::unimplemented(""))
+        Ok(Response::new(auth::ListTokensResponse { tokens: vec![console::token()] }))
     }
 
     async fn create_token(
@@ -109,8 +109,12 @@ impl SessionService for Sessions {
         &self,
         request: Request<auth::ExchangeSessionRequest>,
     ) -> Answered<auth::ExchangeSessionResponse> {
-        if request.into_inner().session_secret != SECRET || self.ended.load(Ordering::SeqCst) {
+        let asked = request.into_inner();
+        if asked.session_secret != SECRET || self.ended.load(Ordering::SeqCst) {
             return Err(Problem::unauthorized("the session has ended").into());
+        }
+        if asked.workspace_id.is_some_and(|workspace| workspace != WORKSPACE) {
+            return Err(Problem::not_found("there is no workspace with that id").into());
         }
         Ok(Response::new(auth::ExchangeSessionResponse { identity: self.identity.clone(), expires_at: None }))
     }
@@ -175,7 +179,7 @@ impl WorkspaceService for Workspaces {
         &self,
         _: Request<auth::ListWorkspacesRequest>,
     ) -> Answered<auth::ListWorkspacesResponse> {
-        Err(Status::unimplemented(""))
+        Ok(Response::new(auth::ListWorkspacesResponse { memberships: vec![membership()] }))
     }
 
     async fn create_workspace(

@@ -1,6 +1,5 @@
 //! Reads the usage guides (`guides/<name>/SKILL.md` and the files beside it) into the binary, with the digest of each.
 
-use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,15 +7,16 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::{Outcome, sorted};
+
 /// The file that a guide begins with; what stands in no folder with one is no guide.
 const MAIN_FILE: &str = "SKILL.md";
 /// What the skills extension allows in a skill.
 const MOST_FILES: usize = 512;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
-
-fn main() -> Outcome<()> {
+/// Writes `guides.rs`.
+pub(crate) fn write(target: &Path) -> Outcome<()> {
     println!("cargo:rerun-if-changed=guides");
     let mut code = String::from("static GUIDES: &[Guide] = &[\n");
     for folder in sorted(Path::new("guides"))? {
@@ -26,8 +26,7 @@ fn main() -> Outcome<()> {
         }
     }
     code.push_str("];\n");
-    let target = PathBuf::from(std::env::var("OUT_DIR")?).join("guides.rs");
-    Ok(fs::write(target, code)?)
+    Ok(fs::write(target.join("guides.rs"), code)?)
 }
 
 /// A guide as an entry of the list.
@@ -93,14 +92,6 @@ fn files(folder: &Path) -> Outcome<Vec<File>> {
     let main = folder.join(MAIN_FILE);
     found.sort_by(|one, other| (one.path != main, &one.path).cmp(&(other.path != main, &other.path)));
     Ok(found)
-}
-
-fn sorted(folder: &Path) -> Outcome<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
-    let mut paths = entries.collect::<Result<Vec<_>, _>>()?;
-    paths.retain(|path| path.file_name().is_none_or(|name| !name.to_string_lossy().starts_with('.')));
-    paths.sort();
-    Ok(paths)
 }
 
 fn digest(bytes: &[u8]) -> String {

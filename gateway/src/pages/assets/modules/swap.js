@@ -1,0 +1,62 @@
+// Links and forms with data-swap="#id": the same address is fetched, and of its page only that element is taken.
+// The one place that makes HTML of text: only what our own origin answers as HTML comes this far.
+const policy = window.trustedTypes?.createPolicy("cairn", { createHTML: text => text }) ?? { createHTML: text => text };
+
+const swap = async (selector, address, options) => {
+  const place = document.querySelector(selector);
+  if (!place) return false;
+  place.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(address, { ...options, headers: { "x-cairn-part": place.id, accept: "text/html" } });
+    const isOurs = new URL(answer.url).origin === location.origin;
+    if (!isOurs || !answer.headers.get("content-type")?.startsWith("text/html")) return false;
+    const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+    const part = page.querySelector(selector);
+    if (!part) return false;
+    const focused = document.activeElement?.id;
+    place.replaceWith(document.adoptNode(part));
+    if (focused) document.getElementById(focused)?.focus();
+    document.dispatchEvent(new CustomEvent("cairn:swapped", { detail: part }));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    place.removeAttribute("aria-busy");
+  }
+};
+
+document.addEventListener("click", async event => {
+  const link = event.target.closest?.("a[data-swap]");
+  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  if (await swap(link.dataset.swap, link.href)) history.pushState(null, "", link.href);
+  else location.assign(link.href);
+});
+
+document.addEventListener("submit", async event => {
+  const form = event.target;
+  const selector = event.submitter?.dataset.swap ?? form.dataset?.swap;
+  if (!selector) return;
+  event.preventDefault();
+  const fields = new URLSearchParams(new FormData(form, event.submitter));
+  const target = event.submitter?.hasAttribute("formaction") ? event.submitter.formAction : form.action;
+  const method = (event.submitter?.getAttribute("formmethod") ?? form.method).toUpperCase();
+  if (method === "GET") {
+    const address = new URL(target);
+    address.search = fields;
+    if (await swap(selector, address.href)) history.pushState(null, "", address.href);
+    else location.assign(address.href);
+  } else if (!(await swap(selector, target, { method, body: fields }))) {
+    form.removeAttribute("data-swap");
+    form.requestSubmit(event.submitter);
+  }
+});
+
+window.addEventListener("popstate", () => location.reload());
+
+for (const place of document.querySelectorAll("[data-load]")) swap(`#${CSS.escape(place.id)}`, place.dataset.load);
+// What is awaited is asked for again until the page that answers no longer says so.
+setInterval(() => {
+  if (document.hidden) return;
+  for (const place of document.querySelectorAll("[data-poll]")) swap(`#${CSS.escape(place.id)}`, place.dataset.poll || location.href);
+}, 2000);

@@ -1,0 +1,196 @@
+//! `/w/{id}/connect`: how an agent gets in. OAuth comes first, which needs no secret anywhere.
+
+use axum::extract::State;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::request::Parts;
+use maud::{Markup, html};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use super::frame::Page;
+use super::parts::{self, Tone};
+use super::visitor::{Here, Visitor};
+use super::{Answer, MEMBER, words};
+use crate::error::Error;
+use crate::operations::{grants, tokens};
+use crate::origin::Origins;
+use crate::routes::Routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::default().get(MEMBER, "/w/{id}/connect", show)
+}
+
+/// What has come in by now: its name, and when it last did.
+pub(super) struct Client {
+    name: String,
+    at: String,
+}
+
+/// The tokens and apps that the visitor may see and that were used, the latest first.
+pub(super) async fn clients(visitor: &Visitor) -> Result<Vec<Client>, Error> {
+    let here = visitor.here()?.id;
+    let (tokens, grants) =
+        tokio::try_join!(tokens::list(&visitor.person, here), grants::list(&visitor.person, here))?;
+    let tokens =
+        tokens.into_iter().filter_map(|token| Some(Client { name: token.name, at: token.last_used_at? }));
+    let grants = grants.into_iter().filter_map(|grant| {
+        Some(Client {
+            name: grant.client_name,
+            at: crate::answers::optional_time(grant.last_used_at.as_ref())?,
+        })
+    });
+    let mut used: Vec<_> = tokens.chain(grants).collect();
+    used.sort_by(|one, other| other.at.cmp(&one.at));
+    Ok(used)
+}
+
+/// The way to the page, for those who have connected nothing.
+pub(super) fn card(here: &Here) -> Markup {
+    html! {
+        section.card aria-labelledby="connect" {
+            h2 #connect { "Connect an agent" }
+            p { "No agent has come yet. It takes three steps: choose your client, copy one line, and ask it something." }
+            div.buttons { a.button.primary href={ "/w/" (here.id) "/connect" } { "Connect an agent" } }
+        }
+    }
+}
+
+async fn show(State(origins): State<Arc<Origins>>, visitor: Visitor, parts: Parts) -> Answer {
+    let here = visitor.here()?;
+    let used = clients(&visitor).await?;
+    let base = origins.base_url(&parts.headers);
+    let body = html! {
+        (standing(&used))
+        @match &base {
+            Some(base) => (ways(&format!("{base}/mcp"), origins.is_loopback())),
+            None => p.notice { "This server does not know its own address: its operator has to set CAIRN_BASE_URL." },
+        }
+        h2 { "With a token" }
+        p {
+            "A client that cannot sign in takes a token instead, as " code { "Authorization: Bearer <token>" } ". "
+            a href={ "/w/" (here.id) "/tokens/new" } { "New token" }
+        }
+    };
+    Ok(Page::new("Connect").show(&visitor, &body))
+}
+
+/// Whether somebody has come: the page asks again until then.
+fn standing(used: &[Client]) -> Markup {
+    html! {
+        p #standing role="status" data-poll=[used.is_empty().then_some("")] {
+            @match used.first() {
+                Some(client) => {
+                    (parts::badge(Tone::Ok, "Connected")) " " bdi { (client.name) } " came last, " (parts::time(&client.at)) "."
+                    @if used.len() > 1 { " " (words::count(used.len() as u64 - 1, "other", "others")) " came before." }
+                }
+                None => { (parts::badge(Tone::Plain, "Waiting")) " No agent has come yet. This line changes when one does." }
+            }
+        }
+    }
+}
+
+/// A client, and what one does in it.
+struct Way {
+    id: &'static str,
+    name: &'static str,
+    told: &'static str,
+    snippet: String,
+    /// An address that installs by itself; it holds no secret, since the client signs in.
+    link: Option<(&'static str, String)>,
+}
+
+fn ways(endpoint: &str, is_loopback: bool) -> Markup {
+    let server = json!({"url": endpoint});
+    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
+    let cursor = STANDARD.encode(server.to_string());
+    let code = json!({"name": "cairn", "type": "http", "url": endpoint}).to_string();
+    let encoded =
+        |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20");
+    let all = [
+        Way {
+            id: "claude-code",
+            name: "Claude Code",
+            told: "In a terminal; then type /mcp and sign in.",
+            snippet: format!("claude mcp add --transport http cairn {endpoint}"),
+            link: None,
+        },
+        Way {
+            id: "claude-desktop",
+            name: "Claude Desktop",
+            told: "Settings, Connectors, Add custom connector, with this address. It comes from Anthropic's servers.",
+            snippet: endpoint.to_owned(),
+            link: None,
+        },
+        Way {
+            id: "cursor",
+            name: "Cursor",
+            told: "In .cursor/mcp.json, or by the button.",
+            snippet: pretty(&json!({"mcpServers": {"cairn": server}})),
+            link: Some((
+                "Open in Cursor",
+                format!(
+                    "cursor://anysphere.cursor-deeplink/mcp/install?name=cairn&config={}",
+                    encoded(&cursor)
+                ),
+            )),
+        },
+        Way {
+            id: "vs-code",
+            name: "VS Code",
+            told: "In .vscode/mcp.json, or by the button.",
+            snippet: pretty(&json!({"servers": {"cairn": {"type": "http", "url": endpoint}}})),
+            link: Some(("Open in VS Code", format!("vscode:mcp/install?{}", encoded(&code)))),
+        },
+        Way {
+            id: "codex",
+            name: "Codex",
+            told: "In a terminal.",
+            snippet: format!("codex mcp add cairn --url {endpoint}\ncodex mcp login cairn"),
+            link: None,
+        },
+        Way {
+            id: "gemini-cli",
+            name: "Gemini CLI",
+            told: "In a terminal; then type /mcp auth cairn.",
+            snippet: format!("gemini mcp add --transport http cairn {endpoint}"),
+            link: None,
+        },
+        Way {
+            id: "other",
+            name: "Another client",
+            told: "Any client of the Model Context Protocol takes the address. It asks you to sign in here.",
+            snippet: endpoint.to_owned(),
+            link: None,
+        },
+    ];
+    html! {
+        @if is_loopback {
+            p.notice { "This address is of this computer alone: clients that run on others, such as Claude on the web, cannot reach it." }
+        }
+        h2 { "Choose your client" }
+        @for (at, way) in all.iter().enumerate() {
+            details.card name="client" open[at == 0] {
+                summary data-key=(at + 1) { (way.name) }
+                p { (way.told) }
+                (parts::snippet(way.id, &way.snippet))
+                @if let Some((label, address)) = &way.link { p { a.button href=(address) rel="noreferrer" { (label) } } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_install_hold_the_address_and_no_secret() {
+        let html = ways("https://cairn.example/mcp", false).into_string();
+        let config = html.split("config=").nth(1).unwrap().split('"').next().unwrap().replace("%3D", "=");
+        let read: Value = serde_json::from_slice(&STANDARD.decode(config).unwrap()).unwrap();
+        assert_eq!(read, json!({"url": "https://cairn.example/mcp"}));
+        assert!(html.contains("vscode:mcp/install?%7B%22name%22%3A%22cairn%22"), "{html}");
+        assert!(!html.contains("earer"), "{html}");
+    }
+}

@@ -1,0 +1,63 @@
+//! A whole document of ours, and what browsers are told about it. Nothing in it is inline: neither style nor script.
+
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets;
+use super::look::Look;
+
+/// What a page of the console may load and send. Only the module that swaps parts makes HTML of text (Trusted Types).
+pub(crate) const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; \
+     frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types cairn",
+);
+const SPECULATION_RULES: HeaderName = HeaderName::from_static("speculation-rules");
+
+/// What stands in the head, and around the body.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Document<'a> {
+    /// Everything that the title says before "Cairn".
+    pub(crate) title: &'a str,
+    /// The class of the body: how it is laid out.
+    pub(crate) class: &'a str,
+    /// The modules that the page needs, by their addresses.
+    pub(crate) modules: &'a [&'static str],
+    pub(crate) look: Look,
+}
+
+impl Document<'_> {
+    /// A document with that body. Its policies are up to whoever shows it.
+    pub(crate) fn around(&self, status: StatusCode, body: &Markup) -> Response {
+        let Look { theme, density, keys } = self.look;
+        let document = html! {
+            (DOCTYPE)
+            html lang="en" data-theme=[theme.attribute()] data-density=[density.attribute()] data-keys=[keys.attribute()] {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) " – Cairn" }
+                    link rel="icon" type="image/svg+xml" href=(assets::ICON_SVG);
+                    link rel="stylesheet" href=(assets::APP_CSS);
+                    @for module in self.modules { script type="module" src=(module) {} }
+                }
+                body class=(self.class) { (body) }
+            }
+        };
+        let html = HeaderValue::from_static("text/html; charset=utf-8");
+        (status, [(header::CONTENT_TYPE, html)], document.into_string()).into_response()
+    }
+}
+
+/// What a page of the console says of itself.
+pub(crate) fn guard(response: &mut Response) {
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // With `no-referrer`, browsers send `Origin: null` with our own forms, and we refuse those.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    if let Ok(rules) = HeaderValue::from_str(&format!("\"{}\"", assets::RULES_JSON)) {
+        headers.insert(SPECULATION_RULES, rules);
+    }
+}

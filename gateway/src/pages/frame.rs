@@ -1,0 +1,229 @@
+//! What is around every page of the console: skip link, navigation, one heading, title, headers, the notice of the last form.
+
+use axum::response::Response;
+use cairn_proto::domain::Permission;
+use http::{StatusCode, header};
+use maud::{Markup, html};
+
+use super::assets;
+use super::document::{self, Document};
+use super::notice::Notice;
+use super::parts::{self, Icon, icon};
+use super::visitor::{Here, Visitor};
+
+/// A page of a workspace that the navigation leads to.
+pub(crate) struct Entry {
+    title: &'static str,
+    /// Below `/w/{id}`.
+    pub(crate) path: &'static str,
+    icon: Icon,
+    /// The key behind `g`.
+    key: &'static str,
+    /// A line is drawn above it.
+    begins: bool,
+}
+
+const fn entry(title: &'static str, path: &'static str, icon: Icon, key: &'static str) -> Entry {
+    Entry { title, path, icon, key, begins: false }
+}
+
+const fn after_line(title: &'static str, path: &'static str, icon: Icon, key: &'static str) -> Entry {
+    Entry { title, path, icon, key, begins: true }
+}
+
+/// Every page that there is.
+pub(crate) const NAVIGATION: &[Entry] = &[
+    entry("Overview", "", Icon::Home, "o"),
+    entry("Trash", "/trash", Icon::Trash, "t"),
+    after_line("Connect", "/connect", Icon::Plug, "c"),
+    entry("Tokens", "/tokens", Icon::Key, "k"),
+    entry("Apps", "/apps", Icon::Grid, "p"),
+    after_line("Members", "/members", Icon::Person, "u"),
+    entry("Health", "/health", Icon::Pulse, "h"),
+    entry("Settings", "/settings", Icon::Gear, ","),
+];
+
+/// A page to be shown.
+#[derive(Debug)]
+pub(crate) struct Page<'a> {
+    title: &'a str,
+    heading: Option<Markup>,
+    status: StatusCode,
+    is_error: bool,
+    crumbs: Vec<(String, String)>,
+    aside: Option<Markup>,
+    modules: Vec<&'static str>,
+}
+
+impl<'a> Page<'a> {
+    pub(crate) const fn new(title: &'a str) -> Self {
+        Self {
+            title,
+            heading: None,
+            status: StatusCode::OK,
+            is_error: false,
+            crumbs: Vec::new(),
+            aside: None,
+            modules: Vec::new(),
+        }
+    }
+
+    /// What stands in the `h1` instead of the title.
+    #[expect(dead_code, reason = "the pages about things come next: a name that people wrote needs `bdi`")]
+    pub(crate) fn heading(self, heading: Markup) -> Self {
+        Self { heading: Some(heading), ..self }
+    }
+
+    /// What leads to the page: titles and addresses, from the top.
+    pub(crate) fn crumbs(self, crumbs: Vec<(String, String)>) -> Self {
+        Self { crumbs, ..self }
+    }
+
+    /// What stands beside the heading: the page's own buttons.
+    pub(crate) fn actions(self, actions: Markup) -> Self {
+        Self { aside: Some(actions), ..self }
+    }
+
+    /// A module that the page needs besides, by its address.
+    #[expect(dead_code, reason = "the pages about things come next: the editor has one")]
+    pub(crate) fn module(mut self, address: &'static str) -> Self {
+        self.modules.push(address);
+        self
+    }
+
+    /// A form on it has to be put right.
+    pub(crate) fn failed(self) -> Self {
+        self.with_error(StatusCode::BAD_REQUEST)
+    }
+
+    /// Something went wrong.
+    pub(crate) fn with_error(self, status: StatusCode) -> Self {
+        Self { status, is_error: true, ..self }
+    }
+
+    /// The page for that visitor; its body begins with `h2`.
+    pub(crate) fn show(self, visitor: &Visitor, body: &Markup) -> Response {
+        let here = visitor.here_if_any();
+        let title = self.full_title(here);
+        let whole = html! {
+            a.skip href="#main" { "Skip to content" }
+            header {
+                a.brand href="/" { "Cairn" }
+                button.menu type="button" popovertarget="menu" { (icon(Icon::Menu)) "Menu" }
+                nav #menu popover aria-label="Main" { (navigation(visitor, here)) }
+            }
+            main #main tabindex="-1" {
+                (parts::crumbs(&self.crumbs, self.title))
+                div.top {
+                    h1 { @if let Some(heading) = &self.heading { (heading) } @else { (self.title) } }
+                    @if let Some(aside) = &self.aside { div.buttons { (aside) } }
+                }
+                (toast(visitor, here))
+                (body)
+            }
+            (keys())
+        };
+        let mut modules = vec![assets::APP_JS];
+        modules.extend(&self.modules);
+        let document = Document { title: &title, class: "console", modules: &modules, look: visitor.look };
+        let mut response = document.around(self.status, &whole);
+        document::guard(&mut response);
+        let cookies = [visitor.last_cookie(), visitor.notice.as_ref().and_then(|_| Notice::no_cookie())];
+        for cookie in cookies.into_iter().flatten() {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+
+    fn full_title(&self, here: Option<&Here>) -> String {
+        let error = if self.is_error { "Error: " } else { "" };
+        match here {
+            Some(here) => format!("{error}{} – {}", self.title, here.name),
+            None => format!("{error}{}", self.title),
+        }
+    }
+}
+
+fn navigation(visitor: &Visitor, here: Option<&Here>) -> Markup {
+    let path = visitor.address.split('?').next().unwrap_or_default();
+    html! {
+        @if let Some(here) = here {
+            details.switch {
+                summary { bdi { (here.name) } }
+                ul {
+                    @for other in visitor.workspaces.iter().filter(|one| one.id != here.id.to_string()).take(20) {
+                        li { a href={ "/w/" (other.id) } { bdi { (other.name) } } }
+                    }
+                    li { a href="/workspaces" { "All workspaces" } }
+                }
+            }
+            ul {
+                @for entry in NAVIGATION {
+                    @let address = format!("/w/{}{}", here.id, entry.path);
+                    li class=[entry.begins.then_some("line")] {
+                        a href=(address) data-go=(entry.key) aria-current=[is_current(entry, &address, path)] {
+                            (icon(entry.icon)) (entry.title)
+                        }
+                    }
+                }
+            }
+        }
+        ul {
+            li class=[here.map(|_| "line")] { a href="/workspaces" aria-current=[(path == "/workspaces").then_some("page")] { (icon(Icon::Grid)) "Workspaces" } }
+            li { a href="/account" aria-current=[(path == "/account").then_some("page")] { (icon(Icon::Person)) "Account" } }
+            li { a href="/docs/guides" { (icon(Icon::Book)) "Guides" } }
+        }
+    }
+}
+
+fn is_current(entry: &Entry, address: &str, path: &str) -> Option<&'static str> {
+    if path == address {
+        return Some("page");
+    }
+    let is_below =
+        !entry.path.is_empty() && path.strip_prefix(address).is_some_and(|rest| rest.starts_with('/'));
+    is_below.then_some("true")
+}
+
+/// What the last form did. A soft deletion can be taken back from here.
+fn toast(visitor: &Visitor, here: Option<&Here>) -> Markup {
+    let Some(notice) = &visitor.notice else { return html! {} };
+    html! {
+        output.toast {
+            span { (notice.sentence()) }
+            @if let (Notice::Trashed(items), Some(here)) = (notice, here) {
+                @if visitor.may(Permission::Write) {
+                    form.inline method="post" action={ "/w/" (here.id) "/trash/restore" } {
+                        @for (kind, id) in items { input type="hidden" name="item" value={ (kind.as_str()) ":" (id) }; }
+                        button type="submit" { "Undo" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the keys do; `?` opens it.
+fn keys() -> Markup {
+    html! {
+        dialog #keys aria-labelledby="keys-title" closedby="any" {
+            h2 #keys-title { "Keys" }
+            dl.facts {
+                dt { kbd { "g" } " then a letter" }
+                dd {
+                    @for (at, entry) in NAVIGATION.iter().enumerate() {
+                        @if at > 0 { ", " }
+                        kbd { (entry.key) } " " (entry.title)
+                    }
+                }
+                dt { kbd { "j" } " " kbd { "k" } } dd { "Next and previous row" }
+                dt { kbd { "[" } " " kbd { "]" } } dd { "Previous and next page" }
+                dt { kbd { "n" } } dd { "New" }
+                dt { kbd { "e" } } dd { "Edit" }
+                dt { kbd { "/" } } dd { "Find" }
+            }
+            p.hint { "They can be switched off in your account." }
+            form method="dialog" { button { "Close" } }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! How a person wants the console to look and to be used, kept in a cookie of the browser.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue};
+
+use crate::auth::cookie_value;
+
+const COOKIE: &str = "cairn_look";
+const KEPT: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The choices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Look {
+    pub(crate) theme: Theme,
+    pub(crate) density: Density,
+    pub(crate) keys: Keys,
+}
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $usual:ident = $usual_word:literal, $($value:ident = $word:literal),+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub(crate) enum $name {
+            #[default]
+            $usual,
+            $($value),+
+        }
+
+        impl $name {
+            /// With their names in forms and in the cookie.
+            pub(crate) const ALL: &'static [(Self, &'static str)] =
+                &[(Self::$usual, $usual_word), $((Self::$value, $word)),+];
+
+            /// The choice of that name; of another name what is usual.
+            pub(crate) fn named(word: &str) -> Self {
+                Self::ALL.iter().find(|(_, of)| *of == word).map(|(choice, _)| *choice).unwrap_or_default()
+            }
+
+            pub(crate) fn word(self) -> &'static str {
+                Self::ALL.iter().find(|(choice, _)| *choice == self).map(|(_, word)| *word).unwrap_or_default()
+            }
+
+            /// What the document says of it; nothing of what is usual.
+            pub(crate) fn attribute(self) -> Option<&'static str> {
+                (self != Self::default()).then(|| self.word())
+            }
+        }
+    };
+}
+
+choice! {
+    /// Light or dark.
+    Theme { System = "system", Light = "light", Dark = "dark" }
+}
+choice! {
+    /// How high rows are.
+    Density { Comfortable = "comfortable", Dense = "dense" }
+}
+choice! {
+    /// Whether single keys do things (WCAG 2.1.4).
+    Keys { On = "on", Off = "off" }
+}
+
+impl Look {
+    /// What the request's cookie says.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let mut words = cookie_value(headers, COOKIE).unwrap_or_default().split('.');
+        let mut next = || words.next().unwrap_or_default();
+        Self { theme: Theme::named(next()), density: Density::named(next()), keys: Keys::named(next()) }
+    }
+
+    /// The cookie that keeps it.
+    pub(crate) fn cookie(self) -> Option<HeaderValue> {
+        let Self { theme, density, keys } = self;
+        let (words, seconds) = ([theme.word(), density.word(), keys.word()].join("."), KEPT.as_secs());
+        HeaderValue::from_str(&format!("{COOKIE}={words}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax"))
+            .ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header;
+
+    use super::*;
+
+    #[test]
+    fn a_look_comes_back_from_its_cookie_and_nonsense_is_what_is_usual() {
+        let read = |cookie: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::COOKIE, cookie.parse().unwrap());
+            Look::of(&headers)
+        };
+        let look = Look { theme: Theme::Dark, density: Density::Dense, keys: Keys::Off };
+        let cookie = look.cookie().unwrap();
+        assert_eq!(read(cookie.to_str().unwrap().split(';').next().unwrap()), look);
+        for nonsense in ["cairn_look=", "cairn_look=x.y.z.\"><script>", "other=dark"] {
+            assert_eq!(read(nonsense), Look::default());
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The console: pages for people, rendered here. A page calls the operations that programs and agents have too, keeps no
+//! state, and has no rule that a service lacks; all of it works without a script.
+//!
+//! `docs/CONSOLE.md` says how a page is added.
+
+mod account;
+mod apps;
+mod assets;
+mod connect;
+pub(crate) mod document;
+mod failure;
+mod form;
+mod frame;
+mod health;
+mod look;
+mod members;
+mod notice;
+mod overview;
+mod parts;
+mod places;
+mod settings;
+pub(crate) mod sign_in;
+mod tokens;
+mod trash;
+mod visitor;
+pub(crate) mod words;
+mod workspaces;
+
+use axum::response::Response;
+use http::request::Parts;
+
+pub(crate) use self::assets::INVITE_JS;
+pub(crate) use self::failure::Asked;
+use self::visitor::{Visitor, see_other};
+use crate::class::{Class, FORM_BYTES, Surface, Who};
+use crate::error::Error;
+use crate::routes::Routes;
+
+/// A page or a form for whoever comes; it may hold secrets.
+const FORM: Class = Class::new(Surface::Page, Who::Anyone).up_to(FORM_BYTES).with_secrets();
+/// A page for whoever is signed in.
+const PERSON: Class = Class::new(Surface::Page, Who::Person).up_to(FORM_BYTES);
+/// A page of the workspace that the path names as `{id}`.
+const MEMBER: Class = Class::new(Surface::Page, Who::Member).up_to(FORM_BYTES);
+
+type Answer = Result<Response, Error>;
+
+pub(crate) fn routes() -> Routes {
+    Routes::default()
+        .get(PERSON, "/", home)
+        .merge(assets::routes())
+        .merge(sign_in::routes())
+        .merge(account::routes())
+        .merge(workspaces::routes())
+        .merge(overview::routes())
+        .merge(connect::routes())
+        .merge(tokens::routes())
+        .merge(trash::routes())
+        .merge(apps::routes())
+        .merge(members::routes())
+        .merge(health::routes())
+        .merge(settings::routes())
+}
+
+/// `GET /`.
+async fn home(visitor: Visitor) -> Response {
+    see_other(&visitor.home())
+}
+
+/// The marks of the pages of a list up to the one that is asked for.
+fn marks(parts: &Parts) -> Vec<String> {
+    let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    let marks = query.filter(|(name, value)| name == parts::MARK && !value.is_empty());
+    marks.map(|(_, mark)| mark.into_owned()).collect()
+}
+
+#[cfg(test)]
+mod checks;

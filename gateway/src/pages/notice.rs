@@ -1,0 +1,166 @@
+//! What the page after a form says of it. It travels in a cookie of half a minute: a code, and ids of what can be taken
+//! back, never words.
+
+use cairn_proto::domain::TrashKind;
+use http::{HeaderMap, HeaderValue};
+use uuid::Uuid;
+
+use crate::auth::cookie_value;
+
+const COOKIE: &str = "cairn_notice";
+const SECONDS: u32 = 30;
+/// A cookie holds 4 KiB: so many ids fit. What is more can be restored from Trash.
+const MOST_ITEMS: usize = 90;
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Notice {
+    Saved,
+    Created,
+    Deleted,
+    Restored,
+    Renamed,
+    SwitchedOff,
+    SwitchedOn,
+    Ended,
+    Removed,
+    Withdrawn,
+    Joined,
+    Declined,
+    PasswordChanged,
+    LookChanged,
+    RoleChanged,
+    WorkspaceDeleted,
+    /// These are in trash now.
+    Trashed(Vec<(TrashKind, Uuid)>),
+}
+
+/// All but the one with ids: their codes and sentences.
+const PLAIN: [(Notice, &str, &str); 16] = [
+    (Notice::Saved, "saved", "Saved."),
+    (Notice::Created, "created", "Created."),
+    (Notice::Deleted, "deleted", "Deleted for good."),
+    (Notice::Restored, "restored", "Restored."),
+    (Notice::Renamed, "renamed", "Renamed."),
+    (Notice::SwitchedOff, "off", "Switched off. It opens nothing from now on."),
+    (Notice::SwitchedOn, "on", "Switched on."),
+    (Notice::Ended, "ended", "Ended. The app opens nothing from now on."),
+    (Notice::Removed, "removed", "Removed from the workspace."),
+    (Notice::Withdrawn, "withdrawn", "Withdrawn. The link opens nothing from now on."),
+    (Notice::Joined, "joined", "You are a member now."),
+    (Notice::Declined, "declined", "Declined."),
+    (Notice::PasswordChanged, "password", "The password is changed. Every other session has ended."),
+    (Notice::LookChanged, "look", "Changed for this browser."),
+    (Notice::RoleChanged, "role", "The role is changed."),
+    (
+        Notice::WorkspaceDeleted,
+        "workspace",
+        "The workspace is deleted. You can restore it below for a while.",
+    ),
+];
+const TRASHED: &str = "trashed";
+
+impl Notice {
+    /// What the request's cookie says; a cookie that anybody could have made up says only what these codes can.
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+        let (code, items) = {
+            let text = cookie_value(headers, COOKIE)?;
+            text.split_once('.').unwrap_or((text, ""))
+        };
+        if code != TRASHED {
+            return PLAIN.into_iter().find(|(_, of, _)| *of == code).map(|(notice, ..)| notice);
+        }
+        let items: Option<Vec<_>> = items.split('.').take(MOST_ITEMS).map(item).collect();
+        items.map(Self::Trashed)
+    }
+
+    /// The sentence of the toast.
+    pub(crate) fn sentence(&self) -> String {
+        let Self::Trashed(items) = self else {
+            return self.row().map(|(_, _, sentence)| sentence).unwrap_or_default().to_owned();
+        };
+        match items.len() {
+            0 | 1 => "Moved to trash.".to_owned(),
+            many => format!("{many} items moved to trash."),
+        }
+    }
+
+    /// The cookie that carries it to the next page.
+    pub(crate) fn cookie(&self) -> Option<HeaderValue> {
+        let Self::Trashed(items) = self else {
+            return written(self.row().map(|(_, code, _)| code).unwrap_or_default(), SECONDS);
+        };
+        let ids =
+            items.iter().take(MOST_ITEMS).map(|(kind, id)| format!(".{}{}", letter(*kind), id.simple()));
+        written(&format!("{TRASHED}{}", ids.collect::<String>()), SECONDS)
+    }
+
+    /// The cookie that takes it away: it is shown once.
+    pub(crate) fn no_cookie() -> Option<HeaderValue> {
+        written("", 0)
+    }
+
+    fn row(&self) -> Option<(Self, &'static str, &'static str)> {
+        PLAIN.into_iter().find(|(of, ..)| of == self)
+    }
+}
+
+fn written(text: &str, seconds: u32) -> Option<HeaderValue> {
+    let cookie = format!("{COOKIE}={text}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax");
+    HeaderValue::from_str(&cookie).ok()
+}
+
+const fn letter(kind: TrashKind) -> char {
+    match kind {
+        TrashKind::File => 'f',
+        TrashKind::Folder => 'd',
+        TrashKind::Database => 't',
+        TrashKind::Record => 'r',
+        TrashKind::Memory => 'm',
+    }
+}
+
+fn item(text: &str) -> Option<(TrashKind, Uuid)> {
+    let mut letters = text.chars();
+    let first = letters.next()?;
+    let kind = TrashKind::ALL.into_iter().find(|kind| letter(*kind) == first)?;
+    Some((kind, Uuid::try_parse(letters.as_str()).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header;
+
+    use super::*;
+
+    fn read(cookie: &str) -> Option<Notice> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::COOKIE, cookie.parse().unwrap());
+        Notice::of(&headers)
+    }
+
+    #[test]
+    fn a_notice_comes_back_from_its_cookie() {
+        let ids: Vec<_> =
+            TrashKind::ALL.into_iter().zip(1_u128..).map(|(kind, id)| (kind, Uuid::from_u128(id))).collect();
+        let all = PLAIN.into_iter().map(|(notice, ..)| notice).chain([Notice::Trashed(ids)]);
+        for notice in all {
+            let cookie = notice.cookie().unwrap();
+            let text = cookie.to_str().unwrap();
+            assert!(text.contains("; HttpOnly; SameSite=Lax"), "{text}");
+            assert_eq!(read(text.split(';').next().unwrap()), Some(notice.clone()), "{text}");
+            assert!(notice.sentence().ends_with('.'), "{notice:?}");
+        }
+    }
+
+    #[test]
+    fn many_items_fit_and_nonsense_is_no_notice() {
+        let many = Notice::Trashed(vec![(TrashKind::File, Uuid::from_u128(7)); 1000]);
+        assert!(many.cookie().unwrap().len() < 4096);
+        for nonsense in ["", "nothing", "saved.x.y", "trashed", "trashed.x", "trashed.f", "trashed.f1", "x.f"]
+        {
+            let found = read(&format!("cairn_notice={nonsense}"));
+            assert!(matches!(found, None | Some(Notice::Saved)), "{nonsense}: {found:?}");
+        }
+    }
+}

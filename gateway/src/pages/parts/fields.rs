@@ -1,0 +1,179 @@
+//! Fields of forms, and what is wrong with them.
+
+use cairn_chassis::status::Problem;
+use maud::{Markup, html};
+
+use crate::pages::words;
+
+/// A field of one line. Its name is that of the input's field, so that a violation finds it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Field<'a> {
+    name: &'a str,
+    label: &'a str,
+    kind: &'a str,
+    value: &'a str,
+    hint: &'a str,
+    autocomplete: &'a str,
+    is_required: bool,
+    problem: Option<&'a Problem>,
+    /// Where a page has several fields of the name.
+    id: Option<&'a str>,
+}
+
+impl<'a> Field<'a> {
+    pub(crate) const fn text(name: &'a str, label: &'a str) -> Self {
+        Self {
+            name,
+            label,
+            kind: "text",
+            value: "",
+            hint: "",
+            autocomplete: "off",
+            is_required: true,
+            problem: None,
+            id: None,
+        }
+    }
+
+    pub(crate) const fn email(name: &'a str, label: &'a str) -> Self {
+        Self { kind: "email", ..Self::text(name, label) }
+    }
+
+    /// `autocomplete` is `current-password` or `new-password`. What was typed is never written back.
+    pub(crate) const fn password(name: &'a str, label: &'a str, autocomplete: &'a str) -> Self {
+        Self { kind: "password", autocomplete, ..Self::text(name, label) }
+    }
+
+    pub(crate) const fn date(name: &'a str, label: &'a str) -> Self {
+        Self { kind: "date", ..Self::text(name, label) }
+    }
+
+    pub(crate) const fn id(self, id: &'a str) -> Self {
+        Self { id: Some(id), ..self }
+    }
+
+    pub(crate) const fn optional(self) -> Self {
+        Self { is_required: false, ..self }
+    }
+
+    pub(crate) const fn value(self, value: &'a str) -> Self {
+        Self { value, ..self }
+    }
+
+    pub(crate) const fn hint(self, hint: &'a str) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// What was wrong with the form, of which the field takes its part.
+    pub(crate) const fn problem(self, problem: Option<&'a Problem>) -> Self {
+        Self { problem, ..self }
+    }
+
+    pub(crate) fn render(&self) -> Markup {
+        let said = of_field(self.problem, self.name);
+        let id = self.id.map_or_else(|| id(self.name), ToOwned::to_owned);
+        let about = [
+            (!self.hint.is_empty()).then(|| format!("{id}-hint")),
+            said.as_ref().map(|_| format!("{id}-said")),
+        ];
+        let about = about.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        html! {
+            div.field {
+                label for=(id) { (self.label) }
+                @if !self.hint.is_empty() { span.hint id={ (id) "-hint" } { (self.hint) } }
+                @if let Some(said) = &said { span.said id={ (id) "-said" } { (said) } }
+                input id=(id) type=(self.kind) name=(self.name) value=[(!self.value.is_empty()).then_some(self.value)]
+                    autocomplete=(self.autocomplete) required[self.is_required]
+                    aria-invalid=[said.as_ref().map(|_| "true")]
+                    aria-describedby=[(!about.is_empty()).then_some(&about)];
+            }
+        }
+    }
+}
+
+/// One of several.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Choice<'a> {
+    pub(crate) value: &'a str,
+    pub(crate) label: &'a str,
+    pub(crate) is_chosen: bool,
+}
+
+/// A list to choose one of.
+pub(crate) fn choices<'a>(name: &str, label: &str, choices: impl IntoIterator<Item = Choice<'a>>) -> Markup {
+    html! {
+        div.field {
+            label for=(id(name)) { (label) }
+            select id=(id(name)) name=(name) {
+                @for choice in choices {
+                    option value=(choice.value) selected[choice.is_chosen] { (choice.label) }
+                }
+            }
+        }
+    }
+}
+
+/// What is wrong with a form, on top of it, with a link to each field. Fields are told with their labels.
+pub(crate) fn summary(problem: Option<&Problem>, labels: &[(&str, &str)]) -> Markup {
+    let Some(problem) = problem else { return html! {} };
+    html! {
+        div #problem .problem role="alert" tabindex="-1" autofocus {
+            @if problem.violations.is_empty() {
+                p { (words::sentence(&problem.message)) }
+            } @else {
+                h2 { "Put this right:" }
+                ul {
+                    @for broken in &problem.violations {
+                        @let field = field_of(&broken.path);
+                        @match labels.iter().find(|(name, _)| *name == field) {
+                            Some((name, label)) => {
+                                li { a href={ "#" (id(name)) } { (label) " " (broken.message) "." } }
+                            }
+                            None => { li { (words::capital(&broken.path)) " " (broken.message) "." } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The first part of a path: `members[3].fileId` is of `members`.
+fn field_of(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or(path)
+}
+
+fn of_field(problem: Option<&Problem>, name: &str) -> Option<String> {
+    let broken = problem?.violations.iter().find(|broken| field_of(&broken.path) == name)?;
+    Some(words::sentence(&broken.message))
+}
+
+fn id(name: &str) -> String {
+    format!("f-{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::status::Violation;
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_field_keeps_its_value_and_is_told_with_its_label() {
+        let problem = Problem::validation(vec![
+            Violation::new("name", "too_long", "may have at most 100 characters"),
+            Violation::new("body", "empty", "needs a field"),
+        ]);
+        let field =
+            Field::text("name", "Name").value("a \"long\" one").hint("For people.").problem(Some(&problem));
+        let html = field.render().into_string();
+        assert!(
+            html.contains("value=\"a &quot;long&quot; one\"") && html.contains("aria-invalid=\"true\""),
+            "{html}"
+        );
+        assert!(html.contains("aria-describedby=\"f-name-hint f-name-said\""), "{html}");
+        let told = summary(Some(&problem), &[("name", "Name")]).into_string();
+        assert!(told.contains("<a href=\"#f-name\">Name may have at most 100 characters.</a>"), "{told}");
+        assert!(told.contains("<li>Body needs a field.</li>"), "{told}");
+    }
+}

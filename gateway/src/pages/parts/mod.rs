@@ -1,0 +1,130 @@
+//! What pages are made of: each part is a function that gives HTML. They know nothing of who looks.
+
+mod dialog;
+mod fields;
+mod icons;
+mod secret;
+mod table;
+
+use maud::{Markup, html};
+
+pub(crate) use self::dialog::{dialog, opens};
+pub(crate) use self::fields::{Choice, Field, choices, summary};
+pub(crate) use self::icons::{Icon, icon};
+pub(crate) use self::secret::{secret, snippet};
+pub(crate) use self::table::{MARK, Pages, pages, table};
+
+/// How something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Ok,
+    Warn,
+    Wrong,
+}
+
+/// A word about how something stands.
+pub(crate) fn badge(tone: Tone, word: &str) -> Markup {
+    let class = match tone {
+        Tone::Plain => "badge",
+        Tone::Ok => "badge ok",
+        Tone::Warn => "badge warn",
+        Tone::Wrong => "badge wrong",
+    };
+    html! { span class=(class) { (word) } }
+}
+
+/// What belongs here, and how the first of it comes here.
+pub(crate) fn empty(sentence: &str, action: &Markup) -> Markup {
+    html! { div.empty { h2 { (sentence) } (action) } }
+}
+
+/// The way to a page.
+pub(crate) fn crumbs(above: &[(String, String)], title: &str) -> Markup {
+    html! {
+        @if !above.is_empty() {
+            nav.crumbs aria-label="Breadcrumb" {
+                ol {
+                    @for (title, address) in above { li { a href=(address) { bdi { (title) } } } }
+                    li { span aria-current="page" { bdi { (title) } } }
+                }
+            }
+        }
+    }
+}
+
+/// How much is used of what there may be; from four fifths on it warns.
+pub(crate) fn meter(label: &str, used: u64, limit: Option<u64>, written: impl Fn(u64) -> String) -> Markup {
+    let Some(limit) = limit else {
+        return html! { (written(used)) " " span.quiet { "(no limit)" } };
+    };
+    let is_tight = u128::from(used) * 5 >= u128::from(limit) * 4;
+    html! {
+        meter aria-label=(label) value=(used) max=(limit) high=(limit / 5 * 4) { }
+        " " (written(used)) " of " (written(limit))
+        @if used >= limit { " " (badge(Tone::Wrong, "Full")) } @else if is_tight { " " (badge(Tone::Warn, "Nearly full")) }
+    }
+}
+
+/// A time (RFC 3339): UTC, which a module turns into the reader's own.
+pub(crate) fn time(at: &str) -> Markup {
+    let written = at.get(..16).map(|minute| minute.replace('T', " "));
+    html! { time datetime=(at) { (written.as_deref().unwrap_or(at)) @if written.is_some() { " UTC" } } }
+}
+
+/// The same for what may not have happened.
+pub(crate) fn time_or(at: Option<&str>, without: &str) -> Markup {
+    html! { @if let Some(at) = at { (time(at)) } @else { span.quiet { (without) } } }
+}
+
+/// A form of one button; `about` completes its name for those who do not see the row around it.
+pub(crate) fn action(address: &str, label: &str, about: &str, fields: &[(&str, &str)]) -> Markup {
+    html! {
+        form.inline method="post" action=(address) {
+            @for (name, value) in fields { input type="hidden" name=(name) value=(value); }
+            button type="submit" { (label) @if !about.is_empty() { span.sr { " " (about) } } }
+        }
+    }
+}
+
+/// What the visitor's role does not allow here, and who could change that.
+pub(crate) fn not_in_role(role: &str) -> Markup {
+    html! { p.quiet { "Your role here is " (role) ". An owner of the workspace can give you another." } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::words;
+
+    #[test]
+    fn what_people_wrote_is_text() {
+        let hostile = "<script>alert(1)</script>\" onload=\"x";
+        let all = [
+            badge(Tone::Ok, hostile),
+            empty(hostile, &html! {}),
+            crumbs(&[(hostile.to_owned(), "/x".to_owned())], hostile),
+            time(hostile),
+            action("/x", hostile, hostile, &[("name", hostile)]),
+        ];
+        for markup in all {
+            let html = markup.into_string();
+            assert!(!html.contains("<script") && !html.contains("\" onload"), "{html}");
+        }
+    }
+
+    #[test]
+    fn a_meter_warns_in_words() {
+        let of = |used, limit| meter("Files", used, limit, words::grouped).into_string();
+        assert!(of(79, Some(100)).contains("79 of 100") && !of(79, Some(100)).contains("badge"));
+        assert!(of(80, Some(100)).contains("Nearly full"));
+        assert!(of(100, Some(100)).contains("Full"));
+        assert!(of(5, None).contains("no limit"));
+    }
+
+    #[test]
+    fn a_time_is_told_to_programs_and_to_people() {
+        let html = time("2026-11-23T14:05:09Z").into_string();
+        assert_eq!(html, "<time datetime=\"2026-11-23T14:05:09Z\">2026-11-23 14:05 UTC</time>");
+    }
+}

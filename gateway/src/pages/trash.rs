@@ -1,0 +1,203 @@
+//! `/w/{id}/trash`: what was deleted, to bring it back or to let it go for good.
+
+use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_proto::domain::{Permission, TrashKind};
+use cairn_proto::ids::WorkspaceId;
+use http::request::Parts;
+use maud::{Markup, html};
+use uuid::Uuid;
+
+use super::form::Form;
+use super::frame::Page;
+use super::notice::Notice;
+use super::parts::{self, Field, Pages};
+use super::visitor::{Here, Visitor};
+use super::{Answer, MEMBER, words};
+use crate::answers::{TrashItem, optional_time, time};
+use crate::operations::{Paging, trash};
+use crate::routes::Routes;
+
+const PAGE_SIZE: u32 = 50;
+/// As many as a page of a list shows, and a notice can take back.
+const MOST_AT_ONCE: usize = 100;
+
+pub(super) fn routes() -> Routes {
+    Routes::default().get(MEMBER, "/w/{id}/trash", show).post(MEMBER, "/w/{id}/trash/restore", restore).post(
+        MEMBER,
+        "/w/{id}/trash/delete",
+        remove,
+    )
+}
+
+fn address(workspace: WorkspaceId) -> String {
+    format!("/w/{workspace}/trash")
+}
+
+async fn show(visitor: Visitor, parts: Parts) -> Answer {
+    list(&visitor, &parts, None).await
+}
+
+/// Brings back what the form names, one or many.
+async fn restore(visitor: Visitor, parts: Parts, form: Form) -> Answer {
+    let items = match items(&form) {
+        Ok(items) => items,
+        Err(problem) => return list(&visitor, &parts, Some(&problem)).await,
+    };
+    for (kind, id) in items {
+        trash::restore(&visitor.person.upstreams, &visitor.person.call, kind, id.to_string()).await?;
+    }
+    Ok(visitor.done(&address(visitor.here()?.id), &Notice::Restored))
+}
+
+/// Removes one for good. What holds others is named first.
+async fn remove(visitor: Visitor, parts: Parts, form: Form) -> Answer {
+    let items = items(&form);
+    let (kind, id) = match items.as_deref() {
+        Ok([one]) => *one,
+        Ok(_) => return list(&visitor, &parts, Some(&nothing_chosen())).await,
+        Err(problem) => return list(&visitor, &parts, Some(problem)).await,
+    };
+    if holds_others(kind) {
+        let name = name_of(&visitor, kind, id).await?;
+        if form.text("name") != name {
+            let message = "must be typed as it stands here, so that nothing is lost by mistake";
+            let wrong = Problem::validation(vec![Violation::new("name", "mismatch", message)]);
+            return list(&visitor, &parts, Some(&wrong)).await;
+        }
+    }
+    trash::remove(&visitor.person.upstreams, &visitor.person.call, kind, id.to_string()).await?;
+    Ok(visitor.done(&address(visitor.here()?.id), &Notice::Deleted))
+}
+
+const fn holds_others(kind: TrashKind) -> bool {
+    matches!(kind, TrashKind::Folder | TrashKind::Database)
+}
+
+/// The name that an item bears in trash.
+async fn name_of(visitor: &Visitor, kind: TrashKind, id: Uuid) -> Result<String, Problem> {
+    let id = id.to_string();
+    let mut cursor = None;
+    loop {
+        let listed = trash::list(&visitor.person, Paging { limit: Some(1000), cursor }).await?;
+        let found = listed.items.into_iter().find(|item| kind_of(item) == kind && item.id == id);
+        if let Some(found) = found {
+            return Ok(found.name);
+        }
+        let Some(next) = listed.next else {
+            return Err(Problem::not_found("there is no such item in trash"));
+        };
+        cursor = Some(next);
+    }
+}
+
+fn items(form: &Form) -> Result<Vec<(TrashKind, Uuid)>, Problem> {
+    let read = |text: &str| {
+        let (kind, id) = text.split_once(':')?;
+        Some((kind.parse().ok()?, Uuid::try_parse(id).ok()?))
+    };
+    let items: Option<Vec<_>> = form.all("item").map(read).collect();
+    items.filter(|items| (1..=MOST_AT_ONCE).contains(&items.len())).ok_or_else(nothing_chosen)
+}
+
+fn nothing_chosen() -> Problem {
+    let message = format!("must name what is in trash: 1 to {MOST_AT_ONCE} at once");
+    Problem::validation(vec![Violation::new("item", "invalid", message)])
+}
+
+fn kind_of(item: &TrashItem) -> TrashKind {
+    TrashKind::from_number(item.kind).unwrap_or_default()
+}
+
+async fn list(visitor: &Visitor, parts: &Parts, problem: Option<&Problem>) -> Answer {
+    let here = visitor.here()?;
+    let trail = super::marks(parts);
+    let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
+    let listed = match trash::list(&visitor.person, paging).await {
+        // A mark of a list that has changed since: the list begins anew.
+        Err(problem) if problem.reason == Reason::ValidationError && !trail.is_empty() => {
+            return Ok(super::see_other(&address(here.id)));
+        }
+        listed => listed?,
+    };
+    let path = address(here.id);
+    let pages = Pages {
+        path: &path,
+        query: &[],
+        trail,
+        next: listed.next,
+        total: listed.total,
+        page_size: u64::from(PAGE_SIZE),
+        shown: listed.items.len(),
+    };
+    let body = html! {
+        (parts::summary(problem, &[]))
+        @if listed.items.is_empty() {
+            (parts::empty("Nothing is in trash.", &html! { p.quiet { "What people and agents delete waits here." } }))
+        } @else {
+            (table(visitor, here, &listed.items))
+            (parts::pages(&pages))
+        }
+        @if !visitor.may(Permission::Write) { (parts::not_in_role(here.role.as_str())) }
+    };
+    let page = Page::new("Trash");
+    let page = if problem.is_some() { page.failed() } else { page };
+    Ok(page.show(visitor, &body))
+}
+
+fn table(visitor: &Visitor, here: &Here, items: &[TrashItem]) -> Markup {
+    let (writes, deletes) = (visitor.may(Permission::Write), visitor.may(Permission::Delete));
+    let restores = |kind: TrashKind| deletes || (writes && kind == TrashKind::Record);
+    let rows = html! {
+        @for (at, item) in items.iter().enumerate() {
+            @let kind = kind_of(item);
+            @let value = format!("{}:{}", kind.as_str(), item.id);
+            tr {
+                td { @if restores(kind) { input type="checkbox" name="item" value=(value) form="many" aria-label={ "Select " (item.name) }; } }
+                th scope="row" { bdi { (item.name) } }
+                td { (kind.as_str()) @if item.item_count > 1 { span.quiet { ", " (words::count(item.item_count, "item", "items")) } } }
+                td { bdi { (item.path) } }
+                td { (parts::time(&time(item.deleted_at.as_ref()))) }
+                td { (parts::time_or(optional_time(item.expires_at.as_ref()).as_deref(), "kept")) }
+                td {
+                    div.buttons {
+                        @if restores(kind) {
+                            (parts::action(&format!("{}/restore", address(here.id)), "Restore", &item.name, &[("item", &value)]))
+                        }
+                        @if deletes {
+                            (parts::opens(&format!("gone-{at}"), "Delete", &item.name))
+                            (forever(here, &format!("gone-{at}"), kind, item, &value))
+                        }
+                    }
+                }
+            }
+        }
+    };
+    let path = format!("{}/restore", address(here.id));
+    html! {
+        (parts::table("In trash", &["", "Name", "Kind", "Where from", "Deleted", "Gone for good", ""], &rows))
+        @if writes {
+            form #many.buttons method="post" action=(path) { button type="submit" data-key="r" { "Restore selected" } }
+        }
+    }
+}
+
+fn forever(here: &Here, id: &str, kind: TrashKind, item: &TrashItem, value: &str) -> Markup {
+    let told = html! {
+        p { bdi { (item.name) } " and all of its versions are removed. Nobody can bring it back." }
+        @if item.item_count > 1 { p { "That is " (words::count(item.item_count, "item", "items")) " in all." } }
+    };
+    let fields = html! {
+        input type="hidden" name="item" value=(value);
+        @if holds_others(kind) {
+            (Field::text("name", "Name").id(&format!("{id}-name")).hint("Type the name, to be sure.").render())
+        }
+    };
+    parts::dialog(
+        id,
+        "Delete for good?",
+        &told,
+        &format!("{}/delete", address(here.id)),
+        "Delete for good",
+        &fields,
+    )
+}

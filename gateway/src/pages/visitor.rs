@@ -1,0 +1,229 @@
+//! Who looks at a page: a signed-in person, and where the address names a workspace, with the role there.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::{FromRef, FromRequestParts};
+use cairn_chassis::ambient::Ambient;
+use cairn_chassis::clock::{Clock, Timestamp};
+use cairn_chassis::status::Problem;
+use cairn_proto::auth::v1::User;
+use cairn_proto::domain::{Permission, Role};
+use cairn_proto::ids::WorkspaceId;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+
+use axum::response::{IntoResponse as _, Response};
+
+use super::look::Look;
+use super::notice::Notice;
+use crate::answers::{PendingInvitation, Workspace};
+use crate::app::App;
+use crate::auth::{Authenticator, CallerIdentity, Member, SignedIn, call_of, cookie_value, no_workspace};
+use crate::error::Error;
+use crate::operations::Context;
+use crate::operations::person::Person;
+use crate::operations::sessions::Sessions;
+use crate::own_writes::OwnWrites;
+
+/// Which workspace was looked at last.
+const LAST_COOKIE: &str = "cairn_last";
+const LAST_SECONDS: u32 = 365 * 24 * 3600;
+
+/// A signed-in person who looks at a page.
+#[derive(Clone)]
+pub(crate) struct Visitor {
+    pub(crate) person: Person,
+    pub(crate) user: User,
+    /// Those that the person belongs to, by name.
+    pub(crate) workspaces: Arc<Vec<Workspace>>,
+    /// Invitations that wait for the person.
+    pub(crate) invitations: Arc<Vec<PendingInvitation>>,
+    /// What the last form left to say.
+    pub(crate) notice: Option<Notice>,
+    pub(crate) look: Look,
+    /// The page's own address, with its query.
+    pub(crate) address: String,
+    here: Option<Here>,
+    last: Option<WorkspaceId>,
+    secret: String,
+    authenticator: Arc<Authenticator>,
+    own_writes: Arc<OwnWrites>,
+    clock: Arc<dyn Clock>,
+}
+
+// Without the session's secret.
+cairn_chassis::debug_fields!(Visitor { address, here });
+
+/// The workspace that a page is about, and the visitor's standing in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Here {
+    pub(crate) id: WorkspaceId,
+    pub(crate) name: String,
+    pub(crate) plan: String,
+    pub(crate) role: Role,
+    identity: Arc<CallerIdentity>,
+}
+
+impl FromRequestParts<App> for Visitor {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let (call, identity) = match parts.extensions.get::<Member>() {
+            Some(member) => (member.call.clone(), Some(Arc::clone(&member.identity))),
+            None => (SignedIn::from_request_parts(parts, app).await?.call, None),
+        };
+        let session = Sessions::from_ref(app).read(&call).await?;
+        let authenticator = Arc::<Authenticator>::from_ref(app);
+        let visitor = Self {
+            person: Person { upstreams: FromRef::from_ref(app), links: FromRef::from_ref(app), call },
+            user: session.user,
+            workspaces: Arc::new(session.workspaces),
+            invitations: Arc::new(session.pending_invitations),
+            notice: Notice::of(&parts.headers),
+            look: Look::of(&parts.headers),
+            address: address_of(parts),
+            here: None,
+            last: last(parts),
+            secret: authenticator.session_secret(&parts.headers).unwrap_or_default().to_owned(),
+            authenticator,
+            own_writes: FromRef::from_ref(app),
+            clock: Ambient::from_ref(app).clock,
+        };
+        let visitor = match identity {
+            Some(identity) => visitor.seated(identity)?,
+            None => visitor,
+        };
+        if let Some(seen) = parts.extensions.get::<Seen>() {
+            seen.note(&visitor);
+        }
+        Ok(visitor)
+    }
+}
+
+impl Visitor {
+    /// The workspace that the page's address names, or that was entered.
+    pub(crate) fn here(&self) -> Result<&Here, Error> {
+        self.here.as_ref().ok_or_else(|| no_workspace().into())
+    }
+
+    /// The same where a page may be about none.
+    pub(crate) const fn here_if_any(&self) -> Option<&Here> {
+        self.here.as_ref()
+    }
+
+    /// The same visitor in that workspace, with the role there: for addresses that name a thing and no workspace.
+    #[expect(dead_code, reason = "the pages about things come next")]
+    pub(crate) async fn enter(self, parts: &Parts, workspace: WorkspaceId) -> Result<Self, Error> {
+        let identity =
+            self.authenticator.tokens().session_in(&self.secret, workspace, &call_of(parts)).await?;
+        let call = self.person.call.clone().with_identity(&identity.signed);
+        let visitor = Self { person: Person { call, ..self.person.clone() }, ..self };
+        let visitor = visitor.seated(Arc::new(identity))?;
+        if let Some(seen) = parts.extensions.get::<Seen>() {
+            seen.note(&visitor);
+        }
+        Ok(visitor)
+    }
+
+    fn seated(self, identity: Arc<CallerIdentity>) -> Result<Self, Problem> {
+        let id = identity.claims.workspace_id()?;
+        let text = id.to_string();
+        let workspace = self.workspaces.iter().find(|one| one.id == text);
+        let (Some(workspace), Some(role)) = (workspace, identity.claims.role) else {
+            return Err(no_workspace());
+        };
+        let here = Here { id, name: workspace.name.clone(), plan: workspace.plan.clone(), role, identity };
+        Ok(Self { here: Some(here), ..self })
+    }
+
+    /// What operations that agents have too are called with.
+    pub(crate) fn context(&self) -> Result<Context, Error> {
+        Ok(Context {
+            upstreams: Arc::clone(&self.person.upstreams),
+            links: Arc::clone(&self.person.links),
+            own_writes: Arc::clone(&self.own_writes),
+            call: self.person.call.clone(),
+            identity: Arc::clone(&self.here()?.identity),
+            step_up: None,
+            writer: None,
+        })
+    }
+
+    /// Whether the role here allows it: what it does not allow is not drawn. The services judge again.
+    pub(crate) fn may(&self, permission: Permission) -> bool {
+        let permissions = self.here.as_ref().map(|here| here.identity.claims.permissions);
+        permissions.is_some_and(|permissions| permissions.contains(permission))
+    }
+
+    /// Whether the visitor is an owner or admin here.
+    pub(crate) fn manages(&self) -> bool {
+        self.here.as_ref().is_some_and(|here| here.role.is_manager())
+    }
+
+    /// Whether the visitor is an owner here.
+    pub(crate) fn owns(&self) -> bool {
+        self.here.as_ref().is_some_and(|here| here.role == Role::Owner)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Where `/` leads: the workspace that was looked at last, or the first, or the list of none.
+    pub(crate) fn home(&self) -> String {
+        let last = self.last.map(|id| id.to_string());
+        let known = self.workspaces.iter().find(|one| Some(&one.id) == last.as_ref());
+        known
+            .or_else(|| self.workspaces.first())
+            .map_or_else(|| "/workspaces".to_owned(), |one| format!("/w/{}", one.id))
+    }
+
+    /// The same visitor for a page that is no answer to the last form.
+    pub(crate) fn without_notice(self) -> Self {
+        Self { notice: None, ..self }
+    }
+
+    /// The cookie that remembers where the visitor is, when it was somewhere else before.
+    pub(crate) fn last_cookie(&self) -> Option<HeaderValue> {
+        let here = self.here.as_ref().map(|here| here.id).filter(|id| Some(*id) != self.last)?;
+        let text = format!("{LAST_COOKIE}={here}; Path=/; Max-Age={LAST_SECONDS}; HttpOnly; SameSite=Lax");
+        HeaderValue::from_str(&text).ok()
+    }
+
+    /// The answer to a form that did what it says: on to that page, which tells it.
+    pub(crate) fn done(&self, to: &str, notice: &Notice) -> Response {
+        let mut response = see_other(to);
+        if let Some(cookie) = notice.cookie() {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+fn last(parts: &Parts) -> Option<WorkspaceId> {
+    cookie_value(&parts.headers, LAST_COOKIE)?.parse().ok()
+}
+
+pub(super) fn address_of(parts: &Parts) -> String {
+    parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string)
+}
+
+/// Goes on with GET, at an address of our own.
+pub(crate) fn see_other(to: &str) -> Response {
+    let location = HeaderValue::from_str(to).unwrap_or_else(|_| HeaderValue::from_static("/"));
+    (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()
+}
+
+/// Who was found to look at a page, for what is shown when the page fails.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen(Arc<Mutex<Option<Visitor>>>);
+
+impl Seen {
+    fn note(&self, visitor: &Visitor) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(visitor.clone());
+    }
+
+    pub(super) fn visitor(&self) -> Option<Visitor> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
