@@ -4,6 +4,7 @@ use cairn_proto::domain::{DocumentKind, SyncMode, plain_page_of};
 use cairn_proto::feed::v1::Kind;
 use cairn_proto::ingest::v1::{self as proto, ProviderOperations};
 use cairn_proto::retrieval::v1::{self as retrieval, CoverageNote};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -49,7 +50,7 @@ impl From<proto::SourceDocument> for SourceDocument {
 pub(crate) struct SourceCitation {
     /// For people: name and place.
     label: String,
-    /// The provider's own address of the document, or its page here.
+    /// The provider's own address of the document, or its page here; of one that has neither, where it is asked for here.
     url: String,
     /// Its page here, with the text that was read; left out for one that is not retained.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,12 +75,13 @@ impl SourceCitation {
     fn read(citation: proto::SourceCitation, source_id: &str, links: &Links) -> Self {
         let page = citation.document_id.as_ref().map(|id| links.to(&plain_page_of(Kind::SourceDocument, id)));
         let permalink = page.as_ref().filter(|_| !citation.is_live);
-        let has_address = !citation.url.is_empty();
+        let address = Some(citation.url).filter(|url| !url.is_empty());
+        let asked_for = || links.to(&path_of(source_id, &citation.external_id));
         Self {
             updated_at: optional_time(citation.updated_at.as_ref()),
             label: citation.label,
             permalink: permalink.map(|page| format!("{page}?hash={}", citation.content_hash)),
-            url: if has_address { citation.url } else { page.unwrap_or_default() },
+            url: address.or(page).unwrap_or_else(asked_for),
             kind: DocumentKind::SourceDocument,
             id: citation.document_id,
             source_id: source_id.to_owned(),
@@ -89,6 +91,12 @@ impl SourceCitation {
             sync_mode: if citation.is_live { SyncMode::Live } else { SyncMode::Indexed },
         }
     }
+}
+
+/// Where a document of a source is asked for, whatever stands in its id.
+fn path_of(source_id: &str, external_id: &str) -> String {
+    const OTHERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    format!("/api/v1/sources/{source_id}/documents/{}", utf8_percent_encode(external_id, OTHERS))
 }
 
 /// A piece of cited evidence of a source.
@@ -149,5 +157,31 @@ impl SourceContent {
             citation,
             provider_operations: document.provider_operations.unwrap_or_default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url_of(address: &str, page: Option<&str>, external_id: &str) -> String {
+        let citation = proto::SourceCitation {
+            url: address.to_owned(),
+            document_id: page.map(str::to_owned),
+            external_id: external_id.to_owned(),
+            ..proto::SourceCitation::default()
+        };
+        SourceCitation::read(citation, "s-1", &Links::new(Some("https://cairn.example/"))).url
+    }
+
+    #[test]
+    fn a_citation_leads_to_the_provider_else_to_the_page_here_else_to_where_it_is_asked_for() {
+        let wiki = "https://wiki.example/1";
+        assert_eq!(url_of(wiki, Some("d-1"), "1"), wiki);
+        assert_eq!(url_of("", Some("d-1"), "1"), "https://cairn.example/documents/d-1");
+        assert_eq!(
+            url_of("", None, "notes/a b?.md"),
+            "https://cairn.example/api/v1/sources/s-1/documents/notes%2Fa%20b%3F.md"
+        );
     }
 }

@@ -93,7 +93,8 @@ impl Mcp {
             Err(Fault::TooLarge(bytes)) => return Ok(Fetched::TooLarge(bytes)),
             Err(fault) => return Err(fault),
         };
-        let fetched = results::contents(&read::<Read<'_>>(result.as_bytes())?.contents)?;
+        let contents = &read::<Read<'_>>(result.as_bytes())?.contents;
+        let fetched = results::cited(results::contents(contents)?, uri);
         let is_known = matches!(&fetched, Fetched::Body(body) if known == Some(&body.version));
         Ok(if is_known { Fetched::Same } else { fetched })
     }
@@ -181,7 +182,7 @@ impl Provider for Mcp {
                 let output = tool.call(&self.session, call, id.as_str(), MOST_ANSWER_BYTES).await;
                 match output {
                     Err(Fault::TooLarge(bytes)) => Ok(Fetched::TooLarge(bytes)),
-                    output => Ok(results::fetched(&output?)),
+                    output => Ok(results::cited(results::fetched(&output?), id.as_str())),
                 }
             }
         }

@@ -3,6 +3,7 @@
 mod objects;
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use http::{Method, header};
 use serde::Deserialize;
 use url::Url;
 
-use self::objects::{Channel, Hit, Message, message_id, place_of};
+use self::objects::{Channel, Hit, Message, address, message_id, place_of};
 use crate::connect::Draft;
 use crate::rest::{Api, Items, MOST_BODY_BYTES, MOST_BODY_PAGES, MOST_LIST_BYTES, read};
 use crate::{
@@ -29,8 +30,8 @@ const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const CHANNEL_TYPES: [&str; 4] = ["public_channel", "private_channel", "mpim", "im"];
 /// The most hits of one search.
 const MOST_HITS: usize = 20;
-/// The most channels whose kind is remembered.
-const MOST_CHANNELS: usize = 1_000;
+/// The most channels whose kind is remembered, and the most threads whose address is.
+const MOST_REMEMBERED: usize = 1_000;
 /// The wait for a limit that tells no end: Slack counts by the minute.
 const UNSAID_LIMIT: Duration = Duration::from_secs(60);
 
@@ -40,6 +41,8 @@ struct Slack {
     channel_types: Vec<String>,
     /// Whether channels that threads were asked of are of these kinds.
     channels: Mutex<HashMap<String, bool>>,
+    /// Addresses of threads that a search found: for others Slack is asked.
+    links: Mutex<HashMap<ExternalId, String>>,
 }
 
 /// What Slack says instead of an answer.
@@ -67,7 +70,7 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
         if channel_types.is_empty() { vec!["public_channel".to_owned()] } else { channel_types };
     let api =
         Api::new(if has_base { base? } else { Url::parse(HOST).ok()? }).with(header::AUTHORIZATION, bearer);
-    Some(Box::new(Slack { api, channel_types, channels: Mutex::default() }))
+    Some(Box::new(Slack { api, channel_types, channels: Mutex::default(), links: Mutex::default() }))
 }
 
 impl Slack {
@@ -129,10 +132,12 @@ impl Slack {
         let types = self.channel_types.join(",");
         let arguments =
             [("query", query), ("content_types", "messages"), ("channel_types", &types), ("limit", limit)];
-        match self.ask(call, "assistant.search.context", &arguments).await? {
-            Answered::NotAllowed => Ok(None),
-            Answered::Gone => Ok(Some(Vec::new())),
-            Answered::Good(body) => {
+        match self.ask(call, "assistant.search.context", &arguments).await {
+            // A host that does not know the method says so in this way, too.
+            Ok(Answered::NotAllowed) | Err(Fault::Gone) => Ok(None),
+            Ok(Answered::Gone) => Ok(Some(Vec::new())),
+            Err(fault) => Err(fault),
+            Ok(Answered::Good(body)) => {
                 let found: Found<'_> = read(&body)?;
                 Ok(Some(found.results.messages.each::<Hit>().flatten().collect()))
             }
@@ -165,11 +170,27 @@ impl Slack {
     }
 
     fn remember(&self, channel: &str, is_chosen: bool) {
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if channels.len() >= MOST_CHANNELS {
-            channels.clear();
+        remember(&self.channels, channel.to_owned(), is_chosen);
+    }
+
+    /// Where people read a thread. Its text is worth having without it, too.
+    async fn link(&self, call: &Call, id: &ExternalId) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Link {
+            permalink: String,
         }
-        channels.insert(channel.to_owned(), is_chosen);
+        let known = self.links.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+        if known.is_some() {
+            return known;
+        }
+        let (channel, ts) = place_of(id.as_str())?;
+        let arguments = [("channel", channel), ("message_ts", ts)];
+        let Ok(Answered::Good(body)) = self.ask(call, "chat.getPermalink", &arguments).await else {
+            return None;
+        };
+        let link = read::<Link>(&body).ok().and_then(|link| address(Some(&link.permalink)))?;
+        remember(&self.links, id.clone(), link.clone());
+        Some(link)
     }
 
     /// The older search by words.
@@ -196,6 +217,14 @@ impl Slack {
             }
         }
     }
+}
+
+fn remember<K: Eq + Hash, V>(known: &Mutex<HashMap<K, V>>, key: K, value: V) {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= MOST_REMEMBERED {
+        known.clear();
+    }
+    known.insert(key, value);
 }
 
 #[async_trait]
@@ -279,11 +308,12 @@ impl Provider for Slack {
             return Ok(Fetched::Gone);
         }
         let version = Version::of_bytes(text.as_bytes());
-        Ok(if known == Some(&version) {
-            Fetched::Same
-        } else {
-            Fetched::Body(Body::new(text, "text/markdown", version))
-        })
+        if known == Some(&version) {
+            return Ok(Fetched::Same);
+        }
+        let mut body = Body::new(text, "text/markdown", version);
+        body.url = self.link(call, id).await;
+        Ok(Fetched::Body(body))
     }
 
     async fn search(&self, call: &Call, query: &str, limit: usize) -> Result<Vec<Entry>, Fault> {
@@ -303,6 +333,11 @@ impl Provider for Slack {
         // Either search finds in the chosen kinds only: their channels need not be asked about.
         for (channel, _) in entries.iter().filter_map(|entry| place_of(entry.id.as_str())) {
             self.remember(channel, true);
+        }
+        for entry in &entries {
+            if let Some(link) = &entry.url {
+                remember(&self.links, entry.id.clone(), link.clone());
+            }
         }
         Ok(entries)
     }

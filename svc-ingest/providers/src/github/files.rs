@@ -350,7 +350,11 @@ impl GitHub {
         let url = self.at(repository, &["git", "blobs", &sha]);
         match self.get(call, &url, MOST_ANSWER_BYTES).await {
             Err(Fault::TooLarge(bytes)) => Ok(Fetched::TooLarge(bytes)),
-            answer => body(read(answer?.body())?, &sha),
+            answer => {
+                let found: Blob = read(answer?.body())?;
+                // Its address for people stands only where its content does not.
+                body(Blob { html_url: blob.html_url, ..found }, &sha)
+            }
         }
     }
 

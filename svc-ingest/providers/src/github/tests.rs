@@ -5,11 +5,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use self::blobs::{blob, contents, tree_of};
 use super::*;
 use crate::ProviderKind;
 use crate::contract::{self, Caller, Read};
 use crate::rest::fake::{Asked, Fake, Mood, Reply, WORDS};
 
+mod blobs;
 mod bounds;
 mod world;
 
@@ -136,8 +138,9 @@ fn served(base: &Url, hub: &Shared, asked: &Asked) -> Reply {
             found.map_or(Reply::refusal(404), |text| blob(text))
         }
         ["repos", "acme", "app", "contents", path @ ..] => {
-            let found = hub.commits.last().and_then(|files| files.get(&path.join("/").replace("%20", " ")));
-            found.map_or(Reply::refusal(404), |text| blob(text))
+            let path = path.join("/");
+            let found = hub.commits.last().and_then(|files| files.get(&path.replace("%20", " ")));
+            found.map_or(Reply::refusal(404), |text| contents(&path, text))
         }
         ["repos", "acme", "app", "issues"] => {
             assert_eq!((asked.query("state"), asked.query("direction")), (Some("all"), Some("asc")));
@@ -182,40 +185,6 @@ fn served(base: &Url, hub: &Shared, asked: &Asked) -> Reply {
         }
         _ => Reply::refusal(404),
     }
-}
-
-fn blob(text: &str) -> Reply {
-    Reply::json(
-        &json!({"content": STANDARD.encode(text), "encoding": "base64", "sha": sha(text), "size": text.len(), "type": "file"}),
-    )
-}
-
-/// The tree of a commit, or of one of its folders as `commit:folder`.
-fn tree_of(hub: &Hub, tree: &str, is_deep: bool) -> Reply {
-    let (commit, folder) = tree.split_once(':').unwrap_or((tree, ""));
-    let Ok(number) = commit.trim_start_matches("commit").parse::<usize>() else { return Reply::refusal(404) };
-    let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-    let mut nodes = vec![
-        json!({"path": "link", "mode": "120000", "type": "blob", "sha": "l"}),
-        json!({"path": "sub", "mode": "160000", "type": "commit", "sha": "s"}),
-    ];
-    let mut folders = Vec::new();
-    for (path, text) in &hub.commits[number - 1] {
-        let Some(path) = path.strip_prefix(&prefix) else { continue };
-        match path.split_once('/') {
-            Some((name, _)) if !is_deep => folders.push(name.to_owned()),
-            _ => nodes.push(
-                json!({"path": path, "mode": "100644", "type": "blob", "sha": sha(text), "size": text.len()}),
-            ),
-        }
-    }
-    folders.dedup();
-    nodes.extend(folders.iter().map(|name| json!({"path": name, "mode": "040000", "type": "tree", "sha": format!("{commit}:{prefix}{name}")})));
-    let is_truncated = hub.is_truncated && is_deep && folder.is_empty();
-    if is_truncated {
-        nodes.truncate(3);
-    }
-    Reply::json(&json!({"sha": tree, "tree": nodes, "truncated": is_truncated}))
 }
 
 struct Setting {

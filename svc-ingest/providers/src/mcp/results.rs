@@ -87,6 +87,13 @@ pub(super) fn fetched(output: &Output) -> Fetched {
     Fetched::Body(body)
 }
 
+/// A body with the address that the server told, else with its id, where that is one.
+pub(super) fn cited(fetched: Fetched, id: &str) -> Fetched {
+    let Fetched::Body(mut body) = fetched else { return fetched };
+    body.url = body.url.or_else(|| is_address(id).then(|| id.to_owned()));
+    Fetched::Body(body)
+}
+
 #[derive(Deserialize)]
 struct Content {
     #[serde(rename = "mimeType", default)]
@@ -214,6 +221,21 @@ mod tests {
         assert_eq!(entries[0].id.as_str(), "docs://a");
         assert_eq!(entries[1].body.as_ref().unwrap().bytes, "Body of b");
         assert!(entries[2].id.as_str().starts_with("find:"));
+    }
+
+    #[test]
+    fn a_body_is_cited_with_the_address_that_was_told_or_with_its_id() {
+        let told =
+            json!({"content": [], "structuredContent": {"text": "a", "url": "https://docs.example/1"}});
+        let untold = json!({"content": [{"type": "text", "text": "a"}]});
+        let url = |said: &Value, id: &str| {
+            let Fetched::Body(body) = cited(fetched(&output(said.clone())), id) else { panic!("no body") };
+            body.url
+        };
+        assert_eq!(url(&told, "docs://a").as_deref(), Some("https://docs.example/1"));
+        assert_eq!(url(&untold, "docs://a").as_deref(), Some("docs://a"));
+        assert_eq!(url(&untold, "d-1"), None);
+        assert_eq!(cited(Fetched::Gone, "docs://a"), Fetched::Gone);
     }
 
     #[test]

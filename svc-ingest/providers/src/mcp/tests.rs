@@ -209,6 +209,7 @@ async fn what_changed_is_known_by_its_bytes_and_what_went_by_asking() {
     let Fetched::Body(body) = provider.fetch(&stage.world.call, &id, None).await.unwrap() else {
         panic!("no body")
     };
+    assert_eq!(body.url.as_deref(), Some("docs://shelf/a"));
     let same = provider.fetch(&stage.world.call, &id, Some(&body.version)).await.unwrap();
     assert_eq!(same, Fetched::Same);
     stage.put("a", "Another body");

@@ -8,6 +8,7 @@ use crate::{Entry, ExternalId, Version};
 
 /// The most characters of a message that stand as its title.
 const TITLE_CHARS: usize = 80;
+const MOST_ADDRESS_BYTES: usize = 2_000;
 
 /// A message that a search found, in the words of either search.
 #[derive(Deserialize)]
@@ -83,7 +84,7 @@ impl Hit {
         let title = channel.map_or(start.clone(), |channel| format!("#{channel}: {start}"));
         let mut entry = Entry::new(id, Version::of_bytes(text.as_bytes()), &title);
         entry.mime = Some("text/markdown".to_owned());
-        entry.url.clone_from(&self.permalink);
+        entry.url = address(self.permalink.as_deref());
         entry.updated_at = moment_of(&self.ts);
         entry
     }
@@ -105,6 +106,13 @@ pub(super) fn message_id(hit: &Hit) -> Option<ExternalId> {
     let id = format!("{channel}__{}", hit.thread());
     place_of(&id)?;
     ExternalId::new(id).ok()
+}
+
+/// An address that Slack gives, if people can open it.
+pub(super) fn address(text: Option<&str>) -> Option<String> {
+    let text = text.filter(|text| text.len() <= MOST_ADDRESS_BYTES)?;
+    let url = Url::parse(text).ok()?;
+    matches!(url.scheme(), "http" | "https").then(|| text.to_owned())
 }
 
 /// The channel and the thread of an id.

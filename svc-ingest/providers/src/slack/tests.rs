@@ -35,6 +35,11 @@ fn served(has_assistant: bool, asked: &Asked) -> Reply {
             Some("D1") => Reply::json(&json!({"ok": true, "channel": {"id": "D1", "is_im": true}})),
             _ => refused("channel_not_found"),
         },
+        "/chat.getPermalink" if argument("message_ts") == Some("1.0") => refused("message_not_found"),
+        "/chat.getPermalink" => {
+            let link = format!("https://acme.slack.com/archives/{}/p1", argument("channel").unwrap());
+            Reply::json(&json!({"ok": true, "permalink": link}))
+        }
         "/conversations.replies" if !matches!(argument("channel"), Some("C1" | "C2" | "D1")) => {
             refused("channel_not_found")
         }
@@ -82,6 +87,9 @@ async fn threads_are_found_by_either_search_and_private_ones_only_when_asked_for
         assert!(found[0].title.starts_with("#general: "), "{}", found[0].title);
         assert!(found[0].url.as_ref().unwrap().starts_with("https://acme.slack.com/archives/C1/"));
     }
+    let (world, fake) = setting(true).await;
+    fake.set_mood(Mood::Once(Reply::refusal(404)));
+    assert_eq!(connect(&world, &fake).search(&world.call, "plan", 5).await.unwrap().len(), 1, "by the older");
 }
 
 #[tokio::test]
@@ -95,6 +103,32 @@ async fn a_thread_is_read_with_all_its_replies() {
         assert_eq!(contract::text(&world.call, &*provider, gone).await, None);
     }
     assert_eq!(provider.list(&world.call, None).await, Err(Fault::Refused), "nothing is copied");
+}
+
+#[tokio::test]
+async fn a_thread_is_cited_with_its_link() {
+    let (world, fake) = setting(true).await;
+    let provider = connect(&world, &fake);
+    let body = async |id: &str| {
+        let id = ExternalId::new(id).unwrap();
+        let Fetched::Body(body) = provider.fetch(&world.call, &id, None).await.unwrap() else {
+            panic!("gone")
+        };
+        body
+    };
+    let asked =
+        |fake: &Fake| fake.take_asked().iter().filter(|asked| asked.path == "/chat.getPermalink").count();
+    for _ in 0..2 {
+        let link = body("C1__2.0").await.url;
+        assert_eq!(link.as_deref(), Some("https://acme.slack.com/archives/C1/p1"));
+    }
+    assert_eq!(asked(&fake), 1, "it is asked for once");
+    let without = body("C1__1.0").await;
+    assert!(without.url.is_none() && !without.bytes.is_empty(), "a text without a link is a text");
+    fake.take_asked();
+    let found = provider.search(&world.call, "plan", 5).await.unwrap();
+    assert_eq!(body(found[0].id.as_str()).await.url, found[0].url);
+    assert_eq!(asked(&fake), 0, "the search told it");
 }
 
 #[tokio::test]

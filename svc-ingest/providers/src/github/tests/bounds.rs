@@ -168,6 +168,21 @@ async fn a_file_of_a_cut_tree_has_its_own_text() {
 }
 
 #[tokio::test]
+async fn a_file_by_itself_is_cited_with_its_address_however_large_it_is() {
+    let setting = Setting::new().await;
+    setting.commit(&[("small.md", "Little."), ("large.md", "Much.")]);
+    let provider = setting.connect_to(Some("app"), &["files"], "live");
+    for (path, text) in [("small.md", "Little."), ("large.md", "Much.")] {
+        let id = ExternalId::new(path).unwrap();
+        let Fetched::Body(body) = provider.fetch(&setting.world.call, &id, None).await.unwrap() else {
+            panic!("no body")
+        };
+        assert_eq!(body.bytes, text);
+        assert_eq!(body.url, Some(format!("https://github.com/acme/app/blob/feature/x/{path}")));
+    }
+}
+
+#[tokio::test]
 async fn a_tree_that_is_cut_is_read_folder_by_folder() {
     let setting = Setting::new().await;
     setting.hub.lock().unwrap().is_truncated = true;
