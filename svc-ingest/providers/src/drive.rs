@@ -107,6 +107,9 @@ impl Drive {
         // A token may end before its time; a service account gets another one.
         if response.status() == StatusCode::UNAUTHORIZED && self.auth.forget().await {
             let response = self.exchange(call, url, most_bytes).await?;
+            if response.status() == StatusCode::UNAUTHORIZED {
+                self.auth.give_up().await;
+            }
             crate::call::judge(response.status())?;
             return Ok(response);
         }

@@ -45,7 +45,15 @@ pub(super) struct ServiceAccount {
     subject: Option<String>,
     token_uri: Url,
     key: RsaKeyPair,
-    token: Mutex<Option<(Secret, Timestamp)>>,
+    token: Mutex<Option<Token>>,
+}
+
+/// A token that was granted.
+struct Token {
+    secret: Secret,
+    until: Timestamp,
+    /// It came after one that was not accepted, and is not accepted either: a third one would fare no better.
+    is_refused: bool,
 }
 
 cairn_chassis::debug_fields!(ServiceAccount);
@@ -105,11 +113,23 @@ impl Auth {
         }
     }
 
-    /// Forgets a token that was not accepted. Whether another one may be had.
+    /// Forgets a token that was not accepted. Whether it is worth asking for another one.
     pub(super) async fn forget(&self) -> bool {
-        match self {
-            Self::Given(_) => false,
-            Self::Account(account) => account.token.lock().await.take().is_some(),
+        let Self::Account(account) = self else { return false };
+        let mut token = account.token.lock().await;
+        let is_worth_it = token.as_ref().is_some_and(|token| !token.is_refused);
+        if is_worth_it {
+            *token = None;
+        }
+        is_worth_it
+    }
+
+    /// The token that was asked for instead is not accepted either.
+    pub(super) async fn give_up(&self) {
+        if let Self::Account(account) = self
+            && let Some(token) = account.token.lock().await.as_mut()
+        {
+            token.is_refused = true;
         }
     }
 }
@@ -134,16 +154,16 @@ impl ServiceAccount {
     async fn header(&self, call: &Call) -> Result<HeaderValue, Fault> {
         let now = call.now();
         let mut token = self.token.lock().await;
-        if let Some((token, _)) = token.as_ref().filter(|(_, until)| now < *until) {
-            return token.bearer();
+        if let Some(token) = token.as_ref().filter(|token| now < token.until) {
+            return token.secret.bearer();
         }
-        let (fresh, until) = self.ask(call, now).await?;
-        let header = fresh.bearer();
-        *token = Some((fresh, until));
+        let fresh = self.ask(call, now).await?;
+        let header = fresh.secret.bearer();
+        *token = Some(fresh);
         header
     }
 
-    async fn ask(&self, call: &Call, now: Timestamp) -> Result<(Secret, Timestamp), Fault> {
+    async fn ask(&self, call: &Call, now: Timestamp) -> Result<Token, Fault> {
         #[derive(Deserialize)]
         struct Granted {
             #[serde(deserialize_with = "secret")]
@@ -169,7 +189,8 @@ impl ServiceAccount {
         };
         let granted: Granted = read(answer.body())?;
         let lifetime = Duration::from_secs(granted.expires_in.unwrap_or(0)).min(LIFETIME);
-        Ok((granted.access_token, now.plus(lifetime.saturating_sub(MARGIN))))
+        let until = now.plus(lifetime.saturating_sub(MARGIN));
+        Ok(Token { secret: granted.access_token, until, is_refused: false })
     }
 
     /// The signed statement.

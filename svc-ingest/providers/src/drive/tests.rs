@@ -25,6 +25,8 @@ struct Cabinet {
     removed: BTreeSet<String>,
     is_incomplete: bool,
     tokens: u32,
+    /// Tokens are granted and not accepted.
+    refuses_tokens: bool,
     /// A file that was written between the start token and the first page.
     late: Option<(String, Value)>,
     /// Tokens of changes are no longer known.
@@ -84,6 +86,9 @@ fn served(base: &Url, cabinet: &Shared, asked: &Asked) -> Reply {
         return granted(&mut cabinet, base, asked);
     }
     let bearer = asked.header("authorization").unwrap_or_default();
+    if cabinet.refuses_tokens {
+        return Reply::refusal(401);
+    }
     if bearer != "Bearer ya29.given" && bearer != format!("Bearer ya29.{}", cabinet.tokens) {
         return Reply::refusal(401);
     }
@@ -219,6 +224,12 @@ impl Setting {
 
     async fn changes(&self, from: &Position) -> (Read, Position) {
         contract::read(&self.world.call, &|| self.connect(), Some(from)).await.unwrap()
+    }
+
+    /// The key file of a service account.
+    fn key(&self) -> Value {
+        let token_uri = self.fake.base().join("token").unwrap();
+        json!({"client_email": "robot@acme.iam.example", "private_key": KEY, "token_uri": token_uri.as_str()})
     }
 
     async fn text(&self, id: &str) -> Option<String> {
@@ -358,8 +369,7 @@ async fn an_incomplete_search_proves_nothing_and_an_old_token_is_a_lost_place() 
 #[tokio::test]
 async fn a_service_account_asks_for_a_token_once_and_again_when_it_ended() {
     let setting = Setting::new().await;
-    let token_uri = setting.fake.base().join("token").unwrap();
-    let key = json!({"client_email": "robot@acme.iam.example", "private_key": KEY, "token_uri": token_uri.as_str()});
+    let key = setting.key();
     for key in [key.clone(), json!(key.to_string())] {
         let credentials = json!({"serviceAccount": key, "subject": "me@acme.example"});
         let provider = setting.connect_with(json!({}), &credentials);
@@ -380,6 +390,25 @@ async fn a_service_account_asks_for_a_token_once_and_again_when_it_ended() {
         assert_eq!(provider.list(&setting.world.call, None).await, Err(Fault::Credentials), "invalid_grant");
         setting.fake.set_mood(None);
     }
+}
+
+#[tokio::test]
+async fn tokens_that_are_granted_and_not_accepted_are_not_asked_for_again_and_again() {
+    let setting = Setting::new().await;
+    let credentials = json!({"serviceAccount": setting.key(), "subject": "me@acme.example"});
+    setting.cabinet.lock().unwrap().refuses_tokens = true;
+    let provider = setting.connect_with(json!({}), &credentials);
+    setting.fake.take_asked();
+    // As a first run asks: whose credentials they are, then the listing.
+    assert_eq!(provider.check(&setting.world.call).await, Err(Fault::Credentials));
+    assert_eq!(provider.list(&setting.world.call, None).await, Err(Fault::Credentials));
+    let asked = setting.fake.take_asked();
+    assert_eq!(asked.iter().filter(|asked| asked.path == "/token").count(), 2);
+    assert!(asked.len() <= 6, "{} requests", asked.len());
+    // A later token may be good.
+    setting.cabinet.lock().unwrap().refuses_tokens = false;
+    setting.world.clock.advance(Duration::from_secs(3_700));
+    provider.list(&setting.world.call, None).await.unwrap();
 }
 
 #[tokio::test]
