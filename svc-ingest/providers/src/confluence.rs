@@ -354,7 +354,9 @@ impl Confluence {
     }
 
     fn end(&self, page: Collected, place: Place) -> Result<Page, Fault> {
-        let since = place.latest.max(place.since).or(Some(0));
+        // What changes in a space while it is away is not told: the mark stays before it.
+        let kept = place.since.filter(|_| !place.partial.is_empty());
+        let since = kept.or(place.latest.max(place.since)).or(Some(0));
         let next = Position::new(SHAPE, &Place { since, ..Place::default() })?;
         page.into_page(Then::End { next, partial: place.partial })
     }
@@ -395,7 +397,7 @@ impl Provider for Confluence {
         let mut place: Place = from.read(SHAPE)?;
         if place.spaces.is_empty() {
             let begun = self.begin(call).await?;
-            (place.spaces, place.latest) = (begun.spaces, begun.latest);
+            (place.spaces, place.latest, place.partial) = (begun.spaces, begun.latest, begun.partial);
         }
         self.advance(call, place).await
     }

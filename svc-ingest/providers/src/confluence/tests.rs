@@ -16,6 +16,8 @@ struct Wiki {
     pages: BTreeMap<u32, Leaf>,
     /// Answers with bodies are too much for it.
     is_weak: bool,
+    /// A space that the account does not see for now.
+    away: Option<&'static str>,
 }
 
 #[derive(Clone, Default)]
@@ -58,7 +60,7 @@ fn served(wiki: &Shared, asked: &Asked) -> Reply {
             let keys = asked.query("keys").unwrap_or("ONE,TWO");
             let spaces = [(1, "ONE"), (2, "TWO")]
                 .into_iter()
-                .filter(|(_, key)| keys.split(',').any(|known| known == *key));
+                .filter(|(_, key)| keys.split(',').any(|known| known == *key) && wiki.away != Some(*key));
             let spaces: Vec<Value> =
                 spaces.map(|(id, key)| json!({"id": id.to_string(), "key": key})).collect();
             Reply::json(&json!({"results": spaces, "_links": {}}))
@@ -246,6 +248,26 @@ async fn one_space_does_not_say_how_far_another_was_read() {
     assert!(told.present.contains("7") && !told.present.contains("6"), "{told:?}");
     let told = paging::read(&setting.world.call, &*two, Some(&told.next), async |_, _| {}).await;
     assert!(told.present.contains("6"), "{told:?}");
+}
+
+#[tokio::test]
+async fn what_changes_in_a_space_while_it_is_away_is_found_when_it_is_back() {
+    let setting = Setting::new().await;
+    let two = setting.connect_as(&["ONE", "TWO"], "indexed");
+    let read =
+        async |from: Option<&Position>| paging::read(&setting.world.call, &*two, from, async |_, _| {}).await;
+    let listed = read(None).await;
+    setting.wiki.lock().unwrap().away = Some("TWO");
+    setting.put(6, 2, 100);
+    setting.put(7, 1, 200);
+    let told = read(Some(&listed.next)).await;
+    assert!(told.present.contains("7") && !told.present.contains("6"), "{told:?}");
+    assert_eq!(told.partial.len(), 1, "it is said: {told:?}");
+    setting.wiki.lock().unwrap().away = None;
+    let told = read(Some(&told.next)).await;
+    assert!(told.present.contains("6") && told.partial.is_empty(), "{told:?}");
+    let told = read(Some(&told.next)).await;
+    assert!(!told.present.contains("6"), "the mark goes on: {told:?}");
 }
 
 #[test]
