@@ -103,7 +103,7 @@ impl IngestForm {
                 occurred_at: time(self.occurred_at)?,
             }),
             file_name: self.file,
-            mime_type: hint.or(sent_type).unwrap_or_default(),
+            mime_type: with_charset(hint, sent_type).unwrap_or_default(),
         })
     }
 }
@@ -193,6 +193,16 @@ fn time(text: Option<String>) -> Result<Option<prost_types::Timestamp>, Problem>
     }
 }
 
+/// The hint, which counts more than the type that came with the bytes; in which charset they are only the latter says.
+fn with_charset(hint: Option<String>, sent: Option<String>) -> Option<String> {
+    let (Some(hint), Some(sent)) = (&hint, &sent) else { return hint.or(sent) };
+    let is_charset = |parameter: &&str| parameter.trim_start().to_ascii_lowercase().starts_with("charset=");
+    match sent.split(';').skip(1).find(is_charset).filter(|_| !hint.contains(';')) {
+        Some(charset) => Some(format!("{hint};{charset}")),
+        None => Some(hint.clone()),
+    }
+}
+
 const fn media_type(content_type: ContentType) -> &'static str {
     match content_type {
         ContentType::Markdown => "text/markdown",
@@ -200,5 +210,28 @@ const fn media_type(content_type: ContentType) -> &'static str {
         ContentType::Json => "application/json",
         ContentType::Yaml => "text/yaml",
         ContentType::Html => "text/html",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_leaves_the_charset_that_came_with_the_bytes() {
+        let told = |hint: Option<&str>, sent: Option<&str>| {
+            with_charset(hint.map(str::to_owned), sent.map(str::to_owned))
+        };
+        let html = Some("text/html");
+        let cyrillic = Some("text/html; Charset=windows-1251; boundary=x");
+        assert_eq!(told(html, cyrillic).as_deref(), Some("text/html; Charset=windows-1251"));
+        assert_eq!(told(html, Some("text/html; boundary=x")).as_deref(), html);
+        assert_eq!(
+            told(Some("text/html;charset=utf-8"), cyrillic).as_deref(),
+            Some("text/html;charset=utf-8")
+        );
+        assert_eq!(told(None, cyrillic).as_deref(), cyrillic);
+        assert_eq!(told(html, None).as_deref(), html);
+        assert_eq!(told(None, None), None);
     }
 }

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::kind::Kind;
 
-/// The longest text of a document, in bytes of UTF-8 (contract, "Ingest").
-pub const MOST_TEXT_BYTES: usize = 5_000_000;
+/// The longest text of a document, in bytes of UTF-8 (contract, "Ingest"): whatever it is taken out of, as long as one that
+/// is sent as a text.
+pub const MOST_TEXT_BYTES: usize = 5 * 1024 * 1024;
 
 /// The largest file that is read.
 pub const MOST_FILE_BYTES: usize = 100 * 1024 * 1024;

@@ -87,6 +87,13 @@ fn cut() -> Error {
     Error::invalid("file", "incomplete", "the upload ended before it was whole: send it again")
 }
 
+/// Says whose bound it is: another plan moves that of the plan only.
+fn too_large(most_bytes: u64) -> String {
+    let most = usize::try_from(most_bytes).unwrap_or(usize::MAX);
+    let whose = if most < MOST_FILE_BYTES { " on this workspace's plan" } else { "" };
+    format!("a file {}{whose}: divide it", wording::at_most(most, Unit::Bytes))
+}
+
 /// Bytes as they come, of which one piece at most is in memory.
 struct Spool<'a> {
     db: &'a Db,
@@ -108,9 +115,7 @@ impl<'a> Spool<'a> {
     async fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.size_bytes = self.size_bytes.saturating_add(bytes.len() as u64);
         if self.size_bytes > self.most_bytes {
-            let most = usize::try_from(self.most_bytes).unwrap_or(usize::MAX);
-            let most = wording::at_most(most, Unit::Bytes);
-            return Err(Error::TooLarge(format!("a file {most} on this workspace's plan: divide it")));
+            return Err(Error::TooLarge(too_large(self.most_bytes)));
         }
         self.hasher.update(bytes);
         self.waiting.extend_from_slice(bytes);
@@ -136,5 +141,19 @@ impl<'a> Spool<'a> {
             spooled: self.pieces,
         };
         (file.draft, sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_that_no_plan_moves_names_no_plan() {
+        assert_eq!(
+            too_large(10_000_000),
+            "a file may have at most 10000000 bytes on this workspace's plan: divide it"
+        );
+        assert_eq!(too_large(MOST_FILE_BYTES as u64), "a file may have at most 104857600 bytes: divide it");
     }
 }
