@@ -1,7 +1,7 @@
 //! What a page's own style sheets hide.
 //!
-//! No browser is here: rules at the top of a sheet count, as what they say for one element by their weight and order. Those
-//! for paper, for small screens and for what a pointer does are not looked at.
+//! No browser is here: the rules that hold on a wide screen count, as what they say for one element by their weight and
+//! order. Those for paper, for small screens, for what somebody prefers and for what a pointer does are not looked at.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -163,7 +163,47 @@ fn weight(selector: &str) -> (usize, usize, usize) {
     (selector.matches('#').count(), selector.matches(['.', '[']).count(), elements)
 }
 
-/// The rules of a sheet that stand at its top, at most so many.
+/// The screen that a page is looked at on.
+const SCREEN_PIXELS: f64 = 1_280.0;
+const PIXELS_OF_EM: f64 = 16.0;
+
+/// Whether a block holds rules that count as those outside of it.
+fn is_group(prelude: &str) -> bool {
+    let prelude = prelude.trim().to_ascii_lowercase();
+    match prelude.strip_prefix("@media") {
+        Some(queries) => queries.split(',').any(|query| holds(query.trim())),
+        None => prelude.starts_with("@supports") || prelude.starts_with("@layer"),
+    }
+}
+
+/// Whether a media query holds on a wide screen of somebody who prefers nothing.
+fn holds(query: &str) -> bool {
+    let (is_negated, query) = match query.strip_prefix("not ") {
+        Some(rest) => (true, rest),
+        None => (false, query.strip_prefix("only ").unwrap_or(query)),
+    };
+    let is_met = query.split(" and ").all(|part| match part.trim() {
+        "" | "all" | "screen" => true,
+        part => part.strip_prefix('(').and_then(|part| part.strip_suffix(')')).is_some_and(is_wide),
+    });
+    is_met != is_negated
+}
+
+/// Whether a feature is about a width that a wide screen has.
+fn is_wide(feature: &str) -> bool {
+    let Some((name, width)) = feature.split_once(':') else { return false };
+    let width = width.trim();
+    let number = |unit: &str| width.strip_suffix(unit)?.trim().parse::<f64>().ok();
+    let ems = || number("rem").or_else(|| number("em")).map(|ems| ems * PIXELS_OF_EM);
+    let Some(pixels) = number("px").or_else(ems) else { return false };
+    match name.trim() {
+        "min-width" => pixels <= SCREEN_PIXELS,
+        "max-width" => pixels >= SCREEN_PIXELS,
+        _ => false,
+    }
+}
+
+/// The rules of a sheet that hold on a wide screen, at most so many.
 fn rules(sheet: &str, most: usize) -> Vec<(String, String)> {
     let mut rules = Vec::new();
     let mut rest = sheet;
@@ -175,8 +215,11 @@ fn rules(sheet: &str, most: usize) -> Vec<(String, String)> {
         }
         rest = rest.get(character.len_utf8()..).unwrap_or_default();
         match (character, depth) {
+            // Its end is a brace that closes no rule.
+            ('{', 0) if is_group(&selectors) => selectors.clear(),
             ('{', _) => depth += 1,
-            ('}', 0 | 1) => {
+            ('}', 0) => selectors.clear(),
+            ('}', 1) => {
                 depth = 0;
                 let (selectors, body) = (std::mem::take(&mut selectors), std::mem::take(&mut body));
                 if !selectors.trim_start().starts_with('@') {
@@ -219,6 +262,29 @@ mod tests {
             "<style>{sheet}</style><p class=a>a</p><p id=b>b</p><p class=c>c</p><p class=d>d</p><p class=e>e</p><p class=h>h</p>"
         );
         assert_eq!(seen(&page), "cdeh");
+    }
+
+    #[test]
+    fn rules_for_a_wide_screen_count() {
+        let sheet = "@media screen { .a { display: none } } @media (min-width: 600px) {.b{display:none}} \
+                     @media (max-width:600px){.c{display:none}} .d,.e{display:none} @media only screen and (min-width:48em){.d{display:block}} \
+                     @media (min-width:1600px){.e{display:block}} @media not print{.f{display:none}} @media print, all {.g{display:none}} \
+                     @media (prefers-reduced-motion){.h{display:none}} @supports (display:grid){ @layer x { .i{display:none} } } \
+                     @keyframes show { from { opacity: 0 } } @container (min-width:1px){.j{display:none}} .k{display:none}";
+        let shown: String = ('a'..='l').map(|name| format!("<p class={name}>{name}</p>")).collect();
+        assert_eq!(seen(&format!("<style>{sheet}</style>{shown}")), "cdhjl");
+        for odd in [
+            "@media",
+            "@media {",
+            "@media (",
+            "@media not",
+            "@media (min-width:)",
+            "} } .a{display:none}",
+            "@layer a;",
+        ] {
+            let page = format!("<style>{odd}{{.b{{display:none}}}}</style><p class=z>z</p>");
+            assert_eq!(seen(&page), "z", "{odd}");
+        }
     }
 
     #[test]
