@@ -119,6 +119,17 @@ impl View {
         Ok(None)
     }
 
+    /// Those of some keys that living rows have.
+    pub(super) fn held(&self, keys: Vec<Term>) -> tantivy::Result<Vec<Term>> {
+        let mut held = Vec::new();
+        for key in keys {
+            if self.address(&key)?.is_some() {
+                held.push(key);
+            }
+        }
+        Ok(held)
+    }
+
     pub(super) fn document(&self, address: Address) -> tantivy::Result<TantivyDocument> {
         let part = self.parts.get(address.part).ok_or_else(no_part)?;
         if let Some(store) = &part.store {

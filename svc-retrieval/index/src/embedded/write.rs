@@ -42,8 +42,10 @@ struct Changes {
 
 impl Index {
     pub(super) fn write(&self, batch: Batch) -> Result<(), Error> {
-        let changes = self.changes(&batch)?;
+        let mut changes = self.changes(&batch)?;
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is new has no rows that could go, and a single deletion has a commit open every segment anew.
+        changes.gone = self.views.now().held(changes.gone)?;
         let rows = changes.rows.len();
         let payload = if writing.pending.has_room_for(rows) {
             self.show_recent(&changes)?;

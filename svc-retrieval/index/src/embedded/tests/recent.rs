@@ -43,6 +43,27 @@ fn a_small_batch_is_found_without_a_commit() {
 }
 
 #[test]
+fn only_what_is_there_is_to_be_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path());
+    let key = |number: u128| index.fields.document_term(WORKSPACE, id(number, 0).document);
+    let held = || index.views.now().held(vec![key(1), key(2)]).unwrap();
+    assert_eq!(held(), []);
+    add(&index, vec![document(1, &["alpha", "beta"])]);
+    assert_eq!(held(), [key(1)]);
+    index.flush().unwrap();
+    assert_eq!(held(), [key(1)]);
+    add(&index, vec![document(1, &["gamma"]), document(2, &["alpha"])]);
+    assert_eq!(held(), [key(1), key(2)]);
+    let deletions = vec![(WORKSPACE, id(1, 0).document)];
+    index.apply(Batch { deletions, ..Batch::default() }).unwrap();
+    assert_eq!(held(), [key(2)]);
+    index.flush().unwrap();
+    assert_eq!(held(), [key(2)]);
+    assert_eq!(found(&index, "gamma"), []);
+}
+
+#[test]
 fn many_or_large_batches_are_committed() {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path());
