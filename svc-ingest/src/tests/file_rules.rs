@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use cairn_chassis::clock::ManualClock;
 use cairn_chassis::feed::Kind;
+use cairn_extract::Settings;
 use futures::stream;
 
 use super::*;
@@ -160,6 +162,33 @@ async fn an_upload_that_is_cut_or_wrong_leaves_nothing() {
         let small = Caller::of_test(workspace(1), Scope::All, "small");
         let sent = stream::iter(whole().into_iter().map(Ok));
         assert!(matches!(bench.ingests.file(&small, sent).await, Err(Error::TooLarge(_))));
+        assert_eq!(bench.pieces().await, 0);
+        assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
+    }
+}
+
+#[tokio::test]
+async fn a_file_whose_reader_cannot_be_started_is_tried_again_and_then_told() {
+    for bench in benches().await {
+        let sent = bench.send(parts("f", "plan.html", &[b"<p>Two steps.</p>"])).await.unwrap();
+        let clock = Arc::new(ManualClock::new(bench.context.clock.now().plus(Duration::from_secs(1))));
+        let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
+        let missing = Settings { program: "/nowhere/cairn".into(), ..Settings::default() };
+        let context = Context { clock: shared, ..bench.context.clone() };
+        let extractions = Extractions::new(context, Extractor::start(missing));
+        for pause in [5, 10, 15] {
+            let job = extractions.claim().await.unwrap().unwrap();
+            extractions.take(&job).await;
+            assert_ne!(bench.now(&sent.document).await.status, IngestStatus::Failed);
+            clock.advance(Duration::from_secs(pause - 1));
+            assert!(extractions.claim().await.unwrap().is_none(), "{}: too soon", bench.test.engine);
+            clock.advance(Duration::from_secs(1));
+        }
+        let job = extractions.claim().await.unwrap().unwrap();
+        extractions.take(&job).await;
+        let now = bench.now(&sent.document).await;
+        assert_eq!(now.status, IngestStatus::Failed, "{}: within 60 s", bench.test.engine);
+        assert!(now.error.is_some_and(|why| why.contains("could not be read") && !why.contains("/nowhere")));
         assert_eq!(bench.pieces().await, 0);
         assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
     }

@@ -1,5 +1,6 @@
 //! What people may say of sources, and what they are answered.
 
+use cairn_chassis::clock::Clock as _;
 use cairn_proto::domain::SourceMode;
 use cairn_providers::{Changes, Deletions, Listing};
 
@@ -110,6 +111,27 @@ async fn other_settings_begin_anew_and_a_source_keeps_its_provider() {
             Patch { provider: Some("folder".into()), every: Some(Some("6h".into())), ..Patch::default() };
         let updated = stand.sources.update(&stand.caller, &id.to_string(), same).await.unwrap();
         assert_eq!(updated.source.every.as_secs(), 6 * 3_600);
+    }
+}
+
+#[tokio::test]
+async fn the_next_run_follows_how_often_a_source_is_read() {
+    for stand in listed().await {
+        let id = stand.connect("often").await;
+        stand.work().await;
+        let change = async |every: &str| {
+            let patch = Patch { every: Some(Some(every.into())), ..Patch::default() };
+            stand.sources.update(&stand.caller, &id.to_string(), patch).await.unwrap().source
+        };
+        for (every, seconds) in [("15m", 900), ("1d", 86_400), ("6h", 21_600)] {
+            let source = change(every).await;
+            let pause = source.next_run_at.unwrap().since(source.last_synced_at.unwrap()).as_secs();
+            assert!((seconds..=seconds * 105 / 100).contains(&pause), "{}: {every}: {pause}", stand.engine());
+        }
+        // What is overdue by then is due now.
+        stand.clock.advance(std::time::Duration::from_secs(2 * 3_600));
+        let source = change("1h").await;
+        assert_eq!(source.next_run_at, Some(stand.clock.now()), "{}", stand.engine());
     }
 }
 
