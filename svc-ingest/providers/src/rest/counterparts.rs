@@ -1,6 +1,8 @@
 //! The providers against servers that others wrote: emulators of the services, and the reference server of MCP. They are
 //! asked when one runs and its address is given; see CONTRIBUTING.md.
 
+use bytes::Bytes;
+use http::{Method, Request, header};
 use serde_json::{Value, json};
 
 use crate::contract::{self, Caller};
@@ -31,6 +33,23 @@ async fn listed(kind: ProviderKind, settings: Value, credentials: Value) -> usiz
     seen.present.len()
 }
 
+/// What was found in a counterpart, and read of it.
+async fn searched(kind: ProviderKind, settings: Value, credentials: Value, query: &str) -> usize {
+    let world = Caller::new();
+    let provider = world.connect(kind, &settings, &credentials, "live");
+    let account = provider.check(&world.call).await.unwrap();
+    let found = provider.search(&world.call, query, 3).await.unwrap();
+    println!("{kind}: {account:?}, {} documents", found.len());
+    for entry in &found {
+        let Ok(Fetched::Body(body)) = provider.fetch(&world.call, &entry.id, None).await else {
+            panic!("{kind}: no body of {}", entry.title)
+        };
+        println!("{kind}: {} at {:?}, {} bytes", entry.title, body.url, body.bytes.len());
+        assert!(!body.bytes.is_empty() && body.url.is_some());
+    }
+    found.len()
+}
+
 /// The address in a variable, else a word about what is left out.
 fn address(name: &str, what: &str) -> Option<String> {
     let address = std::env::var(name).ok().filter(|address| !address.is_empty());
@@ -50,6 +69,45 @@ async fn an_emulator_of_services_is_read() {
     assert!(listed(ProviderKind::Linear, linear, json!({"token": token})).await > 0);
     let jira = json!({"site": format!("{base}/atlassian")});
     assert!(listed(ProviderKind::Jira, jira, json!({"email": "admin@acme.com", "token": token})).await > 0);
+    // It has no `/markdown`, from which the texts of pages are.
+    let notion = json!({"baseUrl": format!("{base}/notion")});
+    assert!(listed(ProviderKind::Notion, notion, json!({"token": token})).await > 0);
+    // It has the older search only.
+    let slack = json!({"baseUrl": format!("{base}/slack/api")});
+    assert!(searched(ProviderKind::Slack, slack, json!({"token": token}), "the").await > 0);
+}
+
+#[tokio::test]
+async fn a_mock_of_drive_is_read_and_followed() {
+    let Some(base) = address("CAIRN_TEST_DRIVE_MOCK", "a running google-drive-mock") else { return };
+    let world = Caller::new();
+    let send = async |method: Method, path: &str, body: Value| {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{base}{path}"))
+            .header(header::AUTHORIZATION, "Bearer valid-token")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Bytes::from(body.to_string()))
+            .unwrap();
+        world.call.send(request, 100_000).await.unwrap()
+    };
+    send(Method::POST, "/debug/clear", json!({})).await;
+    for id in ["one", "two", "three"] {
+        let file = json!({"id": id, "name": format!("{id}.md"), "mimeType": "text/markdown", "content": format!("# {id}")});
+        send(Method::POST, "/drive/v3/files", file).await;
+    }
+    let (settings, credentials) = (json!({"baseUrl": base}), json!({"accessToken": "valid-token"}));
+    let connect = || world.connect(ProviderKind::GoogleDrive, &settings, &credentials, "indexed");
+    println!("google_drive: {:?}", connect().check(&world.call).await.unwrap());
+    let (seen, from) = contract::read(&world.call, &connect, None).await.unwrap();
+    assert_eq!((seen.ids(), seen.faults.len(), seen.partial.len()), (vec!["one", "three", "two"], 0, 0));
+    assert_eq!(contract::text(&world.call, &*connect(), "two").await.as_deref(), Some("# two"));
+    send(Method::PATCH, "/drive/v3/files/one", json!({"name": "renamed.md"})).await;
+    send(Method::DELETE, "/drive/v3/files/two", json!({})).await;
+    let (changed, _) = contract::read(&world.call, &connect, Some(&from)).await.unwrap();
+    assert_eq!(changed.present.get("one").map(String::as_str), Some("renamed.md"), "{changed:?}");
+    assert!(changed.gone.contains("two") && !changed.present.contains_key("three"), "{changed:?}");
+    assert_eq!(contract::text(&world.call, &*connect(), "two").await, None);
 }
 
 #[tokio::test]
