@@ -3,13 +3,13 @@
 use axum::extract::Path;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
-use maud::{Markup, PreEscaped, html};
-use pulldown_cmark::{Options, Parser};
+use maud::{Markup, html};
 
 use crate::class::{Class, Surface, Who};
 use crate::error::Error;
 use crate::guides::{self, Guide};
 use crate::pages::document::Document;
+use crate::pages::text::{self, Relative, Style};
 use crate::routes::Routes;
 
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -63,11 +63,8 @@ fn others(guide: &Guide) -> Markup {
     }
 }
 
-/// The guides are part of the binary, so what is HTML in them is ours.
 fn rendered(text: &str) -> Markup {
-    let mut html = String::with_capacity(text.len() * 2);
-    pulldown_cmark::html::push_html(&mut html, Parser::new_ext(text, Options::ENABLE_TABLES));
-    PreEscaped(html)
+    text::render(text, Style { top_level: 1, first_line: 1, cited: None, relative: Relative::Page }).markup
 }
 
 fn page(title: &str, body: &Markup) -> Response {
@@ -89,7 +86,7 @@ mod tests {
     fn a_guide_is_rendered_with_its_tables_and_code() {
         for guide in guides::all() {
             let html = rendered(guide.body()).into_string();
-            assert!(html.starts_with("<h1>"), "{}", guide.name);
+            assert!(html.starts_with("<h1 id="), "{}", guide.name);
             assert!(!html.contains("<script") && !html.contains("\n|"), "{}", guide.name);
         }
         assert!(rendered("| a |\n|---|\n| b |\n").into_string().contains("<table>"));

@@ -3,6 +3,7 @@
 mod auth;
 pub(crate) mod console;
 mod content;
+mod files;
 mod memories;
 
 use std::sync::Arc;
@@ -24,7 +25,9 @@ use cairn_proto::auth::v1::session_service_server::SessionServiceServer;
 use cairn_proto::auth::v1::token_service_server::TokenServiceServer;
 use cairn_proto::auth::v1::workspace_service_server::WorkspaceServiceServer;
 use cairn_proto::content::v1::file_service_server::FileServiceServer;
+use cairn_proto::content::v1::file_version_service_server::FileVersionServiceServer;
 use cairn_proto::content::v1::folder_service_server::FolderServiceServer;
+use cairn_proto::content::v1::location_service_server::LocationServiceServer;
 use cairn_proto::content::v1::memory_service_server::MemoryServiceServer;
 use cairn_proto::content::v1::overview_service_server::OverviewServiceServer;
 use cairn_proto::content::v1::trash_service_server::TrashServiceServer;
@@ -39,6 +42,8 @@ use crate::{Config, Gateway, Upstreams};
 
 /// The id of the one file that exists.
 pub(crate) const FILE: &str = "0199c0de-0000-7000-8000-0000000000f1";
+/// The id of the one file that is in trash.
+pub(crate) const TRASHED: &str = "0199c0de-0000-7000-8000-0000000000f2";
 /// The id of the one memory that exists, `guide`.
 pub(crate) const MEMORY: &str = "0199c0de-0000-7000-8000-0000000000b1";
 /// The id of the one workspace that exists.
@@ -103,7 +108,9 @@ async fn bench_with(change: impl FnOnce(Ambient) -> Ambient) -> Bench {
         .add_service(OverviewServiceServer::new(console::Console))
         .add_service(TrashServiceServer::new(console::Console))
         .add_service(UsageServiceServer::new(console::Console))
-        .add_service(FolderServiceServer::new(console::Console));
+        .add_service(FolderServiceServer::new(console::Console))
+        .add_service(LocationServiceServer::new(files::Locations))
+        .add_service(FileVersionServiceServer::new(files::Versions));
     let content = local(content_routes).await;
     let nothing = ServiceChannel::remote("http://127.0.0.1:1").unwrap();
     let upstreams =

@@ -13,28 +13,28 @@ pub(crate) struct FileVersion {
     #[schema(format = "uuid")]
     file_id: String,
     /// The file's version when it got this content. Changes of name, folder or tags have no version of their own here.
-    version: u64,
+    pub(crate) version: u64,
     /// `blake3:` and 64 hexadecimal digits, of the content.
     pub(crate) content_hash: String,
     /// The size of the content in bytes of UTF-8.
-    size_bytes: u64,
+    pub(crate) size_bytes: u64,
     #[schema(format = DateTime)]
-    created_at: String,
+    pub(crate) created_at: String,
     /// Null when nobody knows.
     #[schema(required = true)]
-    created_by: Option<FileAuthor>,
+    pub(crate) created_by: Option<FileAuthor>,
     /// Left out in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<String>,
+    pub(crate) content: Option<String>,
 }
 
 /// Who gave a file its content.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FileAuthor {
     /// `token`, `user` or `sync`.
-    kind: String,
+    pub(crate) kind: String,
     id: String,
-    name: String,
+    pub(crate) name: String,
 }
 
 impl From<proto::FileVersion> for FileVersion {

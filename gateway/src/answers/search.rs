@@ -57,7 +57,7 @@ pub(crate) struct SearchResult {
     pub(crate) collapsed: Option<u32>,
     /// How the score came about; only with `explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    trace: Option<Trace>,
+    pub(crate) trace: Option<Trace>,
 }
 
 /// A connected source.
@@ -85,7 +85,8 @@ pub(crate) struct Citation {
     pub(crate) label: String,
     /// A link that opens the document: where it comes from, for a document from outside that says so.
     pub(crate) url: String,
-    /// Of a document from outside: a link to exactly these lines of it here.
+    /// A link to exactly these lines on the page of a file or a document from outside: it marks them, and shows what they were
+    /// when the text has changed since.
     #[serde(skip_serializing_if = "Option::is_none")]
     permalink: Option<String>,
     pub(crate) kind: DocumentKind,
@@ -106,7 +107,7 @@ pub(crate) struct Citation {
     pub(crate) end_line: Option<u32>,
     heading_path: Vec<String>,
     /// Of the whole stored document that the lines were counted in.
-    content_hash: String,
+    pub(crate) content_hash: String,
     sync_mode: SyncMode,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
@@ -249,7 +250,8 @@ impl Citation {
 
     fn read(cited: proto::Citation, kind: DocumentKind, links: &Links) -> Self {
         let page = links.to(&cited.url);
-        let permalink = kind.is_from_outside().then(|| lines_of(&page, &cited));
+        let has_lines = kind == DocumentKind::File || kind.is_from_outside();
+        let permalink = has_lines.then(|| lines_of(&page, &cited));
         Self {
             label: cited.label,
             url: cited.address.unwrap_or(page),

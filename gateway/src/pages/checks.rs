@@ -7,7 +7,7 @@ use html5gum::{Token, Tokenizer};
 use http::{Method, Request};
 
 use crate::class::Surface;
-use crate::testing::{Answer, PASSWORD, WORKSPACE, bench};
+use crate::testing::{Answer, FILE, PASSWORD, TRASHED, WORKSPACE, bench};
 
 /// Elements without an end.
 const VOID: [&str; 8] = ["meta", "link", "input", "hr", "br", "img", "path", "wbr"];
@@ -161,7 +161,7 @@ fn faults_of_headings(elements: &[Element]) -> Vec<String> {
 }
 
 /// The pages that a GET shows, and how to ask for one that is there.
-const PAGES: [(&str, &str); 12] = [
+const PAGES: &[(&str, &str)] = &[
     ("/sign-in", "/sign-in"),
     ("/account", "/account"),
     ("/workspaces", "/workspaces"),
@@ -174,9 +174,23 @@ const PAGES: [(&str, &str); 12] = [
     ("/w/{id}/members", "/w/{w}/members"),
     ("/w/{id}/health", "/w/{w}/health"),
     ("/w/{id}/settings", "/w/{w}/settings"),
+    ("/w/{id}/files", "/w/{w}/files"),
+    ("/w/{id}/files", "/w/{w}/files?folder=0199c0de-0000-7000-8000-0000000000c1&tag=x"),
+    ("/w/{id}/search", "/w/{w}/search"),
+    ("/w/{id}/search", "/w/{w}/search?q=x&strategy=nothing"),
+    ("/w/{id}/search", "/w/{w}/search?view=script&script=ls"),
+    ("/file/{id}", "/file/{f}?lines=2-3&hash=blake3:0001"),
+    ("/file/{id}", "/file/{f}?lines=2-3&hash=blake3:ffff"),
+    ("/file/{id}", "/file/{f}?view=source&lines=2"),
+    ("/file/{id}", "/file/{f}?view=changes"),
+    ("/file/{id}", "/file/{f}?view=uses"),
+    ("/file/{id}/edit", "/file/{f}/edit"),
+    ("/file/{id}/versions/{version}", "/file/{f}/versions/1"),
+    ("/file/{id}/versions/{version}", "/file/{f}/versions/2?show=now"),
+    ("/file/{id}/versions/{version}", "/file/{f}/versions/1?show=text&lines=2"),
 ];
 /// What answers a GET with something else than a page of this module.
-const OTHERS: [&str; 2] = ["/", "/invite"];
+const OTHERS: [&str; 4] = ["/", "/invite", "/file/{id}/download", "/w/{id}/open"];
 
 async fn cookie(bench: &crate::testing::Bench) -> String {
     let body = serde_json::json!({"email": "a@b.example", "password": PASSWORD});
@@ -200,8 +214,8 @@ async fn every_page_is_sound() {
     let cookie = cookie(&bench).await;
     for (_, path) in PAGES {
         // The page for signing in is for those who are not.
-        let cookie = if path == "/sign-in" { "" } else { &cookie };
-        let page = get(&bench, &path.replace("{w}", WORKSPACE), cookie).await;
+        let cookie = if *path == "/sign-in" { "" } else { &cookie };
+        let page = get(&bench, &path.replace("{w}", WORKSPACE).replace("{f}", FILE), cookie).await;
         assert_eq!(page.status, 200, "{path}: {}", page.text);
         assert_eq!(page.headers["content-security-policy"], super::document::POLICY, "{path}");
         assert_eq!(page.headers["cache-control"], "no-store", "{path}");
@@ -219,14 +233,58 @@ async fn errors_are_sound_pages() {
         ("/w/not-an-id", 404),
         ("/w/0199c0de-0000-7000-8000-00000000ffff", 404),
         ("/w/{w}/tokens/x/off", 405),
+        ("/file/not-an-id", 404),
+        ("/file/0199c0de-0000-7000-8000-00000000ffff", 404),
+        ("/file/0199c0de-0000-7000-8000-00000000ffff/edit", 404),
+        ("/file/{f}/versions/9", 404),
     ] {
-        let page = get(&bench, &path.replace("{w}", WORKSPACE), &cookie).await;
+        let page =
+            get(&bench, &path.replace("{w}", WORKSPACE).replace("{f}", FILE).replace("{f}", FILE), &cookie)
+                .await;
         assert_eq!(page.status, status, "{path}: {}", page.text);
         assert_eq!(page.headers["content-type"], "text/html; charset=utf-8", "{path}");
         assert_eq!(page.headers["content-security-policy"], super::document::POLICY, "{path}");
         assert_eq!(faults(&page.text), Vec::<String>::new(), "{path}: {}", page.text);
         let id = page.headers["x-request-id"].to_str().unwrap();
-        assert!(page.text.contains(id) && !page.text.contains("Home"), "{}", page.text);
+        // The name of the workspace is told only to those who are in it.
+        let is_inside = path.starts_with("/file/");
+        assert!(page.text.contains(id) && (is_inside || !page.text.contains("Home")), "{}", page.text);
+    }
+}
+
+#[tokio::test]
+async fn what_is_in_trash_has_a_sound_page_that_brings_it_back() {
+    let bench = bench().await;
+    let cookie = cookie(&bench).await;
+    for path in [format!("/file/{TRASHED}"), format!("/file/{TRASHED}/edit")] {
+        let page = get(&bench, &path, &cookie).await;
+        assert_eq!(page.status, 404, "{path}: {}", page.text);
+        assert!(page.text.contains("Restore") && page.text.contains("(a token)"), "{}", page.text);
+        assert_eq!(faults(&page.text), Vec::<String>::new(), "{path}: {}", page.text);
+    }
+    let nowhere = get(&bench, &format!("/w/{WORKSPACE}/open?name=zqnothing"), &cookie).await;
+    assert_eq!((nowhere.status.as_u16(), faults(&nowhere.text)), (404, Vec::new()), "{}", nowhere.text);
+}
+
+#[tokio::test]
+async fn forms_about_a_file_are_answered_with_sound_pages() {
+    let bench = bench().await;
+    let cookie = cookie(&bench).await;
+    for (path, body, status, told) in [
+        ("preview", "content=%23+A%0D%0A%0D%0A%5Bx%5D%28y%29", 200, "<h3 id=\"s-a\""),
+        ("edit", "hash=blake3:0001&content=mine", 409, "Keep theirs"),
+        ("edit", "hash=blake3:0001&content=mine&then=merge", 200, "mine\n&gt;&gt;&gt;"),
+        ("rename", "name=", 400, "Put this right"),
+        ("versions/1/restore", "hash=x", 409, "changed meanwhile"),
+    ] {
+        let request = Request::post(format!("/file/{FILE}/{path}"))
+            .header("cookie", &cookie)
+            .header("sec-fetch-site", "same-origin")
+            .header("content-type", "application/x-www-form-urlencoded");
+        let page = bench.send_as_is(request.body(Body::from(body)).unwrap()).await;
+        assert_eq!(page.status, status, "{path}: {}", page.text);
+        assert!(page.text.contains(told), "{path}: {told}: {}", page.text);
+        assert_eq!(faults(&page.text), Vec::<String>::new(), "{path}: {}", page.text);
     }
 }
 

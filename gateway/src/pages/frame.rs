@@ -34,6 +34,8 @@ const fn after_line(title: &'static str, path: &'static str, icon: Icon, key: &'
 /// Every page that there is.
 pub(crate) const NAVIGATION: &[Entry] = &[
     entry("Overview", "", Icon::Home, "o"),
+    entry("Search", "/search", Icon::Glass, "s"),
+    entry("Files", "/files", Icon::File, "f"),
     entry("Trash", "/trash", Icon::Trash, "t"),
     after_line("Connect", "/connect", Icon::Plug, "c"),
     entry("Tokens", "/tokens", Icon::Key, "k"),
@@ -69,7 +71,6 @@ impl<'a> Page<'a> {
     }
 
     /// What stands in the `h1` instead of the title.
-    #[expect(dead_code, reason = "the pages about things come next: a name that people wrote needs `bdi`")]
     pub(crate) fn heading(self, heading: Markup) -> Self {
         Self { heading: Some(heading), ..self }
     }
@@ -85,7 +86,6 @@ impl<'a> Page<'a> {
     }
 
     /// A module that the page needs besides, by its address.
-    #[expect(dead_code, reason = "the pages about things come next: the editor has one")]
     pub(crate) fn module(mut self, address: &'static str) -> Self {
         self.modules.push(address);
         self

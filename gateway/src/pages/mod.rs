@@ -9,6 +9,9 @@ mod assets;
 mod connect;
 pub(crate) mod document;
 mod failure;
+mod file;
+mod files;
+mod folders;
 mod form;
 mod frame;
 mod health;
@@ -18,8 +21,10 @@ mod notice;
 mod overview;
 mod parts;
 mod places;
+mod search;
 mod settings;
 pub(crate) mod sign_in;
+pub(crate) mod text;
 mod tokens;
 mod trash;
 mod visitor;
@@ -60,6 +65,9 @@ pub(crate) fn routes() -> Routes {
         .merge(members::routes())
         .merge(health::routes())
         .merge(settings::routes())
+        .merge(files::routes())
+        .merge(file::routes())
+        .merge(search::routes())
 }
 
 /// `GET /`.

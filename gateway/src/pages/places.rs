@@ -3,10 +3,10 @@
 use cairn_proto::domain::DocumentKind;
 
 /// The page about a thing.
-pub(crate) fn of(kind: DocumentKind, _id: &str) -> Option<String> {
+pub(crate) fn of(kind: DocumentKind, id: &str) -> Option<String> {
     match kind {
-        DocumentKind::File
-        | DocumentKind::Record
+        DocumentKind::File => Some(super::file::address(id)),
+        DocumentKind::Record
         | DocumentKind::SourceDocument
         | DocumentKind::Ingested
         | DocumentKind::Memory => None,

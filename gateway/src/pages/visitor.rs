@@ -112,7 +112,6 @@ impl Visitor {
     }
 
     /// The same visitor in that workspace, with the role there: for addresses that name a thing and no workspace.
-    #[expect(dead_code, reason = "the pages about things come next")]
     pub(crate) async fn enter(self, parts: &Parts, workspace: WorkspaceId) -> Result<Self, Error> {
         let identity =
             self.authenticator.tokens().session_in(&self.secret, workspace, &call_of(parts)).await?;

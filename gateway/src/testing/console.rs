@@ -1,5 +1,6 @@
 //! What the console's pages ask for, each list with one entry whose names are hostile.
 
+use cairn_chassis::status::Problem;
 use cairn_proto::auth::v1 as auth;
 use cairn_proto::auth::v1::grant_service_server::GrantService;
 use cairn_proto::auth::v1::invitation_service_server::InvitationService;
@@ -13,7 +14,7 @@ use cairn_proto::feed::v1::Kind;
 use prost_types::Timestamp;
 use tonic::{Request, Response, Status};
 
-use super::{FILE, WORKSPACE};
+use super::{FILE, TRASHED, WORKSPACE};
 
 type Answered<T> = Result<Response<T>, Status>;
 
@@ -204,9 +205,23 @@ impl TrashService for Console {
 
     async fn get_trash_item(
         &self,
-        _: Request<content::GetTrashItemRequest>,
+        request: Request<content::GetTrashItemRequest>,
     ) -> Answered<content::GetTrashItemResponse> {
-        Err(Status::unimplemented(""))
+        let asked = request.into_inner();
+        if asked.item_id != TRASHED {
+            return Err(Problem::not_found("there is no such item in trash").into());
+        }
+        let item = content::TrashItem {
+            kind: asked.kind,
+            id: asked.item_id,
+            name: HOSTILE.into(),
+            path: format!("/{HOSTILE}"),
+            deleted_at: AT,
+            item_count: 1,
+            deleted_by: Some(content::Author { kind: "token".into(), id: ID.into(), name: HOSTILE.into() }),
+            ..Default::default()
+        };
+        Ok(Response::new(content::GetTrashItemResponse { item: Some(item) }))
     }
 
     async fn restore_item(

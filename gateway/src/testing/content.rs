@@ -7,7 +7,7 @@ use tonic::{Response, Status};
 
 use super::{FILE, WORKSPACE};
 
-const HASH: &str = "blake3:00ff";
+pub(super) const HASH: &str = "blake3:00ff";
 
 pub(super) struct Files;
 

@@ -6,6 +6,8 @@ use maud::{Markup, html};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Icon {
     Book,
+    File,
+    Glass,
     Gear,
     Grid,
     Home,
@@ -26,6 +28,8 @@ pub(crate) fn icon(icon: Icon) -> Markup {
         Icon::Gear => {
             "M8 5.5a2.5 2.5 0 1 1 0 5 2.5 2.5 0 0 1 0-5zM8 1.5v2M8 12.5v2M1.5 8h2M12.5 8h2M3.4 3.4l1.4 1.4M11.2 11.2l1.4 1.4M3.4 12.6l1.4-1.4M11.2 4.8l1.4-1.4"
         }
+        Icon::File => "M3.5 1.5h6l3 3v10h-9zM9.5 1.5v3h3",
+        Icon::Glass => "M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zM10.5 10.5l3.5 3.5",
         Icon::Grid => "M2.5 2.5h4.5v4.5h-4.5zM9 2.5h4.5v4.5h-4.5zM2.5 9h4.5v4.5h-4.5zM9 9h4.5v4.5h-4.5z",
         Icon::Home => "M2 7.5 8 2.5l6 5M4 6.5v7h8v-7",
         Icon::Key => "M10.5 2.5a3 3 0 1 1 0 6 3 3 0 0 1 0-6zM8.5 7.5l-6 6M4.5 11.5l1.5 1.5",

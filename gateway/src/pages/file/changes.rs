@@ -1,0 +1,64 @@
+//! The versions of a file, the latest first.
+
+use cairn_proto::ids::FileId;
+use maud::{Markup, html};
+
+use super::address;
+use super::at::At;
+use crate::answers::{File, FileVersion};
+use crate::error::Error;
+use crate::operations::{Context, Paging, file_versions};
+use crate::pages::parts as part;
+use crate::pages::words;
+
+const PAGE: u32 = 50;
+
+pub(super) async fn list(
+    context: &Context,
+    at: &At,
+    file: &File,
+    trail: Vec<String>,
+) -> Result<Markup, Error> {
+    let id: FileId = at.id;
+    let paging = Paging { limit: Some(PAGE), cursor: trail.last().cloned() };
+    let listed = file_versions::list(context, id, paging).await?;
+    let path = address(id);
+    let pages = part::Pages {
+        path: &path,
+        query: &[("view", "changes")],
+        trail,
+        next: listed.next,
+        total: listed.total,
+        page_size: u64::from(PAGE),
+        shown: listed.items.len(),
+    };
+    let rows = html! { @for version in &listed.items { (row(file, version)) } };
+    Ok(html! {
+        (part::table("Versions", &["Version", "When", "Who", "Size"], &rows))
+        (part::pages(&pages))
+    })
+}
+
+fn row(file: &File, version: &FileVersion) -> Markup {
+    html! {
+        tr {
+            th scope="row" {
+                a href={ (address(&file.id)) "/versions/" (version.version) } { "Version " (version.version) }
+                @if version.content_hash == file.content_hash { " " (part::badge(part::Tone::Plain, "Now")) }
+            }
+            td { (part::time(&version.created_at)) }
+            td { (who(version)) }
+            td { (words::bytes(version.size_bytes)) }
+        }
+    }
+}
+
+/// Who gave a file this text.
+pub(super) fn who(version: &FileVersion) -> Markup {
+    html! {
+        @match &version.created_by {
+            Some(by) => { bdi { (by.name) } @if by.kind == "token" { " (a token)" } @else if by.kind == "sync" { " (a sync)" } }
+            None => { "somebody that nobody noted" }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The lines that an address cites, and what became of them when the text has changed since.
+
+use cairn_chassis::status::Reason;
+use cairn_proto::ids::FileId;
+use maud::{Markup, html};
+
+use crate::answers::File;
+use crate::error::Error;
+use crate::operations::{Context, Paging, file_versions};
+use crate::pages::text::{Lines, compare};
+
+/// What is shown of lines that are cited: at most so many of those that changed.
+const MOST_LINES: usize = 60;
+
+/// A citation, as the query tells it.
+#[derive(Debug, Default)]
+pub(super) struct Cited {
+    /// The lines to mark in the text as it is now.
+    pub(super) now: Option<Lines>,
+    /// What there is to say of a citation that is older than the text.
+    pub(super) notice: Markup,
+}
+
+/// What the query cites: `lines`, and `hash` of the text that they were counted in.
+pub(super) async fn read(
+    context: &Context,
+    file: &File,
+    lines: Option<&str>,
+    hash: Option<&str>,
+) -> Result<Cited, Error> {
+    let lines = lines.and_then(Lines::parse);
+    let hash = hash.filter(|hash| !hash.is_empty() && *hash != file.content_hash);
+    let (Some(lines), Some(hash)) = (lines, hash) else {
+        return Ok(Cited { now: lines, notice: html! {} });
+    };
+    let id: FileId =
+        file.id.parse().map_err(|_| cairn_chassis::status::Problem::internal("a file without an id"))?;
+    let Some((version, text)) = version_of(context, id, hash).await? else {
+        let notice = html! {
+            div.notice {
+                p { strong { "The text has changed since it was cited." } " The text of then is not kept, so nobody can say what these lines were." }
+            }
+        };
+        return Ok(Cited { now: Some(lines), notice });
+    };
+    let content = file.content.as_deref().unwrap_or_default();
+    let now = compare(&text, content).now(lines);
+    Ok(Cited { now, notice: stale(file, &text, content, lines, now, version) })
+}
+
+/// The version that has that text, and the text.
+pub(super) async fn version_of(
+    context: &Context,
+    id: FileId,
+    hash: &str,
+) -> Result<Option<(u64, String)>, Error> {
+    let mut paging = Paging::default();
+    loop {
+        let listed = file_versions::list(context, id, paging).await?;
+        if let Some(found) = listed.items.iter().find(|version| version.content_hash == hash) {
+            return match file_versions::get(context, id, found.version).await {
+                Ok(version) => Ok(Some((version.version, version.content.unwrap_or_default()))),
+                Err(problem) if problem.reason == Reason::NotFound => Ok(None),
+                Err(problem) => Err(problem.into()),
+            };
+        }
+        match listed.next {
+            Some(next) => paging = Paging { cursor: Some(next), ..Paging::default() },
+            None => return Ok(None),
+        }
+    }
+}
+
+fn stale(file: &File, then: &str, now: &str, lines: Lines, place: Option<Lines>, version: u64) -> Markup {
+    let was = some(then, lines);
+    let is = place.map(|place| some(now, place));
+    let page = super::address(&file.id);
+    html! {
+        div.notice {
+            @match (&place, &is) {
+                (Some(place), Some(is)) if *is == was => {
+                    p { strong { "The text has changed since it was cited." } " The cited lines are the same; they stand at " a href={ (page) "?lines=" (place) "#L" (place.first) } { "line " (place) } " now." }
+                }
+                (Some(place), _) => {
+                    p { strong { "The text has changed since it was cited." } " In the place of the cited lines there is " a href={ (page) "?lines=" (place) "#L" (place.first) } { "line " (place) } " now." }
+                }
+                (None, _) => {
+                    p { strong { "The text has changed since it was cited." } " The cited lines are not in it any more." }
+                }
+            }
+            p { "As they were, in " a href={ (page) "/versions/" (version) } { "version " (version) } ", lines " (lines) ":" }
+            pre.cited-then tabindex="0" { @for line in &was { del { (line) } "\n" } }
+            @if let Some(is) = is.filter(|is| *is != was) {
+                p { "As they are:" }
+                pre.cited-now tabindex="0" { @for line in &is { ins { (line) } "\n" } }
+            }
+        }
+    }
+}
+
+fn some(text: &str, lines: Lines) -> Vec<&str> {
+    let count = (lines.last + 1 - lines.first).min(MOST_LINES);
+    text.lines().skip(lines.first - 1).take(count).collect()
+}

@@ -1,0 +1,161 @@
+//! `/file/{id}/edit`: the text in a field, and beside it what becomes of it.
+
+use cairn_chassis::status::Problem;
+use cairn_proto::domain::{FileType, Permission};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use utoipa::ToSchema;
+
+use super::at::{At, Found};
+use super::{address, endings, is_markdown, page, parts};
+use crate::answers::File;
+use crate::error::Error;
+use crate::extract::Query;
+use crate::pages::assets;
+use crate::pages::form::Form;
+use crate::pages::text::{self, Lines, Relative, Style};
+use crate::pages::{Answer, folders, words};
+use crate::schema::inputs;
+
+inputs!(Looking);
+
+/// A larger text is edited in parts: browsers take minutes for so many lines in one field.
+pub(super) const MOST_BYTES: usize = 700_000;
+
+/// Where the editor begins.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Looking {
+    line: Option<String>,
+}
+
+/// What stands in the editor.
+#[derive(Debug, Default)]
+pub(super) struct Draft<'a> {
+    pub(super) text: &'a str,
+    /// Of the text that it was begun with.
+    pub(super) hash: &'a str,
+    /// The lines of that text which it replaces; all of them when absent.
+    pub(super) lines: Option<Lines>,
+    /// What is said above it.
+    pub(super) told: Markup,
+    /// Whether it is one that a person put together from two: drafts of the browser stay away from it.
+    pub(super) is_merged: bool,
+    /// What is shown beside it.
+    pub(super) preview: Markup,
+}
+
+pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
+    let file = match at.file().await? {
+        Found::Live(file) => file,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    may_edit(&at)?;
+    let content = file.content.as_deref().unwrap_or_default();
+    let draft = Draft { text: content, hash: &file.content_hash, ..Draft::default() };
+    if content.len() <= MOST_BYTES {
+        return show_draft(&at, &file, draft, Status::Fine).await;
+    }
+    let line = looking.line.as_deref().and_then(|line| line.parse().ok()).unwrap_or(1);
+    let part = parts::around(content, line);
+    let at_line = |line: usize| format!("{}/edit?line={line}", address(at.id));
+    let told = html! {
+        p.notice { "The file is large, so it is edited in parts: these are lines " (words::grouped(part.lines.first as u64)) "–" (words::grouped(part.lines.last as u64)) " of " (words::grouped(part.total as u64)) "." }
+        nav.pages aria-label="Pages" {
+            @if let Some(previous) = part.previous { a.button rel="prev" href=(at_line(previous)) { "Previous" } }
+            @if let Some(next) = part.next { a.button rel="next" href=(at_line(next)) { "Next" } }
+        }
+    };
+    let draft = Draft { text: part.text, lines: Some(part.lines), told, ..draft };
+    show_draft(&at, &file, draft, Status::Fine).await
+}
+
+/// `POST /file/{id}/preview`: the editor as it is, with the preview beside it.
+pub(super) async fn preview(at: At, form: Form) -> Answer {
+    let file = match at.file().await? {
+        Found::Live(file) => file,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    may_edit(&at)?;
+    let typed = endings::plain(form.text("content"));
+    let lines = Lines::parse(form.text("part"));
+    let preview = previewed(&file, &typed, lines);
+    let draft = Draft { text: &typed, hash: form.text("hash"), lines, preview, ..Draft::default() };
+    show_draft(&at, &file, draft, Status::Fine).await
+}
+
+/// Checks that the visitor may write.
+pub(super) fn may_edit(at: &At) -> Result<(), Error> {
+    if at.visitor.may(Permission::Write) {
+        return Ok(());
+    }
+    let role = at.visitor.here()?.role;
+    let message =
+        format!("editing takes a role that may write, and yours here is {}: ask an owner", role.as_str());
+    Err(Problem::forbidden(message).into())
+}
+
+/// How the page is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    Fine,
+    /// The draft has to be put right.
+    Wrong,
+}
+
+pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: Status) -> Answer {
+    let tree = folders::Tree::of(&at.visitor.context()?).await?;
+    let base = address(at.id);
+    let body = html! {
+        (draft.told)
+        div.editing {
+            form.editor method="post" action={ (base) "/edit" } data-editor=(at.id) data-merged[draft.is_merged] {
+                input type="hidden" name="hash" value=(draft.hash);
+                @if let Some(lines) = draft.lines { input type="hidden" name="part" value=(lines); }
+                label for="content" { "Text" }
+                // A browser leaves out the first line break.
+                textarea #content name="content" rows="24" dir="auto" spellcheck="false" autocomplete="off" { "\n" (draft.text) }
+                div.buttons {
+                    button.primary type="submit" { "Save" }
+                    @if status == Status::Wrong { button type="submit" name="anyway" value="yes" { "Save anyway" } }
+                    button type="submit" formaction={ (base) "/preview" } data-swap="#preview" { "Preview" }
+                    a.button href=(base) { "Cancel" }
+                }
+            }
+            section #preview aria-label="Preview" { (draft.preview) }
+        }
+    };
+    let page = page(at, file, &tree)?.module(assets::EDITOR_JS);
+    let page = if status == Status::Wrong { page.failed() } else { page };
+    Ok(page.show(&at.visitor, &body))
+}
+
+/// What a text becomes, or what is wrong with it.
+fn previewed(file: &File, typed: &str, lines: Option<Lines>) -> Markup {
+    if is_markdown(file) {
+        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let relative = Relative::Folder { workspace: &file.workspace_id, path: folder };
+        let first_line = lines.map_or(1, |lines| lines.first);
+        let rendered = text::render(typed, Style { top_level: 3, first_line, cited: None, relative });
+        return html! { h2 { "Preview" } article.prose dir="auto" { (rendered.markup) } };
+    }
+    let problem = lines.is_none().then(|| problem(file, typed)).flatten();
+    html! {
+        h2 { "Preview" }
+        @match problem {
+            Some(problem) => { p { (problem) } }
+            None => { p.quiet { "No problem was found." } }
+        }
+    }
+}
+
+/// Why a text is not what its type says, and in which line.
+pub(super) fn problem(file: &File, text: &str) -> Option<String> {
+    if FileType::from_number(file.file_type) != Some(FileType::Json) {
+        return None;
+    }
+    let error = serde_json::from_str::<IgnoredAny>(text).err()?;
+    let (line, column) = (error.line(), error.column());
+    Some(format!("This is not JSON: something is wrong at line {line}, column {column}."))
+}

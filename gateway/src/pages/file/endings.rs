@@ -1,0 +1,92 @@
+//! Ends of lines. A browser sends every end of a line in a text field as CR LF, whatever the text had; what was not changed is
+//! to stay as it was, byte for byte.
+
+use crate::pages::text::compare;
+
+/// A text as it was typed, with the ends of lines that the text had before where these lines are the same.
+pub(super) fn kept(before: &str, typed: &str) -> String {
+    let typed = plain(typed);
+    if !before.contains('\r') {
+        return typed;
+    }
+    let old_lines = lines(before);
+    let usual = usual(&old_lines);
+    let (old, new_lines) = (plain(before), lines(&typed));
+    let comparison = compare(&old, &typed);
+    let mut text = String::with_capacity(typed.len() + new_lines.len());
+    for (index, line) in new_lines.iter().enumerate() {
+        match comparison.was(index).and_then(|old| old_lines.get(old)) {
+            Some(same) => text.push_str(same),
+            None => match line.strip_suffix('\n') {
+                Some(words) => {
+                    text.push_str(words);
+                    text.push_str(usual);
+                }
+                None => text.push_str(line),
+            },
+        }
+    }
+    text
+}
+
+/// The text with LF at the ends of lines, as a text field shows it.
+pub(super) fn plain(text: &str) -> String {
+    if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text.to_owned() }
+}
+
+/// The lines with their ends: LF, CR LF, or CR.
+fn lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = match rest.find(['\r', '\n']) {
+            Some(at) if rest.get(at..).is_some_and(|end| end.starts_with("\r\n")) => at + 2,
+            Some(at) => at + 1,
+            None => rest.len(),
+        };
+        let (line, after) = rest.split_at(end);
+        lines.push(line);
+        rest = after;
+    }
+    lines
+}
+
+/// The end that most lines have.
+fn usual(lines: &[&str]) -> &'static str {
+    let count = |end: &str| lines.iter().filter(|line| line.ends_with(end)).count();
+    let with_both = count("\r\n");
+    if with_both * 2 > lines.len() {
+        "\r\n"
+    } else if count("\r") * 2 > lines.len() {
+        "\r"
+    } else {
+        "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a browser sends of a text that nobody touched.
+    fn sent(text: &str) -> String {
+        plain(text).replace('\n', "\r\n")
+    }
+
+    #[test]
+    fn lines_that_are_new_end_as_the_others_do() {
+        assert_eq!(kept("a\r\nb\r\n", "a\r\nx\r\nb\r\n"), "a\r\nx\r\nb\r\n");
+        assert_eq!(kept("a\nb\n", "a\r\nx\r\nb\r\n"), "a\nx\nb\n");
+        assert_eq!(kept("", "a\r\n"), "a\n");
+        assert_eq!(kept("a\rb\rc\r", "a\r\nb\r\nd\r\n"), "a\rb\rd\r");
+    }
+
+    proptest! {
+        #[test]
+        fn what_nobody_touched_stays_as_it_was(text in "(a|b|\\r\\n|\\n|\\r| ){0,30}") {
+            prop_assert_eq!(kept(&text, &sent(&text)), text);
+        }
+    }
+}

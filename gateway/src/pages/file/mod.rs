@@ -1,0 +1,206 @@
+//! The page of a file: to read, its source, its changes, its uses; and what can be done with it.
+
+mod at;
+mod changes;
+mod cited;
+mod edit;
+mod endings;
+mod merge;
+mod parts;
+mod read;
+mod save;
+mod uses;
+mod version;
+
+use axum::response::IntoResponse as _;
+use cairn_proto::domain::{FileType, Permission, TrashKind};
+use http::{HeaderValue, header};
+use maud::{Markup, html};
+use serde_json::json;
+
+use self::at::{At, Found};
+use super::form::{self, Form};
+use super::frame::Page;
+use super::notice::Notice;
+use super::text::Language;
+use super::visitor::Visitor;
+use super::{Answer, PERSON, folders, parts as part};
+use crate::answers::{self, File};
+use crate::class::FILE_BYTES;
+use crate::error::Error;
+use crate::operations::files::{self, UpdateFile};
+use crate::operations::trash;
+use crate::routes::Routes;
+
+pub(super) use self::at::trashed;
+
+pub(super) fn routes() -> Routes {
+    let writing = PERSON.up_to(FILE_BYTES);
+    Routes::default()
+        .get(PERSON, "/file/{id}", read::show)
+        .get(PERSON, "/file/{id}/download", download)
+        .post(PERSON, "/file/{id}/rename", rename)
+        .post(PERSON, "/file/{id}/move", move_to)
+        .post(PERSON, "/file/{id}/tags", tag)
+        .post(PERSON, "/file/{id}/delete", delete)
+        .post(PERSON, "/file/{id}/restore", restore)
+        .get(PERSON, "/file/{id}/edit", edit::show)
+        .post(writing, "/file/{id}/edit", save::save)
+        .post(writing, "/file/{id}/preview", edit::preview)
+        .get(PERSON, "/file/{id}/versions/{version}", version::show)
+        .post(PERSON, "/file/{id}/versions/{version}/restore", version::restore)
+}
+
+/// The address of a file's page.
+pub(super) fn address(id: impl std::fmt::Display) -> String {
+    format!("/file/{id}")
+}
+
+/// The views of a file, as the query names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum View {
+    Read,
+    Source,
+    Changes,
+    Uses,
+}
+
+impl View {
+    const ALL: [(Self, &'static str, &'static str); 4] = [
+        (Self::Read, "", "Read"),
+        (Self::Source, "source", "Source"),
+        (Self::Changes, "changes", "Changes"),
+        (Self::Uses, "uses", "Uses"),
+    ];
+
+    fn of(name: &str) -> Self {
+        Self::ALL.into_iter().find(|(_, known, _)| *known == name).map_or(Self::Read, |(view, ..)| view)
+    }
+}
+
+fn tabs(id: &str, current: Option<View>) -> Markup {
+    html! {
+        nav.tabs aria-label="Views" {
+            @for (view, name, label) in View::ALL {
+                @let query = if name.is_empty() { String::new() } else { format!("?view={name}") };
+                a href={ (address(id)) (query) } aria-current=[(current == Some(view)).then_some("page")] { (label) }
+            }
+        }
+    }
+}
+
+/// The frame of every page about a file.
+fn page<'a>(at: &At, file: &'a File, tree: &folders::Tree) -> Result<Page<'a>, Error> {
+    let crumbs = tree.crumbs(at.visitor.here()?.id, file.folder_id.as_deref());
+    Ok(Page::new(&file.name).heading(html! { bdi { (file.name) } }).crumbs(crumbs))
+}
+
+/// What can be done with a file, as far as the visitor's role goes.
+fn actions(visitor: &Visitor, file: &File, tree: &folders::Tree) -> Markup {
+    let base = address(&file.id);
+    html! {
+        @if visitor.may(Permission::Write) {
+            a.button href={ (base) "/edit" } data-key="e" { "Edit" }
+            (folders::popover("rename", "Rename", None, &html! {
+                form method="post" action={ (base) "/rename" } {
+                    (part::Field::text("name", "Name").value(&file.name).render())
+                    button type="submit" { "Rename" }
+                }
+            }))
+            (folders::popover("move", "Move", Some("m"), &html! {
+                form method="post" action={ (base) "/move" } {
+                    (tree.choice("folder", file.folder_id.as_deref(), None))
+                    button type="submit" { "Move" }
+                }
+            }))
+            (folders::popover("tag", "Tags", None, &html! {
+                form method="post" action={ (base) "/tags" } {
+                    (part::Field::text("tags", "Tags").optional().value(&file.tags.join(", ")).hint("Words with commas between them.").render())
+                    button type="submit" { "Save tags" }
+                }
+            }))
+        }
+        a.button href={ (base) "/download" } { "Download" }
+        @if visitor.may(Permission::Delete) {
+            (part::action(&format!("{base}/delete"), "Move to trash", "", &[]))
+        }
+    }
+}
+
+/// How the lines of a file are coloured.
+fn language(file: &File) -> Language {
+    match FileType::from_number(file.file_type).unwrap_or_default() {
+        FileType::Markdown => Language::Markdown,
+        FileType::Json => Language::Json,
+        FileType::Yaml => Language::Yaml,
+        FileType::Text => Language::Plain,
+    }
+}
+
+fn is_markdown(file: &File) -> bool {
+    FileType::from_number(file.file_type) == Some(FileType::Markdown)
+}
+
+/// `GET /file/{id}/download`: the text as it is.
+async fn download(at: At) -> Answer {
+    let file = match at.file().await? {
+        Found::Live(file) => file,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    let kind = answers::content_type(&file);
+    let name: String = form_urlencoded::byte_serialize(file.name.as_bytes()).collect();
+    let disposition = format!("attachment; filename*=UTF-8''{}", name.replace('+', "%20"));
+    let mut response = file.content.unwrap_or_default().into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Ok(disposition) = HeaderValue::from_str(&disposition) {
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    Ok(response)
+}
+
+/// `POST /file/{id}/rename`.
+async fn rename(at: At, form: Form) -> Answer {
+    change(at, json!({"name": form.trimmed("name")}), &Notice::Renamed).await
+}
+
+/// `POST /file/{id}/move`.
+async fn move_to(at: At, form: Form) -> Answer {
+    let folder = form.trimmed("folder");
+    let folder = (!folder.is_empty()).then_some(folder);
+    change(at, json!({"folderId": folder}), &Notice::Saved).await
+}
+
+/// `POST /file/{id}/tags`.
+async fn tag(at: At, form: Form) -> Answer {
+    change(at, json!({"tags": folders::tags(form.text("tags"))}), &Notice::Saved).await
+}
+
+async fn change(at: At, fields: serde_json::Value, notice: &Notice) -> Answer {
+    let context = at.visitor.context()?;
+    let changed = match form::input::<UpdateFile>(fields) {
+        Ok(input) => files::update(&context, at.id, input, Vec::new()).await,
+        Err(problem) => Err(problem),
+    };
+    match changed {
+        Ok(_) => Ok(at.visitor.done(&address(at.id), notice)),
+        Err(problem) if problem.violations.is_empty() => Err(problem.into()),
+        Err(problem) => read::failed(&at, &problem).await,
+    }
+}
+
+/// `POST /file/{id}/delete`: into the trash, with Undo on the page that follows.
+async fn delete(at: At) -> Answer {
+    let context = at.visitor.context()?;
+    let file = files::get(&context, at.id).await?;
+    files::delete(&context, at.id).await?;
+    let to = folders::address(at.visitor.here()?.id, file.folder_id.as_deref());
+    Ok(at.visitor.done(&to, &Notice::Trashed(vec![(TrashKind::File, at.id.0)])))
+}
+
+/// `POST /file/{id}/restore`.
+async fn restore(at: At) -> Answer {
+    let person = &at.visitor.person;
+    trash::restore(&person.upstreams, &person.call, TrashKind::File, at.id.to_string()).await?;
+    Ok(at.visitor.done(&address(at.id), &Notice::Restored))
+}

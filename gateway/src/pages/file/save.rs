@@ -1,0 +1,128 @@
+//! `POST /file/{id}/edit`: stores a text as it was typed. When somebody else was faster, nothing is stored, and both texts are
+//! shown.
+
+use cairn_chassis::status::{Problem, Reason};
+use http::StatusCode;
+use maud::html;
+
+use super::at::{At, Found};
+use super::edit::{self, Draft, MOST_BYTES, Status};
+use super::{address, cited, endings, merge, page, parts};
+use crate::answers::File;
+use crate::error::Error;
+use crate::operations::files::{self, UpdateFile};
+use crate::pages::form::Form;
+use crate::pages::notice::Notice;
+use crate::pages::text::{Lines, compare};
+use crate::pages::{Answer, folders, parts as part};
+
+pub(super) async fn save(at: At, form: Form) -> Answer {
+    let file = match at.file().await? {
+        Found::Live(file) => file,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    edit::may_edit(&at)?;
+    if form.text("then") == "merge" {
+        return edit_both(&at, &file, &form).await;
+    }
+    let lines = Lines::parse(form.text("part"));
+    let content = file.content.as_deref().unwrap_or_default();
+    if form.text("hash") != file.content_hash {
+        let mine = mine_of(&at, content, &form, lines).await?;
+        return conflict(&at, &file, &mine).await;
+    }
+    let text = typed(content, form.text("content"), lines);
+    if !form.has("anyway")
+        && let Some(problem) = edit::problem(&file, &text)
+    {
+        let told = html! { div.problem role="alert" { p { (problem) " It is not saved yet." } } };
+        let typed = endings::plain(form.text("content"));
+        let draft = Draft { text: &typed, hash: &file.content_hash, lines, told, ..Draft::default() };
+        return edit::show_draft(&at, &file, draft, Status::Wrong).await;
+    }
+    let context = at.visitor.context()?;
+    let input = UpdateFile::of_content(text.clone(), None);
+    match files::update(&context, at.id, input, vec![file.content_hash.clone()]).await {
+        Ok(_) => Ok(at.visitor.done(&to(&at, lines), &Notice::Saved)),
+        Err(problem) if problem.reason == Reason::VersionConflict => match at.file().await? {
+            Found::Live(now) => conflict(&at, &now, &text).await,
+            Found::Elsewhere(response) => Ok(response),
+        },
+        Err(problem) => refused(&at, &file, &form, lines, &problem).await,
+    }
+}
+
+/// Where the page goes on.
+fn to(at: &At, lines: Option<Lines>) -> String {
+    match lines {
+        Some(lines) => format!("{}?line={}", address(at.id), lines.first),
+        None => address(at.id),
+    }
+}
+
+/// The whole text as it was typed, with the ends of lines that it had.
+fn typed(before: &str, typed: &str, lines: Option<Lines>) -> String {
+    match lines {
+        None => endings::kept(before, typed),
+        Some(lines) => {
+            let part = parts::around(before, lines.first);
+            let kept = endings::kept(part.text, typed);
+            parts::replaced(before, lines, &kept)
+        }
+    }
+}
+
+/// What the visitor wants the text to be, who began with another one than there is now.
+async fn mine_of(at: &At, now: &str, form: &Form, lines: Option<Lines>) -> Result<String, Error> {
+    let context = at.visitor.context()?;
+    let begun = cited::version_of(&context, at.id, form.text("hash")).await?;
+    Ok(match (begun, lines) {
+        (Some((_, begun)), lines) => typed(&begun, form.text("content"), lines),
+        (None, None) => typed(now, form.text("content"), None),
+        // Nobody knows what was around it.
+        (None, Some(_)) => endings::plain(form.text("content")),
+    })
+}
+
+/// Both texts, and the three ways out.
+async fn conflict(at: &At, file: &File, mine: &str) -> Answer {
+    let tree = folders::Tree::of(&at.visitor.context()?).await?;
+    let theirs = file.content.as_deref().unwrap_or_default();
+    let base = address(at.id);
+    let body = html! {
+        div.problem role="alert" {
+            p { "Somebody else changed this file meanwhile. Nothing of yours is stored yet, and nothing is lost." }
+        }
+        div.buttons {
+            form.inline method="post" action={ (base) "/edit" } {
+                input type="hidden" name="hash" value=(file.content_hash);
+                textarea name="content" hidden aria-label="Your text" { "\n" (mine) }
+                input type="hidden" name="anyway" value="yes";
+                button type="submit" { "Keep mine" }
+                @if mine.len().max(theirs.len()) <= MOST_BYTES { button type="submit" name="then" value="merge" { "Edit both" } }
+            }
+            a.button href=(base) { "Keep theirs" }
+        }
+        h2 { "From theirs to yours" }
+        (compare(theirs, mine).markup())
+    };
+    let page = page(at, file, &tree)?.with_error(StatusCode::CONFLICT);
+    Ok(page.show(&at.visitor, &body))
+}
+
+/// The editor with both texts in it.
+async fn edit_both(at: &At, file: &File, form: &Form) -> Answer {
+    let theirs = endings::plain(file.content.as_deref().unwrap_or_default());
+    let text = merge::merged(&theirs, &endings::plain(form.text("content")));
+    let told = html! { p.notice { "What is different stands twice: first theirs, then yours. Take out what is not to stay, and the marks." } };
+    let draft = Draft { text: &text, hash: &file.content_hash, told, is_merged: true, ..Draft::default() };
+    edit::show_draft(at, file, draft, Status::Fine).await
+}
+
+/// The editor again, with why nothing was stored.
+async fn refused(at: &At, file: &File, form: &Form, lines: Option<Lines>, problem: &Problem) -> Answer {
+    let told = part::summary(Some(problem), &[("content", "Text")]);
+    let typed = endings::plain(form.text("content"));
+    let draft = Draft { text: &typed, hash: form.text("hash"), lines, told, ..Draft::default() };
+    edit::show_draft(at, file, draft, Status::Wrong).await
+}

@@ -1,0 +1,305 @@
+//! The list of a folder.
+
+use axum::response::Response;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::domain::{FileType, Permission, TrashKind};
+use cairn_proto::ids::FolderId;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use crate::answers::{File, Folder, optional_time};
+use crate::error::Error;
+use crate::extract::Query;
+use crate::operations::files::{self, SearchFiles, Selection};
+use crate::operations::{Context, Page, Paging};
+use crate::pages::frame;
+use crate::pages::parts as part;
+use crate::pages::visitor::Visitor;
+use crate::pages::{Answer, assets, file, folders, form, words};
+use crate::schema::inputs;
+
+inputs!(Looking);
+
+const PAGE: u32 = 50;
+
+/// What of the files is looked at.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Looking {
+    /// The folder; the root without one.
+    folder: Option<String>,
+    /// A part of a name, in the folder and below it.
+    q: Option<String>,
+    tag: Option<String>,
+    /// The marks of the pages up to this one.
+    #[serde(default)]
+    from: Vec<String>,
+}
+
+/// What a form that could not do everything leaves to say.
+#[derive(Debug, Default)]
+pub(super) struct Told<'a> {
+    pub(super) problem: Option<&'a Problem>,
+    pub(super) more: Markup,
+}
+
+pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+    shown(&visitor, &looking, Told::default()).await
+}
+
+/// The list of a folder again, with what became of a form.
+pub(super) async fn again(visitor: &Visitor, folder: Option<&str>, told: Told<'_>) -> Answer {
+    let looking = Looking { folder: folder.map(ToOwned::to_owned), ..Looking::default() };
+    shown(visitor, &looking, told).await
+}
+
+async fn shown(visitor: &Visitor, looking: &Looking, told: Told<'_>) -> Answer {
+    let context = visitor.context()?;
+    let tree = folders::Tree::of(&context).await?;
+    let here = match looking.folder.as_deref().filter(|id| !id.is_empty()) {
+        None => None,
+        Some(id) => match folder(visitor, &context, &tree, id).await? {
+            Place::Folder(folder) => Some(folder),
+            Place::Elsewhere(response) => return Ok(response),
+        },
+    };
+    let current = here.as_ref().map(|folder| folder.id.as_str());
+    let files = found(&context, looking, current).await?;
+    let workspace = visitor.here()?.id;
+    let is_first = looking.from.is_empty() && looking.q.is_none() && looking.tag.is_none();
+    let below: Vec<&Folder> = if is_first { tree.below(current) } else { Vec::new() };
+    let path = folders::address(workspace, None);
+    let kept = [("folder", current), ("tag", looking.tag.as_deref())];
+    let query: Vec<(&str, &str)> =
+        kept.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    let pages = part::Pages {
+        path: &path,
+        query: &query,
+        trail: looking.from.clone(),
+        next: files.next.clone(),
+        total: files.total,
+        page_size: u64::from(PAGE),
+        shown: files.items.len(),
+    };
+    let labels = [("name", "Name"), ("parentId", "Folder"), ("folderId", "Folder")];
+    let body = html! {
+        (part::summary(told.problem, &labels))
+        (told.more)
+        div.files {
+            (tree.markup(workspace, current))
+            div {
+                (filter(visitor, looking, current))
+                (table(visitor, &tree, current, &below, &files)?)
+                (part::pages(&pages))
+            }
+        }
+    };
+    let title = here.as_ref().map_or("Files", |folder| folder.name.as_str());
+    let mut crumbs = tree.crumbs(workspace, current);
+    // The page itself is the last of them by its title.
+    crumbs.pop();
+    let page = frame::Page::new(title)
+        .heading(html! { bdi { (title) } })
+        .crumbs(crumbs)
+        .actions(actions(visitor, &tree, here.as_ref())?)
+        .module(assets::UPLOAD_JS);
+    let page = if told.problem.is_some() { page.failed() } else { page };
+    Ok(page.show(visitor, &body))
+}
+
+enum Place {
+    Folder(Folder),
+    Elsewhere(Response),
+}
+
+/// The folder that the query names; of one in trash the page that says so.
+async fn folder(
+    visitor: &Visitor,
+    context: &Context,
+    tree: &folders::Tree,
+    id: &str,
+) -> Result<Place, Error> {
+    if let Some(folder) = tree.get(id) {
+        return Ok(Place::Folder(folder.clone()));
+    }
+    let no_folder = || Problem::not_found("there is no such folder here");
+    let parsed: FolderId = id.parse().map_err(|_| no_folder())?;
+    match crate::operations::folders::get(context, parsed).await {
+        Ok(folder) => Ok(Place::Folder(folder)),
+        Err(problem) if problem.reason == Reason::NotFound => {
+            let page = file::trashed(visitor, TrashKind::Folder, id.to_owned()).await?;
+            page.map(Place::Elsewhere).ok_or_else(|| no_folder().into())
+        }
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+async fn found(context: &Context, looking: &Looking, folder: Option<&str>) -> Result<Page<File>, Problem> {
+    let tag = looking.tag.as_deref().map(str::trim).filter(|tag| !tag.is_empty());
+    if let Some(name) = looking.q.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
+        let mut fields =
+            Map::from_iter([("query".to_owned(), json!(name)), ("limit".to_owned(), json!(200))]);
+        let narrowed = [("folderId", folder), ("tag", tag)];
+        fields
+            .extend(narrowed.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))));
+        return files::search(context, form::input::<SearchFiles>(Value::Object(fields))?).await;
+    }
+    let folder = folder.unwrap_or(crate::operations::ROOT).to_owned();
+    let selection = match tag {
+        // Tags are looked for everywhere below.
+        Some(_) if folder == crate::operations::ROOT => Selection::default(),
+        Some(_) => Selection::of_folder(folder, true),
+        None => Selection::of_filter(Some(folder))?,
+    };
+    let selection = selection.with_tags(tag.into_iter().map(ToOwned::to_owned).collect());
+    let paging = Paging { limit: Some(PAGE), cursor: looking.from.last().cloned() };
+    files::list(context, selection, paging).await
+}
+
+fn filter(visitor: &Visitor, looking: &Looking, folder: Option<&str>) -> Markup {
+    let action = visitor.here_if_any().map(|here| folders::address(here.id, None)).unwrap_or_default();
+    html! {
+        form.filter role="search" method="get" action=(action) {
+            @if let Some(folder) = folder { input type="hidden" name="folder" value=(folder); }
+            div.field {
+                label for="f-q" { "Name" }
+                input #f-q type="search" name="q" value=[looking.q.as_deref()] maxlength="255" autocomplete="off" data-key="/";
+            }
+            div.field {
+                label for="f-tag" { "Tag" }
+                input #f-tag type="text" name="tag" value=[looking.tag.as_deref()] autocomplete="off";
+            }
+            button type="submit" { "Find" }
+        }
+    }
+}
+
+fn table(
+    visitor: &Visitor,
+    tree: &folders::Tree,
+    folder: Option<&str>,
+    below: &[&Folder],
+    files: &Page<File>,
+) -> Result<Markup, Error> {
+    let workspace = visitor.here()?.id;
+    let may_write = visitor.may(Permission::Write);
+    let may_select = may_write || visitor.may(Permission::Delete);
+    if below.is_empty() && files.items.is_empty() {
+        let action = html! {
+            @if may_write { p { "Make one with New file, or upload some." } }
+            p { a href="/docs/guides" { "How agents use files" } }
+        };
+        return Ok(part::empty("No files are here.", &action));
+    }
+    let rows = html! {
+        @for one in below {
+            tr {
+                td { @if may_select { input type="checkbox" name="item" form="many" value={ "folder:" (one.id) } aria-label={ "Select " (one.name) }; } }
+                th scope="row" { a href=(folders::address(workspace, Some(&one.id))) { bdi { (one.name) } "/" } }
+                td { "Folder" } td {} td {} td {}
+            }
+        }
+        @for one in &files.items {
+            @let changed = optional_time(one.updated_at.as_ref());
+            tr {
+                td { @if may_select { input type="checkbox" name="item" form="many" value={ "file:" (one.id) } aria-label={ "Select " (one.name) }; } }
+                th scope="row" { a href=(file::address(&one.id)) { bdi { (one.name) } } }
+                td { (FileType::from_number(one.file_type).unwrap_or_default().as_str()) }
+                td { @for tag in &one.tags { span.badge { bdi { (tag) } } " " } }
+                td.number { (words::bytes(one.size_bytes)) }
+                td { (part::time_or(changed.as_deref(), "")) }
+            }
+        }
+    };
+    let columns = ["", "Name", "Type", "Tags", "Size", "Changed"];
+    Ok(html! {
+        (part::table("Files", &columns, &rows))
+        @if may_select { (many(visitor, tree, workspace, folder)) }
+    })
+}
+
+/// What can be done with those that are selected.
+fn many(
+    visitor: &Visitor,
+    tree: &folders::Tree,
+    workspace: cairn_proto::ids::WorkspaceId,
+    folder: Option<&str>,
+) -> Markup {
+    html! {
+        form #many .many method="post" action={ "/w/" (workspace) "/files/many" } aria-label="With those that are selected" {
+            @if let Some(folder) = folder { input type="hidden" name="in" value=(folder); }
+            @if visitor.may(Permission::Delete) { button type="submit" name="do" value="trash" { "Move selected to trash" } }
+            @if visitor.may(Permission::Write) {
+                (tree.choice("to", folder, None))
+                button type="submit" name="do" value="move" { "Move selected" }
+                (part::Field::text("tag-selected", "Tag").optional().render())
+                button type="submit" name="do" value="tag" { "Tag selected" }
+            }
+        }
+    }
+}
+
+fn actions(visitor: &Visitor, tree: &folders::Tree, here: Option<&Folder>) -> Result<Markup, Error> {
+    let base = folders::address(visitor.here()?.id, None);
+    let folder = here.map(|folder| folder.id.as_str());
+    let within =
+        html! { @if let Some(folder) = folder { input type="hidden" name="folder" value=(folder); } };
+    Ok(html! {
+        @if visitor.may(Permission::Write) {
+            (folders::popover("new", "New file", Some("n"), &html! {
+                form method="post" action={ (base) "/new" } {
+                    (within)
+                    (part::Field::text("name", "Name").hint("With its ending, such as notes.md.").render())
+                    button.primary type="submit" { "Create file" }
+                }
+            }))
+            (folders::popover("new-folder", "New folder", None, &html! {
+                form method="post" action={ (base) "/new-folder" } {
+                    (within)
+                    div.field { label for="f-folder-name" { "Name" } input #f-folder-name type="text" name="name" required autocomplete="off"; }
+                    button.primary type="submit" { "Create folder" }
+                }
+            }))
+            (folders::popover("upload", "Upload", None, &html! {
+                form method="post" enctype="multipart/form-data" action={ (base) "/upload" } data-upload {
+                    (within)
+                    div.field { label for="f-files" { "Files" } input #f-files type="file" name="files" multiple required; }
+                    p.hint { "Texts of at most 5 MB each. Files can also be dropped on the list." }
+                    button.primary type="submit" { "Upload files" }
+                }
+            }))
+        }
+        @if let Some(here) = here {
+            @if visitor.may(Permission::Write) {
+                (folders::popover("rename-folder", "Rename", None, &html! {
+                    form method="post" action={ (base) "/rename" } {
+                        (within)
+                        div.field { label for="f-new-name" { "Name" } input #f-new-name type="text" name="name" value=(here.name) required autocomplete="off"; }
+                        button type="submit" { "Rename folder" }
+                    }
+                }))
+                (folders::popover("move-folder", "Move", None, &html! {
+                    form method="post" action={ (base) "/move-folder" } {
+                        (within)
+                        (tree.choice("parent", here.parent_id.as_deref(), Some(&here.id)))
+                        button type="submit" { "Move folder" }
+                    }
+                }))
+            }
+            @if visitor.may(Permission::Delete) {
+                (part::action(&format!("{base}/delete-folder"), "Move to trash", &here.name, &[("folder", &here.id)]))
+            }
+        }
+    })
+}
+
+/// Names, as many as people read at once.
+pub(super) fn some(names: &[String]) -> Markup {
+    const SHOWN: usize = 20;
+    html! {
+        ul { @for name in names.iter().take(SHOWN) { li { bdi { (name) } } } }
+        @if names.len() > SHOWN { p { "And " (words::count((names.len() - SHOWN) as u64, "other", "others")) "." } }
+    }
+}

@@ -1,0 +1,23 @@
+//! `/w/{id}/files`: the folders as a tree, one of them as a list, and what can be done with many at once.
+
+mod change;
+mod list;
+mod open;
+mod upload;
+
+use super::MEMBER;
+use crate::class::MANIFEST_BYTES;
+use crate::routes::Routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(MEMBER, "/w/{id}/files", list::show)
+        .post(MEMBER, "/w/{id}/files/new", change::new_file)
+        .post(MEMBER, "/w/{id}/files/new-folder", change::new_folder)
+        .post(MEMBER, "/w/{id}/files/rename", change::rename)
+        .post(MEMBER, "/w/{id}/files/move-folder", change::move_folder)
+        .post(MEMBER, "/w/{id}/files/delete-folder", change::delete_folder)
+        .post(MEMBER, "/w/{id}/files/many", change::many)
+        .post(MEMBER.up_to(MANIFEST_BYTES), "/w/{id}/files/upload", upload::upload)
+        .get(MEMBER, "/w/{id}/open", open::open)
+}

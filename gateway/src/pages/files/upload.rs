@@ -1,0 +1,121 @@
+//! Files that a form brings: each text becomes a file; what is none, or is refused, is named.
+
+use axum::body::Bytes;
+use axum::extract::{FromRef, FromRequest, Request};
+use cairn_chassis::status::{Problem, Violation};
+use futures::stream;
+use http::header;
+use maud::html;
+use multer::Multipart;
+use serde_json::json;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use super::change::type_of;
+use super::list::{self, Told};
+use crate::app::App;
+use crate::class::Class;
+use crate::error::Error;
+use crate::intake::Intake;
+use crate::operations::files::{self, CreateFile};
+use crate::pages::notice::Notice;
+use crate::pages::visitor::Visitor;
+use crate::pages::{Answer, folders, form, words};
+
+/// More in one form are left out.
+const MOST_FILES: usize = 200;
+
+/// What a form with files has.
+#[derive(Debug, Default)]
+pub(super) struct Upload {
+    folder: String,
+    files: Vec<(String, Bytes)>,
+    left_out: usize,
+}
+
+impl FromRequest<App> for Upload {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
+        let (parts, body) = request.into_parts();
+        let sent =
+            parts.headers.get(header::CONTENT_TYPE).and_then(|sent| sent.to_str().ok()).unwrap_or_default();
+        let boundary = multer::parse_boundary(sent).map_err(|_| unreadable())?;
+        let intake = Arc::<Intake>::from_ref(app);
+        let limit = Class::of(&parts.extensions).most_bytes;
+        let bytes = intake.receive(body, limit, &parts.extensions, None).await?;
+        let mut form = Multipart::new(stream::iter([Ok::<_, Infallible>(bytes)]), boundary);
+        let mut upload = Self::default();
+        while let Some(field) = form.next_field().await.map_err(|_| unreadable())? {
+            let name = field.name().unwrap_or_default().to_owned();
+            if name == "folder" {
+                upload.folder = field.text().await.map_err(|_| unreadable())?.trim().to_owned();
+                continue;
+            }
+            let file_name = field.file_name().unwrap_or_default();
+            // Some browsers send the way to the file with it.
+            let file_name = file_name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+            let bytes = field.bytes().await.map_err(|_| unreadable())?;
+            if name != "files" || file_name.is_empty() {
+                continue;
+            }
+            if upload.files.len() == MOST_FILES {
+                upload.left_out += 1;
+            } else {
+                upload.files.push((file_name, bytes));
+            }
+        }
+        Ok(upload)
+    }
+}
+
+fn unreadable() -> Problem {
+    Problem::validation(vec![Violation::new(
+        "files",
+        "incomplete",
+        "did not arrive as a whole form: send it again",
+    )])
+}
+
+pub(super) async fn upload(visitor: Visitor, upload: Upload) -> Answer {
+    let folder = Some(upload.folder.as_str()).filter(|id| !id.is_empty());
+    let context = visitor.context()?;
+    let (mut made, mut left) = (0_u64, Vec::new());
+    for (name, bytes) in &upload.files {
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            left.push(format!("{name}: is no text in UTF-8"));
+            continue;
+        };
+        let fields =
+            json!({"name": name, "content": text, "fileType": type_of(name).as_str(), "folderId": folder});
+        let done = match form::input::<CreateFile>(fields) {
+            Ok(input) => files::create(&context, input).await,
+            Err(problem) => Err(problem),
+        };
+        match done {
+            Ok(_) => made += 1,
+            Err(problem) => left.push(format!("{name}: {}", words::told(&problem))),
+        }
+    }
+    if upload.left_out > 0 {
+        left.push(format!(
+            "{} behind the first {MOST_FILES}",
+            words::count(upload.left_out as u64, "file", "files")
+        ));
+    }
+    if left.is_empty() && made > 0 {
+        return Ok(visitor.done(&folders::address(visitor.here()?.id, folder), &Notice::Created));
+    }
+    let message = if made == 0 && left.is_empty() {
+        "no file was chosen".to_owned()
+    } else {
+        format!("{} uploaded; these were left out", words::count(made, "file was", "files were"))
+    };
+    let problem = Problem::new(cairn_chassis::status::Reason::ValidationError, message);
+    let more = if left.is_empty() {
+        html! {}
+    } else {
+        list::some(&left)
+    };
+    list::again(&visitor, folder, Told { problem: Some(&problem), more }).await
+}

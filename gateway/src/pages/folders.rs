@@ -1,0 +1,220 @@
+//! The folders of a workspace, as pages about files need them: the way to one, all of them to choose from, the tree.
+
+use std::collections::HashMap;
+
+use cairn_chassis::status::Problem;
+use cairn_proto::ids::WorkspaceId;
+use maud::{Markup, html};
+
+use crate::answers::Folder;
+use crate::operations::folders::{self, Selection};
+use crate::operations::{Context, Paging};
+
+/// Deeper folders are left to their own page.
+const MOST_LEVELS: usize = 12;
+
+/// The address of a folder's page; without one, of the root's.
+pub(super) fn address(workspace: WorkspaceId, folder: Option<&str>) -> String {
+    match folder {
+        Some(folder) => format!("/w/{workspace}/files?folder={folder}"),
+        None => format!("/w/{workspace}/files"),
+    }
+}
+
+/// A button and what it opens, without a script; the key presses it.
+pub(super) fn popover(id: &str, label: &str, key: Option<&str>, content: &Markup) -> Markup {
+    html! {
+        button type="button" popovertarget=(id) data-key=[key] { (label) }
+        div.popover id=(id) popover { (content) }
+    }
+}
+
+/// Words with commas between them, as tags are typed.
+pub(super) fn tags(text: &str) -> Vec<&str> {
+    text.split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect()
+}
+
+/// The folders of a workspace: the first thousand by name, as a service gives them at once.
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// By path.
+    folders: Vec<Folder>,
+    by_id: HashMap<String, usize>,
+    is_whole: bool,
+}
+
+impl Tree {
+    pub(super) async fn of(context: &Context) -> Result<Self, Problem> {
+        let listed = folders::list(context, Selection::default(), Paging::default()).await?;
+        Ok(Self::new(listed.items, listed.next.is_none()))
+    }
+
+    fn new(mut folders: Vec<Folder>, is_whole: bool) -> Self {
+        folders.sort_by(|one, other| one.path.split('/').cmp(other.path.split('/')));
+        let by_id = folders.iter().enumerate().map(|(at, folder)| (folder.id.clone(), at)).collect();
+        Self { folders, by_id, is_whole }
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&Folder> {
+        self.by_id.get(id).and_then(|at| self.folders.get(*at))
+    }
+
+    pub(super) fn by_path(&self, path: &str) -> Option<&Folder> {
+        let path = path.trim_end_matches('/');
+        self.folders.iter().find(|folder| folder.path == path)
+    }
+
+    /// The folders in a folder, or in the root.
+    pub(super) fn below(&self, parent: Option<&str>) -> Vec<&Folder> {
+        self.folders.iter().filter(|folder| folder.parent_id.as_deref() == parent).collect()
+    }
+
+    /// What leads to what stands in a folder, or in the root.
+    pub(super) fn crumbs(&self, workspace: WorkspaceId, folder: Option<&str>) -> Vec<(String, String)> {
+        let mut above = Vec::new();
+        let mut next = folder.and_then(|id| self.get(id));
+        while let Some(folder) = next {
+            above.push((folder.name.clone(), address(workspace, Some(&folder.id))));
+            next = folder
+                .parent_id
+                .as_deref()
+                .and_then(|id| self.get(id))
+                .filter(|_| above.len() < self.folders.len());
+        }
+        above.push(("Files".to_owned(), address(workspace, None)));
+        above.reverse();
+        above
+    }
+
+    /// A list to choose a folder from; `without` and what is below it are left out.
+    pub(super) fn choice(&self, name: &str, current: Option<&str>, without: Option<&str>) -> Markup {
+        let without = without.and_then(|id| self.get(id)).map(|folder| format!("{}/", folder.path));
+        let offered = self.folders.iter().filter(|folder| {
+            without.as_ref().is_none_or(|without| !format!("{}/", folder.path).starts_with(without))
+        });
+        html! {
+            div.field {
+                label for={ "f-" (name) } { "Folder" }
+                select id={ "f-" (name) } name=(name) {
+                    option value="" selected[current.is_none()] { "/" }
+                    @for folder in offered {
+                        option value=(folder.id) selected[current == Some(&folder.id)] { (folder.path) }
+                    }
+                }
+                @if !self.is_whole { span.hint { "The first thousand folders." } }
+            }
+        }
+    }
+
+    /// All folders; those on the way to the current one are open.
+    pub(super) fn markup(&self, workspace: WorkspaceId, current: Option<&str>) -> Markup {
+        let mut below: HashMap<Option<&str>, Vec<&Folder>> = HashMap::new();
+        for folder in &self.folders {
+            below.entry(folder.parent_id.as_deref()).or_default().push(folder);
+        }
+        let way =
+            current.and_then(|id| self.get(id)).map(|folder| format!("{}/", folder.path)).unwrap_or_default();
+        html! {
+            nav.tree aria-label="Folders" {
+                ul {
+                    li { a href=(address(workspace, None)) aria-current=[current.is_none().then_some("page")] { "All files" } }
+                    (level(&below, None, &Look { workspace, current, way: &way }, 0))
+                }
+            }
+        }
+    }
+}
+
+struct Look<'a> {
+    workspace: WorkspaceId,
+    current: Option<&'a str>,
+    /// The path of the current folder, ended.
+    way: &'a str,
+}
+
+fn level(
+    below: &HashMap<Option<&str>, Vec<&Folder>>,
+    parent: Option<&str>,
+    look: &Look<'_>,
+    depth: usize,
+) -> Markup {
+    let folders = below.get(&parent).map(Vec::as_slice).unwrap_or_default();
+    html! {
+        @for folder in folders {
+            @let link = html! {
+                a href=(address(look.workspace, Some(&folder.id))) aria-current=[(look.current == Some(&folder.id)).then_some("page")] { bdi { (folder.name) } }
+            };
+            li {
+                @if depth < MOST_LEVELS && below.contains_key(&Some(folder.id.as_str())) {
+                    details open[look.way.starts_with(&format!("{}/", folder.path))] {
+                        summary { (link) }
+                        ul { (level(below, Some(&folder.id), look, depth + 1)) }
+                    }
+                } @else {
+                    (link)
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(id: &str, path: &str, parent: Option<&str>) -> Folder {
+        Folder {
+            id: id.to_owned(),
+            path: path.to_owned(),
+            name: path.rsplit('/').next().unwrap().to_owned(),
+            parent_id: parent.map(ToOwned::to_owned),
+            ..Folder::default()
+        }
+    }
+
+    fn tree() -> Tree {
+        let folders = vec![
+            folder("2", "/a/b", Some("1")),
+            folder("3", "/a<", None),
+            folder("1", "/a", None),
+            folder("4", "/a/b/c", Some("2")),
+        ];
+        Tree::new(folders, true)
+    }
+
+    #[test]
+    fn a_folder_is_found_by_its_way() {
+        let workspace: WorkspaceId = "0199c0de-0000-7000-8000-0000000000a1".parse().unwrap();
+        let crumbs = tree().crumbs(workspace, Some("4"));
+        let titles: Vec<&str> = crumbs.iter().map(|(title, _)| title.as_str()).collect();
+        assert_eq!(titles, ["Files", "a", "b", "c"]);
+        assert_eq!(tree().crumbs(workspace, None).len(), 1);
+        assert_eq!(tree().crumbs(workspace, Some("nothing")).len(), 1);
+        let html = tree().markup(workspace, Some("2")).into_string();
+        assert_eq!(html.matches("<details open>").count(), 2, "{html}");
+        assert!(
+            html.contains("<bdi>a&lt;</bdi>") && html.contains("folder=2\" aria-current=\"page\""),
+            "{html}"
+        );
+        // One that is its own parent ends.
+        let odd = Tree::new(vec![folder("1", "/a", Some("1"))], true);
+        assert_eq!(odd.crumbs(workspace, Some("1")).len(), 2);
+    }
+
+    #[test]
+    fn a_folder_goes_anywhere_but_into_itself() {
+        let html = tree().choice("to", Some("3"), Some("2")).into_string();
+        assert!(
+            html.contains("<option value=\"1\">/a</option>")
+                && html.contains("<option value=\"3\" selected>/a&lt;</option>"),
+            "{html}"
+        );
+        assert!(!html.contains("value=\"2\"") && !html.contains("value=\"4\""), "{html}");
+    }
+
+    #[test]
+    fn tags_have_commas_between_them() {
+        assert_eq!(tags(" a, b c ,,d"), ["a", "b c", "d"]);
+        assert!(tags("").is_empty());
+    }
+}

@@ -1,0 +1,296 @@
+//! `/w/{id}/search`: what an agent would find, with how it came about; and scripts over the workspace.
+
+use cairn_chassis::status::Problem;
+use cairn_proto::domain::{Mode, Strategy};
+use cairn_proto::retrieval::v1::Trace;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::frame::Page;
+use super::parts as part;
+use super::visitor::Visitor;
+use super::{Answer, MEMBER, folders, form, places, words};
+use crate::answers::{Citation, ScriptAnswer, SearchAnswer, SearchResult};
+use crate::class::Class;
+use crate::extract::Query;
+use crate::operations::Context;
+use crate::operations::browse::{self, ExecuteScript};
+use crate::operations::search::{self, Freshness, SearchContext};
+use crate::routes::Routes;
+use crate::schema::inputs;
+
+inputs!(Asked);
+
+/// It may wait for the index, and a script may scan.
+const PATIENT: Class = MEMBER.patient();
+
+pub(super) fn routes() -> Routes {
+    Routes::default().get(PATIENT, "/w/{id}/search", show)
+}
+
+/// What is asked.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Asked {
+    q: Option<String>,
+    strategy: Option<String>,
+    mode: Option<String>,
+    folder: Option<String>,
+    /// `script` for scripts.
+    view: Option<String>,
+    script: Option<String>,
+}
+
+impl Asked {
+    fn query(&self) -> &str {
+        self.q.as_deref().unwrap_or_default().trim()
+    }
+
+    fn folder(&self) -> Option<&str> {
+        self.folder.as_deref().filter(|id| !id.is_empty())
+    }
+
+    fn is_script(&self) -> bool {
+        self.view.as_deref() == Some("script")
+    }
+}
+
+/// `GET /w/{id}/search`.
+async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
+    let context = visitor.context()?;
+    let base = format!("/w/{}/search", visitor.here()?.id);
+    let body = if asked.is_script() {
+        let script = asked.script.as_deref().unwrap_or_default();
+        let answer = if script.trim().is_empty() { None } else { Some(run(&context, script).await) };
+        script_page(&base, script, answer.as_ref())
+    } else {
+        let tree = folders::Tree::of(&context).await?;
+        let answer = if asked.query().is_empty() { None } else { Some(find(&context, &asked).await) };
+        search_page(&base, &asked, &tree, answer.as_ref())
+    };
+    let body = html! {
+        nav.tabs aria-label="Views" {
+            a href=(base) aria-current=[(!asked.is_script()).then_some("page")] { "Search" }
+            a href={ (base) "?view=script" } aria-current=[asked.is_script().then_some("page")] { "Script" }
+        }
+        (body)
+    };
+    Ok(Page::new("Search").show(&visitor, &body))
+}
+
+async fn find(context: &Context, asked: &Asked) -> Result<SearchAnswer, Problem> {
+    let mut fields = Map::new();
+    fields.insert("query".to_owned(), json!(asked.query()));
+    fields.insert("explain".to_owned(), json!(true));
+    let chosen = [("strategy", &asked.strategy), ("mode", &asked.mode), ("folderId", &asked.folder)];
+    for (name, value) in chosen {
+        if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
+            fields.insert(name.to_owned(), json!(value));
+        }
+    }
+    let input = form::input::<SearchContext>(Value::Object(fields))?;
+    search::search(context, input, Freshness::default()).await
+}
+
+async fn run(context: &Context, script: &str) -> Result<ScriptAnswer, Problem> {
+    let script = script.replace("\r\n", "\n");
+    browse::execute(context, form::input::<ExecuteScript>(json!({"script": script}))?).await
+}
+
+fn search_page(
+    base: &str,
+    asked: &Asked,
+    tree: &folders::Tree,
+    answer: Option<&Result<SearchAnswer, Problem>>,
+) -> Markup {
+    let strategies = Strategy::ALL.into_iter().map(Strategy::as_str);
+    let modes = Mode::ALL.into_iter().map(Mode::as_str);
+    html! {
+        form.filter role="search" method="get" action=(base) {
+            div.field {
+                label for="f-q" { "Question" }
+                input #f-q type="search" name="q" value=(asked.query()) maxlength="10000" autocomplete="off" data-key="/";
+            }
+            (choice("strategy", "Strategy", strategies, asked.strategy.as_deref().unwrap_or(Strategy::default().as_str())))
+            (choice("mode", "Mode", modes, asked.mode.as_deref().unwrap_or(Mode::default().as_str())))
+            (tree.choice("folder", asked.folder(), None))
+            button.primary type="submit" { "Search" }
+        }
+        @match answer {
+            None => { p.quiet { "Ask as an agent would: a question, or words." } }
+            Some(Err(problem)) => (part::summary(Some(problem), &[("query", "Question"), ("folderId", "Folder")])),
+            Some(Ok(answer)) => (results(answer)),
+        }
+    }
+}
+
+fn choice<'a>(name: &'a str, label: &'a str, values: impl Iterator<Item = &'a str>, current: &str) -> Markup {
+    let choices = values.map(|value| part::Choice { value, label: value, is_chosen: value == current });
+    part::choices(name, label, choices)
+}
+
+fn results(answer: &SearchAnswer) -> Markup {
+    html! {
+        p role="status" { (words::count(answer.results.len() as u64, "result", "results")) "." }
+        @for note in &answer.coverage { p.notice { (words::sentence(&note.message)) } }
+        @if answer.results.is_empty() { p { "Nothing was found. Try other words, or another folder." } }
+        @for (index, result) in answer.results.iter().enumerate() { (found(index + 1, result)) }
+    }
+}
+
+fn found(place: usize, result: &SearchResult) -> Markup {
+    let citation = &result.citation;
+    html! {
+        section.result aria-label={ "Result " (place) } {
+            h2 { (place) ". " (chip(citation)) }
+            pre.passage tabindex="0" dir="auto" { (result.content) }
+            p {
+                (bar(result.score))
+                " " span.quiet { "Score " (number(result.score)) }
+                @for copy in &result.also_in { " · also in " (chip(copy)) }
+            }
+            @if let Some(trace) = &result.trace { (traced(place, trace)) }
+        }
+    }
+}
+
+/// Where a passage stands: a link to its lines where there is a page for it.
+fn chip(citation: &Citation) -> Markup {
+    let lines = match (citation.start_line, citation.end_line) {
+        (Some(start), Some(end)) => format!(":{start}–{end}"),
+        _ => String::new(),
+    };
+    let label = html! { bdi { (citation.path) } (lines) };
+    html! {
+        @match address(citation) {
+            Some(address) => { a.chip href=(address) { (label) } }
+            None => { span.chip { (label) } }
+        }
+    }
+}
+
+fn address(citation: &Citation) -> Option<String> {
+    let page = places::of(citation.kind, &citation.id)?;
+    Some(match (citation.start_line, citation.end_line) {
+        (Some(start), Some(end)) => {
+            format!("{page}?lines={start}-{end}&hash={}#L{start}", citation.content_hash)
+        }
+        _ => page,
+    })
+}
+
+/// A score from 0 to 1.
+fn bar(score: f64) -> Markup {
+    let width = format!("{:.1}", if score.is_nan() { 0.0 } else { score.clamp(0.0, 1.0) * 100.0 });
+    html! {
+        svg.bar role="img" aria-label={ "Score " (number(score)) } viewBox="0 0 100 6" preserveAspectRatio="none" {
+            rect.ground x="0" y="0" width="100" height="6" {}
+            rect.value x="0" y="0" width=(width) height="6" {}
+        }
+    }
+}
+
+fn number(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+/// How a score came about.
+fn traced(place: usize, trace: &Trace) -> Markup {
+    let rows = html! {
+        @for one in &trace.subqueries {
+            tr {
+                th scope="row" { (list(&one.r#type)) }
+                td { bdi { (one.subquery) } }
+                td.number { @if one.rank == 0 { "not found" } @else { (one.rank) } }
+                td.number { (number(one.raw_score)) }
+                td.number { (number(one.contribution)) }
+            }
+        }
+        tr { th scope="row" { "Age" } td {} td {} td {} td.number { (number(trace.bonuses)) } }
+        @if let Some(rerank) = trace.rerank { tr { th scope="row" { "Reranker" } td {} td {} td {} td.number { (number(rerank)) } } }
+        tr { th scope="row" { "In all" } td {} td {} td {} td.number { (number(trace.r#final)) } }
+    };
+    html! {
+        details {
+            summary { "How the score came about" }
+            (part::table(&format!("Score of result {place}"), &["List", "Asked", "Rank", "Score there", "Part of the score"], &rows))
+        }
+    }
+}
+
+/// What a list is called for people.
+fn list(kind: &str) -> String {
+    match kind {
+        "lex" | "keyword" => "Words (keyword)".to_owned(),
+        "vec" | "semantic" => "Meaning (semantic)".to_owned(),
+        other => words::capital(other),
+    }
+}
+
+fn script_page(base: &str, script: &str, answer: Option<&Result<ScriptAnswer, Problem>>) -> Markup {
+    html! {
+        form method="get" action=(base) {
+            input type="hidden" name="view" value="script";
+            div.field {
+                label for="f-script" { "Script" }
+                span.hint #f-script-hint { "Commands of the read-only shell, such as grep -rn limit /files | head." }
+                textarea #f-script name="script" rows="4" maxlength="16384" spellcheck="false" autocomplete="off" aria-describedby="f-script-hint" { "\n" (script) }
+            }
+            div.buttons { button.primary type="submit" { "Run" } }
+        }
+        @match answer {
+            None => {}
+            Some(Err(problem)) => (part::summary(Some(problem), &[("script", "Script")])),
+            Some(Ok(answer)) => (output(answer)),
+        }
+    }
+}
+
+fn output(answer: &ScriptAnswer) -> Markup {
+    html! {
+        h2 { "Output" }
+        p role="status" {
+            @if answer.failed { (part::badge(part::Tone::Wrong, "Failed")) } @else { (part::badge(part::Tone::Ok, "Done")) }
+            @if answer.truncated { " " (part::badge(part::Tone::Warn, "Cut")) }
+        }
+        pre.passage tabindex="0" dir="auto" { (answer.output) }
+        @if !answer.citations.is_empty() {
+            h2 { "What it read" }
+            ul { @for citation in &answer.citations { li { (chip(citation)) } } }
+            @if let Some(more) = answer.uncited { p.quiet { "And " (words::count(u64::from(more), "other range", "other ranges")) " of lines." } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_proto::retrieval::v1::SubqueryTrace;
+
+    use super::*;
+
+    #[test]
+    fn a_score_is_drawn_and_told() {
+        for (score, width) in [(0.5, "50.0"), (7.0, "100.0"), (-1.0, "0.0"), (f64::NAN, "0.0")] {
+            let html = bar(score).into_string();
+            assert!(html.contains(&format!("width=\"{width}\"")), "{html}");
+            assert!(html.contains("role=\"img\" aria-label=\"Score "), "{html}");
+        }
+    }
+
+    #[test]
+    fn a_trace_names_its_lists() {
+        let one = |kind: &str, rank| SubqueryTrace {
+            subquery: "<b>".to_owned(),
+            r#type: kind.to_owned(),
+            rank,
+            ..SubqueryTrace::default()
+        };
+        let trace = Trace { subqueries: vec![one("lex", 0), one("vec", 2)], ..Trace::default() };
+        let html = traced(1, &trace).into_string();
+        for part in ["Words (keyword)", "Meaning (semantic)", "&lt;b&gt;", "not found", "In all"] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+    }
+}

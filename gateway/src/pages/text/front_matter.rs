@@ -1,0 +1,80 @@
+//! What stands before a text between two lines of `---`: names and values.
+
+/// More are left to the text itself.
+const MOST_LINES: usize = 200;
+
+/// The front matter of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct FrontMatter<'a> {
+    /// Names and values as they are written; what does not begin with a name belongs to the value before.
+    pub(super) entries: Vec<(&'a str, String)>,
+    /// How many bytes it has, with both lines of `---`.
+    pub(super) bytes: usize,
+    /// How many lines.
+    pub(super) lines: usize,
+}
+
+/// The front matter that a text begins with.
+pub(super) fn of(text: &str) -> Option<FrontMatter<'_>> {
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next()?;
+    if first.trim_end() != "---" {
+        return None;
+    }
+    let (mut bytes, mut entries) = (first.len(), Vec::<(&str, String)>::new());
+    for (index, line) in lines.take(MOST_LINES).enumerate() {
+        bytes += line.len();
+        let written = line.trim_end();
+        if written == "---" || written == "..." {
+            return (!entries.is_empty()).then_some(FrontMatter { entries, bytes, lines: index + 2 });
+        }
+        match named(written) {
+            Some((name, value)) => entries.push((name, value.to_owned())),
+            None if written.trim().is_empty() || written.starts_with('#') => {}
+            None => {
+                // Something else than names and values.
+                let (_, value) = entries.last_mut()?;
+                if !value.is_empty() {
+                    value.push('\n');
+                }
+                value.push_str(written);
+            }
+        }
+    }
+    None
+}
+
+/// A name at the very beginning of a line, and its value.
+fn named(line: &str) -> Option<(&str, &str)> {
+    if line.starts_with([' ', '\t', '-', '#', '[', '{', '"', '\'']) {
+        return None;
+    }
+    let (name, value) = line.split_once(':')?;
+    (!name.is_empty() && (value.is_empty() || value.starts_with([' ', '\t']))).then(|| (name, value.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_values_are_read_as_they_are_written() {
+        let text = "---\ntitle: A: b\ntags:\n  - x\n  - y\n# why\nempty:\n---\n# Text\n";
+        let read = of(text).unwrap();
+        let entries: Vec<(&str, &str)> =
+            read.entries.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        assert_eq!(entries, [("title", "A: b"), ("tags", "  - x\n  - y"), ("empty", "")]);
+        assert_eq!((&text[read.bytes..], read.lines), ("# Text\n", 8));
+        assert_eq!(of("---\r\na: 1\r\n...\r\nrest").unwrap().lines, 3);
+    }
+
+    #[test]
+    fn other_texts_have_none() {
+        for text in
+            ["", "---", "---\n---\n", "---\nwords\n---\n", "---\na: 1\n", "a: 1\n---\n", "--- x\na: 1\n---\n"]
+        {
+            assert_eq!(of(text), None, "{text:?}");
+        }
+        assert_eq!(of(&format!("---\n{}---\n", "a: 1\n".repeat(MOST_LINES + 1))), None);
+    }
+}
