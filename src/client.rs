@@ -18,6 +18,7 @@ use std::fmt;
 
 use clap::Subcommand;
 
+pub(crate) use self::connection::{Connection, ConnectionOptions};
 use self::exec::ExecOptions;
 use self::feedback::FeedbackOptions;
 use self::health::HealthOptions;

@@ -29,6 +29,7 @@ pub(crate) use self::options::{EXAMPLES, EvalOptions};
 use self::progress::Progress;
 use self::run::{Figures, Measured, Run};
 use self::service::TemporaryService;
+use crate::client::Connection;
 
 /// Before the path of a file of golden questions that the workspace holds.
 const IN_WORKSPACE: &str = "workspace:";
@@ -89,12 +90,6 @@ async fn measure_collection(
 }
 
 async fn measure_golden(options: &EvalOptions, progress: Progress) -> anyhow::Result<Run> {
-    if options.url.is_none() && options.documents.is_none() {
-        bail!(
-            "`{}` is no folder, and golden questions need a workspace: --url and --token, or --documents",
-            options.source
-        );
-    }
     let service = Service::open(options).await?;
     if let Some(folder) = &options.documents {
         documents::upload_folder(&service.api, folder, &progress).await?;
@@ -168,11 +163,17 @@ struct Service {
 
 impl Service {
     async fn open(options: &EvalOptions) -> anyhow::Result<Self> {
-        if let (Some(url), Some(token)) = (&options.url, &options.token) {
-            return Ok(Self { api: Api::new(url, token)?, temporary: None });
+        if options.is_elsewhere() {
+            if options.embedder.is_some() {
+                bail!("--embedder is of a temporary service, which takes a collection or --documents");
+            }
+            let connection = Connection::open(&options.connection).with_context(|| {
+                format!("`{}` is measured in a workspace, unless --documents gives a folder", options.source)
+            })?;
+            return Ok(Self { api: Api::new(connection), temporary: None });
         }
         let mut service = TemporaryService::start(options.embedder.as_deref())?;
         let (url, token) = service.access().await?;
-        Ok(Self { api: Api::new(&url, &token)?, temporary: Some(service) })
+        Ok(Self { api: Api::new(Connection::at(&url, Some(&token))?), temporary: Some(service) })
     }
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::options::Strategy;
+use crate::client::Connection;
 
 /// The most that a search returns (spec 4.4).
 pub(super) const MOST_RESULTS: usize = 50;
@@ -27,11 +28,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// A caller with a token.
+/// A caller with a token or a grant.
 pub(super) struct Api {
-    client: reqwest::Client,
-    base: String,
-    token: String,
+    connection: Connection,
 }
 
 /// A piece of evidence.
@@ -109,11 +108,8 @@ struct Citation {
 }
 
 impl Api {
-    pub(super) fn new(base: &str, token: &str) -> anyhow::Result<Self> {
-        // The HTTP client brings TLS without a default of its own.
-        cairn_chassis::outbound::install_crypto();
-        let client = reqwest::Client::builder().build().context("the HTTP client cannot be made")?;
-        Ok(Self { client, base: base.trim_end_matches('/').to_owned(), token: token.to_owned() })
+    pub(super) const fn new(connection: Connection) -> Self {
+        Self { connection }
     }
 
     /// Makes a folder, in the root or in another; answers its id.
@@ -210,8 +206,11 @@ impl Api {
     ) -> anyhow::Result<(Vec<Hit>, Duration)> {
         let mut repeats = 0;
         loop {
+            let request = self.search_request(query, strategy, MOST_RESULTS);
+            // A token that has to be renewed takes no time of the search.
+            let request = self.connection.authorized(request).await?;
             let asked = Instant::now();
-            let response = self.search_request(query, strategy, MOST_RESULTS).send().await;
+            let response = request.send().await;
             let response =
                 response.map_err(reqwest::Error::without_url).context("the service does not answer")?;
             let Some(response) = settled(response, &mut repeats).await? else { continue };
@@ -229,7 +228,7 @@ impl Api {
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token)
+        self.connection.request(method, path)
     }
 
     /// The good response; a call that came too early or too often is repeated.
@@ -237,7 +236,7 @@ impl Api {
         let mut repeats = 0;
         loop {
             let again = request.try_clone().context("a request cannot be repeated")?;
-            let response = again.send().await;
+            let response = self.connection.authorized(again).await?.send().await;
             let response =
                 response.map_err(reqwest::Error::without_url).context("the service does not answer")?;
             if let Some(response) = settled(response, &mut repeats).await? {

@@ -1,8 +1,10 @@
 //! The command line of `cairn eval`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+
+use crate::client::ConnectionOptions;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cairn eval ./cranfield                              a collection, in a temporary service
@@ -10,8 +12,9 @@ pub(crate) const EXAMPLES: &str = "Examples:
   cairn eval ./cranfield --against before.json        … and say what has changed since
   cairn eval ./cranfield --embedder candle:/models/all-MiniLM-L6-v2
   cairn eval golden.jsonl --documents ./handbook      your own questions on your own documents
+  cairn eval golden.jsonl --profile work              … on the workspace of a profile (`cairn login`)
   export CAIRN_URL=https://cairn.example CAIRN_TOKEN=…
-  cairn eval golden.jsonl                             … on the workspace of the token
+  cairn eval golden.jsonl                             … or of a token
   cairn eval workspace:/eval/golden.jsonl             … with the questions kept in the workspace
 
 A collection is a folder with
@@ -26,20 +29,18 @@ What is expected is the path or the id of a document, if wished with lines of it
 /// What to measure, and where.
 #[derive(Args)]
 pub(crate) struct EvalOptions {
-    /// A collection's folder, a file of golden questions, or `workspace:` and the path of such a file in the workspace.
+    /// A collection's folder, a file of golden questions, or `workspace:` and the path of such a file in the workspace. A
+    /// collection goes into a temporary service, in a temporary folder, unless --url or --profile names one: that needs an empty
+    /// workspace, and read, write and delete.
     #[arg(value_name = "COLLECTION|QUESTIONS")]
     pub(super) source: String,
-    /// The service to ask. Default: a temporary one, in a temporary folder.
-    #[arg(long, env = "CAIRN_URL", value_name = "URL", requires = "token")]
-    pub(super) url: Option<String>,
-    /// The token for it; better set by the environment. A collection needs an empty workspace, and read, write and delete.
-    #[arg(long, env = "CAIRN_TOKEN", hide_env_values = true, value_name = "TOKEN")]
-    pub(super) token: Option<String>,
-    /// The text files below this folder go into the temporary service, for golden questions.
-    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    #[command(flatten)]
+    pub(super) connection: ConnectionOptions,
+    /// The text files below this folder go into a temporary service, for golden questions.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "profile"])]
     pub(super) documents: Option<PathBuf>,
     /// The embedder of the temporary service, as for `cairn up`; its other options are taken from CAIRN_EMBEDDER_….
-    #[arg(long, value_name = "WHICH", conflicts_with = "url")]
+    #[arg(long, value_name = "WHICH", conflicts_with_all = ["url", "profile"])]
     pub(super) embedder: Option<String>,
     /// Only these strategies, separated by commas.
     #[arg(long, value_name = "STRATEGIES", value_delimiter = ',', default_value = "hybrid,keyword,semantic")]
@@ -59,6 +60,17 @@ pub(crate) struct EvalOptions {
 }
 
 cairn_chassis::debug_fields!(EvalOptions { source });
+
+impl EvalOptions {
+    /// Whether a service is asked that is there already: one that is named, or the default one for golden questions, which
+    /// bring no documents. A variable that is set to nothing names none.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        let server = &self.connection.server;
+        let is_given = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
+        let brings_documents = self.documents.is_some() || Path::new(&self.source).is_dir();
+        is_given(&server.url) || is_given(&server.profile) || !brings_documents
+    }
+}
 
 /// A strategy of `search_context`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -111,9 +111,15 @@ async fn a_person_logs_in_and_commands_need_no_token(deployment: &Deployment) {
     assert_eq!(each(&listed["profiles"], "url"), [url.as_str()]);
     assert!(!said.contains("cairn_o"), "{said}");
 
+    let golden = machine.settings.path().join("golden.jsonl");
+    std::fs::write(&golden, "{\"question\": \"lamps\", \"expect\": [\"/lamps.md\"]}\n").unwrap();
+    let (name, golden) = (text(&told, "profile"), golden.display().to_string());
+    let asked = ["eval", &golden, "--profile", &name, "--strategies", "keyword", "--json"];
+    let (code, said, log) = machine.run(&asked).await;
+    assert!(code == Some(0) && said.contains("recall@10"), "{said}{log}");
+
     // The access token has ended: of two commands at once one renews it, and the other takes what that one got.
     let kept = || -> Value { serde_json::from_slice(&std::fs::read(machine.profiles()).unwrap()).unwrap() };
-    let name = text(&told, "profile");
     let mut before = kept();
     before["profiles"][&name]["credential"]["expiresAt"] = json!(0);
     std::fs::write(machine.profiles(), before.to_string()).unwrap();
