@@ -409,6 +409,7 @@ async fn guides_are_read_by_topic_and_file(deployment: &Deployment) {
         "curating-memories",
         "databases",
         "syncing-a-folder",
+        "importing",
         "ingesting",
         "connecting-a-source",
     ] {
