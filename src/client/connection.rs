@@ -162,22 +162,31 @@ impl Connection {
 
     /// A good response, to be read as it comes; of another one what it says as an error.
     pub(crate) async fn good(&self, request: RequestBuilder) -> anyhow::Result<Response> {
-        let response = self.send(request).await?;
-        if response.status().is_success() {
-            return Ok(response);
-        }
-        let status = response.status();
-        let body = response.bytes().await.unwrap_or_default();
-        Err(refused(status, &body).into())
+        good(self.send(request).await?).await
     }
 
     /// The JSON of a good response; of another one what it says as an error.
     pub(crate) async fn json(&self, request: RequestBuilder) -> anyhow::Result<Value> {
-        let response = self.good(request).await?;
+        self.read(self.send(request).await?).await
+    }
+
+    /// As [`Self::json`], of a response that is there.
+    pub(crate) async fn read(&self, response: Response) -> anyhow::Result<Value> {
+        let response = good(response).await?;
         let body =
             response.bytes().await.map_err(reqwest::Error::without_url).context("the answer broke off")?;
         serde_json::from_slice(&body).context("the answer is not JSON: is a Cairn at --url (CAIRN_URL)?")
     }
+}
+
+/// The response, when it is a good one.
+async fn good(response: Response) -> anyhow::Result<Response> {
+    if response.status().is_success() {
+        return Ok(response);
+    }
+    let status = response.status();
+    let body = response.bytes().await.unwrap_or_default();
+    Err(refused(status, &body).into())
 }
 
 /// A client that follows no redirect: a token is for the address that was given.

@@ -4,16 +4,19 @@ mod directory;
 mod plan;
 mod watch;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use cairn_chassis::bodies::content_hash;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use self::directory::Directory;
+use self::directory::{Directory, Document};
 use super::Ended;
 use super::connection::{Connection, ConnectionOptions};
 use super::output::{confirmed, note, print, print_json, print_json_line};
@@ -72,7 +75,8 @@ pub(super) async fn run(options: SyncOptions) -> anyhow::Result<()> {
         Some(name) => name.clone(),
         None => directory.name().context("the directory has no name: give the sync one with --name")?,
     };
-    let sync = Sync { connection: Connection::open(&options.connection)?, options, directory, name };
+    let connection = Connection::open(&options.connection)?;
+    let sync = Sync { connection, options, directory, name, left: Mutex::default() };
     if sync.options.watch { watch::run(&sync).await } else { sync.once(false).await }
 }
 
@@ -82,12 +86,18 @@ struct Sync {
     options: SyncOptions,
     directory: Directory,
     name: String,
+    /// The hashes of what the last run of this process left in the workspace, by path: that need not be sent again.
+    left: Mutex<HashMap<String, String>>,
 }
 
 impl Sync {
     /// Previews, asks, and carries out. `asked`: somebody has said yes already.
     async fn once(&self, asked: bool) -> anyhow::Result<()> {
-        let previewed = self.preview().await?;
+        let read = self.directory.read()?;
+        for left_out in &read.left_out {
+            note(&format!("left out {left_out}"));
+        }
+        let previewed = self.preview(&read.documents).await?;
         let id = previewed.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
         if !self.options.json {
             print(&plan::told(&previewed))?;
@@ -109,6 +119,7 @@ impl Sync {
         } else {
             print(&plan::ended(&run))?;
         }
+        self.remember(&read.documents, &run);
         match run.get("status").and_then(Value::as_str).unwrap_or_default() {
             "completed" => Ok(()),
             "completed_with_warnings" => Err(Ended::left_alone().into()),
@@ -119,24 +130,38 @@ impl Sync {
         }
     }
 
-    async fn preview(&self) -> anyhow::Result<Value> {
-        let read = self.directory.read()?;
-        for left_out in &read.left_out {
-            note(&format!("left out {left_out}"));
+    async fn preview(&self, documents: &[Document]) -> anyhow::Result<Value> {
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let preview = |documents: Vec<Value>| {
+            let body = json!({
+                "manifest": {"name": self.name, "documents": documents},
+                "conflictPolicy": self.options.policy,
+                "prune": self.options.prune,
+                "folderId": self.options.folder,
+            });
+            self.connection.request(Method::POST, "/api/v1/sync/preview").json(&body)
+        };
+        if !left.is_empty() {
+            let response = self.connection.send(preview(sent(documents, &left))).await?;
+            // Where the workspace remembers something else by now, it says so, and gets all.
+            if response.status() != StatusCode::BAD_REQUEST {
+                return self.connection.read(response).await;
+            }
         }
-        let documents: Vec<Value> = read
-            .documents
-            .iter()
-            .map(|document| json!({"path": document.path, "content": document.content}))
-            .collect();
-        let body = json!({
-            "manifest": {"name": self.name, "documents": documents},
-            "conflictPolicy": self.options.policy,
-            "prune": self.options.prune,
-            "folderId": self.options.folder,
-        });
-        let request = self.connection.request(Method::POST, "/api/v1/sync/preview");
-        self.connection.json(request.json(&body)).await
+        self.connection.json(preview(sent(documents, &HashMap::new()))).await
+    }
+
+    /// Notes what a run left in the workspace. What it left alone there is not what is here.
+    fn remember(&self, documents: &[Document], run: &Value) {
+        let is_over =
+            run.get("status").and_then(Value::as_str).is_some_and(|status| status.starts_with("completed"));
+        // Documents that changed and were skipped are told like those that did not change.
+        let is_exact = is_over && self.options.policy != "skip";
+        let left_alone = plan::left_alone(run);
+        let known =
+            documents.iter().filter(|document| is_exact && !left_alone.contains(document.path.as_str()));
+        let known = known.map(|document| (document.path.clone(), content_hash(&document.content)));
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = known.collect();
     }
 
     /// Removes a run that nobody wants to be carried out.
@@ -169,8 +194,38 @@ impl Sync {
     }
 }
 
+/// Documents as they are sent: the hash alone of what is known to be there.
+fn sent(documents: &[Document], left: &HashMap<String, String>) -> Vec<Value> {
+    let one = |document: &Document| {
+        let there = left.get(&document.path).filter(|hash| **hash == content_hash(&document.content));
+        match there {
+            Some(hash) => json!({"path": document.path, "contentHash": hash}),
+            None => json!({"path": document.path, "content": document.content}),
+        }
+    };
+    documents.iter().map(one).collect()
+}
+
 /// Shown on a terminal only.
 fn progress() -> ProgressBar {
     let style = ProgressStyle::with_template("syncing {pos} of {len} {wide_bar}");
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_is_there_the_hash_alone_is_sent() {
+        let document = |path: &str, content: &str| Document { path: path.into(), content: content.into() };
+        let documents = [document("a", "same"), document("b", "new"), document("c", "never seen")];
+        let left = [("a", "same"), ("b", "old"), ("gone", "x")];
+        let left = left.map(|(path, content)| (path.to_owned(), content_hash(content))).into();
+        let expected = json!([
+            {"path": "a", "contentHash": content_hash("same")}, {"path": "b", "content": "new"},
+            {"path": "c", "content": "never seen"},
+        ]);
+        assert_eq!(json!(sent(&documents, &left)), expected);
+    }
 }

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::Error;
-use crate::model::{Document, FileType, TextPlace, Warning};
+use crate::model::{Document, FileType, Kind, Memory, TextPlace, Warning};
 
 /// Of one run (spec, section 8).
 pub(crate) const MOST_DOCUMENTS: usize = 5_000;
@@ -22,12 +22,15 @@ pub(crate) const MOST_FOLDERS: usize = 100;
 const MOST_VIOLATIONS: usize = 51;
 /// Texts of about this many bytes are compressed together.
 const PIECE_BYTES: usize = 1024 * 1024;
+const HASH_DIGITS: usize = 64;
 
 /// A document as it is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) path: String,
     pub(crate) content: String,
+    /// Instead of the content: of what the last run of the sync left under the path.
+    pub(crate) hash: Option<String>,
     /// By the extension when absent.
     pub(crate) file_type: Option<FileType>,
 }
@@ -42,6 +45,17 @@ pub(crate) struct Checked {
     /// In the same order.
     pub(crate) texts: Vec<String>,
     pub(crate) notes: Vec<Warning>,
+    /// Documents of which the hash alone was sent.
+    pub(crate) unsent: Vec<Unsent>,
+}
+
+/// A document of which the hash alone was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unsent {
+    /// In the manifest as it was sent.
+    place: usize,
+    path: String,
+    hash: String,
 }
 
 #[derive(Default)]
@@ -72,6 +86,7 @@ pub(crate) fn check(name: &str, sent: Vec<Sent>) -> Result<Checked, Error> {
     }
     let mut found: Vec<(String, Sent)> = Vec::with_capacity(sent.len());
     let mut first: HashMap<String, usize> = HashMap::with_capacity(sent.len());
+    let mut unsent = Vec::new();
     for (place, document) in sent.into_iter().enumerate() {
         let path: String = document.path.nfc().collect();
         let at = |field: &str| format!("documents[{place}].{field}");
@@ -81,6 +96,10 @@ pub(crate) fn check(name: &str, sent: Vec<Sent>) -> Result<Checked, Error> {
             wrong.add(at("path"), "duplicate", format!("is the path of documents[{other}] as well"));
         }
         check_content(&document.content, &at("content"), &mut wrong);
+        if let Some(hash) = &document.hash {
+            check_hash(hash, &document.content, &at("contentHash"), &mut wrong);
+            unsent.push(Unsent { place, path: path.clone(), hash: hash.clone() });
+        }
         first.entry(path.clone()).or_insert(place);
         found.push((path, document));
     }
@@ -88,7 +107,19 @@ pub(crate) fn check(name: &str, sent: Vec<Sent>) -> Result<Checked, Error> {
         return Err(Error::Invalid(wrong.0));
     }
     found.sort_by(|one, other| one.0.cmp(&other.0));
-    Ok(describe(name, found))
+    Ok(Checked { unsent, ..describe(name, found) })
+}
+
+/// Refuses hashes that stand for nothing that the sync remembers, all at once: of those the content is needed.
+pub(crate) fn require_known(unsent: &[Unsent], memory: &Memory) -> Result<(), Error> {
+    let mut wrong = Violations::default();
+    let is_known =
+        |one: &&Unsent| memory.get(Kind::File, &one.path).is_some_and(|entry| entry.hash == one.hash);
+    for one in unsent.iter().filter(|one| !is_known(one)) {
+        let message = "the last run of this sync left other content under this path, or none: send it";
+        wrong.add(format!("documents[{}].content", one.place), "required", message);
+    }
+    if wrong.0.is_empty() { Ok(()) } else { Err(Error::Invalid(wrong.0)) }
 }
 
 fn check_name(name: &str, wrong: &mut Violations) {
@@ -146,6 +177,16 @@ fn check_content(content: &str, path: &str, wrong: &mut Violations) {
     }
 }
 
+fn check_hash(hash: &str, content: &str, path: &str, wrong: &mut Violations) {
+    let digits = hash.strip_prefix("blake3:").unwrap_or_default();
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if digits.len() != HASH_DIGITS || !digits.bytes().all(is_digit) {
+        wrong.add(path, "invalid", "must be 'blake3:' and 64 hexadecimal digits in small letters");
+    } else if !content.is_empty() {
+        wrong.add(path, "invalid", "stands instead of 'content': send one of the two");
+    }
+}
+
 fn describe(name: String, found: Vec<(String, Sent)>) -> Checked {
     let mut checked = Checked { name, ..Checked::default() };
     let mut spelled: HashMap<String, String> = HashMap::with_capacity(found.len());
@@ -155,11 +196,14 @@ fn describe(name: String, found: Vec<(String, Sent)>) -> Checked {
             checked.notes.push(Warning::new(&path, "case_clash", &message));
         }
         let file_type = sent.file_type.unwrap_or_else(|| type_of(&path));
-        checked.notes.extend(unparsed(&path, file_type, &sent.content));
+        // What is odd about a content is told when it is sent.
+        if sent.hash.is_none() {
+            checked.notes.extend(unparsed(&path, file_type, &sent.content));
+        }
         checked.documents.push(Document {
             path,
             file_type,
-            hash: content_hash(&sent.content),
+            hash: sent.hash.unwrap_or_else(|| content_hash(&sent.content)),
             bytes: u32::try_from(sent.content.len()).unwrap_or(u32::MAX),
             text: None,
         });

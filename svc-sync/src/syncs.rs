@@ -53,7 +53,7 @@ impl Syncs {
         let opened = self.open(caller, Permission::Write).await?;
         self.check_depth(&opened, folder, &checked.documents).await?;
 
-        let Checked { name, mut documents, texts, notes } = checked;
+        let Checked { name, mut documents, texts, notes, unsent } = checked;
         let db = &self.context.db;
         let memory = Memory::of(
             store::entries::list(
@@ -62,6 +62,7 @@ impl Syncs {
             )
             .await?,
         );
+        manifest::require_known(&unsent, &memory)?;
         let states = opened.states(memory.0.values().map(|entry| (entry.kind, entry.id))).await;
         let states = states.map_err(Error::Upstream)?;
         // What is remembered with this content need not be written again: it costs its hash.

@@ -7,10 +7,12 @@ use crate::support::prelude::*;
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
 use crate::support::wait::eventually;
+use crate::support::workspace::read_file;
 
 scenarios![
     a_directory_is_previewed_synced_and_rolled_back,
     what_a_sync_wrote_is_searched,
+    a_hash_stands_for_what_the_last_run_left,
     every_bad_manifest_says_what_is_wrong,
     states_and_rights_are_told_apart,
     a_directory_is_synced_from_a_terminal,
@@ -90,6 +92,48 @@ async fn what_a_sync_wrote_is_searched(deployment: &Deployment) {
     .await;
     let versions = workspace.token.get(&format!("/api/v1/files/{file}/versions")).await.expect(200).json();
     assert_eq!(versions[0]["createdBy"]["kind"], "sync", "{versions}");
+}
+
+async fn a_hash_stands_for_what_the_last_run_left(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let token = &workspace.token;
+    let done = sync(token, manifest(&[("a.md", "# A"), ("b.md", "# B"), ("c.md", "# C")])).await;
+    let file = text(&done["results"][0], "fileId");
+    let hash = text(&read_file(token, &file).await, "contentHash");
+    let of = |documents: Value| json!({"manifest": {"name": "docs", "documents": documents}, "prune": true});
+    let changed =
+        of(json!([{"path": "a.md", "contentHash": hash}, {"path": "b.md", "content": "# B, again"}]));
+    let done = sync(token, changed).await;
+    assert_eq!(text(&done, "status"), "completed", "{done}");
+    assert_eq!(
+        done["counters"],
+        json!({"created": 0, "updated": 1, "skipped": 1, "conflicts": 0, "pruned": 1})
+    );
+    assert_eq!(read_file(token, &file).await["content"], json!("# A"));
+    let refused = async |documents: Value, expected: &[(&str, &str)]| {
+        let reply = token.post("/api/v1/sync/preview").json(of(documents)).await;
+        let error = reply.expect_error(400, "VALIDATION_ERROR");
+        let found: Vec<_> =
+            each(&error["errors"], "path").into_iter().zip(each(&error["errors"], "code")).collect();
+        assert_eq!(found, expected, "{error}");
+    };
+    let other = format!("blake3:{}", "0".repeat(64));
+    refused(
+        json!([{"path": "a.md", "contentHash": other}, {"path": "b.md", "contentHash": hash},
+            {"path": "new.md", "contentHash": hash}]),
+        &[
+            ("manifest.documents[0].content", "required"),
+            ("manifest.documents[1].content", "required"),
+            ("manifest.documents[2].content", "required"),
+        ],
+    )
+    .await;
+    refused(json!([{"path": "a.md"}]), &[("manifest.documents[0].content", "required")]).await;
+    refused(
+        json!([{"path": "a.md", "content": "x", "contentHash": hash}]),
+        &[("manifest.documents[0].contentHash", "invalid")],
+    )
+    .await;
 }
 
 async fn every_bad_manifest_says_what_is_wrong(deployment: &Deployment) {

@@ -1,6 +1,6 @@
 //! Directory sync (spec 4.7): previews, runs, rollbacks.
 
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::{ConflictPolicy, FileType};
 use cairn_proto::ids::SyncRunId;
 use cairn_proto::sync::v1 as proto;
@@ -37,7 +37,7 @@ pub(crate) struct Manifest {
     /// By which the next sync of the directory is known.
     #[schema(min_length = 1, max_length = 100)]
     name: String,
-    /// At most 5 000, of 5 MB each and 24 MB in all.
+    /// At most 5 000, of 5 MB each and 24 MB in all of those that are sent with their content.
     documents: Vec<ManifestDocument>,
 }
 
@@ -48,15 +48,29 @@ pub(crate) struct ManifestDocument {
     /// Relative to the directory, with `/` between names.
     #[schema(examples("guides/setup.md"))]
     path: String,
-    content: String,
+    /// Needed unless `contentHash` stands for it.
+    content: Option<String>,
+    /// Instead of the content: its hash, where the last run of this sync left that content under this path.
+    #[schema(pattern = "^blake3:[0-9a-f]{64}$")]
+    content_hash: Option<String>,
     /// By the extension when left out.
     file_type: Option<FileType>,
 }
 
 pub(crate) async fn preview(context: &Context, input: PreviewSync) -> Result<SyncRun, Problem> {
+    let missing = |(place, one): (usize, &ManifestDocument)| {
+        let path = format!("manifest.documents[{place}].content");
+        let is_missing = one.content.is_none() && one.content_hash.is_none();
+        is_missing.then(|| Violation::new(path, "required", "is required, or 'contentHash' instead"))
+    };
+    let missing: Vec<Violation> = input.manifest.documents.iter().enumerate().filter_map(missing).collect();
+    if !missing.is_empty() {
+        return Err(Problem::validation(missing));
+    }
     let document = |one: ManifestDocument| proto::ManifestDocument {
         path: one.path,
-        content: one.content,
+        content: one.content.unwrap_or_default(),
+        content_hash: one.content_hash,
         file_type: one.file_type.map_or(0, FileType::number),
     };
     let request = context.call.request(proto::PreviewSyncRequest {

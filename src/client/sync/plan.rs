@@ -1,5 +1,6 @@
 //! Runs in words.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -51,6 +52,13 @@ pub(super) fn ended(run: &Value) -> String {
 pub(super) fn changes_anything(run: &Value) -> bool {
     number(run, "wouldCreate") + number(run, "wouldUpdate") > 0
         || (is_pruning(run) && !prunable(run).is_empty())
+}
+
+/// The paths of documents that are not in the workspace as they are here.
+pub(super) fn left_alone(run: &Value) -> HashSet<&str> {
+    let is_left = |result: &&Value| matches!(word(result, "action").as_str(), "conflict" | "failed");
+    let left = list(run, "results").iter().filter(is_left);
+    left.filter_map(|result| result.get("path").and_then(Value::as_str)).collect()
 }
 
 fn warnings(text: &mut String, run: &Value) {
@@ -124,6 +132,9 @@ mod tests {
         run["prune"] = json!(true);
         run["wouldCreate"] = json!(0);
         assert!(told(&run).contains("  - old\u{fffd}[31m.md") && changes_anything(&run));
+        let done =
+            json!({"results": [{"path": "a", "action": "conflict"}, {"path": "b", "action": "skipped"}]});
+        assert_eq!(left_alone(&done), HashSet::from(["a"]));
         run["wouldPrune"] = json!([]);
         assert!(!changes_anything(&run));
         let done = json!({"status": "completed_with_warnings", "counters": {"created": 1, "conflicts": 2}});

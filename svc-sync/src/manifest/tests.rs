@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn sent(path: &str, content: &str) -> Sent {
-    Sent { path: path.into(), content: content.into(), file_type: None }
+    Sent { path: path.into(), content: content.into(), ..Sent::default() }
 }
 
 fn refused(name: &str, documents: Vec<Sent>) -> Vec<(String, String)> {

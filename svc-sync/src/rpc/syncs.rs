@@ -120,7 +120,8 @@ fn decode(request: proto::PreviewSyncRequest) -> Result<Draft, Problem> {
             let path = format!("documents[{place}].fileType");
             wrong.push(Violation::new(path, "invalid", wording::one_of(&FileType::NAMES)));
         }
-        documents.push(Sent { path: sent.path, content: sent.content, file_type });
+        let (path, content, hash) = (sent.path, sent.content, sent.content_hash);
+        documents.push(Sent { path, content, hash, file_type });
     }
     if !wrong.is_empty() {
         return Err(Problem::validation(wrong));

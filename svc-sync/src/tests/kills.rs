@@ -44,7 +44,7 @@ fn of(documents: &[(String, String)]) -> Draft {
     let sent = |(path, content): &(String, String)| Sent {
         path: path.clone(),
         content: content.clone(),
-        file_type: None,
+        ..Sent::default()
     };
     Draft {
         name: "docs".into(),

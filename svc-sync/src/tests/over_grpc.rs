@@ -33,7 +33,7 @@ impl Bench {
 }
 
 fn manifest() -> proto::PreviewSyncRequest {
-    let document = ManifestDocument { path: "a.md".into(), content: "# A".into(), file_type: 0 };
+    let document = ManifestDocument { path: "a.md".into(), content: "# A".into(), ..Default::default() };
     proto::PreviewSyncRequest { name: "docs".into(), documents: vec![document], ..Default::default() }
 }
 
