@@ -111,11 +111,6 @@ impl PlanLimits {
         }
     }
 
-    /// The largest object that any plan allows: for who does not know yet whose plan it is.
-    pub fn largest_object_bytes(&self) -> u64 {
-        self.0.values().map(|allowance| allowance.object_bytes).max().unwrap_or(LEAST.object_bytes)
-    }
-
     /// What the plan of an identity allows; an unknown one gets what the smallest gets.
     pub fn of(&self, plan: Option<&str>) -> Allowance {
         plan.and_then(|plan| self.0.get(plan)).copied().unwrap_or(LEAST)

@@ -4,7 +4,7 @@ use cairn_chassis::feed::{Kind, Positions};
 use cairn_chassis::identity::Permission;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
-use cairn_proto::ids::{FileId, FolderId};
+use cairn_proto::ids::{FileId, FolderId, RecordId};
 use uuid::Uuid;
 
 use crate::Error;
@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::files::{self, Files};
 use crate::folders::{self, Folders};
 use crate::model::{Body, File, Folder, Growth, States, StatesAsked};
+use crate::records::{CheckedRecord, RecordWrite, Records, RecordsOfBatch};
 use crate::scope::Caller;
 use crate::versions::Versions;
 use crate::{store, trash};
@@ -30,15 +31,17 @@ pub(crate) struct Guarded {
     pub(crate) write: Write,
     /// Of what a create makes; chosen here when absent.
     pub(crate) new_id: Option<String>,
-    /// Of the file that is changed.
+    /// Of the file or record that is changed.
     pub(crate) if_version: Option<u64>,
     /// Whether a folder may only be deleted when nothing stands in it.
     pub(crate) if_empty: bool,
+    /// What a file gets with the content of an earlier version, which has none.
+    pub(crate) tags: Option<Vec<String>>,
 }
 
 impl From<Write> for Guarded {
     fn from(write: Write) -> Self {
-        Self { write, new_id: None, if_version: None, if_empty: false }
+        Self { write, new_id: None, if_version: None, if_empty: false, tags: None }
     }
 }
 
@@ -55,19 +58,24 @@ pub(crate) enum Write {
     RestoreVersion(String, u64),
     /// Brings back what was deleted.
     RestoreItem(Kind, String),
+    /// Of a record of that database.
+    Record(String, RecordWrite),
 }
 
 impl Write {
     /// What it takes.
     pub(crate) const fn needs(&self) -> Permission {
         match self {
-            Self::DeleteFile(_) | Self::DeleteFolder(_) => Permission::Delete,
+            Self::DeleteFile(_) | Self::DeleteFolder(_) | Self::Record(_, RecordWrite::Delete(_)) => {
+                Permission::Delete
+            }
             Self::RestoreItem(kind, _) => trash::to_restore(*kind),
             Self::CreateFile(_)
             | Self::UpdateFile(..)
             | Self::CreateFolder(_)
             | Self::UpdateFolder(..)
-            | Self::RestoreVersion(..) => Permission::Write,
+            | Self::RestoreVersion(..)
+            | Self::Record(..) => Permission::Write,
         }
     }
 
@@ -75,6 +83,7 @@ impl Write {
         match self {
             Self::CreateFile(draft) => draft.content.len(),
             Self::UpdateFile(_, patch) => patch.content.as_ref().map_or(0, String::len),
+            Self::Record(_, write) => write.bytes(),
             Self::DeleteFile(_)
             | Self::CreateFolder(_)
             | Self::UpdateFolder(..)
@@ -94,12 +103,13 @@ impl Write {
             Self::DeleteFile(_)
             | Self::DeleteFolder(_)
             | Self::RestoreVersion(..)
-            | Self::RestoreItem(..) => None,
+            | Self::RestoreItem(..)
+            | Self::Record(..) => None,
         }
     }
 
     const fn makes(&self) -> bool {
-        matches!(self, Self::CreateFile(_) | Self::CreateFolder(_))
+        matches!(self, Self::CreateFile(_) | Self::CreateFolder(_) | Self::Record(_, RecordWrite::Create(_)))
     }
 }
 
@@ -108,6 +118,8 @@ impl Write {
 pub(crate) enum Outcome {
     File(File),
     Folder(Folder),
+    /// A record, and its version; none of one that was deleted.
+    Record(RecordId, Option<u64>),
     Deleted(String),
     /// What came back out of the trash.
     Restored(String),
@@ -129,6 +141,7 @@ enum CheckedWrite {
     UpdateFolder(FolderId, folders::CheckedFolderPatch),
     DeleteFolder(FolderId, bool),
     RestoreItem(Kind, String),
+    Record(Box<CheckedRecord>),
 }
 
 /// The rules, on a storage.
@@ -138,12 +151,14 @@ pub(crate) struct Batches {
     files: Files,
     folders: Folders,
     versions: Versions,
+    records: Records,
 }
 
 impl Batches {
     pub(crate) fn new(context: Context) -> Self {
         let (files, folders) = (Files::new(context.clone()), Folders::new(context.clone()));
-        Self { files, folders, versions: Versions::new(context.clone()), context }
+        let (versions, records) = (Versions::new(context.clone()), Records::new(context.clone()));
+        Self { files, folders, versions, records, context }
     }
 
     /// Carries out all writes, or none and says all that is wrong.
@@ -154,10 +169,12 @@ impl Batches {
     ) -> Result<Done, Error> {
         let writes: Vec<Guarded> = writes.into_iter().map(Into::into).collect();
         check_size(&writes)?;
-        let checked = self.check(caller, writes).await?;
+        let mut of_records = RecordsOfBatch::default();
+        let checked = self.check(caller, writes, &mut of_records).await?;
         let mut change = Change::begin(&self.context, caller).await?;
         // Of batches and of all that changes the tree, one at a time: so they cannot deadlock.
         store::folders::lock_tree(change.tx(), caller.workspace).await?;
+        of_records.hold(&mut change).await?;
         hold_bodies(&mut change, &checked).await?;
 
         let mut outcomes = Vec::with_capacity(checked.len());
@@ -198,7 +215,12 @@ impl Batches {
         })
     }
 
-    async fn check(&self, caller: &Caller, writes: Vec<Guarded>) -> Result<Vec<CheckedWrite>, Error> {
+    async fn check(
+        &self,
+        caller: &Caller,
+        writes: Vec<Guarded>,
+        of_records: &mut RecordsOfBatch,
+    ) -> Result<Vec<CheckedWrite>, Error> {
         let ids = self.ids(&writes)?;
         let makes_folder: Vec<bool> =
             writes.iter().map(|guarded| matches!(guarded.write, Write::CreateFolder(_))).collect();
@@ -210,7 +232,7 @@ impl Batches {
                 ids.get(index).filter(|_| is_folder).map(Uuid::to_string)
             };
             let checking = match resolve(&mut guarded.write, earlier) {
-                Ok(()) => self.check_one(caller, guarded, *id).await,
+                Ok(()) => self.check_one(caller, guarded, *id, of_records).await,
                 Err(error) => Err(error),
             };
             match checking {
@@ -257,6 +279,10 @@ impl Batches {
                 trash::restore_in(change, caller, kind, &id).await?;
                 Ok(Outcome::Restored(id))
             }
+            CheckedWrite::Record(checked) => {
+                let (id, version) = self.records.apply_in(change, caller, *checked).await?;
+                Ok(Outcome::Record(id, version))
+            }
         }
     }
 
@@ -278,7 +304,13 @@ impl Batches {
         if wrong.is_empty() { Ok(ids) } else { Err(Error::Invalid(wrong)) }
     }
 
-    async fn check_one(&self, caller: &Caller, guarded: Guarded, id: Uuid) -> Result<CheckedWrite, Error> {
+    async fn check_one(
+        &self,
+        caller: &Caller,
+        guarded: Guarded,
+        id: Uuid,
+        of_records: &mut RecordsOfBatch,
+    ) -> Result<CheckedWrite, Error> {
         let (version, if_empty) = (guarded.if_version, guarded.if_empty);
         Ok(match guarded.write {
             Write::CreateFile(draft) => {
@@ -299,10 +331,20 @@ impl Batches {
             Write::RestoreVersion(id, wanted) => {
                 // Versions are there as long as their file: what is read here cannot be gone when it is written.
                 let content = self.versions.content_as_of(caller, &id, wanted).await?;
-                let patch = files::FilePatch { content: Some(content), ..files::FilePatch::default() };
+                let patch = files::FilePatch {
+                    content: Some(content),
+                    tags: guarded.tags,
+                    ..files::FilePatch::default()
+                };
                 check_update(&id, patch, version).await?
             }
             Write::RestoreItem(kind, id) => CheckedWrite::RestoreItem(kind, id),
+            Write::Record(database, write) => {
+                let database = of_records.database(&self.context, caller, &database).await?;
+                let checked =
+                    self.records.check_write(caller, database, write, RecordId(id), version).await?;
+                CheckedWrite::Record(Box::new(checked))
+            }
         })
     }
 }
@@ -392,7 +434,8 @@ const fn body_of(write: &CheckedWrite) -> Option<&Body> {
         | CheckedWrite::CreateFolder(..)
         | CheckedWrite::UpdateFolder(..)
         | CheckedWrite::DeleteFolder(..)
-        | CheckedWrite::RestoreItem(..) => None,
+        | CheckedWrite::RestoreItem(..)
+        | CheckedWrite::Record(_) => None,
     }
 }
 
@@ -403,11 +446,11 @@ fn violations_of(place: usize, error: Error) -> Result<Vec<Violation>, Error> {
         "not_found"
     } else if matches!(error, Error::OutOfScope(_)) {
         "out_of_scope"
-    } else if matches!(error, Error::VersionConflict { .. }) {
+    } else if matches!(error, Error::VersionConflict { .. } | Error::RecordConflict { .. }) {
         "version_conflict"
     } else if matches!(error, Error::WentAlong { .. }) {
         "went_along"
-    } else if let Error::Invalid(violations) = error {
+    } else if let Error::Invalid(violations) | Error::NoTargets(violations) = error {
         let under = |broken: Violation| Violation { path: format!("{path}.{}", broken.path), ..broken };
         return Ok(violations.into_iter().map(under).collect());
     } else {

@@ -3,6 +3,7 @@
 //! What a write needs to know of other things is read before its transaction; the transaction then begins by making
 //! sure that the database is what the rules were applied to, and otherwise they are applied anew.
 
+mod batched;
 mod documents;
 mod hidden;
 mod list;
@@ -15,6 +16,7 @@ use std::collections::HashMap;
 use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{FileId, RecordId};
 
+pub(crate) use self::batched::{CheckedRecord, RecordWrite, RecordsOfBatch};
 pub(crate) use self::documents::{Rendered, documents, readable};
 pub(crate) use self::list::RecordListRequest;
 pub(crate) use self::references::Backlink;
@@ -62,7 +64,6 @@ pub(crate) struct RecordDraft {
 
 /// A draft that obeys the rules of a database as it was read.
 struct Prepared {
-    database: Database,
     changes: ValueChanges,
     content_file_id: Option<Option<FileId>>,
     new_id: Option<RecordId>,
@@ -87,29 +88,15 @@ impl Records {
         draft: RecordDraft,
     ) -> Result<Written<Shown>, Error> {
         for _ in 0..MAX_TRIES {
-            let prepared = self.prepare(caller, database_id, &draft).await?;
+            let database = databases::readable(&self.context.db, caller, database_id).await?;
+            let prepared = self.prepare(caller, &database, &draft).await?;
             let mut change = Change::begin(&self.context, caller).await?;
-            if !hold(&mut change, &prepared.database).await? {
+            if !hold(&mut change, &database).await? {
                 change.rollback().await?;
                 continue;
             }
-            let now = change.now();
-            let mut record = Record {
-                id: prepared.new_id.unwrap_or_else(|| self.context.ids.next()),
-                database_id: prepared.database.id,
-                values: Values::new(),
-                content_file_id: prepared.content_file_id.flatten(),
-                version: 1,
-                created_at: now,
-                updated_at: now,
-            };
-            prepared.changes.merge(&mut record.values);
-            store::records::insert(change.tx(), &prepared.database, &record).await?;
-            keep_version(&mut change, caller, &record).await?;
-            store::cells::insert(change.tx(), &prepared.database, &record).await?;
-            store::records::count(change.tx(), caller.workspace, record.database_id, 1).await?;
-            change.grow(Growth::of_change(0, store::records::size_of(&record)?));
-            return self.publish(change, caller, &prepared.database, record).await;
+            let record = self.create_in(&mut change, caller, &database, prepared).await?;
+            return self.finish(change, caller, &database, record).await;
         }
         Err(schema_in_flux())
     }
@@ -133,22 +120,18 @@ impl Records {
     ) -> Result<Written<Shown>, Error> {
         let record_id = parse(id)?;
         for _ in 0..MAX_TRIES {
-            let prepared = self.prepare(caller, database_id, &draft).await?;
+            let database = databases::readable(&self.context.db, caller, database_id).await?;
+            let prepared = self.prepare(caller, &database, &draft).await?;
             let mut change = Change::begin(&self.context, caller).await?;
-            if !hold(&mut change, &prepared.database).await? {
+            if !hold(&mut change, &database).await? {
                 change.rollback().await?;
                 continue;
             }
-            let before = locked(&mut change, caller, &prepared.database, record_id).await?;
-            if !draft.if_version.is_empty() && !draft.if_version.contains(&before.version) {
-                return Err(Error::RecordConflict { id: id.to_owned(), actual: before.version });
-            }
-            let mut record = before.clone();
-            prepared.changes.merge(&mut record.values);
-            if let Some(content_file_id) = prepared.content_file_id {
-                record.content_file_id = content_file_id;
-            }
-            return self.save(change, caller, &prepared.database, &before, record).await;
+            let before = locked(&mut change, caller, &database, record_id).await?;
+            require_version(&before, &draft.if_version)?;
+            let record =
+                self.save_in(&mut change, caller, &database, &before, prepared.merged(&before)).await?;
+            return self.finish(change, caller, &database, record).await;
         }
         Err(schema_in_flux())
     }
@@ -164,29 +147,15 @@ impl Records {
         let record_id = parse(id)?;
         for _ in 0..MAX_TRIES {
             let database = databases::readable(&self.context.db, caller, database_id).await?;
-            let db = &self.context.db;
-            let seen = store::records::get(db.engine(), caller.workspace, database.id, record_id).await?;
-            seen.ok_or_else(|| Error::no_record(id))?;
-            let found = store::records::version(db, caller.workspace, record_id, version).await?;
-            let former = found.ok_or_else(|| Error::NotFound { kind: "version", id: version.to_string() })?;
-            let mut checks = Checks::default();
-            // Read as if sent today: an option or a property may be gone since.
-            let values = values::shown(&database, &former.values, |_, _| true);
-            let text = serde_json::Value::Object(values).to_string();
-            let changes = ValueChanges::read(&mut checks, &database, &text, false);
-            let body = former.content_file_id;
-            let checked = self.check_references(&mut checks, caller, &database, &changes, body).await;
-            checked.map_err(without_ids)?;
-            checks.finish()?;
+            let former = self.former(caller, &database, record_id, version).await?;
             let mut change = Change::begin(&self.context, caller).await?;
             if !hold(&mut change, &database).await? {
                 change.rollback().await?;
                 continue;
             }
             let before = locked(&mut change, caller, &database, record_id).await?;
-            let mut record = Record { values: Values::new(), content_file_id: body, ..before.clone() };
-            changes.merge(&mut record.values);
-            return self.save(change, caller, &database, &before, record).await;
+            let record = self.save_in(&mut change, caller, &database, &before, former.alone(&before)).await?;
+            return self.finish(change, caller, &database, record).await;
         }
         Err(schema_in_flux())
     }
@@ -220,66 +189,140 @@ impl Records {
     async fn prepare(
         &self,
         caller: &Caller,
-        database_id: &str,
+        database: &Database,
         draft: &RecordDraft,
     ) -> Result<Prepared, Error> {
-        let database = databases::readable(&self.context.db, caller, database_id).await?;
         let mut checks = Checks::default();
         checks.mask(&draft.unknown_fields);
-        let changes = ValueChanges::read(&mut checks, &database, &draft.values, draft.allow_names);
+        let changes = ValueChanges::read(&mut checks, database, &draft.values, draft.allow_names);
         let content_file_id = draft
             .content_file_id
             .as_ref()
             .map(|file| checks.optional_id::<FileId>("contentFileId", file.as_deref()));
         let new_id = checks.optional_id("newId", draft.new_id.as_deref());
         let body = content_file_id.flatten();
-        self.check_references(&mut checks, caller, &database, &changes, body).await?;
+        self.check_references(&mut checks, caller, database, &changes, body).await?;
         checks.finish()?;
-        Ok(Prepared { database, changes, content_file_id, new_id })
+        Ok(Prepared { changes, content_file_id, new_id })
     }
 
-    async fn save(
+    /// What a record was at a version. Read as if sent today: an option or a property may be gone since.
+    async fn former(
         &self,
-        mut change: Change,
+        caller: &Caller,
+        database: &Database,
+        id: RecordId,
+        version: u64,
+    ) -> Result<Prepared, Error> {
+        let db = &self.context.db;
+        let seen = store::records::get(db.engine(), caller.workspace, database.id, id).await?;
+        seen.ok_or_else(|| Error::no_record(id))?;
+        let found = store::records::version(db, caller.workspace, id, version).await?;
+        let former = found.ok_or_else(|| Error::NotFound { kind: "version", id: version.to_string() })?;
+        let mut checks = Checks::default();
+        let values = values::shown(database, &former.values, |_, _| true);
+        let text = serde_json::Value::Object(values).to_string();
+        let changes = ValueChanges::read(&mut checks, database, &text, false);
+        let body = former.content_file_id;
+        let checked = self.check_references(&mut checks, caller, database, &changes, body).await;
+        checked.map_err(without_ids)?;
+        checks.finish()?;
+        Ok(Prepared { changes, content_file_id: Some(body), new_id: None })
+    }
+
+    async fn create_in(
+        &self,
+        change: &mut Change,
+        caller: &Caller,
+        database: &Database,
+        prepared: Prepared,
+    ) -> Result<Record, Error> {
+        let now = change.now();
+        let mut record = Record {
+            id: prepared.new_id.unwrap_or_else(|| self.context.ids.next()),
+            database_id: database.id,
+            values: Values::new(),
+            content_file_id: prepared.content_file_id.flatten(),
+            version: 1,
+            created_at: now,
+            updated_at: now,
+        };
+        prepared.changes.merge(&mut record.values);
+        store::records::insert(change.tx(), database, &record).await?;
+        keep_version(change, caller, &record).await?;
+        store::cells::insert(change.tx(), database, &record).await?;
+        store::records::count(change.tx(), caller.workspace, record.database_id, 1).await?;
+        change.grow(Growth::of_change(0, store::records::size_of(&record)?));
+        change.publish_upsert(Kind::Record, record.id);
+        Ok(record)
+    }
+
+    /// Makes a record what it becomes, as a new version, unless that is what it is.
+    async fn save_in(
+        &self,
+        change: &mut Change,
         caller: &Caller,
         database: &Database,
         before: &Record,
         mut record: Record,
-    ) -> Result<Written<Shown>, Error> {
+    ) -> Result<Record, Error> {
         if record == *before {
-            let position = change.commit().await?.last;
-            let item = self.show_one(caller, database, record).await?;
-            return Ok(Written { item, position });
+            return Ok(record);
         }
         record.version += 1;
         record.updated_at = change.now();
         store::records::update(change.tx(), database, &record).await?;
-        keep_version(&mut change, caller, &record).await?;
+        keep_version(change, caller, &record).await?;
         store::cells::forget_record(change.tx(), caller.workspace, record.id).await?;
         store::cells::insert(change.tx(), database, &record).await?;
         let (size, size_before) = (store::records::size_of(&record)?, store::records::size_of(before)?);
         change.grow(Growth::of_change(size_before, size));
-        self.publish(change, caller, database, record).await
+        change.publish_upsert(Kind::Record, record.id);
+        Ok(record)
     }
 
     /// Ends the change of a record.
-    async fn publish(
+    async fn finish(
         &self,
-        mut change: Change,
+        change: Change,
         caller: &Caller,
         database: &Database,
         record: Record,
     ) -> Result<Written<Shown>, Error> {
-        change.publish_upsert(Kind::Record, record.id);
         let position = change.commit().await?.last;
         let item = self.show_one(caller, database, record).await?;
         Ok(Written { item, position })
     }
 }
 
+impl Prepared {
+    /// The record with these values beside those that it has.
+    fn merged(&self, before: &Record) -> Record {
+        let mut record = before.clone();
+        self.changes.merge(&mut record.values);
+        if let Some(content_file_id) = self.content_file_id {
+            record.content_file_id = content_file_id;
+        }
+        record
+    }
+
+    /// The record with these values and no others.
+    fn alone(&self, before: &Record) -> Record {
+        self.merged(&Record { values: Values::new(), ..before.clone() })
+    }
+}
+
 async fn keep_version(change: &mut Change, caller: &Caller, record: &Record) -> Result<(), Error> {
     let (author, now) = (Author::of_record(&caller.principal), change.now());
     Ok(store::records::insert_version(change.tx(), caller.workspace, record, &author, now).await?)
+}
+
+/// Checks that a record has one of these versions; none: any.
+fn require_version(record: &Record, versions: &[u64]) -> Result<(), Error> {
+    if versions.is_empty() || versions.contains(&record.version) {
+        return Ok(());
+    }
+    Err(Error::RecordConflict { id: record.id.to_string(), actual: record.version })
 }
 
 /// Keeps the database as it was read until the transaction ends; `false` when it is not that any more.

@@ -3,6 +3,7 @@
 mod asset_rules;
 mod assets_over_grpc;
 mod backlink_rules;
+mod batch_records;
 mod batch_rules;
 mod bodied_rules;
 mod databases_over_grpc;

@@ -234,27 +234,71 @@ impl Opened {
         Ok((room(told.files), room(told.storage_bytes)))
     }
 
-    /// Carries out steps: those of the tree in one transaction, all of them or none; others one by one, of which those
-    /// that are refused are named and the others done. What versions the workspace gives is written into the steps.
+    /// Carries out steps: files, folders and records in one transaction, all of them or none; others one by one, of which
+    /// those that are refused are named and the others done. What versions the workspace gives is written into the steps.
     pub(crate) async fn write(&self, work: &mut [Work]) -> Result<Written, Problem> {
-        if work.iter().all(|(step, _)| step.kind.is_in_tree()) {
-            self.write_tree(work).await
+        if work.iter().all(|(step, _)| step.kind.is_in_batches()) {
+            self.write_batch(work).await
         } else {
             self.write_tables(work).await
         }
     }
 
-    async fn write_tree(&self, work: &[Work]) -> Result<Written, Problem> {
-        let writes = work.iter().map(|(step, payload)| item(step, payload.clone())).collect();
-        let request = self.request(BatchWriteRequest { writes });
-        match self.batches().batch_write(request).await {
-            Ok(_) => Ok(Written::All),
+    async fn write_batch(&self, work: &mut [Work]) -> Result<Written, Problem> {
+        let changed =
+            |(step, _): &&Work| step.kind == Kind::Record && !matches!(step.write, Write::Create { .. });
+        let records: Vec<_> = work.iter().filter(changed).map(|(step, _)| (step.kind, step.id)).collect();
+        let there = if records.is_empty() { States::new() } else { self.states(records).await? };
+        let (mut writes, mut places, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, (step, payload)) in work.iter().enumerate() {
+            if step.kind != Kind::Record {
+                writes.push(item(step, payload.clone()));
+            } else if let Some(write) = record_item(step, payload, there.get(&step.id)) {
+                writes.push(write);
+            } else {
+                // What is not there any more need not be taken away.
+                if step.write != Write::Trash {
+                    let message = "the record is not there any more".to_owned();
+                    missing.push((place, "not_found".to_owned(), message));
+                }
+                continue;
+            }
+            places.push(place);
+        }
+        if !missing.is_empty() {
+            return Ok(Written::Refused(missing));
+        }
+        if writes.is_empty() {
+            return Ok(Written::All);
+        }
+        match self.batches().batch_write(self.request(BatchWriteRequest { writes })).await {
+            Ok(done) => {
+                for (place, result) in places.into_iter().zip(done.into_inner().results) {
+                    if let Some((step, _)) = work.get_mut(place) {
+                        step.after = version_of(&result).or(step.after);
+                    }
+                }
+                Ok(Written::All)
+            }
             Err(status) => {
                 let problem = problem(status);
-                let refused: Vec<_> = problem.violations.iter().filter_map(refusal).collect();
+                let named = |violation: &Violation| {
+                    let (write, code, message) = refusal(violation)?;
+                    Some((*places.get(write)?, code, message))
+                };
+                let refused: Vec<_> = problem.violations.iter().filter_map(named).collect();
                 if refused.is_empty() { Err(problem) } else { Ok(Written::Refused(refused)) }
             }
         }
+    }
+}
+
+/// The version that a write left.
+fn version_of(result: &proto::BatchResult) -> Option<u64> {
+    match &result.item {
+        Some(proto::batch_result::Item::File(file)) => Some(file.version),
+        Some(proto::batch_result::Item::Folder(_)) => None,
+        None => Some(result.record_version).filter(|version| *version > 0),
     }
 }
 
@@ -273,6 +317,7 @@ fn file(state: proto::FileState) -> Option<(Uuid, State)> {
             name: state.name,
             version: state.version,
             hash: state.content_hash,
+            tags: state.tags,
             children: 0,
         },
     ))
@@ -286,9 +331,8 @@ fn folder(state: proto::FolderState) -> Option<(Uuid, State)> {
             in_trash: state.in_trash,
             parent,
             name: state.name,
-            version: 0,
-            hash: String::new(),
             children: state.children,
+            ..State::default()
         },
     ))
 }
@@ -302,8 +346,8 @@ fn database(state: proto::DatabaseState) -> Option<(Uuid, State)> {
             parent,
             name: state.name,
             version: state.version,
-            hash: String::new(),
             children: state.records,
+            ..State::default()
         },
     ))
 }
@@ -328,7 +372,7 @@ fn item(step: &Step, payload: Payload) -> BatchItem {
         Payload::None | Payload::Schema(_) | Payload::Record { .. } => (String::new(), None),
     };
     let id = step.id.to_string();
-    let (mut new_id, mut if_version, mut if_empty) = (None, None, false);
+    let (mut new_id, mut if_version, mut if_empty, mut tags_too) = (None, None, false, None);
     let write = match (&step.write, step.kind) {
         (Write::Create { name, folder, file_type }, kind) => {
             new_id = Some(id);
@@ -369,6 +413,7 @@ fn item(step: &Step, payload: Payload) -> BatchItem {
         }
         (Write::Revert { to }, _) => {
             if_version = Some(step.version);
+            tags_too = step.tags.clone().map(|tags| proto::Tags { tags });
             Sent::RestoreFileVersion(proto::RestoreFileVersionRequest {
                 file_id: id,
                 version: *to,
@@ -380,5 +425,48 @@ fn item(step: &Step, payload: Payload) -> BatchItem {
             Sent::RestoreItem(proto::RestoreItemRequest { kind: kind.into(), item_id: id })
         }
     };
-    BatchItem { write: Some(write), new_id, if_version, if_empty }
+    BatchItem { write: Some(write), new_id, if_version, if_empty, tags: tags_too }
+}
+
+/// A write of a record; `None` when it is not there, and that matters.
+fn record_item(step: &Step, payload: &Payload, state: Option<&State>) -> Option<BatchItem> {
+    let (values_json, body) = match payload {
+        Payload::Record { values, body } => (values.clone(), body.map(|id| id.to_string())),
+        Payload::None | Payload::Text(_) | Payload::Note { .. } | Payload::Schema(_) => (String::new(), None),
+    };
+    let record_id = step.id.to_string();
+    if let Write::Create { folder: Some(database), .. } = &step.write {
+        let create = Sent::CreateRecord(proto::CreateRecordRequest {
+            database_id: database.to_string(),
+            values_json,
+            content_file_id: body,
+            allow_names: true,
+            new_id: None,
+        });
+        return Some(BatchItem { write: Some(create), new_id: Some(record_id), ..BatchItem::default() });
+    }
+    let database_id = state?.parent?.to_string();
+    let write = match step.write {
+        Write::Update | Write::Relate => {
+            let mut paths = vec!["values".to_owned()];
+            paths.extend(body.is_some().then(|| "content_file_id".to_owned()));
+            Sent::UpdateRecord(proto::UpdateRecordRequest {
+                database_id,
+                record_id,
+                values_json,
+                content_file_id: body,
+                update_mask: Some(FieldMask { paths }),
+                if_version: Vec::new(),
+                allow_names: true,
+            })
+        }
+        Write::Revert { to } => Sent::RestoreRecordVersion(proto::RestoreRecordVersionRequest {
+            database_id,
+            record_id,
+            version: to,
+        }),
+        Write::Trash => Sent::DeleteRecord(proto::DeleteRecordRequest { database_id, record_id }),
+        Write::Create { .. } | Write::Restore => return None,
+    };
+    Some(BatchItem { write: Some(write), if_version: Some(step.version), ..BatchItem::default() })
 }

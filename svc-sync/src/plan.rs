@@ -26,6 +26,8 @@ pub(crate) struct State {
     pub(crate) version: u64,
     /// Of a file.
     pub(crate) hash: String,
+    /// Of a file.
+    pub(crate) tags: Vec<String>,
     /// Of a folder: how much lives in it directly; of a database: its live records.
     pub(crate) children: u64,
 }

@@ -10,7 +10,7 @@ mod scratch;
 mod wire;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use self::answer::{Answers, Failure, Reader};
 pub use self::child::{IMPORT_COMMAND, import_child_main};

@@ -101,10 +101,13 @@ pub(crate) fn reversal(
 
 impl Reversal {
     fn push(&mut self, step: &Step, write: Write, version: u64) {
-        let hash = step.before.as_ref().map_or_else(String::new, |before| before.hash.clone());
+        // What an import remembers is the hash of what the archive had.
+        let of_content = step.before.as_ref().filter(|_| !self.origin.is_some_and(Origin::is_import));
+        let hash = of_content.map_or_else(String::new, |before| before.hash.clone());
         self.steps.push(Step {
             version,
             hash,
+            tags: step.tags.clone(),
             before: step.before.clone(),
             source: step.source.clone(),
             ..Step::of(step.kind, step.path.clone(), write, step.id)
@@ -167,7 +170,7 @@ mod tests {
 
     fn state(parent: Option<u128>, version: u64, in_trash: bool, children: u64) -> State {
         let parent = parent.map(Uuid::from_u128);
-        State { in_trash, parent, name: "x".into(), version, hash: String::new(), children }
+        State { in_trash, parent, name: "x".into(), version, children, ..State::default() }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod kills;
 mod layers;
 mod limits;
 mod over_grpc;
+mod readers;
 mod removal;
 mod rollbacks;
 mod runs;
@@ -255,7 +256,7 @@ fn draft(documents: &[(&str, &str)]) -> Draft {
     let sent = |(path, content): &(&str, &str)| Sent {
         path: (*path).into(),
         content: (*content).into(),
-        file_type: None,
+        ..Sent::default()
     };
     Draft { name: "docs".into(), documents: documents.iter().map(sent).collect(), ..Draft::default() }
 }

@@ -26,7 +26,7 @@ inputs!(ImportForm);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ImportForm {
     /// The ZIP file of the vault or the export. Put it behind the other parts: then what is too large is refused before it is
-    /// sent.
+    /// sent. Before them it may have at most 64 MiB.
     #[schema(format = Binary)]
     pub(crate) archive: String,
     /// Where it is imported.

@@ -12,6 +12,7 @@ pub(crate) struct FileState {
     pub(crate) name: String,
     pub(crate) version: u64,
     pub(crate) content_hash: String,
+    pub(crate) tags: Vec<String>,
 }
 
 /// How a folder stands.

@@ -22,12 +22,7 @@ impl Records {
         let mut change = Change::begin(&self.context, caller).await?;
         hold_live(&mut change, &database).await?;
         let record = locked(&mut change, caller, &database, parse(id)?).await?;
-        let name = name(&database, &record);
-        let path = format!("{}/{name}", database.path);
-        let deletion = change.deletion(caller, Kind::Record, record.id, name, path).in_database(database.id);
-        store::cells::forget_record(change.tx(), caller.workspace, record.id).await?;
-        change.trash(&deletion).await?;
-        store::records::count(change.tx(), caller.workspace, database.id, -1).await?;
+        delete_in(&mut change, caller, &database, &record).await?;
         Ok(change.commit().await?.last)
     }
 
@@ -49,7 +44,8 @@ impl Records {
             let (record, deletion) = trashed(&mut change, caller, &database, record_id).await?;
             store::trash::restore(change.tx(), &deletion).await?;
             make_findable(change.tx(), &database, &record).await?;
-            return self.publish(change, caller, &database, record).await;
+            change.publish_upsert(Kind::Record, record.id);
+            return self.finish(change, caller, &database, record).await;
         }
         Err(schema_in_flux())
     }
@@ -65,6 +61,21 @@ impl Records {
         change.publish_delete(Kind::Record, record.id);
         Ok(change.commit().await?.last)
     }
+}
+
+/// Moves a record to trash.
+pub(super) async fn delete_in(
+    change: &mut Change,
+    caller: &Caller,
+    database: &Database,
+    record: &Record,
+) -> Result<(), Error> {
+    let name = name(database, record);
+    let path = format!("{}/{name}", database.path);
+    let deletion = change.deletion(caller, Kind::Record, record.id, name, path).in_database(database.id);
+    store::cells::forget_record(change.tx(), database.workspace_id, record.id).await?;
+    change.trash(&deletion).await?;
+    Ok(store::records::count(change.tx(), database.workspace_id, database.id, -1).await?)
 }
 
 /// The path of the database that held a record, which must be live for the record to come back.

@@ -13,10 +13,11 @@ use cairn_proto::content::v1::{
 };
 use tonic::{Request, Response, Status};
 
-use super::{files, folders};
+use super::{files, folders, records};
 use crate::batch::{Batches, Guarded, Outcome, Write, check_count};
 use crate::folders::FolderDraft;
 use crate::model::{DatabaseState, FileState, FolderState, RecordState, StatesAsked};
+use crate::records::{RecordDraft, RecordWrite};
 use crate::scope::Caller;
 
 pub(crate) fn server(batches: Batches, verifier: Verifier) -> BatchServiceServer<Rpc> {
@@ -87,6 +88,7 @@ fn encode_file(state: FileState) -> proto::FileState {
         name: state.name,
         version: state.version,
         content_hash: state.content_hash,
+        tags: state.tags,
     }
 }
 
@@ -130,6 +132,7 @@ fn decode(items: Vec<BatchItem>) -> Result<Vec<Guarded>, Problem> {
                 new_id: item.new_id,
                 if_version: item.if_version,
                 if_empty: item.if_empty,
+                tags: item.tags.map(|tags| tags.tags),
             }),
             None => wrong.push(Violation::new(format!("writes[{place}]"), "required", "say what to write")),
         }
@@ -158,17 +161,38 @@ fn decode_one(sent: Sent) -> Write {
             let kind = Kind::try_from(request.kind).unwrap_or(Kind::Unspecified);
             Write::RestoreItem(kind, request.item_id)
         }
+        Sent::CreateRecord(request) => {
+            let (database, draft) = records::decode_draft(request);
+            // The item says which id it gets.
+            Write::Record(database, RecordWrite::Create(RecordDraft { new_id: None, ..draft }))
+        }
+        Sent::UpdateRecord(request) => {
+            let (database, record) = (request.database_id.clone(), request.record_id.clone());
+            Write::Record(database, RecordWrite::Update(record, records::decode_update(request)))
+        }
+        Sent::DeleteRecord(request) => {
+            Write::Record(request.database_id, RecordWrite::Delete(request.record_id))
+        }
+        Sent::RestoreRecordVersion(request) => {
+            let write = RecordWrite::RestoreVersion(request.record_id, request.version);
+            Write::Record(request.database_id, write)
+        }
     }
 }
 
 fn encode(outcome: Outcome) -> BatchResult {
     match outcome {
         Outcome::File(file) => {
-            BatchResult { id: file.id.to_string(), item: Some(Item::File(files::encode(file))) }
+            let (id, item) = (file.id.to_string(), Some(Item::File(files::encode(file))));
+            BatchResult { id, item, record_version: 0 }
         }
         Outcome::Folder(folder) => {
-            BatchResult { id: folder.id.to_string(), item: Some(Item::Folder(folders::encode(folder))) }
+            let (id, item) = (folder.id.to_string(), Some(Item::Folder(folders::encode(folder))));
+            BatchResult { id, item, record_version: 0 }
         }
-        Outcome::Deleted(id) | Outcome::Restored(id) => BatchResult { id, item: None },
+        Outcome::Record(id, version) => {
+            BatchResult { id: id.to_string(), item: None, record_version: version.unwrap_or_default() }
+        }
+        Outcome::Deleted(id) | Outcome::Restored(id) => BatchResult { id, item: None, record_version: 0 },
     }
 }

@@ -34,16 +34,10 @@ impl RecordService for Rpc {
     ) -> Answer<proto::CreateRecordResponse> {
         let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
         choosing_ids(&self.verifier, request.metadata(), request.get_ref().new_id.as_deref()).await?;
-        let asked = request.into_inner();
-        let draft = RecordDraft {
-            new_id: asked.new_id,
-            values: asked.values_json,
-            content_file_id: asked.content_file_id.map(Some),
-            allow_names: asked.allow_names,
-            ..RecordDraft::default()
-        };
-        let mut written = self.records.create(&caller, &asked.database_id, draft).await?;
-        let property_names = names(&mut written.item, asked.allow_names);
+        let (database_id, draft) = decode_draft(request.into_inner());
+        let allow_names = draft.allow_names;
+        let mut written = self.records.create(&caller, &database_id, draft).await?;
+        let property_names = names(&mut written.item, allow_names);
         let (record, change_position) = (Some(encode(written.item)), written.position);
         Ok(Response::new(proto::CreateRecordResponse { record, change_position, property_names }))
     }
@@ -184,7 +178,19 @@ fn decode_list(request: proto::ListRecordsRequest) -> (String, RecordListRequest
     (request.database_id, ask)
 }
 
-fn decode_update(request: proto::UpdateRecordRequest) -> RecordDraft {
+/// The id of the database, and what is to be in it.
+pub(super) fn decode_draft(request: proto::CreateRecordRequest) -> (String, RecordDraft) {
+    let draft = RecordDraft {
+        new_id: request.new_id,
+        values: request.values_json,
+        content_file_id: request.content_file_id.map(Some),
+        allow_names: request.allow_names,
+        ..RecordDraft::default()
+    };
+    (request.database_id, draft)
+}
+
+pub(super) fn decode_update(request: proto::UpdateRecordRequest) -> RecordDraft {
     let mask = Mask::read(request.update_mask, &["values", "content_file_id"]);
     RecordDraft {
         new_id: None,

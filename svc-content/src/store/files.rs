@@ -180,8 +180,7 @@ impl Row {
             (Some(_), Some(ids), Some(path)) => (folders_of(&ids)?, format!("/{path}/{}", self.name)),
             (Some(_), ..) => return Err(Error::corrupt("a live file in a folder that is not live")),
         };
-        let tags =
-            serde_json::from_str(&self.tags).map_err(|_| Error::corrupt("a file's tags are not JSON"))?;
+        let tags = read_tags(&self.tags)?;
         Ok(File {
             id: self.id.0,
             workspace_id,
@@ -210,6 +209,11 @@ pub(super) fn type_of(column: i64) -> Result<FileType, Error> {
 
 const fn column_of(file_type: FileType) -> i64 {
     file_type.number() as i64
+}
+
+/// Of a column of tags.
+pub(super) fn read_tags(column: &str) -> Result<Vec<String>, Error> {
+    serde_json::from_str(column).map_err(|_| Error::corrupt("a file's tags are not JSON"))
 }
 
 fn tags_column(file: &File) -> String {

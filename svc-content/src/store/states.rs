@@ -27,7 +27,7 @@ statements! {
     pub(super) fn statements;
 
     const FILES: Dialect = list_statement!(
-        "SELECT id, folder_id, name, version, content_hash, deleted_at IS NOT NULL AS in_trash FROM files \
+        "SELECT id, folder_id, name, version, content_hash, tags, deleted_at IS NOT NULL AS in_trash FROM files \
          WHERE workspace_id = $1 AND id IN ",
         "$2",
         ""
@@ -72,6 +72,7 @@ struct FileRow {
     name: String,
     version: i64,
     content_hash: String,
+    tags: String,
     in_trash: bool,
 }
 
@@ -108,15 +109,18 @@ pub(crate) async fn files(db: &Db, workspace: WorkspaceId, ids: &[FileId]) -> Re
         return Ok(Vec::new());
     }
     let rows: Vec<FileRow> = fetch!(all, db, FILES, Text(workspace), json_list(ids))?;
-    let read = |row: FileRow| FileState {
-        id: row.id.0,
-        in_trash: row.in_trash,
-        folder_id: row.folder_id.map(|id| id.0),
-        name: row.name,
-        version: to_count(row.version),
-        content_hash: row.content_hash,
+    let read = |row: FileRow| {
+        Ok(FileState {
+            id: row.id.0,
+            in_trash: row.in_trash,
+            folder_id: row.folder_id.map(|id| id.0),
+            name: row.name,
+            version: to_count(row.version),
+            content_hash: row.content_hash,
+            tags: super::files::read_tags(&row.tags)?,
+        })
     };
-    Ok(rows.into_iter().map(read).collect())
+    rows.into_iter().map(read).collect()
 }
 
 /// The folders that are there.

@@ -1,10 +1,9 @@
-//! Databases and records, which are written one call each: what is asked for again finds what is there.
+//! Databases and assets, which are written one call each: what is asked for again finds what is there.
 
 use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1::asset_service_client::AssetServiceClient;
 use cairn_proto::content::v1::database_service_client::DatabaseServiceClient;
-use cairn_proto::content::v1::record_service_client::RecordServiceClient;
 use cairn_proto::content::v1::{self as proto};
 use cairn_proto::domain::PropertyType;
 use prost_types::FieldMask;
@@ -16,10 +15,6 @@ use crate::model::{Kind, Step, Write};
 impl Opened {
     fn databases(&self) -> DatabaseServiceClient<ServiceChannel> {
         DatabaseServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
-    }
-
-    fn records(&self) -> RecordServiceClient<ServiceChannel> {
-        RecordServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 
     /// Carries out steps one by one; those that were done before are done no second time.
@@ -54,10 +49,6 @@ impl Opened {
                 let request = self.request(proto::DeleteDatabaseRequest { database_id });
                 gone(self.databases().delete_database(request).await.map(drop).map_err(problem))
             }
-            (Kind::Record, Write::Create { folder: Some(database), .. }) => {
-                self.make_record(*database, step.id, payload).await.map(Some)
-            }
-            (Kind::Record, _) => self.write_record(step, payload).await,
             (Kind::Asset, Write::Trash) => {
                 let mut assets = AssetServiceClient::new(self.channel.clone());
                 let request = self.request(proto::DeleteAssetRequest { asset_id: step.id.to_string() });
@@ -160,74 +151,11 @@ impl Opened {
         let states = self.states([(Kind::Database, id)]).await?;
         Ok(states.get(&id).map_or(0, |state| state.version))
     }
-
-    async fn make_record(&self, database: Uuid, id: Uuid, payload: &Payload) -> Result<u64, Problem> {
-        if let Some(state) = self.states([(Kind::Record, id)]).await?.get(&id) {
-            return Ok(state.version);
-        }
-        let (values_json, body) = values_of(payload);
-        let request = self.request(proto::CreateRecordRequest {
-            database_id: database.to_string(),
-            values_json,
-            content_file_id: body.map(|id| id.to_string()),
-            allow_names: true,
-            new_id: Some(id.to_string()),
-        });
-        let made = self.records().create_record(request).await.map_err(problem)?.into_inner();
-        Ok(made.record.map_or(1, |record| record.version))
-    }
-
-    /// Changes a record that is there, or takes it away.
-    async fn write_record(&self, step: &Step, payload: &Payload) -> Result<Option<u64>, Problem> {
-        let states = self.states([(Kind::Record, step.id)]).await?;
-        let database = states.get(&step.id).and_then(|state| state.parent);
-        let (database_id, record_id) = match database {
-            Some(database) => (database.to_string(), step.id.to_string()),
-            None if step.write == Write::Trash => return Ok(None),
-            None => return Err(Problem::not_found("the record is not there any more")),
-        };
-        match step.write {
-            Write::Update | Write::Relate => {
-                let (values_json, body) = values_of(payload);
-                let mut paths = vec!["values".to_owned()];
-                paths.extend(body.is_some().then(|| "content_file_id".to_owned()));
-                let request = self.request(proto::UpdateRecordRequest {
-                    database_id,
-                    record_id,
-                    values_json,
-                    content_file_id: body.map(|id| id.to_string()),
-                    update_mask: Some(FieldMask { paths }),
-                    if_version: vec![step.version],
-                    allow_names: true,
-                });
-                let done = self.records().update_record(request).await.map_err(problem)?.into_inner();
-                Ok(done.record.map(|record| record.version))
-            }
-            Write::Revert { to } => {
-                let request =
-                    self.request(proto::RestoreRecordVersionRequest { database_id, record_id, version: to });
-                let done = self.records().restore_record_version(request).await.map_err(problem)?;
-                Ok(done.into_inner().record.map(|record| record.version))
-            }
-            Write::Trash => {
-                let request = self.request(proto::DeleteRecordRequest { database_id, record_id });
-                gone(self.records().delete_record(request).await.map(drop).map_err(problem))
-            }
-            Write::Create { .. } | Write::Restore => Ok(None),
-        }
-    }
 }
 
 /// Whether a database has only what it is made with.
 fn found_is_new(properties: &[proto::Property]) -> bool {
     matches!(properties, [only] if only.is_primary)
-}
-
-fn values_of(payload: &Payload) -> (String, Option<Uuid>) {
-    match payload {
-        Payload::Record { values, body } => (values.clone(), *body),
-        Payload::None | Payload::Text(_) | Payload::Note { .. } | Payload::Schema(_) => (String::new(), None),
-    }
 }
 
 /// What is not there any more need not be taken away.

@@ -9,6 +9,9 @@ use crate::Error;
 use crate::reading::Scratch;
 use crate::scope::Caller;
 
+/// Of an archive that comes before it is known whose plan it is held to, and whether the caller may write there.
+const MOST_UNKNOWN_BYTES: u64 = 64 * 1024 * 1024;
+
 /// What a caller says after the bytes: without it, nobody could tell an upload that was cut from one that is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UploadEnd {
@@ -32,8 +35,7 @@ impl Imports {
     ) -> Result<Shown, Error> {
         let mut scratch = Scratch::new(self.context.scratch.clone()).await.map_err(Error::Scratch)?;
         let mut asked: Option<(Caller, Draft)> = None;
-        // As long as nobody knows whose plan it is.
-        let mut most = self.context.limits.largest_object_bytes();
+        let mut most: Option<u64> = None;
         let end = loop {
             match parts.try_next().await? {
                 None => return Err(cut()),
@@ -41,7 +43,7 @@ impl Imports {
                 Some(Part::Bytes(bytes)) => scratch.push(bytes).await.map_err(Error::Scratch)?,
                 // Parts of a form that stand behind the archive say more than those before it.
                 Some(Part::Draft(draft)) => {
-                    most = self.context.limits.of(draft.0.plan.as_deref()).object_bytes;
+                    most = Some(self.context.limits.of(draft.0.plan.as_deref()).object_bytes);
                     asked = Some(*draft);
                 }
             }
@@ -65,10 +67,14 @@ impl Imports {
     }
 }
 
-fn require_size(bytes: u64, most: u64) -> Result<(), Error> {
-    if bytes <= most {
+fn require_size(bytes: u64, most: Option<u64>) -> Result<(), Error> {
+    if bytes <= most.unwrap_or(MOST_UNKNOWN_BYTES) {
         return Ok(());
     }
+    let Some(most) = most else {
+        let message = "an archive of more than 64 MiB comes behind it: put 'workspaceId' and 'provider' before 'archive'";
+        return Err(Error::invalid("workspaceId", "required", message));
+    };
     let most = wording::at_most(usize::try_from(most).unwrap_or(usize::MAX), Unit::Bytes);
     Err(Error::TooLarge(format!("an archive {most} on this workspace's plan: divide it")))
 }

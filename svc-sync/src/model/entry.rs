@@ -36,9 +36,9 @@ impl Kind {
         all.into_iter().find(|kind| kind.number() == number)
     }
 
-    /// Whether it stands in the tree of folders and files, which is written in batches.
-    pub(crate) const fn is_in_tree(self) -> bool {
-        matches!(self, Self::File | Self::Folder)
+    /// Whether it is written in batches of one transaction; others are calls of their own.
+    pub(crate) const fn is_in_batches(self) -> bool {
+        matches!(self, Self::File | Self::Folder | Self::Record)
     }
 }
 

@@ -32,11 +32,17 @@ pub(crate) struct Step {
     pub(crate) id: Uuid,
     /// Before the write; 0 for what is made, and for folders.
     pub(crate) version: u64,
-    /// Of the content after the write; empty where that is not known or is none.
+    /// Of the content after the write, as an import knows it of what the archive has; empty where that is not known or is none.
     pub(crate) hash: String,
     /// What was remembered under the path before.
     pub(crate) before: Option<Entry>,
-    /// The version after the write, where the workspace told it: of a database, which counts none.
+    /// Of the text that a file gets, where `hash` is of what the archive has.
+    #[serde(default)]
+    pub(crate) text_hash: Option<String>,
+    /// Of a file that is changed with its tags: those before the write; and of one that gets earlier content, with it.
+    #[serde(default)]
+    pub(crate) tags: Option<Vec<String>>,
+    /// The version after the write, where the workspace told it: a database counts none, and not every write makes a new one.
     #[serde(default)]
     pub(crate) after: Option<u64>,
     /// The file that is a record's body.
@@ -58,6 +64,8 @@ impl Step {
             version: 0,
             hash: String::new(),
             before: None,
+            text_hash: None,
+            tags: None,
             after: None,
             body: None,
             source: None,

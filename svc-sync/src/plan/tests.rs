@@ -30,7 +30,7 @@ fn entry(kind: Kind, path: &str, number: u128, hash: &str) -> Entry {
 
 fn state(name: &str, parent: Option<u128>, version: u64, hash: &str) -> State {
     let (parent, name, hash) = (parent.map(id), name.to_owned(), hash.to_owned());
-    State { in_trash: false, parent, name, version, hash, children: 0 }
+    State { parent, name, version, hash, ..State::default() }
 }
 
 fn rules(policy: ConflictPolicy, prune: bool) -> Rules {

@@ -65,6 +65,7 @@ pub(super) struct Asked {
 pub(crate) struct Reader {
     way: Way,
     permits: Arc<Semaphore>,
+    silence: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -86,8 +87,14 @@ impl Reader {
         Self::of(Way::ThisProcess)
     }
 
+    /// Children of that program, each given up after that silence.
+    #[cfg(test)]
+    pub(crate) fn of_program(program: Program, silence: Duration) -> Self {
+        Self { silence, ..Self::of(Way::Children(program)) }
+    }
+
     fn of(way: Way) -> Self {
-        Self { way, permits: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self { way, permits: Arc::new(Semaphore::new(AT_ONCE)), silence: SILENCE }
     }
 
     /// Asks; what is answered is heard one by one.
@@ -107,7 +114,8 @@ impl Reader {
             #[cfg(test)]
             Way::ThisProcess => (None, Box::new(super::tests::answering(asked.file, asked.place))),
         };
-        Ok(Answers { output: BufReader::new(output), left: 0, process, _permit: permit })
+        let output = BufReader::new(output);
+        Ok(Answers { output, left: 0, silence: self.silence, process, _permit: permit })
     }
 }
 
@@ -116,6 +124,7 @@ pub(crate) struct Answers {
     output: BufReader<Box<dyn AsyncRead + Send + Sync + Unpin>>,
     /// Bytes of the body that was announced last.
     left: u64,
+    silence: Duration,
     process: Option<Process>,
     _permit: OwnedSemaphorePermit,
 }
@@ -130,7 +139,7 @@ impl Answers {
     /// The next head; `None` after the last. What is left of a body is passed over.
     pub(crate) async fn next(&mut self) -> Result<Option<Told>, Failure> {
         while self.chunk().await?.is_some() {}
-        let told: Told = heard(self.head()).await?;
+        let told: Told = heard(self.silence, self.head()).await?;
         let (length, is_any) = told.length();
         if !is_any && length > MOST_BODY_BYTES {
             return Err(Failure::Lost);
@@ -158,7 +167,7 @@ impl Answers {
         }
         let most = CHUNK_BYTES.min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let mut chunk = BytesMut::zeroed(most);
-        let count = heard(self.output.read(&mut chunk)).await?;
+        let count = heard(self.silence, self.output.read(&mut chunk)).await?;
         if count == 0 {
             return Err(Failure::Lost);
         }
@@ -177,6 +186,6 @@ impl Answers {
     }
 }
 
-async fn heard<T>(telling: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
-    Ok(tokio::time::timeout(SILENCE, telling).await.map_err(|_| Failure::Lost)??)
+async fn heard<T>(silence: Duration, telling: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
+    Ok(tokio::time::timeout(silence, telling).await.map_err(|_| Failure::Lost)??)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use cairn_chassis::identity::Permission;
 use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Reason};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::settle;
@@ -21,7 +22,7 @@ pub(super) const TERM: Duration = Duration::from_secs(30);
 /// Writes that are carried out together, and bytes of their texts: a moment each, in which nobody else writes.
 pub(super) const BATCH_STEPS: usize = 500;
 pub(super) const BATCH_BYTES: usize = 8 * 1024 * 1024;
-/// Writes of what stands outside the tree are calls of their own: so many are noted at once.
+/// Databases and assets are calls of their own: so many are noted at once.
 const NOTED_CALLS: usize = 50;
 
 /// Why a worker stops before all is done.
@@ -79,6 +80,8 @@ impl From<Problem> for Halt {
 pub(super) struct Held<'a> {
     pub(super) context: &'a Context,
     holder: &'a str,
+    /// Cancelled when somebody wants the run cancelled.
+    pub(super) unwanted: CancellationToken,
     pub(super) run: Run,
     pub(super) memory: Memory,
     /// What is done of the phase that is under way.
@@ -89,16 +92,36 @@ pub(super) struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    pub(super) const fn new(context: &'a Context, holder: &'a str, run: Run) -> Self {
+    pub(super) const fn new(
+        context: &'a Context,
+        holder: &'a str,
+        run: Run,
+        unwanted: CancellationToken,
+    ) -> Self {
         Self {
             context,
             holder,
+            unwanted,
             run,
             memory: Memory(std::collections::BTreeMap::new()),
             done: Vec::new(),
             stills: Vec::new(),
             kept: Vec::new(),
             next_place: 0,
+        }
+    }
+
+    /// What something comes to that may take long, unless somebody wants the run cancelled meanwhile.
+    pub(super) async fn unless_unwanted<T, E>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Halt>
+    where
+        Halt: From<E>,
+    {
+        tokio::select! {
+            () = self.unwanted.cancelled() => Err(Halt::Cancelled),
+            done = work => Ok(done?),
         }
     }
 
@@ -297,10 +320,10 @@ pub(super) fn cut(work: Vec<Work>) -> Vec<Vec<Work>> {
     let mut bytes = 0;
     for (step, payload) in work {
         let more = payload.bytes();
-        let most = if step.kind.is_in_tree() { BATCH_STEPS } else { NOTED_CALLS };
+        let most = if step.kind.is_in_batches() { BATCH_STEPS } else { NOTED_CALLS };
         let has_room = batches.last().is_some_and(|last| {
             let is_alike =
-                last.last().is_some_and(|(one, _)| one.kind.is_in_tree() == step.kind.is_in_tree());
+                last.last().is_some_and(|(one, _)| one.kind.is_in_batches() == step.kind.is_in_batches());
             is_alike && last.len() < most && bytes + more <= BATCH_BYTES
         });
         if !has_room {

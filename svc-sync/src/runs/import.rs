@@ -11,10 +11,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use bytes::Bytes;
+use cairn_chassis::bodies::content_hash;
 use cairn_import::Content;
 use cairn_proto::domain::ImportProvider;
 use futures::Stream;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::values::schema;
@@ -104,8 +106,8 @@ impl<'h, 'c> Import<'h, 'c> {
             folders: (MOST_FOLDERS - 1).saturating_sub(depth),
             asset_bytes: held.run.object_bytes,
         };
-        scratch.add_parts(&context.reader, &source).await?;
-        let planned = imports::plan(&scratch, &context.reader, &source).await?;
+        held.unless_unwanted(scratch.add_parts(&context.reader, &source)).await?;
+        let planned = held.unless_unwanted(imports::plan(&scratch, &context.reader, &source)).await?;
         let known = held.memory.0.values().map(|entry| (entry.kind, entry.id)).collect::<Vec<_>>();
         let states = opened.states(known).await?;
         let decisions = decide(&held.run, &planned.items, &held.memory, &states);
@@ -202,37 +204,54 @@ impl<'h, 'c> Import<'h, 'c> {
                 |item: &Item| Write::Create { name: item.name.clone(), folder: None, file_type: None };
             let steps: Vec<Step> = some.iter().filter_map(|place| self.step_at(*place, create)).collect();
             let batch = self.held.note(steps.clone()).await?;
-            let mut sent: HashSet<Uuid> = HashSet::new();
-            let mut answers = self.ask(What::Assets(ranges(some))).await?;
-            while let Some(told) = answers.next().await? {
-                let Told::Asset { item, length } = told else { return Err(Failure::Lost.into()) };
-                let (back, refused) = self.send_asset(opened, item, length, answers).await?;
-                answers = match back {
-                    Some(answers) => answers,
-                    // A refusal came before all of it was heard: another child goes on behind it.
-                    None => {
-                        let rest: Vec<usize> = some.iter().copied().filter(|place| *place > item).collect();
-                        self.ask(What::Assets(ranges(&rest))).await?
-                    }
-                };
-                let step = self
-                    .decisions
-                    .items
-                    .get(item)
-                    .and_then(|decided| steps.iter().find(|step| step.id == decided.id));
-                match (refused, step) {
-                    (None, Some(step)) => _ = sent.insert(step.id),
-                    (Some((code, message)), Some(step)) => {
-                        self.held.refuse(step, code, &message);
-                        self.failed.insert(item);
-                    }
-                    (_, None) => return Err(Failure::Lost.into()),
-                }
-            }
+            let sent = self.send_noted(opened, some, &steps).await?;
             let done = steps.into_iter().filter(|step| sent.contains(&step.id)).collect();
             self.held.settle(batch, done).await?;
         }
         Ok(())
+    }
+
+    /// Sends attachments whose steps are noted; answers which are there. When the run is unwanted, that is told of those that
+    /// were sent until then.
+    async fn send_noted(
+        &mut self,
+        opened: &Opened,
+        places: &[usize],
+        steps: &[Step],
+    ) -> Result<HashSet<Uuid>, Halt> {
+        let mut sent: HashSet<Uuid> = HashSet::new();
+        let mut answers = self.ask(What::Assets(ranges(places))).await?;
+        loop {
+            let told = match self.hear(&mut answers).await {
+                Ok(Some(told)) => told,
+                Ok(None) | Err(Halt::Cancelled) => return Ok(sent),
+                Err(halt) => return Err(halt),
+            };
+            let Told::Asset { item, length } = told else { return Err(Failure::Lost.into()) };
+            let (back, refused) = self.send_asset(opened, item, length, answers).await?;
+            if refused.is_some() && self.held.unwanted.is_cancelled() {
+                // It was cut, so it is refused for that.
+                return Ok(sent);
+            }
+            answers = match back {
+                Some(answers) => answers,
+                // A refusal came before all of it was heard: another child goes on behind it.
+                None => {
+                    let rest: Vec<usize> = places.iter().copied().filter(|place| *place > item).collect();
+                    self.ask(What::Assets(ranges(&rest))).await?
+                }
+            };
+            let decided = self.decisions.items.get(item);
+            let step = decided.and_then(|decided| steps.iter().find(|step| step.id == decided.id));
+            match (refused, step) {
+                (None, Some(step)) => _ = sent.insert(step.id),
+                (Some((code, message)), Some(step)) => {
+                    self.held.refuse(step, code, &message);
+                    self.failed.insert(item);
+                }
+                (_, None) => return Err(Failure::Lost.into()),
+            }
+        }
     }
 
     /// Sends an attachment on as its bytes come; why it was refused, if it was.
@@ -250,7 +269,7 @@ impl<'h, 'c> Import<'h, 'c> {
         let attachment =
             Attachment { id: decided.id, name: name.clone(), media_type: media_type.clone(), size_bytes };
         let (back, returned) = oneshot::channel();
-        let chunks = passing_on(answers, back);
+        let chunks = passing_on(answers, back, self.held.unwanted.clone());
         let refused = opened.upload(attachment, chunks).await?.err();
         Ok((returned.await.ok(), refused))
     }
@@ -262,13 +281,14 @@ impl<'h, 'c> Import<'h, 'c> {
         let mut names: HashMap<Option<Uuid>, HashSet<String>> = HashMap::new();
         let (mut batch, mut bytes): (Vec<Work>, usize) = (Vec::new(), 0);
         let mut answers = self.ask(What::Files(ranges(&places))).await?;
-        while let Some(told) = answers.next().await? {
+        while let Some(told) = self.hear(&mut answers).await? {
             let Told::File { item: place, .. } = told else { return Err(Failure::Lost.into()) };
             let content: Content = answers.body().await?;
             let write = self.write_of_file(opened, place, &mut names).await?;
             let Some((item, decided)) = self.at(place) else { return Err(Failure::Lost.into()) };
             let text = content.fill(|target| self.address(target));
-            let step = self.step(item, decided, write);
+            let text_hash = Some(content_hash(&text));
+            let step = Step { text_hash, ..self.step(item, decided, write) };
             let work = (step, Payload::Note { text, tags: content.tags });
             bytes += work.1.bytes();
             batch.push(work);
@@ -349,7 +369,12 @@ impl<'h, 'c> Import<'h, 'c> {
     }
 
     async fn ask(&self, what: What) -> Result<Answers, Halt> {
-        Ok(self.scratch.ask(&self.held.context.reader, &self.source, what).await?)
+        self.held.unless_unwanted(self.scratch.ask(&self.held.context.reader, &self.source, what)).await
+    }
+
+    /// What is told next.
+    async fn hear(&self, answers: &mut Answers) -> Result<Option<Told>, Halt> {
+        self.held.unless_unwanted(answers.next()).await
     }
 
     fn at(&self, place: usize) -> Option<(&Item, &Decided)> {
@@ -375,8 +400,11 @@ impl<'h, 'c> Import<'h, 'c> {
     fn step(&self, item: &Item, decided: &Decided, write: Write) -> Step {
         let version = decided.entry.as_ref().map_or(0, |entry| entry.version);
         let is_new = matches!(write, Write::Create { .. });
+        let is_of_file = item.kind == Kind::File && !is_new;
+        let former = self.states.get(&decided.id).filter(|_| is_of_file);
         Step {
             version: if is_new { 0 } else { version },
+            tags: former.map(|former| former.tags.clone()),
             // Of a folder there is none.
             hash: item.hash.clone(),
             before: decided.entry.clone().filter(|entry| entry.run != self.held.run.id),
@@ -405,15 +433,21 @@ impl<'h, 'c> Import<'h, 'c> {
     }
 }
 
-/// The bytes that are announced; who tells them is given back behind the last. A body that was cut is told by its size.
+/// The bytes that are announced; who tells them is given back behind the last. A body that was cut, also because nobody wants it
+/// any more, is told by its size.
 fn passing_on(
     answers: Answers,
     back: oneshot::Sender<Answers>,
+    unwanted: CancellationToken,
 ) -> impl Stream<Item = Bytes> + Send + 'static {
-    futures::stream::unfold(Some((answers, back)), |state| async move {
-        let (mut answers, back) = state?;
-        if let Ok(Some(chunk)) = answers.chunk().await {
-            return Some((chunk, Some((answers, back))));
+    futures::stream::unfold(Some((answers, back, unwanted)), |state| async move {
+        let (mut answers, back, unwanted) = state?;
+        let heard = tokio::select! {
+            () = unwanted.cancelled() => None,
+            heard = answers.chunk() => heard.ok().flatten(),
+        };
+        if let Some(chunk) = heard {
+            return Some((chunk, Some((answers, back, unwanted))));
         }
         drop(back.send(answers));
         None

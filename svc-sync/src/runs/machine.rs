@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cairn_proto::ids::{SyncRunId, WorkspaceId};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -21,6 +22,8 @@ use crate::{Error, store};
 const POLL: Duration = Duration::from_millis(500);
 /// A worker holds its run for longer so often.
 const RENEW: Duration = Duration::from_secs(10);
+/// How soon it learns that its run is no longer wanted.
+const LOOK: Duration = Duration::from_millis(500);
 /// Runs that this process works on at once, and those of one workspace among them.
 const MOST_RUNS: usize = 4;
 const MOST_RUNS_OF_ONE: usize = 2;
@@ -127,7 +130,8 @@ impl Machine {
 
     async fn try_perform(&self, run: Run, shutdown: &CancellationToken) -> Result<(), Error> {
         let held = run.clone();
-        let mut worker = Held::new(&self.context, &self.holder, run);
+        let unwanted = CancellationToken::new();
+        let mut worker = Held::new(&self.context, &self.holder, run, unwanted.clone());
         let halt = if held.cancel_asked && held.phase == Phase::Sync {
             Halt::Cancelled
         } else if held.tries > MOST_TRIES {
@@ -138,7 +142,7 @@ impl Machine {
                     Ok(()) => return self.end(worker.run, None).await,
                     Err(halt) => halt,
                 },
-                () = self.hold(&held) => Halt::Lost,
+                () = self.hold(&held, &unwanted) => Halt::Lost,
                 () = shutdown.cancelled() => Halt::GivenBack,
             }
         };
@@ -151,15 +155,26 @@ impl Machine {
         }
     }
 
-    /// Holds a run for as long as it can be held.
-    async fn hold(&self, run: &Run) {
+    /// Holds a run for as long as it can be held, and looks whether somebody wants it cancelled. A rollback goes on to its
+    /// end.
+    async fn hold(&self, run: &Run, unwanted: &CancellationToken) {
+        let db = &self.context.db;
+        let mut renewals = interval_at(Instant::now() + RENEW, RENEW);
+        let mut looks = interval_at(Instant::now() + LOOK, LOOK);
         loop {
-            tokio::time::sleep(RENEW).await;
-            let until = self.context.clock.now().plus(TERM);
-            let renewed = store::runs::renew(&self.context.db, run, &self.holder, until).await;
-            // A storage that does not answer now may answer before the term ends.
-            if matches!(renewed, Ok(false)) {
-                return;
+            tokio::select! {
+                _ = renewals.tick() => {
+                    let until = self.context.clock.now().plus(TERM);
+                    // A storage that does not answer now may answer before the term ends.
+                    if matches!(store::runs::renew(db, run, &self.holder, until).await, Ok(false)) {
+                        return;
+                    }
+                }
+                _ = looks.tick(), if run.phase == Phase::Sync && !unwanted.is_cancelled() => {
+                    if matches!(store::runs::is_unwanted(db, run, &self.holder).await, Ok(true)) {
+                        unwanted.cancel();
+                    }
+                }
             }
         }
     }

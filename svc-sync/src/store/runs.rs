@@ -64,6 +64,9 @@ statements! {
     const RENEW: &str = "UPDATE sync_runs SET lease_until = $4 \
          WHERE workspace_id = $1 AND id = $2 AND state = 3 AND holder = $3";
 
+    const UNWANTED: &str = "SELECT cancel_asked FROM sync_runs \
+         WHERE workspace_id = $1 AND id = $2 AND state = 3 AND holder = $3";
+
     /// Of a worker that holds it.
     const SAVE: &str = "UPDATE sync_runs SET state = $4, phase = $5, created = $6, updated = $7, skipped = $8, \
          conflicts = $9, pruned = $10, processed = $11, total = $12, error = $13, tries = $14, not_before = $15, \
@@ -284,6 +287,13 @@ pub(crate) async fn claim(
 /// Holds a run for longer; whether it was still held.
 pub(crate) async fn renew(db: &Db, run: &Run, holder: &str, until: Timestamp) -> Result<bool, Error> {
     Ok(execute!(db.writer(), RENEW, Text(run.workspace), Text(run.id), holder, until)? == 1)
+}
+
+/// Whether somebody wants a run cancelled that is still held.
+pub(crate) async fn is_unwanted(db: &Db, run: &Run, holder: &str) -> Result<bool, Error> {
+    let asked: Option<bool> =
+        fetch!(optional_scalar, db, UNWANTED, Text(run.workspace), Text(run.id), holder)?;
+    Ok(asked == Some(true))
 }
 
 /// Writes how a run stands, if the holder still has it: whether somebody wants it cancelled.

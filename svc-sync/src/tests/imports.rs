@@ -201,6 +201,11 @@ async fn bad_archives_and_what_is_too_large_are_refused() {
         ];
         let refused = bench.imports.preview(Box::pin(futures::stream::iter(parts))).await;
         assert_eq!(reason(refused), Reason::PayloadTooLarge);
+        // What comes before it is known where it goes is bounded, whatever the plans allow.
+        let mebibyte = Bytes::from(vec![0; 1024 * 1024]);
+        let parts: Vec<_> = (0..65).map(|_| Ok(Part::Bytes(mebibyte.clone()))).collect();
+        let refused = bench.imports.preview(Box::pin(futures::stream::iter(parts))).await;
+        assert_eq!(code(refused), "required");
         let cut = vec![Ok(Part::Bytes(Bytes::from_static(b"PK")))];
         let refused = bench.imports.preview(Box::pin(futures::stream::iter(cut))).await;
         assert_eq!(code(refused), "incomplete");
@@ -233,6 +238,52 @@ async fn a_run_is_cancelled_started_again_and_held_to_the_plan() {
         let listed = bench.imports.list(&bench.caller, 0, "").await.unwrap();
         assert_eq!((listed.total, bench.syncs.list(&bench.caller, 0, "").await.unwrap().total), (1, 0));
         assert_eq!(reason(bench.syncs.get(&bench.caller, &id).await), Reason::NotFound);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_update_that_was_cut_short_ends_as_one_that_was_not_and_goes_back_with_its_tags() {
+    let vault = |round: &str| {
+        let notes: Vec<(String, String)> = (0..12)
+            .map(|number| (format!("V/N{number}.md"), format!("{round} [[N{}]] #{round}", (number + 1) % 12)))
+            .collect();
+        let entries: Vec<(&str, &[u8])> =
+            notes.iter().map(|(name, note)| (name.as_str(), note.as_bytes())).collect();
+        archive(&entries)
+    };
+    for bench in benches().await {
+        bench.import(obsidian(), &vault("first")).await;
+        let before = bench.tree().await;
+        for seed in 0..3 {
+            let previewed = bench.preview_import(obsidian(), &vault("second")).await.unwrap();
+            let id = previewed.run.id.to_string();
+            bench.imports.start(&bench.caller, &id).await.unwrap();
+            bench.work_with_kills(seed * 100 + 7).await;
+            let done = bench.imports.get(&bench.caller, &id).await.unwrap();
+            assert_eq!(
+                (done.run.state, counts(&done)),
+                (RunStatus::Completed, [0, 12, 0, 0]),
+                "{}: {:?} {:?}",
+                bench.engine,
+                done.run.error,
+                done.warnings
+            );
+            assert_eq!(bench.file("/V/N3.md").await.tags, ["second"]);
+            bench.imports.roll_back(&bench.caller, &id).await.unwrap();
+            bench.work_with_kills(seed * 100 + 57).await;
+            let back = bench.imports.get(&bench.caller, &id).await.unwrap();
+            assert_eq!(
+                (back.run.state, back.warnings.len()),
+                (RunStatus::RolledBack, 0),
+                "{:?}",
+                back.warnings
+            );
+            assert_eq!(bench.tree().await, before);
+            assert_eq!(bench.file("/V/N3.md").await.tags, ["first"]);
+        }
+        let same = bench.import(obsidian(), &vault("first")).await;
+        assert_eq!(counts(&same), [0, 0, 12, 0], "{}", bench.engine);
+        assert_eq!(bench.faults().await, Vec::<String>::new());
     }
 }
 

@@ -11,10 +11,7 @@ use crate::content::{Payload, Work};
 use crate::decision::Verdict;
 use crate::model::{Kind, Step, Write};
 use crate::reading::{Failure, Made, Told, Values, What};
-use crate::runs::held::{BATCH_BYTES, Halt};
-
-/// Calls that are noted at once.
-const NOTED: usize = 50;
+use crate::runs::held::{BATCH_BYTES, BATCH_STEPS, Halt};
 
 impl Import<'_, '_> {
     /// Makes records; or, when all are there, relates those that were made, and changes those that have changed.
@@ -23,13 +20,13 @@ impl Import<'_, '_> {
         let complete = self.related();
         let (mut batch, mut bytes): (Vec<Work>, usize) = (Vec::new(), 0);
         let mut answers = self.ask(What::Records(ranges(&wanted))).await?;
-        while let Some(told) = answers.next().await? {
+        while let Some(told) = self.hear(&mut answers).await? {
             let Told::Records { .. } = told else { return Err(Failure::Lost.into()) };
             for (place, record) in answers.body::<Vec<Values>>().await? {
                 let Some(work) = self.work_of_record(place, &record, related, &complete) else { continue };
                 bytes += work.1.bytes();
                 batch.push(work);
-                if batch.len() >= NOTED || bytes >= BATCH_BYTES {
+                if batch.len() >= BATCH_STEPS || bytes >= BATCH_BYTES {
                     bytes = 0;
                     self.held.carry_out(std::mem::take(&mut batch)).await?;
                 }

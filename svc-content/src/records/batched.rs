@@ -1,0 +1,154 @@
+//! Records in batches: what is checked before the batch's transaction, and carried out in it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cairn_proto::ids::{DatabaseId, RecordId};
+
+use super::{Prepared, RecordDraft, Records, hold, locked, parse, require_version, schema_in_flux, trash};
+use crate::Error;
+use crate::change::Change;
+use crate::context::Context;
+use crate::databases;
+use crate::model::{Database, Record};
+use crate::scope::Caller;
+
+/// One write of a record.
+#[derive(Debug, Clone)]
+pub(crate) enum RecordWrite {
+    Create(RecordDraft),
+    Update(String, RecordDraft),
+    /// Makes a record what it was at a version.
+    RestoreVersion(String, u64),
+    Delete(String),
+}
+
+impl RecordWrite {
+    /// Of values.
+    pub(crate) const fn bytes(&self) -> usize {
+        match self {
+            Self::Create(draft) | Self::Update(_, draft) => draft.values.len(),
+            Self::RestoreVersion(..) | Self::Delete(_) => 0,
+        }
+    }
+}
+
+/// A write that obeys the rules of its database as it was read.
+pub(crate) struct CheckedRecord {
+    database: Arc<Database>,
+    write: Checked,
+    /// The record must have one of these; none: any.
+    if_version: Vec<u64>,
+}
+
+enum Checked {
+    Create(Prepared),
+    Update(RecordId, Prepared),
+    Replace(RecordId, Prepared),
+    Delete(RecordId),
+}
+
+/// The databases of a batch's records, each read once.
+#[derive(Debug, Default)]
+pub(crate) struct RecordsOfBatch(BTreeMap<DatabaseId, Arc<Database>>);
+
+impl RecordsOfBatch {
+    /// A database, as it is while the batch is checked.
+    pub(crate) async fn database(
+        &mut self,
+        context: &Context,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<Arc<Database>, Error> {
+        let known = id.parse().ok().and_then(|id: DatabaseId| self.0.get(&id));
+        if let Some(known) = known {
+            return Ok(Arc::clone(known));
+        }
+        let found = Arc::new(databases::readable(&context.db, caller, id).await?);
+        self.0.insert(found.id, Arc::clone(&found));
+        Ok(found)
+    }
+
+    /// Keeps all of them as they were read until the transaction ends, in one order everywhere.
+    ///
+    /// # Errors
+    /// When one is not what it was: the batch can be sent again.
+    pub(crate) async fn hold(&self, change: &mut Change) -> Result<(), Error> {
+        for database in self.0.values() {
+            if !hold(change, database).await? {
+                return Err(schema_in_flux());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Records {
+    /// Checks a write; `id` is what a new record gets.
+    pub(crate) async fn check_write(
+        &self,
+        caller: &Caller,
+        database: Arc<Database>,
+        write: RecordWrite,
+        id: RecordId,
+        if_version: Option<u64>,
+    ) -> Result<CheckedRecord, Error> {
+        let mut versions: Vec<u64> = if_version.into_iter().collect();
+        let write = match write {
+            RecordWrite::Create(draft) => {
+                let prepared = self.prepare(caller, &database, &draft).await?;
+                Checked::Create(Prepared { new_id: Some(id), ..prepared })
+            }
+            RecordWrite::Update(id, draft) => {
+                versions.extend(&draft.if_version);
+                Checked::Update(parse(&id)?, self.prepare(caller, &database, &draft).await?)
+            }
+            RecordWrite::RestoreVersion(id, version) => {
+                let id = parse(&id)?;
+                Checked::Replace(id, self.former(caller, &database, id, version).await?)
+            }
+            RecordWrite::Delete(id) => Checked::Delete(parse(&id)?),
+        };
+        Ok(CheckedRecord { database, write, if_version: versions })
+    }
+
+    /// Carries a write out; answers which record it was about, and its version when it is still there.
+    pub(crate) async fn apply_in(
+        &self,
+        change: &mut Change,
+        caller: &Caller,
+        checked: CheckedRecord,
+    ) -> Result<(RecordId, Option<u64>), Error> {
+        let CheckedRecord { database, write, if_version } = checked;
+        let record = match write {
+            Checked::Create(prepared) => self.create_in(change, caller, &database, prepared).await?,
+            Checked::Update(id, prepared) => {
+                let before = guarded(change, caller, &database, id, &if_version).await?;
+                self.save_in(change, caller, &database, &before, prepared.merged(&before)).await?
+            }
+            Checked::Replace(id, prepared) => {
+                let before = guarded(change, caller, &database, id, &if_version).await?;
+                self.save_in(change, caller, &database, &before, prepared.alone(&before)).await?
+            }
+            Checked::Delete(id) => {
+                let before = guarded(change, caller, &database, id, &if_version).await?;
+                trash::delete_in(change, caller, &database, &before).await?;
+                return Ok((id, None));
+            }
+        };
+        Ok((record.id, Some(record.version)))
+    }
+}
+
+/// A record that is the one that the writer saw.
+async fn guarded(
+    change: &mut Change,
+    caller: &Caller,
+    database: &Database,
+    id: RecordId,
+    if_version: &[u64],
+) -> Result<Record, Error> {
+    let record = locked(change, caller, database, id).await?;
+    require_version(&record, if_version)?;
+    Ok(record)
+}
