@@ -5,15 +5,10 @@ use std::io::{Cursor, Write as _};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::deletion::sign_in;
-use crate::doctor::assert_sound;
 use crate::support::callers::Session;
 use crate::support::http::{Reply, each, id, text};
 use crate::support::people::join;
 use crate::support::prelude::*;
-use crate::support::runner::run_alone;
-use crate::support::scratch::Scratch;
-use crate::support::single::SingleProcess;
 use crate::support::wait::eventually;
 use crate::support::workspace::read_file;
 
@@ -27,7 +22,7 @@ scenarios![
 
 const BOUNDARY: &str = "cairn-import";
 
-fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in entries {
         writer.start_file(*name, SimpleFileOptions::default()).unwrap();
@@ -71,7 +66,7 @@ async fn send(session: &Session, path: &str, fields: &[(&str, &str)], file: &[u8
     session.post(path).body(&kind, form(fields, file)).await
 }
 
-async fn preview(session: &Session, workspace: &str, provider: &str, file: &[u8]) -> Reply {
+pub(crate) async fn preview(session: &Session, workspace: &str, provider: &str, file: &[u8]) -> Reply {
     let fields = [("workspaceId", workspace), ("provider", provider), ("archive", "Vault.zip")];
     send(session, "/api/import/preview", &fields, file).await
 }
@@ -258,41 +253,4 @@ async fn rights_and_states_of_imports_are_told_apart(deployment: &Deployment) {
     assert_eq!(text(&over(session, &id(&run)).await, "status"), "completed");
     session.post(&format!("{path}/start")).await.expect_error(409, "RUN_NOT_STARTABLE");
     session.post(&format!("{path}/cancel")).await.expect_error(409, "RUN_NOT_CANCELLABLE");
-}
-
-/// A process that is killed while it imports goes on by itself, and ends as one that was not.
-#[test]
-fn an_import_survives_kill_nine() {
-    run_alone(async {
-        let notes: Vec<(String, String)> = (0..400)
-            .map(|number| {
-                (format!("V/d{}/N{number}.md", number % 20), format!("[[N{}]]", (number + 1) % 400))
-            })
-            .collect();
-        let entries: Vec<(&str, &[u8])> =
-            notes.iter().map(|(name, note)| (name.as_str(), note.as_bytes())).collect();
-        let file = archive(&entries);
-        let data = Scratch::new();
-        let mut up = SingleProcess::start_on(data.path(), &[]).await;
-        let session = sign_in(up.base_url(), up.owner()).await;
-        let workspace = text(&session.get("/api/workspaces").await.expect(200).json()[0], "id");
-        let run = preview(&session, &workspace, "obsidian_zip", &file).await.expect(201).json();
-        session.post(&format!("/api/import/{}/start", id(&run))).await.expect(202);
-        for _ in 0..3 {
-            up.kill();
-            up = SingleProcess::start_on(data.path(), &[]).await;
-        }
-        let session = sign_in(up.base_url(), up.owner()).await;
-        let done = over(&session, &id(&run)).await;
-        assert_eq!(
-            (text(&done, "status"), &done["counters"]["created"]),
-            ("completed".into(), &json!(400)),
-            "{done}"
-        );
-        let back = take_back(&session, &run).await;
-        assert_eq!((text(&back, "status"), &back["warnings"]), ("rolled_back".into(), &json!([])));
-        up.kill();
-        drop(up);
-        assert_sound(data.path()).await;
-    });
 }

@@ -75,6 +75,7 @@ mod public_grpc;
 mod publishing;
 mod quotas;
 mod related;
+mod run_kills;
 mod schema_changes;
 mod scope;
 mod search;
