@@ -26,11 +26,6 @@ use clap::Parser as _;
 
 use crate::cli::{Cli, Command};
 
-/// glibc's keeps an arena of its own for each thread that works, and what the threads of the pool left free in them came to
-/// ten times of what was in use (docs/adr/0066-an-allocator-for-threads.md).
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     // Started by a process of this program that reads documents or archives: nothing below is needed for that.
     if std::env::args_os().nth(1).is_some_and(|command| command == cairn_extract::CHILD_COMMAND) {
@@ -40,13 +35,16 @@ fn main() -> ExitCode {
         return cairn_sync::import_child_main();
     }
     process::keep_files_private();
-    let cli = Cli::parse();
+    let command = Cli::parse().command.unwrap_or_else(Command::default_up);
+    if matches!(command, Command::Up(_) | Command::Serve(_)) {
+        process::limit_arenas();
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&anyhow::Error::from(error).context("cannot start the async runtime")),
     };
     let ended = runtime.block_on(async {
-        match cli.command.unwrap_or_else(Command::default_up) {
+        match command {
             Command::Up(options) => up::run(*options).await,
             Command::Serve(options) => serve::run(*options).await,
             Command::Doctor(options) => doctor::run(options).await,

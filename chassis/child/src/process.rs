@@ -54,8 +54,6 @@ impl Process {
             // A thread and an arena of the allocator for each core would fill the address space of a large machine.
             .env("RAYON_NUM_THREADS", "1")
             .env("MALLOC_ARENA_MAX", "1")
-            // In KiB: what the program's own allocator reserves at once counts as used address space.
-            .env("MIMALLOC_ARENA_RESERVE", "65536")
             .current_dir("/")
             .stdin(input)
             .stdout(Stdio::piped())

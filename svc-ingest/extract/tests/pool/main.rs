@@ -159,10 +159,7 @@ async fn a_caller_that_goes_away_frees_its_child() {
 async fn a_child_opens_nothing_and_knows_nothing_of_its_parent() {
     let extractor = Extractor::start(settings());
     assert_eq!(ask(&extractor, "open").await.unwrap().content, "file: false, socket: false");
-    assert_eq!(
-        ask(&extractor, "environment").await.unwrap().content,
-        "MALLOC_ARENA_MAX MIMALLOC_ARENA_RESERVE RAYON_NUM_THREADS"
-    );
+    assert_eq!(ask(&extractor, "environment").await.unwrap().content, "MALLOC_ARENA_MAX RAYON_NUM_THREADS");
 }
 
 async fn a_child_is_replaced_after_its_share_of_documents() {
