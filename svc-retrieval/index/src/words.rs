@@ -5,11 +5,13 @@ mod fold;
 mod language;
 mod sought;
 mod split;
+mod stems;
 mod telling;
 
 pub use language::{Language, Languages, detect};
 pub use sought::{Phrase, Prefix, Sought};
 pub use split::{Kind, Word, split};
+pub use stems::Stems;
 pub use telling::Telling;
 
 /// A word as it is indexed.
@@ -45,9 +47,9 @@ pub struct Searched<'a> {
 
 impl Searched<'_> {
     /// The words of all of it as one field, in which a heading counts more than the text.
-    pub fn tokens(&self) -> Vec<Token> {
+    pub fn tokens(&self, stems: &mut Stems) -> Vec<Token> {
         let mut tokens = Vec::new();
-        self.each_field(&mut |text, first| index(text, self.language, first, &mut tokens));
+        self.each_field(&mut |text, first| index(text, self.language, first, stems, &mut tokens));
         tokens
     }
 
@@ -84,15 +86,15 @@ impl Searched<'_> {
 }
 
 /// Appends the words of a text to what is indexed, from a place on; returns the place after the last.
-fn index(text: &str, language: Language, first: u32, tokens: &mut Vec<Token>) -> u32 {
+fn index(text: &str, language: Language, first: u32, stems: &mut Stems, tokens: &mut Vec<Token>) -> u32 {
     let mut next = first;
     let before = tokens.len();
     for word in split(text) {
         let position = first + word.position;
         next = next.max(position + 1);
-        for text in forms(&word.text, language) {
-            tokens.push(Token { text, position });
-        }
+        let (stem, plain) = forms(&word.text, language, stems);
+        tokens.push(Token { text: stem, position });
+        tokens.extend(plain.map(|text| Token { text, position }));
     }
     // Stable: at one place the part stays before the name.
     if let Some(added) = tokens.get_mut(before..) {
@@ -102,14 +104,14 @@ fn index(text: &str, language: Language, first: u32, tokens: &mut Vec<Token>) ->
 }
 
 /// What is indexed of a word: its stem, and where that has accents, also the stem without.
-fn forms(word: &str, language: Language) -> impl Iterator<Item = String> {
-    let stem = language.stem(word).into_owned();
+fn forms(word: &str, language: Language, stems: &mut Stems) -> (String, Option<String>) {
+    let stem = stems.of(language, word);
     let plain = match fold::fold(word) {
         std::borrow::Cow::Borrowed(_) => None,
-        std::borrow::Cow::Owned(folded) => Some(language.stem(&folded).into_owned()),
+        std::borrow::Cow::Owned(folded) => Some(stems.of(language, &folded)),
     };
     let plain = plain.filter(|plain| *plain != stem);
-    std::iter::once(stem).chain(plain)
+    (stem, plain)
 }
 
 #[cfg(test)]

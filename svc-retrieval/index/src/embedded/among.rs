@@ -13,6 +13,7 @@ use super::schema::Fields;
 use super::tokens::{LISTED, Listed};
 use super::view::View;
 use crate::vectors::UnitVector;
+use crate::words::Stems;
 use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ParsedQuery, Query, Wanted, sort_hits};
 
 /// What an index of these documents alone would find: the same words, phrases, exclusions and cosines as with any engine,
@@ -23,11 +24,12 @@ use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ParsedQuery, Query
 pub fn candidates_among(documents: &[IndexedDocument], query: &Query) -> Result<Vec<Candidates>, Error> {
     let fields = Fields::new();
     let (mut rows, mut vectors) = (Vec::new(), Vec::new());
+    let mut stems = Stems::default();
     for document in documents {
         for (ordinal, chunk) in (0..).zip(&document.chunks) {
             let id = ChunkId { document: document.document, ordinal };
             let vector = UnitVector::new(&chunk.embedding);
-            rows.push(fields.encode(document, id, chunk, vector.as_ref()));
+            rows.push(fields.encode(document, id, chunk, vector.as_ref(), &mut stems));
             vectors.extend(vector.map(|vector| (id, vector.to_f32())));
         }
     }

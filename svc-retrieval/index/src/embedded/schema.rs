@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::tokens::{self, LISTED};
 use crate::vectors::UnitVector;
-use crate::words::{Language, Searched};
+use crate::words::{Language, Searched, Stems};
 use crate::{ChunkId, IndexedChunk, IndexedDocument, StoredChunk};
 
 /// Fast columns that give a hit its [`ChunkId`] without reading the stored chunk.
@@ -100,6 +100,7 @@ impl Fields {
         id: ChunkId,
         chunk: &IndexedChunk,
         vector: Option<&UnitVector>,
+        stems: &mut Stems,
     ) -> TantivyDocument {
         let mut encoded = TantivyDocument::new();
         encoded.add_bytes(self.workspace, document.workspace.as_bytes());
@@ -119,7 +120,7 @@ impl Fields {
             text: &chunk.text,
             language: document.language,
         };
-        encoded.add_text(self.words, tokens::list(&searched.tokens()));
+        encoded.add_text(self.words, tokens::list(&searched.tokens(stems)));
         encoded.add_bytes(self.language, &language_key(document.workspace, document.language));
         encoded.add_text(self.title, &document.title);
         for heading in &chunk.heading_path {

@@ -15,6 +15,7 @@ use crate::tuning::{
     MERGE_AT, MERGE_CLASS_WIDTH, MERGE_DELETED_SHARE, MERGE_SMALLEST, MERGE_THREADS, WRITER_MEMORY,
 };
 use crate::vectors::{DocumentVectors, UnitVector};
+use crate::words::Stems;
 use crate::{Batch, ChunkId, IndexedDocument};
 
 /// What one writer at a time holds.
@@ -190,19 +191,25 @@ impl Index {
             let vectors = DocumentVectors { document: key.1, container: None, rows: Vec::new() };
             changes.vectors.push((key.0, vectors));
         }
+        let mut stems = Stems::default();
         for document in last.into_values() {
-            self.replace(document, &mut changes)?;
+            self.replace(document, &mut stems, &mut changes)?;
         }
         Ok(changes)
     }
 
-    fn replace(&self, document: &IndexedDocument, changes: &mut Changes) -> Result<(), Error> {
+    fn replace(
+        &self,
+        document: &IndexedDocument,
+        stems: &mut Stems,
+        changes: &mut Changes,
+    ) -> Result<(), Error> {
         changes.gone.push(self.fields.document_term(document.workspace, document.document));
         let mut rows = Vec::with_capacity(document.chunks.len());
         for (ordinal, chunk) in (0..).zip(&document.chunks) {
             let vector = self.unit_vector(&chunk.embedding)?;
             let id = ChunkId { document: document.document, ordinal };
-            changes.rows.push(self.fields.encode(document, id, chunk, vector.as_ref()));
+            changes.rows.push(self.fields.encode(document, id, chunk, vector.as_ref(), stems));
             rows.extend(vector.map(|vector| (ordinal, vector)));
         }
         let vectors = DocumentVectors { document: document.document, container: document.container, rows };

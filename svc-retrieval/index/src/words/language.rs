@@ -87,10 +87,14 @@ impl Language {
         })
     }
 
+    /// Whether a word may have a stem that is not itself. The algorithms know letters only.
+    pub(super) fn inflects(self, word: &str) -> bool {
+        self != Self::Other && !word.bytes().any(|byte| byte.is_ascii_digit())
+    }
+
     /// The word without what inflects it.
     pub(super) fn stem(self, word: &str) -> Cow<'_, str> {
-        // The algorithms know letters only.
-        if self == Self::Other || word.bytes().any(|byte| byte.is_ascii_digit()) {
+        if !self.inflects(word) {
             return Cow::Borrowed(word);
         }
         STEMMERS.get(self as usize).map_or(Cow::Borrowed(word), |stemmer| stemmer.stem(word))

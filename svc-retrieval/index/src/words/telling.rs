@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::sought::{looked_up, spellings, without_stop_words};
-use super::{Kind, Language, Languages, Searched, split};
+use super::{Kind, Language, Languages, Searched, Stems, split};
 
 /// The words of a question that tell what is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Telling {
 
     /// How many of them a text holds.
     pub fn held_by(&self, text: &Searched<'_>) -> usize {
-        let tokens = text.tokens();
+        let tokens = text.tokens(&mut Stems::default());
         let held: HashSet<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
         self.words.iter().filter(|forms| forms.iter().any(|form| held.contains(form.as_str()))).count()
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Kind, Language, Languages, Searched, Sought, split};
+use super::{Kind, Language, Languages, Searched, Sought, Stems, split};
 use crate::ParsedQuery;
 
 /// The words of a text as `place:word`, names in parentheses and pairs in brackets.
@@ -145,7 +145,7 @@ fn only_a_word_can_be_begun() {
 }
 
 fn searched(text: &str, language: Language) -> Vec<super::Token> {
-    Searched { title: "", path: "", headings: &[], text, language }.tokens()
+    Searched { title: "", path: "", headings: &[], text, language }.tokens(&mut Stems::default())
 }
 
 proptest! {

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::tuning::{B, K1, USUAL_LENGTH};
-use crate::words::{Phrase, Searched, Sought, Token};
+use crate::words::{Phrase, Searched, Sought, Stems, Token};
 
 /// Stands at a place where no word is, so that words in a row are told from words with something between.
 const GAP: &str = "_";
@@ -32,7 +32,7 @@ pub(super) struct Words {
 
 impl Words {
     pub(super) fn of(searched: Searched<'_>) -> Self {
-        let tokens = searched.tokens();
+        let tokens = searched.tokens(&mut Stems::default());
         let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
         for token in &tokens {
             *counts.entry(dimension(&token.text)).or_default() += 1.0;
