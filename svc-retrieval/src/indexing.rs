@@ -8,6 +8,7 @@
 //! The feeds of a workspace are followed apart: the owner of one may be down, and the other goes on.
 
 mod acknowledge;
+mod batch;
 mod pending;
 mod prepare;
 
@@ -17,26 +18,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cairn_embed::Embedder;
-use cairn_index::{self as index, Batch, Cursor, Engine, IndexedDocument};
-use cairn_proto::document::v1::{Document, DocumentRef};
+use cairn_index::{self as index, Batch, Engine, IndexedDocument};
+use cairn_proto::document::v1::Document;
 use cairn_proto::domain::Feed;
-use cairn_proto::feed::v1::{Change, Kind, Op, WatchFeedResponse};
+use cairn_proto::feed::v1::{Change, WatchFeedResponse};
 use cairn_proto::ids::WorkspaceId;
 use futures::StreamExt as _;
 use futures::future::join_all;
 use tokio::sync::{MutexGuard, Notify, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use self::acknowledge::Acknowledgements;
+use self::batch::{CHANGES_A_READ, Prepared, goes, touched_documents};
 use self::prepare::Cutter;
 use crate::error::Error;
 use crate::owners::Owner;
 use crate::partition;
 
-/// Changes that are read, cut, embedded and committed at once: as many as the documents that ReadDocuments takes.
-const CHANGES_A_BATCH: usize = 100;
 /// The pause before a broken watch is opened again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// Workspaces that are caught up at the same time; more would only fight over the cores.
@@ -369,28 +368,52 @@ impl Indexer {
                 return Ok(false);
             }
             state.head.fetch_max(answer.head, Ordering::AcqRel);
-            for changes in answer.changes.chunks(CHANGES_A_BATCH) {
-                match self.apply(owner, workspace, changes).await {
-                    // Another process forgot the workspace; the feed is read again from where the storage is now.
-                    Err(Error::Index(index::Error::Outrun))
-                        if self.0.index.cursor(owner.feed.as_str(), workspace.0) < before =>
-                    {
-                        break;
-                    }
-                    applied => applied?,
-                }
+            match self.apply(owner, workspace, &answer.changes).await {
+                // Another process forgot the workspace; the feed is read again from where the storage is now.
+                Err(Error::Index(index::Error::Outrun))
+                    if self.0.index.cursor(owner.feed.as_str(), workspace.0) < before => {}
+                applied => applied?,
             }
         }
         Ok(true)
     }
 
+    /// Applies changes, as many of what is read at once in one commit as is worth it.
     async fn apply(&self, owner: &Owner, workspace: WorkspaceId, changes: &[Change]) -> Result<(), Error> {
-        let Some(last) = changes.last() else { return Ok(()) };
-        let before = self.0.index.cursor(owner.feed.as_str(), workspace.0);
+        let mut waiting: Option<Prepared> = None;
+        for changes in changes.chunks(CHANGES_A_READ) {
+            let read = match self.prepare(owner, workspace, changes).await {
+                Ok(read) => read,
+                Err(error) => {
+                    // What was read before it is not to be read again and again.
+                    self.commit(owner, workspace, waiting).await?;
+                    return Err(error);
+                }
+            };
+            let prepared = match waiting.take() {
+                Some(before) => before.then(read),
+                None => read,
+            };
+            if prepared.is_enough() {
+                self.commit(owner, workspace, Some(prepared)).await?;
+            } else {
+                waiting = Some(prepared);
+            }
+        }
+        self.commit(owner, workspace, waiting).await
+    }
+
+    async fn prepare(
+        &self,
+        owner: &Owner,
+        workspace: WorkspaceId,
+        changes: &[Change],
+    ) -> Result<Prepared, Error> {
+        let position = changes.last().map_or(0, |last| last.position);
         let touched = touched_documents(changes);
         let refs = touched.iter().map(|(_, reference)| reference.clone()).collect();
         let live = owner.read_documents(workspace, refs).await?;
-        let (deletions, cursors) = goes(owner.feed, workspace, &touched, last.position);
+        let (deletions, cursors) = goes(owner.feed, workspace, &touched, position);
 
         let mut cut = self.0.cutter.cut(self.0.index.as_ref(), workspace, live).await?;
         let failed = cut.take_failed();
@@ -401,11 +424,22 @@ impl Indexer {
             }
             cut.into_documents(embedder.dimensions())
         });
-        let documents = documents.await?;
-        let outcomes = (owner.feed == Feed::Ingest).then(|| prepare::outcomes(&documents, failed));
-        self.0.index.apply(Batch { documents, deletions, cursors }).await?;
+        let batch = Batch { documents: documents.await?, deletions, cursors };
+        Ok(Prepared { batch, failed, position })
+    }
+
+    async fn commit(
+        &self,
+        owner: &Owner,
+        workspace: WorkspaceId,
+        prepared: Option<Prepared>,
+    ) -> Result<(), Error> {
+        let Some(Prepared { batch, failed, position }) = prepared else { return Ok(()) };
+        let before = self.0.index.cursor(owner.feed.as_str(), workspace.0);
+        let outcomes = (owner.feed == Feed::Ingest).then(|| prepare::outcomes(&batch.documents, failed));
+        self.0.index.apply(batch).await?;
         if let Some(outcomes) = outcomes {
-            self.0.acknowledgements.note(workspace, (before, last.position), outcomes);
+            self.0.acknowledgements.note(workspace, (before, position), outcomes);
         }
         self.0.to_embed.get(&owner.feed).inspect(|pending| pending.notify_one());
         Ok(())
@@ -427,29 +461,6 @@ async fn held(states: &[Arc<FeedState>]) -> Vec<MutexGuard<'_, ()>> {
     held
 }
 
-/// What a batch removes before it brings anything, and where it leaves the feed.
-///
-/// What the owner no longer gives out is gone, and so is what it gives out anew: replaced, not merged. A document of a
-/// source may have been one of a catalog, and the other way round.
-fn goes(
-    feed: Feed,
-    workspace: WorkspaceId,
-    touched: &[(Uuid, DocumentRef)],
-    position: u64,
-) -> (Vec<(Uuid, Uuid)>, Vec<Cursor>) {
-    let mut deletions: Vec<_> = touched.iter().map(|(document, _)| (workspace.0, *document)).collect();
-    let mut cursors = vec![Cursor { feed: feed.as_str().to_owned(), workspace: workspace.0, position }];
-    let of_sources = touched.iter().filter(|(_, reference)| reference.kind() == Kind::SourceDocument);
-    let catalog = partition::of(workspace, true);
-    let before = deletions.len();
-    deletions.extend(of_sources.map(|(document, _)| (catalog, *document)));
-    if deletions.len() > before {
-        // An engine without transactions tells by it which of two writes is newer.
-        cursors.push(Cursor { feed: format!("{feed}/catalog"), workspace: catalog, position });
-    }
-    (deletions, cursors)
-}
-
 /// Computes on a thread that may block.
 async fn off<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     Ok(tokio::task::spawn_blocking(work).await?)
@@ -459,20 +470,4 @@ fn warn_of(done: &str, outcome: Result<(), index::Error>) {
     if let Err(error) = outcome {
         tracing::warn!(%error, "the index cannot be {done} now");
     }
-}
-
-/// The documents that changes name, each once. Folders are none: where a document stands is the owner's to say.
-fn touched_documents(changes: &[Change]) -> Vec<(Uuid, DocumentRef)> {
-    let mut touched: HashMap<Uuid, DocumentRef> = HashMap::new();
-    for change in changes {
-        let indexed = match change.kind() {
-            Kind::File | Kind::Memory | Kind::Record | Kind::SourceDocument | Kind::Ingested => true,
-            Kind::Folder | Kind::Database | Kind::Unspecified => false,
-        };
-        let known = matches!(change.op(), Op::Upsert | Op::Delete);
-        if let (true, true, Ok(id)) = (indexed, known, Uuid::try_parse(&change.item_id)) {
-            touched.insert(id, DocumentRef { kind: change.kind, id: change.item_id.clone() });
-        }
-    }
-    touched.into_iter().collect()
 }

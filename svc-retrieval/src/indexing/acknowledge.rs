@@ -18,7 +18,8 @@ use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
-use super::{CHANGES_A_BATCH, Indexer, touched_documents};
+use super::Indexer;
+use super::batch::{CHANGES_A_READ, touched_documents};
 use crate::error::Error;
 use crate::owners::Owner;
 use crate::partition;
@@ -170,7 +171,7 @@ impl Indexer {
                 // The feed has gone back; whoever follows it starts over.
                 return Ok(());
             }
-            for changes in changes.chunks(CHANGES_A_BATCH) {
+            for changes in changes.chunks(CHANGES_A_READ) {
                 let outcomes = self.outcomes(owner, workspace, changes).await?;
                 tell(owner, workspace, outcomes).await?;
                 after = changes.last().map_or(after, |change| change.position);

@@ -14,7 +14,8 @@ use cairn_proto::feed::v1::Change;
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
-use super::{Indexer, off, touched_documents};
+use super::batch::touched_documents;
+use super::{Indexer, off};
 use crate::error::Error;
 use crate::indexing::prepare::Known;
 use crate::owners::Owner;
