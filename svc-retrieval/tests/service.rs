@@ -43,6 +43,7 @@ use tonic::Code;
 use tonic::service::Routes;
 use uuid::Uuid;
 
+use self::embedders::eventually;
 use self::owner::{Bench, FOLDER, config, open, open_service, request, serve};
 
 const HONEY: &str =
@@ -117,6 +118,12 @@ async fn a_scope_narrows_the_lists_before_they_are_cut() {
     let folder = FolderId(Uuid::from_u128(FOLDER));
     let scoped =
         bench.owner.issuer.token(bench.workspace, &[Permission::Read], Scope::Folders([folder].into()));
+    // A search waits for so many documents only as long as a caller would.
+    eventually("all is indexed", async || {
+        let answer = bench.search_as(&scoped, request("badger", Strategy::Keyword, position)).await.unwrap();
+        (!answer.results.is_empty()).then_some(())
+    })
+    .await;
     for strategy in [Strategy::Keyword, Strategy::Semantic, Strategy::Hybrid] {
         let answer = bench.search_as(&scoped, request("badger", strategy, position)).await.unwrap();
         let found: Vec<&str> = answer.results.iter().map(|result| result.document_id.as_str()).collect();

@@ -125,7 +125,7 @@ async fn open(config: Config, bench: &mut Bench) -> Service {
     service
 }
 
-async fn eventually<T>(what: &str, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
+pub(super) async fn eventually<T>(what: &str, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
     let waiting = async {
         loop {
             if let Some(found) = probe().await {
