@@ -36,6 +36,7 @@ mod eval;
 mod fairness;
 mod features;
 mod feedback;
+mod file_pages;
 mod file_versions;
 mod files;
 mod folders;
