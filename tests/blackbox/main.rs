@@ -71,6 +71,7 @@ mod origins;
 mod outage;
 mod outside;
 mod overview;
+mod pages;
 mod public_address;
 mod public_grpc;
 mod publishing;

@@ -169,6 +169,7 @@ const PAGES: &[(&str, &str)] = &[
     ("/w/{id}/connect", "/w/{w}/connect"),
     ("/w/{id}/tokens", "/w/{w}/tokens"),
     ("/w/{id}/tokens/new", "/w/{w}/tokens/new"),
+    ("/w/{id}/tokens/{token}", "/w/{w}/tokens/0199c0de-0000-7000-8000-0000000000c1"),
     ("/w/{id}/trash", "/w/{w}/trash"),
     ("/w/{id}/apps", "/w/{w}/apps"),
     ("/w/{id}/members", "/w/{w}/members"),

@@ -74,10 +74,11 @@ async fn invite(visitor: Visitor, form: Form) -> Answer {
 
 /// Whether that email was invited since the form was shown.
 async fn is_made(visitor: &Visitor, here: &Here, typed: &Typed) -> Result<bool, Problem> {
-    let shown = Timestamp::from_micros(typed.number);
+    let shown = Timestamp::from_micros(typed.number).as_seconds();
     let open = invitations::list(&visitor.person, here.id).await?;
     Ok(open.iter().any(|invitation| {
-        let is_later = Timestamp::parse_rfc3339(&invitation.created_at).is_some_and(|made| made >= shown);
+        let is_later =
+            Timestamp::parse_rfc3339(&invitation.created_at).is_some_and(|made| made.as_seconds() >= shown);
         invitation.email.eq_ignore_ascii_case(&typed.email) && is_later
     }))
 }

@@ -76,18 +76,9 @@ const fn holds_others(kind: TrashKind) -> bool {
 /// The name that an item bears in trash.
 async fn name_of(visitor: &Visitor, kind: TrashKind, id: Uuid) -> Result<String, Problem> {
     let id = id.to_string();
-    let mut cursor = None;
-    loop {
-        let listed = trash::list(&visitor.person, Paging { limit: Some(1000), cursor }).await?;
-        let found = listed.items.into_iter().find(|item| kind_of(item) == kind && item.id == id);
-        if let Some(found) = found {
-            return Ok(found.name);
-        }
-        let Some(next) = listed.next else {
-            return Err(Problem::not_found("there is no such item in trash"));
-        };
-        cursor = Some(next);
-    }
+    let item = trash::get(&visitor.person.upstreams, &visitor.person.call, kind, id.clone()).await?;
+    // What went along with something else is no item by itself.
+    if item.id == id { Ok(item.name) } else { Err(Problem::not_found("there is no such item in trash")) }
 }
 
 fn items(form: &Form) -> Result<Vec<(TrashKind, Uuid)>, Problem> {
@@ -156,6 +147,12 @@ fn table(visitor: &Visitor, here: &Here, items: &[TrashItem]) -> Markup {
                 th scope="row" { bdi { (item.name) } }
                 td { (kind.as_str()) @if item.item_count > 1 { span.quiet { ", " (words::count(item.item_count, "item", "items")) } } }
                 td { bdi { (item.path) } }
+                td {
+                    @match &item.deleted_by {
+                        Some(by) => bdi { (by.name) },
+                        None => span.quiet { "not known" },
+                    }
+                }
                 td { (parts::time(&time(item.deleted_at.as_ref()))) }
                 td { (parts::time_or(optional_time(item.expires_at.as_ref()).as_deref(), "kept")) }
                 td {
@@ -174,7 +171,7 @@ fn table(visitor: &Visitor, here: &Here, items: &[TrashItem]) -> Markup {
     };
     let path = format!("{}/restore", address(here.id));
     html! {
-        (parts::table("In trash", &["", "Name", "Kind", "Where from", "Deleted", "Gone for good", ""], &rows))
+        (parts::table("In trash", &["", "Name", "Kind", "Where from", "By", "Deleted", "Gone for good", ""], &rows))
         @if writes {
             form #many.buttons method="post" action=(path) { button type="submit" data-key="r" { "Restore selected" } }
         }

@@ -1,4 +1,4 @@
-//! `/w/{id}/tokens`: the keys that programs bring. A secret is shown once, by the answer that made it.
+//! Making a token: the form, what it would reach, and the secret, this once.
 
 use std::time::Duration;
 
@@ -6,115 +6,25 @@ use axum::response::Response;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::Permission;
-use cairn_proto::ids::{TokenId, WorkspaceId};
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::form::{self, Form};
-use super::frame::Page;
-use super::notice::Notice;
-use super::parts::{self, Field, Tone};
-use super::visitor::{Here, Visitor};
-use super::{Answer, MEMBER, words};
-use crate::answers::{ScopeType, Token};
-use crate::extract::PathIds;
-use crate::operations::tokens::{self, CreateToken, UpdateToken};
+use super::address;
+use super::reach::Reach;
+use crate::answers::{Folder, Token};
+use crate::operations::tokens::{self, CreateToken};
 use crate::operations::{Paging, folders};
-use crate::routes::Routes;
+use crate::pages::form::{self, Form};
+use crate::pages::frame::Page;
+use crate::pages::parts::{self, Field};
+use crate::pages::visitor::{Here, Visitor};
+use crate::pages::{Answer, words};
 
 const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
-/// What a scope may name.
+/// So many folders can be chosen from.
 const MOST_FOLDERS: u32 = 200;
 /// The number of a form: when it was shown.
 const NUMBER: &str = "number";
-
-pub(super) fn routes() -> Routes {
-    Routes::default()
-        .get(MEMBER, "/w/{id}/tokens", show)
-        .get(MEMBER, "/w/{id}/tokens/new", ask)
-        .post(MEMBER.with_secrets(), "/w/{id}/tokens", create)
-        .post(MEMBER, "/w/{id}/tokens/{token}/off", switch_off)
-        .post(MEMBER, "/w/{id}/tokens/{token}/on", switch_on)
-        .post(MEMBER, "/w/{id}/tokens/{token}/delete", delete)
-}
-
-fn address(workspace: WorkspaceId) -> String {
-    format!("/w/{workspace}/tokens")
-}
-
-async fn show(visitor: Visitor) -> Answer {
-    let here = visitor.here()?;
-    let mut listed = tokens::list(&visitor.person, here.id).await?;
-    let now = visitor.now();
-    // Those that live first; within both the newest, as they come.
-    listed.sort_by_key(|token| !lives(token, now));
-    let new = html! { a.button.primary href={ (address(here.id)) "/new" } data-key="n" { "New token" } };
-    let body = html! {
-        @if listed.is_empty() {
-            (parts::empty("A token lets a program in, with what you allow it.", &html! { p { a href={ "/w/" (here.id) "/connect" } { "Connect an agent without one" } } }))
-        } @else {
-            (table(&visitor, here, &listed, now))
-        }
-    };
-    Ok(Page::new("Tokens").actions(new).show(&visitor, &body))
-}
-
-fn lives(token: &Token, now: Timestamp) -> bool {
-    token.active && !has_ended(token, now)
-}
-
-fn has_ended(token: &Token, now: Timestamp) -> bool {
-    token.expires_at.as_deref().and_then(Timestamp::parse_rfc3339).is_some_and(|end| end <= now)
-}
-
-fn table(visitor: &Visitor, here: &Here, listed: &[Token], now: Timestamp) -> Markup {
-    let rows = html! {
-        @for token in listed {
-            tr {
-                th scope="row" { bdi { (token.name) } span.hint { "…" (token.last_four) @if token.owner_id != visitor.user.id { ", another member's" } } }
-                td { (permitted(&token.permissions)) }
-                td { (reach(token)) }
-                td { (standing(token, now)) }
-                td { (parts::time_or(token.last_used_at.as_deref(), "never")) }
-                td { (parts::time_or(token.expires_at.as_deref(), "no end")) }
-                td { (deeds(here, token)) }
-            }
-        }
-    };
-    parts::table("Tokens", &["Name", "May", "Reaches", "State", "Last used", "Ends", ""], &rows)
-}
-
-fn deeds(here: &Here, token: &Token) -> Markup {
-    let (base, dialog) = (format!("{}/{}", address(here.id), token.id), format!("delete-{}", token.id));
-    let told = html! { p { "What uses " bdi { (token.name) } " is refused from now on. This cannot be undone; to stop it for a while, switch it off." } };
-    html! {
-        div.buttons {
-            @if token.active { (parts::action(&format!("{base}/off"), "Switch off", &token.name, &[])) }
-            @else { (parts::action(&format!("{base}/on"), "Switch on", &token.name, &[])) }
-            (parts::opens(&dialog, "Delete", &token.name))
-            (parts::dialog(&dialog, "Delete this token?", &told, &format!("{base}/delete"), "Delete token", &html! {}))
-        }
-    }
-}
-
-fn permitted(permissions: &[Permission]) -> String {
-    permissions.iter().map(|permission| permission.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-fn reach(token: &Token) -> String {
-    match (token.scope.r#type, &token.scope.folder_ids) {
-        (ScopeType::Folders, Some(folders)) => words::count(folders.len() as u64, "folder", "folders"),
-        (ScopeType::Folders | ScopeType::All, _) => "The whole workspace".to_owned(),
-    }
-}
-
-fn standing(token: &Token, now: Timestamp) -> Markup {
-    match () {
-        () if has_ended(token, now) => parts::badge(Tone::Plain, "Ended"),
-        () if token.active => parts::badge(Tone::Ok, "Works"),
-        () => parts::badge(Tone::Warn, "Switched off"),
-    }
-}
 
 /// What was typed into the form, or stands in a new one.
 struct Typed {
@@ -166,18 +76,18 @@ impl Typed {
     }
 }
 
-async fn ask(visitor: Visitor) -> Answer {
+pub(super) async fn ask(visitor: Visitor) -> Answer {
     let typed = Typed::new(&visitor);
-    form_page(&visitor, &typed, None).await
+    form_page(&visitor, &typed, None, None).await
 }
 
 /// Makes a token and shows it. The same form sent again makes nothing: a reload of the page with the secret sends it.
-async fn create(visitor: Visitor, form: Form) -> Answer {
+pub(super) async fn create(visitor: Visitor, form: Form) -> Answer {
     let here = visitor.here()?;
     let typed = Typed::read(&form, &visitor);
     let input = match typed.input() {
         Ok(input) => input,
-        Err(problem) => return form_page(&visitor, &typed, Some(&problem)).await,
+        Err(problem) => return form_page(&visitor, &typed, Some(&problem), None).await,
     };
     if form.has(NUMBER) && is_made(&visitor, here, &typed).await? {
         return Ok(made_before(&visitor, here, &typed.name));
@@ -185,7 +95,7 @@ async fn create(visitor: Visitor, form: Form) -> Answer {
     match tokens::create(&visitor.person, here.id, input).await {
         Ok(token) => Ok(made(&visitor, here, &token)),
         Err(problem) if matches!(problem.reason, Reason::ValidationError | Reason::LimitExceeded) => {
-            form_page(&visitor, &typed, Some(&problem)).await
+            form_page(&visitor, &typed, Some(&problem), None).await
         }
         Err(problem) => Err(problem.into()),
     }
@@ -193,15 +103,28 @@ async fn create(visitor: Visitor, form: Form) -> Answer {
 
 /// Whether the visitor has made a token of that name since the form was shown.
 async fn is_made(visitor: &Visitor, here: &Here, typed: &Typed) -> Result<bool, Problem> {
-    let shown = Timestamp::from_micros(typed.number);
+    let shown = Timestamp::from_micros(typed.number).as_seconds();
     let listed = tokens::list(&visitor.person, here.id).await?;
     Ok(listed.iter().any(|token| {
-        let is_later = Timestamp::parse_rfc3339(&token.created_at).is_some_and(|made| made >= shown);
+        let is_later =
+            Timestamp::parse_rfc3339(&token.created_at).is_some_and(|made| made.as_seconds() >= shown);
         token.owner_id == visitor.user.id && token.name == typed.name && is_later
     }))
 }
 
-async fn form_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) -> Answer {
+/// Tells what the token would reach, before it is made.
+pub(super) async fn preview(visitor: Visitor, form: Form) -> Answer {
+    let typed = Typed::read(&form, &visitor);
+    let reach = Reach::of(&visitor.context()?, &typed.folders).await?;
+    form_page(&visitor, &typed, None, Some(&reach)).await
+}
+
+async fn form_page(
+    visitor: &Visitor,
+    typed: &Typed,
+    problem: Option<&Problem>,
+    reach: Option<&Reach>,
+) -> Answer {
     let here = visitor.here()?;
     let paging = Paging { limit: Some(MOST_FOLDERS), cursor: None };
     let folders = folders::list(&visitor.context()?, folders::Selection::default(), paging).await?;
@@ -224,21 +147,12 @@ async fn form_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) 
                 }
                 p.hint { "It can never do more than your own role here, " (here.role.as_str()) ", now or later." }
             }
-            @if !folders.items.is_empty() {
-                fieldset #f-scope {
-                    legend { "Folders" }
-                    p.hint { "With everything below them. None chosen: the whole workspace." }
-                    @for (at, folder) in folders.items.iter().enumerate() {
-                        div.option {
-                            input id={ "in-" (at) } type="checkbox" name="folders" value=(folder.id) checked[typed.folders.contains(&folder.id)];
-                            label for={ "in-" (at) } { bdi { (folder.path) } }
-                        }
-                    }
-                }
-            }
+            @if !folders.items.is_empty() { (scope(&folders.items, typed)) }
+            p #reach role="status" { @if let Some(reach) = reach { (reach.sentence()) } }
             (Field::date("expiresAt", "Last day").optional().value(&typed.end).hint("UTC. Empty: it never ends.").problem(problem).render())
             div.buttons {
                 button.primary type="submit" { "Create token" }
+                button type="submit" formaction={ (address(here.id)) "/preview" } formnovalidate data-swap="#reach" { "What it reaches" }
                 a href=(address(here.id)) { "Cancel" }
             }
         }
@@ -246,6 +160,21 @@ async fn form_page(visitor: &Visitor, typed: &Typed, problem: Option<&Problem>) 
     let page = Page::new("New token").crumbs(vec![("Tokens".to_owned(), address(here.id))]);
     let page = if problem.is_some() { page.failed() } else { page };
     Ok(page.show(visitor, &body))
+}
+
+fn scope(folders: &[Folder], typed: &Typed) -> Markup {
+    html! {
+        fieldset #f-scope {
+            legend { "Folders" }
+            p.hint { "With everything below them. None chosen: the whole workspace." }
+            @for (at, folder) in folders.iter().enumerate() {
+                div.option {
+                    input id={ "in-" (at) } type="checkbox" name="folders" value=(folder.id) checked[typed.folders.contains(&folder.id)];
+                    label for={ "in-" (at) } { bdi { (folder.path) } }
+                }
+            }
+        }
+    }
 }
 
 fn made(visitor: &Visitor, here: &Here, token: &Token) -> Response {
@@ -266,28 +195,4 @@ fn made_before(visitor: &Visitor, here: &Here, name: &str) -> Response {
         div.buttons { a.button href=(address(here.id)) { "To the tokens" } }
     };
     Page::new("Token made before").crumbs(vec![("Tokens".to_owned(), address(here.id))]).show(visitor, &body)
-}
-
-async fn switch_off(visitor: Visitor, ids: PathIds<WorkspaceId, TokenId>) -> Answer {
-    switch(&visitor, ids, false).await
-}
-
-async fn switch_on(visitor: Visitor, ids: PathIds<WorkspaceId, TokenId>) -> Answer {
-    switch(&visitor, ids, true).await
-}
-
-async fn switch(
-    visitor: &Visitor,
-    PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
-    active: bool,
-) -> Answer {
-    let input: UpdateToken = form::input(json!({"active": active}))?;
-    tokens::update(&visitor.person, workspace, token, input).await?;
-    let notice = if active { Notice::SwitchedOn } else { Notice::SwitchedOff };
-    Ok(visitor.done(&address(workspace), &notice))
-}
-
-async fn delete(visitor: Visitor, PathIds(workspace, token): PathIds<WorkspaceId, TokenId>) -> Answer {
-    tokens::delete(&visitor.person, workspace, token).await?;
-    Ok(visitor.done(&address(workspace), &Notice::Deleted))
 }

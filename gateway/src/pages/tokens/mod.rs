@@ -1,0 +1,136 @@
+//! `/w/{id}/tokens`: the keys that programs bring. A secret is shown once, by the answer that made it.
+
+mod create;
+mod one;
+mod reach;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::domain::Permission;
+use cairn_proto::ids::{TokenId, WorkspaceId};
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::form;
+use super::frame::Page;
+use super::notice::Notice;
+use super::parts::{self, Tone};
+use super::visitor::{Here, Visitor};
+use super::{Answer, MEMBER, words};
+use crate::answers::{ScopeType, Token};
+use crate::extract::PathIds;
+use crate::operations::tokens::{self, UpdateToken};
+use crate::routes::Routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(MEMBER, "/w/{id}/tokens", show)
+        .get(MEMBER, "/w/{id}/tokens/new", create::ask)
+        .post(MEMBER, "/w/{id}/tokens/preview", create::preview)
+        .post(MEMBER.with_secrets(), "/w/{id}/tokens", create::create)
+        .get(MEMBER, "/w/{id}/tokens/{token}", one::show)
+        .post(MEMBER, "/w/{id}/tokens/{token}/off", switch_off)
+        .post(MEMBER, "/w/{id}/tokens/{token}/on", switch_on)
+        .post(MEMBER, "/w/{id}/tokens/{token}/delete", delete)
+}
+
+fn address(workspace: WorkspaceId) -> String {
+    format!("/w/{workspace}/tokens")
+}
+
+async fn show(visitor: Visitor) -> Answer {
+    let here = visitor.here()?;
+    let mut listed = tokens::list(&visitor.person, here.id).await?;
+    let now = visitor.now();
+    // Those that live first; within both the newest, as they come.
+    listed.sort_by_key(|token| !lives(token, now));
+    let new = html! { a.button.primary href={ (address(here.id)) "/new" } data-key="n" { "New token" } };
+    let body = html! {
+        @if listed.is_empty() {
+            (parts::empty("A token lets a program in, with what you allow it.", &html! { p { a href={ "/w/" (here.id) "/connect" } { "Connect an agent without one" } } }))
+        } @else {
+            (table(&visitor, here, &listed, now))
+        }
+    };
+    Ok(Page::new("Tokens").actions(new).show(&visitor, &body))
+}
+
+fn lives(token: &Token, now: Timestamp) -> bool {
+    token.active && !has_ended(token, now)
+}
+
+fn has_ended(token: &Token, now: Timestamp) -> bool {
+    token.expires_at.as_deref().and_then(Timestamp::parse_rfc3339).is_some_and(|end| end <= now)
+}
+
+fn table(visitor: &Visitor, here: &Here, listed: &[Token], now: Timestamp) -> Markup {
+    let rows = html! {
+        @for token in listed {
+            tr {
+                th scope="row" { a href={ (address(here.id)) "/" (token.id) } { bdi { (token.name) } } span.hint { "…" (token.last_four) @if token.owner_id != visitor.user.id { ", another member's" } } }
+                td { (permitted(&token.permissions)) }
+                td { (reach(token)) }
+                td { (standing(token, now)) }
+                td { (parts::time_or(token.last_used_at.as_deref(), "never")) }
+                td { (parts::time_or(token.expires_at.as_deref(), "no end")) }
+                td { (deeds(here, token)) }
+            }
+        }
+    };
+    parts::table("Tokens", &["Name", "May", "Reaches", "State", "Last used", "Ends", ""], &rows)
+}
+
+fn deeds(here: &Here, token: &Token) -> Markup {
+    let (base, dialog) = (format!("{}/{}", address(here.id), token.id), format!("delete-{}", token.id));
+    let told = html! { p { "What uses " bdi { (token.name) } " is refused from now on. This cannot be undone; to stop it for a while, switch it off." } };
+    html! {
+        div.buttons {
+            @if token.active { (parts::action(&format!("{base}/off"), "Switch off", &token.name, &[])) }
+            @else { (parts::action(&format!("{base}/on"), "Switch on", &token.name, &[])) }
+            (parts::opens(&dialog, "Delete", &token.name))
+            (parts::dialog(&dialog, "Delete this token?", &told, &format!("{base}/delete"), "Delete token", &html! {}))
+        }
+    }
+}
+
+fn permitted(permissions: &[Permission]) -> String {
+    permissions.iter().map(|permission| permission.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn reach(token: &Token) -> String {
+    match (token.scope.r#type, &token.scope.folder_ids) {
+        (ScopeType::Folders, Some(folders)) => words::count(folders.len() as u64, "folder", "folders"),
+        (ScopeType::Folders | ScopeType::All, _) => "The whole workspace".to_owned(),
+    }
+}
+
+fn standing(token: &Token, now: Timestamp) -> Markup {
+    match () {
+        () if has_ended(token, now) => parts::badge(Tone::Plain, "Ended"),
+        () if token.active => parts::badge(Tone::Ok, "Works"),
+        () => parts::badge(Tone::Warn, "Switched off"),
+    }
+}
+
+async fn switch_off(visitor: Visitor, ids: PathIds<WorkspaceId, TokenId>) -> Answer {
+    switch(&visitor, ids, false).await
+}
+
+async fn switch_on(visitor: Visitor, ids: PathIds<WorkspaceId, TokenId>) -> Answer {
+    switch(&visitor, ids, true).await
+}
+
+async fn switch(
+    visitor: &Visitor,
+    PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
+    active: bool,
+) -> Answer {
+    let input: UpdateToken = form::input(json!({"active": active}))?;
+    tokens::update(&visitor.person, workspace, token, input).await?;
+    let notice = if active { Notice::SwitchedOn } else { Notice::SwitchedOff };
+    Ok(visitor.done(&address(workspace), &notice))
+}
+
+async fn delete(visitor: Visitor, PathIds(workspace, token): PathIds<WorkspaceId, TokenId>) -> Answer {
+    tokens::delete(&visitor.person, workspace, token).await?;
+    Ok(visitor.done(&address(workspace), &Notice::Deleted))
+}
