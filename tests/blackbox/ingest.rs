@@ -26,16 +26,20 @@ const BOUNDARY: &str = "cairn-form";
 const HTML: &str = "<html><head><title>Plan</title><style>p{}</style></head><body><nav>menu</nav><main>\
     <h1>Plan</h1><p>Two <b>steps</b>, <a href=\"/next\">next</a>.</p></main></body></html>";
 
-fn document(key: &str, content: &str) -> Value {
+pub(crate) fn document(key: &str, content: &str) -> Value {
     json!({"idempotencyKey": key, "title": format!("Title of {key}"), "content": content})
 }
 
-async fn post(token: &ApiToken, body: Value) -> Reply {
+pub(crate) async fn post(token: &ApiToken, body: Value) -> Reply {
     token.post("/api/v1/ingest").json(body).await
 }
 
 /// A form of these fields and, last, of a file.
-async fn send_form(token: &ApiToken, fields: &[(&str, &str)], file: Option<(&str, &[u8])>) -> Reply {
+pub(crate) async fn send_form(
+    token: &ApiToken,
+    fields: &[(&str, &str)],
+    file: Option<(&str, &[u8])>,
+) -> Reply {
     let mut body = Vec::new();
     if let Some((name, bytes)) = file {
         let head = format!(
@@ -57,7 +61,7 @@ async fn send_form(token: &ApiToken, fields: &[(&str, &str)], file: Option<(&str
 }
 
 /// The document once it is no longer waiting or being read.
-async fn read(token: &ApiToken, id: &str) -> Value {
+pub(crate) async fn read(token: &ApiToken, id: &str) -> Value {
     eventually("the document is read", async || {
         let now = token.get(&format!("/api/v1/ingest/{id}")).await.expect(200).json();
         let is_done = now["status"] == "failed" || now["contentHash"].is_string();

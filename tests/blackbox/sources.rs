@@ -84,6 +84,8 @@ async fn a_folder_is_read_found_and_followed(deployment: &Deployment) {
     let path = format!("/api/v1/sources/{}/documents/animals%2Fotters.md", source.id);
     let fetched = workspace.token.get(&path).await.expect(200).json();
     assert_eq!((text(&fetched, "content"), text(&fetched, "origin")), (NOTE.into(), "indexed".into()));
+    let cited = &fetched["citation"];
+    assert!(text(cited, "url").ends_with(&format!("/documents/{}", text(cited, "id"))), "{cited}");
 
     assert_eq!(counted(&source.sync().await), [3, 0, 3, 0, 0, 0, 0], "nothing changed");
     shelf.put("plants.txt", "Ferns unroll in spring.\n");

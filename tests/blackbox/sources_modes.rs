@@ -1,8 +1,14 @@
 //! What a search does about documents that are not retained (spec 4.4; outside.md: "Live and catalog", "Not retained").
 
-use crate::support::http::each;
+use crate::sources::owner_of;
+use crate::support::browse::output;
+use crate::support::http::{each, text};
+use crate::support::notion::Notion;
 use crate::support::prelude::*;
-use crate::support::sources::{Shelf, Source, connect};
+use crate::support::runner::run_alone;
+use crate::support::scratch::{Scratch, files_below};
+use crate::support::single::SingleProcess;
+use crate::support::sources::{Shelf, Source, connect, connect_by};
 
 scenarios![a_catalog_is_read_where_a_title_is_meant];
 
@@ -50,6 +56,9 @@ async fn a_catalog_is_read_where_a_title_is_meant(deployment: &Deployment) {
     for (query, mode) in [("zanzibar rollout", "fast"), ("budget", "balanced"), ("rollout", "balanced")] {
         assert_eq!(search(query, mode).await["results"], json!([]), "{query} in {mode}");
     }
+    let listed = output(token, "find /sources/Shelf -type f").await;
+    assert!(listed.lines().any(|line| line == "/sources/Shelf/notes/Heron.md"), "{listed}");
+    assert_eq!(output(token, "cat /sources/Shelf/notes/Heron.md").await, "", "an entry has no text");
     let query = format!("/api/v1/sources/{}/query", source.id);
     let answer = token.post(&query).json(json!({"query": "rollout", "limit": 20})).await.expect(200).json();
     let results = answer["results"].as_array().unwrap();
@@ -59,4 +68,57 @@ async fn a_catalog_is_read_where_a_title_is_meant(deployment: &Deployment) {
     assert_eq!(answer["providerOperations"], json!({"used": 0, "remainingToday": 500}));
     let unknown = json!({"query": "rollout", "colour": "red"});
     token.post(&query).json(unknown).await.expect_error(400, "VALIDATION_ERROR");
+}
+
+/// What is read while somebody waits is in no storage, index or log, however much is logged.
+#[test]
+fn what_is_not_retained_is_nowhere() {
+    const WORDS: [&str; 2] = ["zqpangolinsecret", "zqaardvarksecret"];
+    run_alone(async {
+        let (data, root, notion) = (Scratch::new(), Scratch::new(), Notion::start());
+        let environment = [
+            ("CAIRN_LOG", "debug"),
+            ("CAIRN_OUTBOUND_ALLOW", "127.0.0.1/32"),
+            ("CAIRN_SOURCE_ROOTS", root.path().to_str().unwrap()),
+        ];
+        let mut up = SingleProcess::start_on(data.path(), &environment).await;
+        let (owner, token) = (owner_of(&up).await, up.token());
+        let workspaces = owner.get("/api/workspaces").await.expect(200).json();
+        let workspace = each(&workspaces, "id")[0].to_owned();
+        let shelf = Shelf::below(root.path());
+        shelf.put("Zanzibar.md", format!("# Zanzibar\n\nNobody keeps {}.\n", WORDS[0]));
+        let mut draft = shelf.draft("Shelf");
+        draft["mode"] = "catalog".into();
+        let catalog = connect_by(&owner, &workspace, draft).await;
+        catalog.run().await;
+        notion.write("roadmap", None, "Roadmap", &format!("Nobody keeps {}.", WORDS[1]));
+        let live = connect_by(&owner, &workspace, notion.draft("Live", "live")).await;
+
+        for (source, document, question, word) in
+            [(&catalog, "Zanzibar.md", "zanzibar", WORDS[0]), (&live, "roadmap", "Roadmap", WORDS[1])]
+        {
+            let path = format!("/api/v1/sources/{}/documents/{document}", source.id);
+            let read = token.get(&path).await.expect(200).json();
+            assert!(text(&read, "content").contains(word) && read["origin"] == "live", "{read}");
+            let query = format!("/api/v1/sources/{}/query", source.id);
+            let found = eventually("its text is read", async || {
+                let answer = token.post(&query).json(json!({"query": question})).await.expect(200).text();
+                answer.contains(word).then_some(answer)
+            });
+            found.await;
+            let body = json!({"query": word, "sourceIds": [source.id], "mode": "fast"});
+            let kept = token.post("/api/v1/search_context").json(body).await.expect(200).json();
+            assert_eq!(kept["results"], json!([]));
+        }
+        assert!(up.stop().await.success());
+        let mut said = files_below(data.path());
+        said.push(("the log".to_owned(), up.process().said().into_bytes()));
+        // The question itself is in no log or storage, either.
+        for word in WORDS {
+            for (place, bytes) in &said {
+                let is_there = bytes.windows(word.len()).any(|part| part == word.as_bytes());
+                assert!(!is_there, "{word} is in {place}");
+            }
+        }
+    });
 }

@@ -1,8 +1,5 @@
 //! A source whose provider limits, refuses, and repeats what it is sent (outside.md: "Rate limits", "Credentials").
 
-use std::fs;
-use std::path::Path;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -10,13 +7,16 @@ use crate::support::github::{GitHub, TOKEN};
 use crate::support::http::{each, items, text};
 use crate::support::prelude::*;
 use crate::support::runner::run_alone;
-use crate::support::scratch::Scratch;
+use crate::support::scratch::{Scratch, files_below};
+use crate::support::scripted;
 use crate::support::single::SingleProcess;
 use crate::support::sources::{connect, counted};
 
 scenarios![
     issues_are_found_with_their_own_addresses,
     a_limit_is_waited_for_as_the_same_run,
+    a_run_that_waits_can_be_cancelled,
+    a_check_answers_whatever_the_provider_does,
     wrong_credentials_are_asked_for,
 ];
 
@@ -71,6 +71,38 @@ async fn a_limit_is_waited_for_as_the_same_run(deployment: &Deployment) {
     source.once("ready").await;
 }
 
+async fn a_run_that_waits_can_be_cancelled(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let github = GitHub::start();
+    github.open_issue(1, "One", "One.");
+    github.limit_next(600);
+    let source = connect(&workspace, github.draft("Limited", TOKEN)).await;
+    let waiting = source.once("waiting").await;
+    let (run, asked) = (text(&waiting["run"], "id"), github.requests());
+    let cancel = source.path(&format!("/runs/{run}/cancel"));
+    source.session.post(&cancel).await.expect(202);
+    assert_eq!(text(&source.over(&run).await, "status"), "cancelled");
+    source.session.post(&cancel).await.expect(409);
+    assert_eq!(github.requests(), asked, "nobody asked meanwhile");
+    let next = source.session.post(&source.path("/sync")).json(json!({})).await.expect(202).json();
+    assert_ne!(text(&next, "id"), run);
+}
+
+async fn a_check_answers_whatever_the_provider_does(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let check = format!("/api/workspaces/{}/sources/check", workspace.id);
+    let mut draft = GitHub::start().draft("Silent", TOKEN);
+    draft["settings"]["baseUrl"] = json!(format!("http://{}", scripted::silent()));
+    let checked = workspace.session.post(&check).json(&draft).await.expect(200);
+    let (said, answer) = (checked.text(), checked.json());
+    assert!(answer["ok"] == false && !text(&answer, "message").is_empty() && !said.contains(TOKEN), "{said}");
+    draft["provider"] = "gopher".into();
+    let refused = workspace.session.post(&check).json(draft).await.expect_error(400, "VALIDATION_ERROR");
+    assert!(each(&refused["errors"], "path").contains(&"provider"), "{refused}");
+    let list = format!("/api/workspaces/{}/sources", workspace.id);
+    assert_eq!(workspace.session.get(&list).await.expect(200).json(), json!([]), "nothing is stored");
+}
+
 async fn wrong_credentials_are_asked_for(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let github = GitHub::start();
@@ -90,20 +122,6 @@ async fn wrong_credentials_are_asked_for(deployment: &Deployment) {
     source.once("ready").await;
 }
 
-/// Every file below a folder.
-fn kept(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            files.extend(kept(&path));
-        } else {
-            files.push((path.display().to_string(), fs::read(&path).unwrap_or_default()));
-        }
-    }
-    files
-}
-
 /// Not in the log, nor in the data folder, whatever the provider repeats and however much is logged.
 #[test]
 fn credentials_are_nowhere_in_the_clear() {
@@ -121,7 +139,7 @@ fn credentials_are_nowhere_in_the_clear() {
             assert_eq!(text(&source.run().await, "status"), status);
         }
         assert!(up.stop().await.success());
-        let mut said = kept(data.path());
+        let mut said = files_below(data.path());
         said.push(("the log".to_owned(), up.process().said().into_bytes()));
         for secret in [TOKEN, WRONG] {
             let forms = [secret.to_owned(), STANDARD.encode(secret)];

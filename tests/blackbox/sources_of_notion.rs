@@ -1,6 +1,7 @@
 //! Pages of a service whose search does not know all of them, and which is asked while somebody waits (outside.md: "Deletions",
 //! "Live and catalog", "Rate limits").
 
+use crate::support::browse::output;
 use crate::support::http::{each, id, items, text};
 use crate::support::notion::{Notion, TOKEN};
 use crate::support::prelude::*;
@@ -8,9 +9,13 @@ use crate::support::process::Process;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
-use crate::support::sources::{connect, connect_by, counted};
+use crate::support::sources::{Source, connect, connect_by, counted};
 
-scenarios![pages_below_pages_come_change_and_go, a_live_source_is_asked_and_left_alone_when_it_wants_to_be,];
+scenarios![
+    pages_below_pages_come_change_and_go,
+    a_live_source_is_asked_and_left_alone_when_it_wants_to_be,
+    a_document_that_cannot_be_asked_for_says_why,
+];
 
 async fn pages_below_pages_come_change_and_go(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
@@ -41,6 +46,7 @@ async fn pages_below_pages_come_change_and_go(deployment: &Deployment) {
     // A page below another one is met when that one changed, or when a full run looks below all of them.
     let full =
         source.session.post(&source.path("/sync")).json(json!({"full": true})).await.expect(202).json();
+    assert!(matches!(text(&full, "kind").as_str(), "full" | "verify"), "{full}");
     let run = source.over(&id(&full)).await;
     assert_eq!(
         (run["counters"]["removed"].as_u64(), text(&run, "status")),
@@ -49,6 +55,9 @@ async fn pages_below_pages_come_change_and_go(deployment: &Deployment) {
     );
     eventually("the new text is found", async || found("quokka").await.contains(&animals).then_some(()))
         .await;
+
+    let cat = output(&workspace.token, "cat /sources/Wiki/Animals.md").await;
+    assert!(cat.contains("quokka"), "{cat}");
 
     notion.discard("animals");
     let run = source.sync().await;
@@ -102,6 +111,40 @@ async fn a_live_source_is_asked_and_left_alone_when_it_wants_to_be(deployment: &
     assert_eq!(notion.requests(), asked + 1, "it is left alone");
     let shown = source.once("waiting").await;
     assert!(shown["waitingUntil"].is_string(), "{shown}");
+}
+
+async fn a_document_that_cannot_be_asked_for_says_why(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let notion = Notion::start();
+    notion.write("roadmap", None, "Roadmap", "The axolotl ships in May.");
+    let with_budget = async |name: &str, budget: u32| {
+        let mut draft = notion.draft(name, "live");
+        draft["dailyBudget"] = budget.into();
+        connect(&workspace, draft).await
+    };
+    let (poor, rich) = (with_budget("Poor", 0).await, with_budget("Rich", 10).await);
+    let fetch = async |source: &Source| {
+        workspace.token.get(&format!("/api/v1/sources/{}/documents/roadmap", source.id)).await
+    };
+    let refused = fetch(&poor).await;
+    assert!(refused.header("retry-after").is_some(), "{}", refused.text());
+    refused.expect_error(429, "RATE_LIMITED");
+    let body = json!({"query": "Roadmap", "sourceIds": [poor.id], "mode": "fresh"});
+    let answer = workspace.token.post("/api/v1/search_context").json(body).await.expect(200).json();
+    assert_eq!(each(&answer["coverage"], "code"), ["provider_budget_exhausted"], "{answer}");
+    assert_eq!(notion.requests(), 0, "nothing was sent");
+
+    let read = fetch(&rich).await.expect(200).json();
+    assert!(text(&read, "content").contains("axolotl") && read["origin"] == "live", "{read}");
+    assert_eq!(text(&read["citation"], "url"), "https://notion.example/roadmap");
+    notion.limit_next(600);
+    for _ in 0..2 {
+        let refused = fetch(&rich).await;
+        assert!(refused.header("retry-after").is_some(), "{}", refused.text());
+        assert!(!refused.expect_error(503, "UNAVAILABLE").to_string().contains(TOKEN));
+    }
+    let used = rich.shown().await["budget"]["used"].as_u64();
+    assert_eq!(used, Some(notion.requests()), "what was sent, and no more");
 }
 
 /// What a command of an operator says, and whether it went well.

@@ -19,6 +19,7 @@ pub(crate) mod runner;
 pub(crate) mod scratch;
 pub(crate) mod scripted;
 pub(crate) mod single;
+pub(crate) mod site;
 pub(crate) mod smtp;
 pub(crate) mod sources;
 pub(crate) mod wait;

@@ -1,5 +1,6 @@
 //! A folder that goes with its owner, and with the test process when the owner is never dropped.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -33,6 +34,20 @@ impl Scratch {
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
+}
+
+/// Every file below a folder, by its path.
+pub(crate) fn files_below(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push((path.display().to_string(), fs::read(&path).unwrap_or_default()));
+        }
+    }
+    files
 }
 
 impl Drop for Scratch {

@@ -11,6 +11,19 @@ pub(crate) fn listen() -> (SocketAddr, TcpListener) {
     (listener.local_addr().unwrap(), listener)
 }
 
+/// The address of a service that takes connections and says nothing.
+pub(crate) fn silent() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for stream in listener.incoming() {
+            held.push(stream);
+        }
+    });
+    address
+}
+
 /// Answers there.
 pub(crate) fn serve(listener: TcpListener, routes: Router) {
     std::thread::spawn(move || {
