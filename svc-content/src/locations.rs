@@ -6,7 +6,7 @@ use cairn_proto::ids::{DocumentId, WorkspaceId};
 use crate::context::Context;
 use crate::{Error, store};
 
-/// More than a person is a member of: theirs are 50 of their own and those that they were invited to.
+/// Workspaces that one question may name; who belongs to more asks in parts.
 const MAX_WORKSPACES: usize = 200;
 
 /// The rules, on a storage.

@@ -1,6 +1,6 @@
 //! Where an item stands: addresses for people name an item alone, and it is in one of their workspaces.
 
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1 as proto;
 use cairn_proto::domain::TrashKind;
 use cairn_proto::ids::{DocumentId, WorkspaceId};
@@ -8,6 +8,9 @@ use cairn_proto::ids::{DocumentId, WorkspaceId};
 use super::answered;
 use super::assets::workspaces_of;
 use super::person::Person;
+
+/// Workspaces that content takes in one question; a person may be invited to more.
+const WORKSPACES_A_QUESTION: usize = 200;
 
 /// The workspace of the person that has the item, live or in trash.
 pub(crate) async fn locate(person: &Person, kind: TrashKind, id: DocumentId) -> Result<WorkspaceId, Problem> {
@@ -22,10 +25,26 @@ pub(crate) async fn locate_among(
     kind: TrashKind,
     id: DocumentId,
 ) -> Result<WorkspaceId, Problem> {
+    let mut parts = workspace_ids.chunks(WORKSPACES_A_QUESTION);
+    let mut part = parts.next().unwrap_or_default();
+    loop {
+        match (locate_in(person, part, kind, id).await, parts.next()) {
+            (Err(problem), Some(next)) if problem.reason == Reason::NotFound => part = next,
+            (answer, _) => return answer,
+        }
+    }
+}
+
+async fn locate_in(
+    person: &Person,
+    workspace_ids: &[String],
+    kind: TrashKind,
+    id: DocumentId,
+) -> Result<WorkspaceId, Problem> {
     let request = person.call.request(proto::LocateItemRequest {
         kind: kind.into(),
         item_id: id.to_string(),
-        workspace_ids,
+        workspace_ids: workspace_ids.to_vec(),
     });
     let found = answered(person.upstreams.locations().locate_item(request).await)?;
     let id = found.workspace_id.parse();
