@@ -44,9 +44,11 @@ const OF_MEMBERS: [&str; 11] = [
 ];
 /// Pages of one thing below a workspace.
 const ABOUT_THINGS: [&str; 1] = ["/tokens/{id}"];
+/// The fields of a form.
+type Fields = &'static [(&'static str, &'static str)];
 /// Forms below a workspace that name nothing that is there, or nothing that can be read: who may send them is told so, with
 /// the last role that may. Below that it is 403.
-const FORMS: [(&str, &[(&str, &str)], &str); 5] = [
+const FORMS: [(&str, Fields, &str); 5] = [
     ("/settings/rename", &[("name", "")], "admin"),
     ("/settings/publishers", &[("publishers", "nobody")], "admin"),
     ("/settings/delete", &[("typed", "another name")], "viewer"),
