@@ -69,6 +69,14 @@ async fn remove(visitor: Visitor, parts: Parts, form: Form) -> Answer {
     Ok(visitor.done(&address(visitor.here()?.id), &Notice::Deleted))
 }
 
+/// What it takes to bring such an item back; svc-content judges it again.
+pub(super) const fn to_restore(kind: TrashKind) -> Permission {
+    match kind {
+        TrashKind::Record => Permission::Write,
+        TrashKind::File | TrashKind::Folder | TrashKind::Database | TrashKind::Memory => Permission::Delete,
+    }
+}
+
 const fn holds_others(kind: TrashKind) -> bool {
     matches!(kind, TrashKind::Folder | TrashKind::Database)
 }
@@ -137,7 +145,7 @@ async fn list(visitor: &Visitor, parts: &Parts, problem: Option<&Problem>) -> An
 
 fn table(visitor: &Visitor, here: &Here, items: &[TrashItem]) -> Markup {
     let (writes, deletes) = (visitor.may(Permission::Write), visitor.may(Permission::Delete));
-    let restores = |kind: TrashKind| deletes || (writes && kind == TrashKind::Record);
+    let restores = |kind: TrashKind| visitor.may(to_restore(kind));
     let rows = html! {
         @for (at, item) in items.iter().enumerate() {
             @let kind = kind_of(item);

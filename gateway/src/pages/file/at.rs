@@ -9,13 +9,15 @@ use http::StatusCode;
 use http::request::Parts;
 use maud::{Markup, html};
 
-use crate::answers::{File, TrashItem};
+use crate::answers::{File, TrashItem, optional_time};
 use crate::app::App;
 use crate::error::Error;
 use crate::operations::{files, locations, trash};
 use crate::pages::frame::Page;
 use crate::pages::parts as part;
+use crate::pages::trash::to_restore;
 use crate::pages::visitor::Visitor;
+use crate::pages::words;
 
 /// A file and its visitor, in the file's workspace.
 #[derive(Debug)]
@@ -83,19 +85,12 @@ fn show(visitor: &Visitor, kind: TrashKind, id: &str, item: &TrashItem) -> Resul
     let here = visitor.here()?.id;
     let went_along = item.id != id;
     let of = TrashKind::from_number(item.kind).unwrap_or_default();
-    let deleted =
-        item.deleted_at.as_ref().map(|at| crate::answers::optional_time(Some(at)).unwrap_or_default());
+    let deleted = optional_time(item.deleted_at.as_ref());
     let by: Markup = match &item.deleted_by {
         Some(by) => html! { bdi { (by.name) } @if by.kind == "token" { " (a token)" } },
         None => html! { "somebody that nobody noted" },
     };
-    let permission = if of == TrashKind::Record { "Write" } else { "Delete" };
-    let may = match of {
-        TrashKind::Record => visitor.may(cairn_proto::domain::Permission::Write),
-        TrashKind::File | TrashKind::Folder | TrashKind::Database | TrashKind::Memory => {
-            visitor.may(cairn_proto::domain::Permission::Delete)
-        }
-    };
+    let permission = to_restore(of);
     let body = html! {
         @if went_along {
             p { "This " (kind.as_str()) " went to trash along with the " (of.as_str()) " " bdi { (item.name) } "." }
@@ -106,10 +101,10 @@ fn show(visitor: &Visitor, kind: TrashKind, id: &str, item: &TrashItem) -> Resul
             dt { "Where it stood" } dd { bdi { (item.path) } }
             dt { "Deleted" } dd { (part::time_or(deleted.as_deref(), "nobody knows when")) " by " (by) }
         }
-        @if may {
+        @if visitor.may(permission) {
             (part::action(&format!("/w/{here}/trash/restore"), "Restore", &item.name, &[("item", &format!("{}:{}", of.as_str(), item.id))]))
         } @else {
-            p.quiet { "To restore it takes the permission " (permission) ", which your role here does not have: ask an owner." }
+            p.quiet { "To restore it takes the permission " (words::capital(permission.as_str())) ", which your role here does not have: ask an owner." }
         }
         p { a href={ "/w/" (here) "/trash" } { "All that is in trash" } }
     };
