@@ -4,7 +4,7 @@
 //! Every change ends alike, in [`Change::commit`], and in the order in which locks are taken everywhere: the records that
 //! change along, the row of the workspace's usage, the head of its feed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Entry, Kind, Op, Positions, UnitOfWork};
@@ -15,7 +15,7 @@ use cairn_chassis::status::Violation;
 use cairn_proto::ids::{DatabaseId, DeletionId, RecordId, WorkspaceId};
 
 use crate::context::Context;
-use crate::model::{Author, Deletion, Growth, Usage, Written};
+use crate::model::{Activity, Actor, Author, Deletion, Growth, Operation, Usage, Written};
 use crate::scope::Caller;
 use crate::store::folders::Taken;
 use crate::{Error, store};
@@ -41,6 +41,11 @@ pub(crate) struct Change {
     elsewhere: u64,
     growth: Growth,
     publications: Vec<Publication>,
+    /// Who makes it, and what becomes of which item.
+    actor: Actor,
+    done: Vec<Activity>,
+    /// The place of the last that was noted of each item.
+    noted: HashMap<String, usize>,
 }
 
 impl Change {
@@ -52,19 +57,22 @@ impl Change {
             Some(_) => context.storage.elsewhere(caller.workspace).await,
             None => 0,
         };
-        let change = Self::without_limits(context, caller.workspace).await?;
+        let change = Self::without_limits(context, caller).await?;
         Ok(Self { allowance: Some(allowance), elsewhere, ..change })
     }
 
     /// Begins a change that needs no room: it takes away, or what it keeps of what it takes away is not asked of the plan.
-    pub(crate) async fn without_limits(context: &Context, workspace: WorkspaceId) -> Result<Self, Error> {
+    pub(crate) async fn without_limits(context: &Context, caller: &Caller) -> Result<Self, Error> {
         Ok(Self {
-            work: context.feed.begin(workspace).await?,
+            work: context.feed.begin(caller.workspace).await?,
             ids: context.ids.clone(),
             allowance: None,
             elsewhere: 0,
             growth: Growth::default(),
             publications: Vec::new(),
+            actor: caller.actor(),
+            done: Vec::new(),
+            noted: HashMap::new(),
         })
     }
 
@@ -85,6 +93,20 @@ impl Change {
     /// Has the workspace keep more, or less.
     pub(crate) fn grow(&mut self, growth: Growth) {
         self.growth.add(growth);
+    }
+
+    /// Notes what becomes of an item, for the list of activity. What it says of one item is one entry, however often the
+    /// change goes on with it.
+    pub(crate) fn note(&mut self, activity: Activity) {
+        let known = self.noted.get(&activity.item_id).and_then(|place| self.done.get_mut(*place));
+        let apart = match known {
+            Some(known) => known.absorb(activity).err(),
+            None => Some(activity),
+        };
+        if let Some(apart) = apart {
+            self.noted.insert(apart.item_id.clone(), self.done.len());
+            self.done.push(apart);
+        }
     }
 
     /// Tells the feed that an item is new or has changed.
@@ -128,7 +150,13 @@ impl Change {
 
     /// Moves the item of a deletion to trash, and nothing else.
     pub(crate) async fn trash(&mut self, deletion: &Deletion) -> Result<(), Error> {
+        self.trash_noted(deletion, deletion.activity(Operation::Trash)).await
+    }
+
+    /// The same, noted in those words.
+    pub(crate) async fn trash_noted(&mut self, deletion: &Deletion, activity: Activity) -> Result<(), Error> {
         store::trash::take(self.tx(), deletion).await?;
+        self.note(activity);
         self.publish_delete(deletion.kind, &deletion.item_id);
         Ok(())
     }
@@ -138,6 +166,7 @@ impl Change {
         let taken = store::folders::trash(self.tx(), &deletion).await?;
         deletion.items = taken.items();
         store::trash::insert(self.tx(), &deletion).await?;
+        self.note(deletion.activity(Operation::Trash));
         self.publications.push(Publication::TakenBy(deletion.id, taken));
         Ok(())
     }
@@ -149,6 +178,7 @@ impl Change {
         for publication in std::mem::take(&mut self.publications) {
             self.append(publication).await?;
         }
+        self.journal().await?;
         Ok(self.work.commit().await?)
     }
 
@@ -161,6 +191,18 @@ impl Change {
     /// Takes everything back.
     pub(crate) async fn rollback(self) -> Result<(), Error> {
         Ok(self.work.rollback().await?)
+    }
+
+    /// Writes what was noted; all that is noted is published, too.
+    async fn journal(&mut self) -> Result<(), Error> {
+        let done = std::mem::take(&mut self.done);
+        if done.is_empty() {
+            return Ok(());
+        }
+        let Some(positions) = self.work.append().await? else { return Ok(()) };
+        let (workspace, now) = (self.workspace(), self.now());
+        let at = (now, positions.last);
+        Ok(store::activity::insert(self.work.tx(), workspace, at, &self.actor, &done).await?)
     }
 
     /// Records are found by the text of their page body too, so they change with the file that is their body.

@@ -19,7 +19,10 @@ use crate::change::Change;
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::folders::{self, Destination};
-use crate::model::{Database, Page, PageRequest, Property, PropertySettings, PropertyType, View, Written};
+use crate::model::{
+    Activity, Database, Former, Operation, Page, PageRequest, Property, PropertySettings, PropertyType, View,
+    Written,
+};
 use crate::scope::Caller;
 use crate::store;
 use crate::store::page::ListScope;
@@ -128,6 +131,7 @@ impl Databases {
             deleted_at: None,
         };
         store::databases::insert(change.tx(), &database).await?;
+        change.note(noted(Operation::Create, &database).versions(None, Some(version(&database))));
         change.publish_upsert(Kind::Database, database.id);
         change.commit_with(database).await
     }
@@ -219,7 +223,8 @@ impl Databases {
         }
         // The index keeps with each record the folder in which it is looked for.
         let is_shown_anew = database.folder_id != before.folder_id;
-        save(change, database, is_shown_anew).await
+        let changed = former(&before, &database);
+        save(change, database, is_shown_anew, changed).await
     }
 }
 
@@ -228,14 +233,39 @@ async fn save(
     mut change: Change,
     mut database: Database,
     is_shown_anew: bool,
+    former: Vec<Former>,
 ) -> Result<Written<Database>, Error> {
+    let before = version(&database);
     database.updated_at = change.now();
     store::databases::update(change.tx(), &database).await?;
+    let update = noted(Operation::Update, &database).versions(Some(before), Some(version(&database)));
+    change.note(Activity { former, ..update });
     change.publish_upsert(Kind::Database, database.id);
     if is_shown_anew {
         change.publish_records(database.id, Op::Upsert);
     }
     change.commit_with(database).await
+}
+
+fn noted(operation: Operation, database: &Database) -> Activity {
+    Activity::of(operation, Kind::Database, database.id, &database.name)
+        .at(&database.path, database.folder_id)
+}
+
+/// A database counts no versions: it is told apart by when it was written.
+fn version(database: &Database) -> u64 {
+    u64::try_from(database.updated_at.as_micros()).unwrap_or_default()
+}
+
+/// What an update changes of a database, and what that was.
+fn former(before: &Database, after: &Database) -> Vec<Former> {
+    let changes = [
+        (before.name != after.name).then(|| Former::Name(before.name.clone())),
+        (before.folder_id != after.folder_id).then_some(Former::Folder(before.folder_id)),
+        (before.description != after.description).then(|| Former::Description(before.description.clone())),
+        (before.icon != after.icon).then(|| Former::Icon(before.icon.clone())),
+    ];
+    changes.into_iter().flatten().collect()
 }
 
 /// A live database that the caller may see.

@@ -13,7 +13,10 @@ use crate::change::Change;
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::folders::{self, Destination};
-use crate::model::{Author, Body, File, FileType, FileVersion, Growth, Page, PageRequest, Written, fold};
+use crate::model::{
+    Activity, Author, Body, File, FileType, FileVersion, Former, Growth, Operation, Page, PageRequest,
+    Written, fold,
+};
 use crate::scope::Caller;
 use crate::store;
 use crate::store::page::ListScope;
@@ -99,6 +102,7 @@ impl Files {
         change.grow(Growth { files: 1, ..Growth::more_bytes(bytes) });
         store::files::insert(change.tx(), &file, &fold(&file.name)).await?;
         store::versions::insert(change.tx(), caller.workspace, &version_of(&file, caller)).await?;
+        change.note(noted(Operation::Create, &file).versions(None, Some(file.version)));
         change.publish_upsert(Kind::File, file.id);
         Ok(file)
     }
@@ -252,6 +256,8 @@ impl Files {
         if file.content_hash != before.content_hash {
             store::versions::insert(change.tx(), caller.workspace, &version_of(&file, caller)).await?;
         }
+        let update = noted(Operation::Update, &file).versions(Some(before.version), Some(file.version));
+        change.note(Activity { former: former(&before, &file), ..update });
         change.publish_upsert(Kind::File, file.id);
         Ok(file)
     }
@@ -284,6 +290,22 @@ async fn locked(change: &mut Change, caller: &Caller, id: FileId) -> Result<File
     let file = found.ok_or_else(|| Error::no_file(id))?;
     caller.require("file", id, &file.folders)?;
     Ok(file)
+}
+
+fn noted(operation: Operation, file: &File) -> Activity {
+    Activity::of(operation, Kind::File, file.id, &file.name).at(&file.path, file.folder_id())
+}
+
+/// What an update changes of a file, and what that was.
+fn former(before: &File, after: &File) -> Vec<Former> {
+    let changes = [
+        (before.content_hash != after.content_hash).then_some(Former::Content),
+        (before.name != after.name).then(|| Former::Name(before.name.clone())),
+        (before.folder_id() != after.folder_id()).then(|| Former::Folder(before.folder_id())),
+        (before.tags != after.tags).then(|| Former::Tags(before.tags.clone())),
+        (before.description != after.description).then(|| Former::Description(before.description.clone())),
+    ];
+    changes.into_iter().flatten().collect()
 }
 
 /// A draft whose fields obey their rules.

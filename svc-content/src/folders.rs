@@ -8,7 +8,7 @@ use crate::Error;
 use crate::change::Change;
 use crate::checks::Checks;
 use crate::context::Context;
-use crate::model::{Folder, Page, PageRequest, Written};
+use crate::model::{Activity, Folder, Former, Operation, Page, PageRequest, Written};
 use crate::scope::Caller;
 use crate::store;
 use crate::store::page::ListScope;
@@ -76,6 +76,7 @@ impl Folders {
             updated_at: now,
         };
         store::folders::insert(change.tx(), &folder).await?;
+        change.note(noted(Operation::Create, &folder));
         change.publish_upsert(Kind::Folder, folder.id);
         Ok(folder)
     }
@@ -161,6 +162,10 @@ impl Folders {
         }
         folder.updated_at = change.now();
         store::folders::update(change.tx(), &folder).await?;
+        let renamed = (folder.name != before.name).then(|| Former::Name(before.name.clone()));
+        let moved = (folder.parent_id() != before.parent_id()).then(|| Former::Folder(before.parent_id()));
+        let former = renamed.into_iter().chain(moved).collect();
+        change.note(Activity { former, ..noted(Operation::Update, &folder) });
         change.publish_upsert(Kind::Folder, folder.id);
         Ok(folder)
     }
@@ -221,6 +226,10 @@ impl Folders {
         store::folders::lock_tree(change.tx(), caller.workspace).await?;
         Ok(change)
     }
+}
+
+fn noted(operation: Operation, folder: &Folder) -> Activity {
+    Activity::of(operation, Kind::Folder, folder.id, &folder.name).at(&folder.path, folder.parent_id())
 }
 
 async fn changeable(change: &mut Change, caller: &Caller, id: FolderId) -> Result<Folder, Error> {

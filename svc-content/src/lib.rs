@@ -4,6 +4,7 @@
 //! the SQL, `model/file.rs` what they are about. Rules know no SQL and no tonic; the store knows no rules, only the model.
 //! A test (`tests/layers.rs`) holds the modules to that order. Nothing here knows HTTP or how documents are searched.
 
+mod activity;
 mod assets;
 mod batch;
 mod change;

@@ -23,7 +23,7 @@ pub(crate) use self::trash::{require_trashed, revive};
 use crate::Error;
 use crate::change::Change;
 use crate::context::Context;
-use crate::model::{Member, Memory, Page, PageRequest, Written};
+use crate::model::{Activity, Former, FormerMember, Member, Memory, Operation, Page, PageRequest, Written};
 use crate::scope::Caller;
 use crate::store;
 
@@ -64,6 +64,7 @@ impl Memories {
             description: checked.description,
             use_when: checked.use_when,
             is_public: checked.is_public,
+            is_listed: false,
             version: 1,
             members: Vec::new(),
             created_at: now,
@@ -71,6 +72,7 @@ impl Memories {
         };
         store::memories::insert(change.tx(), &memory).await?;
         self.append(&mut change, &mut memory, wanted).await?;
+        change.note(noted(Operation::Create, &memory).versions(None, Some(memory.version)));
         let written = publish(change, memory).await?;
         Ok(self.with_names(caller, written).await)
     }
@@ -123,21 +125,29 @@ impl Memories {
         memory.description = checked.description.unwrap_or(memory.description);
         memory.use_when = checked.use_when.unwrap_or(memory.use_when);
         memory.is_public = checked.is_public.unwrap_or(memory.is_public);
+        memory.is_listed = input::listed(&memory, checked.is_listed)?;
         let removed = input::removed(&before, &checked.remove)?;
         if memory.is_public && !wanted.is_empty() {
             caller.require_publisher("adding to a public memory")?;
+        }
+        if memory.is_listed && !before.is_listed {
+            caller.require_publisher("letting search engines list a memory")?;
         }
         if memory == before && removed.is_empty() && wanted.is_empty() {
             let unchanged = change.commit_with(memory).await?;
             return Ok(self.with_names(caller, unchanged).await);
         }
+        let mut changed = former(&before, &memory);
+        changed.extend(members_removed(&removed));
         take_out(&mut change, caller, &mut memory, removed).await?;
+        let kept = memory.members.len();
         self.append(&mut change, &mut memory, wanted).await?;
+        changed.extend(members_added(&memory, kept));
         if memory.is_public && !before.is_public {
             caller.require_publisher("making a memory public")?;
             require_all(caller, &memory.members, "make public")?;
         }
-        let written = save(change, memory).await?;
+        let written = save(change, memory, changed).await?;
         Ok(self.with_names(caller, written).await)
     }
 
@@ -157,9 +167,41 @@ impl Memories {
         }
         let before = memory.members.len();
         self.append(&mut change, &mut memory, wanted).await?;
-        let written = save(change, memory).await?;
+        let changed = members_added(&memory, before).into_iter().collect();
+        let written = save(change, memory, changed).await?;
         let added = written.item.members.into_iter().skip(before).collect();
         Ok(Written { item: added, position: written.position })
+    }
+
+    /// Puts a member at another place among the members; a place behind the last is the last one. A member that stands
+    /// there already leaves version and feed alone.
+    pub(crate) async fn move_member(
+        &self,
+        caller: &Caller,
+        named: &str,
+        member: &str,
+        position: u32,
+    ) -> Result<Written<Memory>, Error> {
+        let named = parse(named)?;
+        let id: MemberId = member.parse().map_err(|_| Error::no_member(member))?;
+        let mut change = Change::begin(&self.context, caller).await?;
+        let mut memory = locked(&mut change, caller, &named).await?;
+        let found = memory.members.iter().enumerate().find(|(_, one)| one.id == id);
+        let (from, found) = found.ok_or_else(|| Error::no_member(member))?;
+        require_all(caller, std::slice::from_ref(found), "move a member of")?;
+        let last = memory.members.len().saturating_sub(1);
+        let to = usize::try_from(position).unwrap_or(last).min(last);
+        if from == to {
+            let unchanged = change.commit_with(memory).await?;
+            return Ok(self.with_names(caller, unchanged).await);
+        }
+        let moved = memory.members.remove(from);
+        store::memories::move_member(change.tx(), &memory, &moved, u32::try_from(to).unwrap_or(u32::MAX))
+            .await?;
+        memory.members.insert(to, moved);
+        renumber(&mut memory);
+        let written = save(change, memory, vec![Former::MembersMoved]).await?;
+        Ok(self.with_names(caller, written).await)
     }
 
     /// Takes a member out of a memory.
@@ -175,8 +217,10 @@ impl Memories {
         let mut memory = locked(&mut change, caller, &named).await?;
         let found = memory.members.iter().find(|one| one.id == id).cloned();
         let found = found.ok_or_else(|| Error::no_member(member))?;
-        take_out(&mut change, caller, &mut memory, vec![found]).await?;
-        Ok(save(change, memory).await?.position)
+        let removed = vec![found];
+        let changed = members_removed(&removed).into_iter().collect();
+        take_out(&mut change, caller, &mut memory, removed).await?;
+        Ok(save(change, memory, changed).await?.position)
     }
 
     /// Stores new members; the memory itself is the caller's to store.
@@ -207,16 +251,55 @@ impl Memories {
 }
 
 /// Ends a change of a memory that makes a version of it.
-async fn save(mut change: Change, mut memory: Memory) -> Result<Written<Memory>, Error> {
+async fn save(mut change: Change, mut memory: Memory, former: Vec<Former>) -> Result<Written<Memory>, Error> {
+    let before = memory.version;
     memory.version += 1;
     memory.updated_at = change.now();
     store::memories::update(change.tx(), &memory).await?;
+    let update = noted(Operation::Update, &memory).versions(Some(before), Some(memory.version));
+    change.note(Activity { former, ..update });
     publish(change, memory).await
 }
 
 async fn publish(mut change: Change, memory: Memory) -> Result<Written<Memory>, Error> {
     change.publish_upsert(Kind::Memory, memory.id);
     change.commit_with(memory).await
+}
+
+fn noted(operation: Operation, memory: &Memory) -> Activity {
+    Activity::of(operation, Kind::Memory, memory.id, &memory.name).at(&trash::path(&memory.slug), None)
+}
+
+/// What an update changes of a memory itself, and what that was.
+fn former(before: &Memory, after: &Memory) -> Vec<Former> {
+    let changes = [
+        (before.name != after.name).then(|| Former::Name(before.name.clone())),
+        (before.slug != after.slug).then(|| Former::Slug(before.slug.clone())),
+        (before.description != after.description).then(|| Former::Description(before.description.clone())),
+        (before.use_when != after.use_when).then(|| Former::UseWhen(before.use_when.clone())),
+        (before.is_public != after.is_public).then_some(Former::Public(before.is_public)),
+        (before.is_listed != after.is_listed).then_some(Former::Listed(before.is_listed)),
+    ];
+    changes.into_iter().flatten().collect()
+}
+
+/// Those members that come behind the first so many.
+fn members_added(memory: &Memory, kept: usize) -> Option<Former> {
+    let added: Vec<FormerMember> = memory.members.iter().skip(kept).map(noted_member).collect();
+    (!added.is_empty()).then_some(Former::MembersAdded(added))
+}
+
+fn members_removed(removed: &[Member]) -> Option<Former> {
+    (!removed.is_empty()).then(|| Former::MembersRemoved(removed.iter().map(noted_member).collect()))
+}
+
+fn noted_member(member: &Member) -> FormerMember {
+    FormerMember {
+        member: member.id,
+        kind: member.target.kind(),
+        id: member.target.id(),
+        query: member.query.clone(),
+    }
 }
 
 /// A text that is neither an id nor a slug names no memory.
@@ -251,10 +334,15 @@ async fn take_out(
         store::memories::remove_member(change.tx(), memory, member).await?;
     }
     memory.members.retain(|member| !removed.contains(member));
+    renumber(memory);
+    Ok(())
+}
+
+/// Positions count from 0 without gaps, in the order in which the members stand.
+fn renumber(memory: &mut Memory) {
     for (position, member) in (0_u32..).zip(&mut memory.members) {
         member.position = position;
     }
-    Ok(())
 }
 
 /// Checks that the scope covers every one of some members: else a folder-scoped token could publish, or take from

@@ -1,6 +1,7 @@
 //! What the workspace is made of: the types that the store keeps and the rules are about. Nothing here knows SQL, a rule or
 //! who calls.
 
+mod activity;
 mod asset;
 mod author;
 mod cell;
@@ -27,6 +28,9 @@ pub(crate) use cairn_chassis::bodies::{Body, MAX_CONTENT_BYTES, content_hash};
 pub(crate) use cairn_chassis::paging::{Cursor, Page, PageRequest};
 pub(crate) use cairn_proto::domain::{FileType, MemberKind, PropertyType};
 
+pub(crate) use self::activity::{
+    Activity, ActivityEntry, ActivityId, Actor, Former, FormerMember, Operation,
+};
 pub(crate) use self::asset::{Asset, StoredObject};
 pub(crate) use self::author::Author;
 pub(crate) use self::cell::{Cell, Day, cells, micros_key, place_key, searched, text_key};

@@ -6,8 +6,10 @@
 mod batched;
 mod documents;
 mod hidden;
+mod import;
 mod list;
 mod references;
+mod table;
 mod trash;
 pub(crate) mod values;
 
@@ -18,6 +20,7 @@ use cairn_proto::ids::{FileId, RecordId};
 
 pub(crate) use self::batched::{CheckedRecord, RecordWrite, RecordsOfBatch};
 pub(crate) use self::documents::{Rendered, documents, readable};
+pub(crate) use self::import::{Imported, TableDraft};
 pub(crate) use self::list::RecordListRequest;
 pub(crate) use self::references::Backlink;
 pub(crate) use self::trash::{folders_of, require_database, revive};
@@ -27,7 +30,10 @@ use crate::change::Change;
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::databases::former;
-use crate::model::{Author, Database, Growth, Page, PageRequest, Record, RecordVersion, Values, Written};
+use crate::model::{
+    Activity, Author, Database, Former, Growth, Operation, Page, PageRequest, Record, RecordVersion, Values,
+    Written,
+};
 use crate::scope::Caller;
 use crate::{databases, store};
 
@@ -253,6 +259,7 @@ impl Records {
         store::cells::insert(change.tx(), database, &record).await?;
         store::records::count(change.tx(), caller.workspace, record.database_id, 1).await?;
         change.grow(Growth::of_change(0, store::records::size_of(&record)?));
+        change.note(trash::noted(Operation::Create, database, &record).versions(None, Some(record.version)));
         change.publish_upsert(Kind::Record, record.id);
         Ok(record)
     }
@@ -277,6 +284,9 @@ impl Records {
         store::cells::insert(change.tx(), database, &record).await?;
         let (size, size_before) = (store::records::size_of(&record)?, store::records::size_of(before)?);
         change.grow(Growth::of_change(size_before, size));
+        let update = trash::noted(Operation::Update, database, &record);
+        let update = update.versions(Some(before.version), Some(record.version));
+        change.note(Activity { former: vec![Former::Values], ..update });
         change.publish_upsert(Kind::Record, record.id);
         Ok(record)
     }

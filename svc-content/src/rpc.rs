@@ -1,5 +1,6 @@
 //! The generated servers: decode, authorize, call, encode.
 
+pub(crate) mod activity;
 pub(crate) mod assets;
 pub(crate) mod batch;
 pub(crate) mod databases;

@@ -9,6 +9,7 @@ use cairn_chassis::status::Problem;
 use cairn_proto::ids::{FolderId, WorkspaceId};
 
 use crate::Error;
+use crate::model::{ActivityId, Actor, Author};
 
 /// The caller of a rule.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ pub(crate) struct Caller {
     pub(crate) plan: Option<String>,
     /// Whether it may make memories public.
     pub(crate) may_publish: bool,
+    /// The entry of the list of activity that its writes undo.
+    pub(crate) undoes: Option<ActivityId>,
     /// The call that it came with, for what another service is asked in its name; absent for callers without an identity.
     pub(crate) call: Option<Call>,
 }
@@ -35,6 +38,7 @@ impl TryFrom<Identity> for Caller {
             principal: identity.principal,
             plan: identity.plan,
             may_publish: identity.may_publish,
+            undoes: None,
             call: None,
         })
     }
@@ -45,7 +49,28 @@ impl Caller {
     /// gives out.
     pub(crate) const fn anybody(workspace: WorkspaceId) -> Self {
         let principal = Principal { kind: PrincipalKind::Service, id: String::new(), name: String::new() };
-        Self { workspace, scope: Scope::All, principal, plan: None, may_publish: false, call: None }
+        Self {
+            workspace,
+            scope: Scope::All,
+            principal,
+            plan: None,
+            may_publish: false,
+            undoes: None,
+            call: None,
+        }
+    }
+
+    /// For what this service does by itself to a workspace.
+    pub(crate) fn upkeep(workspace: WorkspaceId) -> Self {
+        let principal =
+            Principal { kind: PrincipalKind::Service, id: "upkeep".to_owned(), name: "Cairn".to_owned() };
+        Self { principal, ..Self::anybody(workspace) }
+    }
+
+    /// Who it is, and by which door it came, for the list of activity.
+    pub(crate) fn actor(&self) -> Actor {
+        let channel = self.call.as_ref().map_or("", |call| call.channel().as_str());
+        Actor { author: Author::of_record(&self.principal), channel, undoes: self.undoes }
     }
 
     /// Whether the scope covers what stands in the last of these folders, which lead there from the root.

@@ -15,6 +15,7 @@ use cairn_chassis::sql::{self, Db};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
+use crate::activity::{Activities, Undoing, run_retention};
 use crate::assets::{AssetLocation, AssetStore, Assets};
 use crate::batch::Batches;
 use crate::context::Context;
@@ -36,6 +37,7 @@ use crate::{Error, assets, retention, rpc, store};
 
 /// The full names of the gRPC services that [`Service::routes`] serves.
 pub const SERVICE_NAMES: &[&str] = &[
+    cairn_proto::content::v1::activity_service_server::SERVICE_NAME,
     cairn_proto::content::v1::asset_service_server::SERVICE_NAME,
     cairn_proto::content::v1::batch_service_server::SERVICE_NAME,
     cairn_proto::content::v1::database_service_server::SERVICE_NAME,
@@ -124,6 +126,11 @@ impl Service {
             .add_service(rpc::assets::server(self.assets.clone(), verifier()))
             .add_service(rpc::batch::server(Batches::new(self.context.clone()), verifier()))
             .add_service(rpc::overview::server(Overviews::new(self.context.clone()), verifier()))
+            .add_service(rpc::activity::server(
+                Activities::new(self.context.clone()),
+                Undoing::new(self.context.clone()),
+                verifier(),
+            ))
             .add_service(rpc::trash::server(self.trash.clone(), verifier()))
             .add_service(rpc::tree::server(Trees::new(self.context.clone()), verifier()))
             .add_service(rpc::locations::server(Locations::new(self.context.clone()), verifier()))
@@ -147,10 +154,11 @@ impl Service {
     pub async fn run(&self, shutdown: CancellationToken) {
         let emptying = retention::run(&self.trash, &self.context, &shutdown);
         let sweeping = assets::run_sweeps(&self.assets, &shutdown);
+        let forgetting = run_retention(&self.context, &shutdown);
         let following = self.context.suspensions.run(shutdown.clone());
         tokio::select! {
             () = shutdown.cancelled() => {}
-            _ = async { tokio::join!(emptying, sweeping, following) } => shutdown.cancelled().await,
+            _ = async { tokio::join!(emptying, sweeping, forgetting, following) } => shutdown.cancelled().await,
         }
         self.context.feed.close();
     }

@@ -1,5 +1,6 @@
 //! SQL only: no rule is known here. Every function names the workspace, and every key begins with it.
 
+pub(crate) mod activity;
 pub(crate) mod assets;
 pub(crate) mod backlinks;
 pub(crate) mod cells;
@@ -45,6 +46,9 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0014_memories_to_trash"),
     migration!("0015_description_of_files"),
     migration!("0016_who_deleted"),
+    migration!("0017_activity"),
+    migration!("0018_undo"),
+    migration!("0019_listed_memories"),
     lifecycle::MIGRATION,
 ];
 
@@ -57,6 +61,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     let mut all = feed::statements();
     all.extend(jobs::statements());
     all.extend(lifecycle::statements());
+    all.extend(activity::statements());
     all.extend(assets::statements());
     all.extend(backlinks::statements());
     all.extend(bodies::statements());

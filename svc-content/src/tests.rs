@@ -1,5 +1,8 @@
 //! The contract of this service, on every engine.
 
+mod activity_model;
+mod activity_rules;
+mod activity_undo;
 mod asset_rules;
 mod assets_over_grpc;
 mod backlink_rules;
@@ -26,6 +29,7 @@ mod record_model;
 mod record_races;
 mod record_rules;
 mod record_schema;
+mod record_tables;
 mod record_trash;
 mod removal;
 mod scale;

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::change::Change;
 use crate::context::Context;
 use crate::folders::MAX_DEPTH;
-use crate::model::{Deletion, Page, PageRequest};
+use crate::model::{Activity, Deletion, Former, Operation, Page, PageRequest};
 use crate::scope::Caller;
 use crate::{memories, records, store};
 
@@ -99,7 +99,7 @@ impl Trash {
     /// Brings back what a deletion took. What held it may be in trash, gone, or by now too deep in the tree for what
     /// comes back: then it comes back into the root.
     pub(crate) async fn restore(&self, caller: &Caller, kind: Kind, id: &str) -> Result<Restored, Error> {
-        let mut change = self.begin(caller.workspace).await?;
+        let mut change = self.begin(caller).await?;
         let restored = restore_in(&mut change, caller, kind, id).await?;
         let position = change.commit().await?.last;
         Ok(Restored { position, ..restored })
@@ -107,7 +107,7 @@ impl Trash {
 
     /// Removes for good what a deletion took.
     pub(crate) async fn remove(&self, caller: &Caller, kind: Kind, id: &str) -> Result<u64, Error> {
-        let mut change = self.begin(caller.workspace).await?;
+        let mut change = self.begin(caller).await?;
         let deletion = find(change.tx(), caller, kind, id, "remove").await?;
         finish(change, &deletion).await
     }
@@ -126,7 +126,7 @@ impl Trash {
         let limit = Timestamp::from_micros(now.saturating_sub(kept));
         let old = store::trash::older(&self.context.db, limit, SWEPT_AT_ONCE).await?;
         for deletion in &old {
-            let mut change = self.begin(deletion.workspace).await?;
+            let mut change = self.begin(&Caller::upkeep(deletion.workspace)).await?;
             let found = lock(change.tx(), deletion.workspace, deletion.kind, &deletion.item_id).await?;
             // It may have been restored since, and deleted anew.
             if found.as_ref() == Some(deletion) {
@@ -137,9 +137,9 @@ impl Trash {
     }
 
     /// Whoever changes the tree waits, so that what holds an item stays live while the item comes back into it.
-    async fn begin(&self, workspace: WorkspaceId) -> Result<Change, Error> {
-        let mut change = Change::without_limits(&self.context, workspace).await?;
-        store::folders::lock_tree(change.tx(), workspace).await?;
+    async fn begin(&self, caller: &Caller) -> Result<Change, Error> {
+        let mut change = Change::without_limits(&self.context, caller).await?;
+        store::folders::lock_tree(change.tx(), caller.workspace).await?;
         Ok(change)
     }
 }
@@ -152,6 +152,7 @@ pub(crate) async fn restore_in(
     id: &str,
 ) -> Result<Restored, Error> {
     let mut deletion = find(change.tx(), caller, kind, id, "restore").await?;
+    let mut former = Vec::new();
     let path = if kind == Kind::Record {
         records::require_database(change.tx(), &deletion).await?
     } else {
@@ -160,6 +161,7 @@ pub(crate) async fn restore_in(
             caller.require_root()?;
         }
         if parent_id != deletion.parent_id {
+            former.push(Former::Folder(deletion.parent_id));
             store::trash::place(change.tx(), &deletion, parent_id).await?;
         }
         deletion.parent_id = parent_id;
@@ -179,6 +181,19 @@ pub(crate) async fn restore_in(
         change.publish_records(database, Op::Upsert);
     }
     let items = back.len() as u64;
+    let folder_id = if kind == Kind::Record {
+        let folders = records::folders_of(change.tx(), &deletion).await?;
+        folders.and_then(|folders| folders.last().copied())
+    } else {
+        deletion.parent_id
+    };
+    change.note(Activity {
+        path: path.clone(),
+        folder_id,
+        items,
+        former,
+        ..deletion.activity(Operation::Restore)
+    });
     for (kind, id) in back {
         change.publish_upsert(kind, id);
     }
@@ -194,6 +209,7 @@ async fn finish(mut change: Change, deletion: &Deletion) -> Result<u64, Error> {
         }
     }
     let removed = store::trash::remove(change.tx(), deletion).await?;
+    change.note(deletion.activity(Operation::Remove));
     for (kind, id) in removed.items {
         change.publish_delete(kind, id);
     }

@@ -8,7 +8,7 @@ use super::{Databases, former, locked, parse, save};
 use crate::Error;
 use crate::change::Change;
 use crate::checks::Checks;
-use crate::model::{Author, Database, Property, PropertySettings, PropertyType, View, Written};
+use crate::model::{Author, Database, Former, Property, PropertySettings, PropertyType, View, Written};
 use crate::scope::Caller;
 use crate::store;
 
@@ -39,7 +39,7 @@ impl Databases {
         // Before the transaction: a second connection within one could wait for ever in a small pool.
         self.check_relation(&mut checks, caller, &config).await?;
 
-        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut change = Change::without_limits(&self.context, caller).await?;
         let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         if database.properties.len() >= MAX_PROPERTIES {
             let message = format!("a database has at most {MAX_PROPERTIES} properties");
@@ -49,7 +49,7 @@ impl Databases {
 
         let property = Property { id, name: draft.name, kind, is_primary: false, config };
         database.properties.push(property.clone());
-        let written = save(change, database, false).await?;
+        let written = save(change, database, false, vec![Former::Fields]).await?;
         Ok(placed_property(written, property))
     }
 
@@ -62,7 +62,7 @@ impl Databases {
         property_id: &str,
         patch: PropertyPatch,
     ) -> Result<Written<Placed<Property>>, Error> {
-        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut change = Change::without_limits(&self.context, caller).await?;
         let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         let (place, before) = property_of(&database, property_id)?;
         let mut property = before.clone();
@@ -99,7 +99,7 @@ impl Databases {
         let is_shown_anew = position != place
             || property.name != before.name
             || property.config.options != before.config.options;
-        let written = save(change, database, is_shown_anew).await?;
+        let written = save(change, database, is_shown_anew, vec![Former::Fields]).await?;
         Ok(placed_property(written, property))
     }
 
@@ -111,7 +111,7 @@ impl Databases {
         database_id: &str,
         property_id: &str,
     ) -> Result<u64, Error> {
-        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut change = Change::without_limits(&self.context, caller).await?;
         let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         let (place, property) = property_of(&database, property_id)?;
         if property.is_primary {
@@ -125,7 +125,7 @@ impl Databases {
         let author = Author::of_record(&caller.principal);
         former::let_property_go(&mut change, &database, &property, &author).await?;
         store::cells::forget_property(change.tx(), &database, property.id).await?;
-        Ok(save(change, database, true).await?.position)
+        Ok(save(change, database, true, vec![Former::Fields]).await?.position)
     }
 
     /// Saves a view behind the others.
@@ -136,7 +136,7 @@ impl Databases {
         draft: ViewDraft,
     ) -> Result<Written<Placed<View>>, Error> {
         let id: ViewId = self.context.ids.next();
-        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut change = Change::without_limits(&self.context, caller).await?;
         let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         let mut checks = Checks::default();
         if database.views.len() >= MAX_VIEWS {
@@ -161,7 +161,7 @@ impl Databases {
         checks.finish()?;
         let position = database.views.len();
         database.views.push(view.clone());
-        let written = save(change, database, false).await?;
+        let written = save(change, database, false, vec![Former::Views]).await?;
         Ok(Written { item: Placed { item: view, position }, position: written.position })
     }
 
@@ -173,7 +173,7 @@ impl Databases {
         view_id: &str,
         patch: ViewPatch,
     ) -> Result<Written<Placed<View>>, Error> {
-        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut change = Change::without_limits(&self.context, caller).await?;
         let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         let place = view_of(&database, view_id)?;
         let mut view = database.views.remove(place);
@@ -182,7 +182,7 @@ impl Databases {
         view.apply(&mut checks, &database, patch);
         checks.finish()?;
         database.views.insert(position, view.clone());
-        let written = save(change, database, false).await?;
+        let written = save(change, database, false, vec![Former::Views]).await?;
         Ok(Written { item: Placed { item: view, position }, position: written.position })
     }
 
@@ -193,7 +193,7 @@ impl Databases {
         database_id: &str,
         view_id: &str,
     ) -> Result<u64, Error> {
-        let mut change = Change::without_limits(&self.context, caller.workspace).await?;
+        let mut change = Change::without_limits(&self.context, caller).await?;
         let mut database = locked(&mut change, caller, parse(database_id)?).await?;
         let gone = database.views.remove(view_of(&database, view_id)?);
         let Some(first) = database.views.first_mut() else {
@@ -201,7 +201,7 @@ impl Databases {
             return Err(Error::invalid("viewId", "last", message));
         };
         first.is_default |= gone.is_default;
-        Ok(save(change, database, false).await?.position)
+        Ok(save(change, database, false, vec![Former::Views]).await?.position)
     }
 
     fn new_option_id(&self) -> String {

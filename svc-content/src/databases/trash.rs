@@ -4,10 +4,10 @@
 use cairn_chassis::feed::{Kind, Op};
 use cairn_proto::ids::DatabaseId;
 
-use super::{Databases, locked, parse};
+use super::{Databases, locked, noted, parse, version};
 use crate::Error;
 use crate::change::Change;
-use crate::model::{Database, Deletion, Growth, Page, PageRequest, Written};
+use crate::model::{Activity, Database, Deletion, Former, Growth, Operation, Page, PageRequest, Written};
 use crate::scope::Caller;
 use crate::store;
 
@@ -52,6 +52,7 @@ impl Databases {
         store::databases::lock(change.tx(), caller.workspace, database_id).await?;
         let mut database = trashed(&mut change, caller, database_id).await?;
         let deletion = deletion(&mut change, caller, database_id).await?;
+        let held_by = database.folder_id;
         if database.folders.is_empty() {
             caller.require_root()?;
             database.folder_id = None;
@@ -59,6 +60,10 @@ impl Databases {
         database.deleted_at = None;
         database.updated_at = change.now();
         store::databases::restore(change.tx(), &database).await?;
+        let back = noted(Operation::Restore, &database).versions(None, Some(version(&database)));
+        let is_moved = database.folder_id != held_by;
+        let former = is_moved.then_some(Former::Folder(held_by)).into_iter().collect();
+        change.note(Activity { former, ..back });
         if let Some(deletion) = deletion {
             store::trash::forget(change.tx(), &deletion).await?;
         }
@@ -88,6 +93,7 @@ impl Databases {
             }
         }
         store::databases::purge(change.tx(), caller.workspace, database.id).await?;
+        change.note(noted(Operation::Remove, &database));
         change.publish_delete(Kind::Database, database.id);
         Ok(change.commit().await?.last)
     }

@@ -52,6 +52,7 @@ pub(crate) struct MemoryPatch {
     /// `Some(None)` clears it.
     pub(crate) use_when: Option<Option<String>>,
     pub(crate) is_public: Option<bool>,
+    pub(crate) is_listed: Option<bool>,
     pub(crate) add: Vec<MemberDraft>,
     pub(crate) remove: Vec<String>,
     /// What is to be said of names in the mask that are no field.
@@ -75,6 +76,7 @@ pub(super) struct CheckedMemoryPatch {
     pub(super) description: Option<Option<String>>,
     pub(super) use_when: Option<Option<String>>,
     pub(super) is_public: Option<bool>,
+    pub(super) is_listed: Option<bool>,
     pub(super) add: Vec<WantedMember>,
     pub(super) remove: Vec<String>,
 }
@@ -127,9 +129,21 @@ pub(super) fn check_patch(patch: MemoryPatch) -> Result<CheckedMemoryPatch, Erro
         checks.violation("removeMemberIds", "too_many", wording::at_most(MEMBERS_A_CALL, Unit::Members));
     }
     checks.finish()?;
-    let (name, slug, is_public) = (patch.name, patch.slug, patch.is_public);
+    let (name, slug) = (patch.name, patch.slug);
+    let (is_public, is_listed) = (patch.is_public, patch.is_listed);
     let (description, use_when, remove) = (patch.description, patch.use_when, patch.remove);
-    Ok(CheckedMemoryPatch { name, slug, description, use_when, is_public, add, remove })
+    Ok(CheckedMemoryPatch { name, slug, description, use_when, is_public, is_listed, add, remove })
+}
+
+/// Whether the memory is listed with the change: what is not public is not, and cannot be asked to be.
+pub(super) fn listed(memory: &Memory, wanted: Option<bool>) -> Result<bool, Error> {
+    match wanted {
+        Some(true) if !memory.is_public => {
+            Err(Error::invalid("isListed", "invalid", "must be false while the memory is not public"))
+        }
+        Some(wanted) => Ok(wanted),
+        None => Ok(memory.is_listed && memory.is_public),
+    }
 }
 
 pub(super) fn check_added(members: Vec<MemberDraft>) -> Result<Vec<WantedMember>, Error> {

@@ -55,6 +55,6 @@ async fn trashed(tx: &mut Tx, workspace: WorkspaceId, caller: &Caller, id: &str)
 }
 
 /// Where scripts see it.
-fn path(slug: &str) -> String {
+pub(super) fn path(slug: &str) -> String {
     format!("/memories/{slug}")
 }

@@ -5,7 +5,7 @@ use cairn_chassis::identity::{Principal, PrincipalKind};
 /// Who wrote a version, or brought an asset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Author {
-    /// Of files and assets `token`, `user` or `sync`; of records the kind of the principal.
+    /// Of files and assets `token`, `user` or `sync`; of records and of activity the kind of the principal.
     pub(crate) kind: String,
     pub(crate) id: String,
     pub(crate) name: String,
@@ -23,7 +23,7 @@ impl Author {
         Self::new(kind, principal)
     }
 
-    /// The author of a record.
+    /// The author of a record, and of anything in the list of activity.
     pub(crate) fn of_record(principal: &Principal) -> Self {
         Self::new(principal.kind.as_str(), principal)
     }

@@ -4,7 +4,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
 use cairn_proto::ids::{DatabaseId, DeletionId, FolderId, WorkspaceId};
 
-use super::Author;
+use super::{Activity, Author, Operation};
 
 /// One deletion: an item and all that it took along.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,5 +42,14 @@ impl Deletion {
     pub(crate) fn holder(&self) -> Option<String> {
         let folder = self.parent_id.map(|id| id.to_string());
         folder.or_else(|| self.database_id.map(|id| id.to_string()))
+    }
+
+    /// What is noted of it, or of its end.
+    pub(crate) fn activity(&self, operation: Operation) -> Activity {
+        Activity {
+            database_id: self.database_id,
+            items: self.items,
+            ..Activity::of(operation, self.kind, &self.item_id, &self.name).at(&self.path, self.parent_id)
+        }
     }
 }

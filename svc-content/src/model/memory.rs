@@ -75,6 +75,8 @@ pub(crate) struct Memory {
     pub(crate) description: Option<String>,
     pub(crate) use_when: Option<String>,
     pub(crate) is_public: bool,
+    /// Whether search engines may list its page.
+    pub(crate) is_listed: bool,
     pub(crate) version: u64,
     pub(crate) members: Vec<Member>,
     pub(crate) created_at: Timestamp,

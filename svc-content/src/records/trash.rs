@@ -9,7 +9,7 @@ use cairn_proto::ids::{DatabaseId, FolderId, RecordId};
 use super::{MAX_TRIES, Records, Shown, hold, locked, parse, schema_in_flux};
 use crate::Error;
 use crate::change::Change;
-use crate::model::{Database, Deletion, Record, Written};
+use crate::model::{Activity, Database, Deletion, Operation, Record, Written};
 use crate::scope::Caller;
 use crate::{databases, store};
 
@@ -44,6 +44,7 @@ impl Records {
             let (record, deletion) = trashed(&mut change, caller, &database, record_id).await?;
             store::trash::restore(change.tx(), &deletion).await?;
             make_findable(change.tx(), &database, &record).await?;
+            change.note(noted(Operation::Restore, &database, &record));
             change.publish_upsert(Kind::Record, record.id);
             return self.finish(change, caller, &database, record).await;
         }
@@ -57,6 +58,7 @@ impl Records {
         hold_live(&mut change, &database).await?;
         let (record, deletion) = trashed(&mut change, caller, &database, parse(id)?).await?;
         let removed = store::trash::remove(change.tx(), &deletion).await?;
+        change.note(noted(Operation::Remove, &database, &record));
         change.grow(removed.growth);
         change.publish_delete(Kind::Record, record.id);
         Ok(change.commit().await?.last)
@@ -74,7 +76,7 @@ pub(super) async fn delete_in(
     let path = format!("{}/{name}", database.path);
     let deletion = change.deletion(caller, Kind::Record, record.id, name, path).in_database(database.id);
     store::cells::forget_record(change.tx(), database.workspace_id, record.id).await?;
-    change.trash(&deletion).await?;
+    change.trash_noted(&deletion, noted(Operation::Trash, database, record)).await?;
     Ok(store::records::count(change.tx(), database.workspace_id, database.id, -1).await?)
 }
 
@@ -131,6 +133,16 @@ async fn trashed(
     store::records::lock(change.tx(), caller.workspace, id).await?;
     let found = store::records::get_trashed(change.tx(), caller.workspace, database.id, id).await?;
     found.zip(deletion).ok_or_else(|| Error::no_record(id))
+}
+
+/// What is noted of a record.
+pub(super) fn noted(operation: Operation, database: &Database, record: &Record) -> Activity {
+    let name = name(database, record);
+    let path = format!("{}/{name}", database.path);
+    Activity {
+        database_id: Some(database.id),
+        ..Activity::of(operation, Kind::Record, record.id, &name).at(&path, database.folder_id)
+    }
 }
 
 fn name(database: &Database, record: &Record) -> String {

@@ -7,8 +7,9 @@ use cairn_proto::content::v1::memory_service_server::{MemoryService, MemoryServi
 use cairn_proto::content::v1::{
     self as proto, AddMembersRequest, AddMembersResponse, CreateMemoryRequest, CreateMemoryResponse,
     DeleteMemoryRequest, DeleteMemoryResponse, ExportMemoryRequest, ExportMemoryResponse,
-    ListMemoriesRequest, ListMemoriesResponse, RemoveMemberRequest, RemoveMemberResponse,
-    ResolveMemoryRequest, ResolveMemoryResponse, UpdateMemoryRequest, UpdateMemoryResponse,
+    ListMemoriesRequest, ListMemoriesResponse, MoveMemberRequest, MoveMemberResponse, RemoveMemberRequest,
+    RemoveMemberResponse, ResolveMemoryRequest, ResolveMemoryResponse, UpdateMemoryRequest,
+    UpdateMemoryResponse,
 };
 use cairn_proto::domain::SortOrder;
 use tonic::metadata::MetadataMap;
@@ -118,6 +119,18 @@ impl MemoryService for Rpc {
         Ok(Response::new(AddMembersResponse { members, change_position: written.position }))
     }
 
+    async fn move_member(
+        &self,
+        request: Request<MoveMemberRequest>,
+    ) -> Result<Response<MoveMemberResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let written =
+            self.memories.move_member(&caller, &asked.memory, &asked.member_id, asked.position).await?;
+        let memory = Some(encode(written.item));
+        Ok(Response::new(MoveMemberResponse { memory, change_position: written.position }))
+    }
+
     async fn remove_member(
         &self,
         request: Request<RemoveMemberRequest>,
@@ -151,7 +164,7 @@ fn decode_draft(request: CreateMemoryRequest) -> MemoryDraft {
 }
 
 fn decode_patch(request: UpdateMemoryRequest) -> (String, MemoryPatch) {
-    let patch = patch!(request => MemoryPatch { name, slug, description, use_when, is_public });
+    let patch = patch!(request => MemoryPatch { name, slug, description, use_when, is_public, is_listed });
     let add = request.add_members.into_iter().map(decode_member).collect();
     (request.memory, MemoryPatch { add, remove: request.remove_member_ids, ..patch })
 }
@@ -196,6 +209,7 @@ fn encode(memory: Memory) -> proto::Memory {
         description: memory.description,
         use_when: memory.use_when,
         is_public: memory.is_public,
+        is_listed: memory.is_listed,
         version: memory.version,
         members: memory.members.into_iter().map(encode_member).collect(),
         created_at: Some(memory.created_at.to_proto()),

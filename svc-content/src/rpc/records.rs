@@ -10,7 +10,9 @@ use tonic::{Request, Response, Status};
 use super::filters::{decode_filter, decode_sort};
 use super::{Mask, authorize, choosing_ids};
 use crate::model::{PAGES, PageRequest, RecordVersion};
-use crate::records::{Backlink, PropertyNames, RecordDraft, RecordListRequest, Records, Shown};
+use crate::records::{
+    Backlink, Imported, PropertyNames, RecordDraft, RecordListRequest, Records, Shown, TableDraft,
+};
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -40,6 +42,18 @@ impl RecordService for Rpc {
         let property_names = names(&mut written.item, allow_names);
         let (record, change_position) = (Some(encode(written.item)), written.position);
         Ok(Response::new(proto::CreateRecordResponse { record, change_position, property_names }))
+    }
+
+    async fn import_records(
+        &self,
+        request: Request<proto::ImportRecordsRequest>,
+    ) -> Answer<proto::ImportRecordsResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Write).await?;
+        let asked = request.into_inner();
+        let columns = asked.columns.into_iter().map(|column| (column.index, column.property_id)).collect();
+        let draft = TableDraft { csv: asked.csv.into(), columns, dry_run: asked.dry_run };
+        let imported = self.records.import(&caller, &asked.database_id, &draft).await?;
+        Ok(Response::new(encode_imported(imported)))
     }
 
     async fn get_record(
@@ -179,6 +193,28 @@ fn decode_list(request: proto::ListRecordsRequest) -> (String, RecordListRequest
 }
 
 /// The id of the database, and what is to be in it.
+fn encode_imported(imported: Imported) -> proto::ImportRecordsResponse {
+    let columns = imported.columns.into_iter().map(|column| proto::TableColumn {
+        name: column.name,
+        property_id: column.property.map(|id| id.to_string()),
+    });
+    let problems = imported.problems.into_iter().map(|problem| proto::RowProblem {
+        row: problem.row,
+        column: problem.column,
+        code: problem.code,
+        message: problem.message,
+    });
+    proto::ImportRecordsResponse {
+        columns: columns.collect(),
+        rows: imported.rows,
+        first_rows: imported.first_rows.into_iter().map(|cells| proto::TableRow { cells }).collect(),
+        problems: problems.collect(),
+        wrong_rows: imported.wrong_rows,
+        created: imported.created,
+        change_position: imported.position,
+    }
+}
+
 pub(super) fn decode_draft(request: proto::CreateRecordRequest) -> (String, RecordDraft) {
     let draft = RecordDraft {
         new_id: request.new_id,

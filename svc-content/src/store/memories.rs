@@ -32,7 +32,7 @@ macro_rules! is_covered {
 macro_rules! with_members {
     () => {
         concat!(
-            " SELECT page.id, page.slug, page.name, page.description, page.use_when, page.is_public, page.version, \
+            " SELECT page.id, page.slug, page.name, page.description, page.use_when, page.is_public, page.is_listed, page.version, \
              page.created_at, page.updated_at, m.id AS member_id, m.position, m.kind, m.target_id, m.query, m.added_at, \
              COALESCE(f.name, d.name, t.name) AS title, ",
             is_covered!("COALESCE(f.folder_id, d.id, t.folder_id)"),
@@ -77,7 +77,7 @@ statements! {
     const COUNT: &str = "SELECT COUNT(*) FROM memories WHERE workspace_id = $1 AND deleted_at IS NULL";
 
     const GUIDANCE: Dialect = list_statement!(
-        "SELECT id, slug, name, description, use_when, is_public, version, created_at, updated_at FROM memories \
+        "SELECT id, slug, name, description, use_when, is_public, is_listed, version, created_at, updated_at FROM memories \
          WHERE workspace_id = $1 AND deleted_at IS NULL AND id IN ",
         "$2",
         ""
@@ -96,10 +96,10 @@ statements! {
          AND (slug = $2 OR slug LIKE $3)";
 
     const INSERT: &str = "INSERT INTO memories (workspace_id, id, slug, name, description, use_when, is_public, version, \
-         created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+         created_at, updated_at, is_listed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
     const UPDATE: &str = "UPDATE memories SET slug = $3, name = $4, description = $5, use_when = $6, is_public = $7, \
-         version = $8, updated_at = $9 WHERE workspace_id = $1 AND id = $2";
+         version = $8, updated_at = $9, is_listed = $10 WHERE workspace_id = $1 AND id = $2";
 
     /// $2 the memory, $3 a JSON array of `[id, position, kind, target, query]`, $4 the time.
     const INSERT_MEMBERS: Dialect = Dialect {
@@ -115,6 +115,10 @@ statements! {
 
     const CLOSE_GAP: &str = "UPDATE memory_members SET position = position - 1 \
          WHERE workspace_id = $1 AND memory_id = $2 AND position > $3";
+
+    /// $3 the member, $4 its new position; those from $5 to $6 go $7 places on.
+    const MOVE_MEMBER: &str = "UPDATE memory_members SET position = CASE WHEN id = $3 THEN $4 ELSE position + $7 END \
+         WHERE workspace_id = $1 AND memory_id = $2 AND position BETWEEN $5 AND $6";
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -125,6 +129,7 @@ struct Row {
     description: Option<String>,
     use_when: Option<String>,
     is_public: bool,
+    is_listed: bool,
     version: i64,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -160,6 +165,7 @@ impl Row {
             description: self.description,
             use_when: self.use_when,
             is_public: self.is_public,
+            is_listed: self.is_listed,
             version: to_count(self.version),
             members: Vec::new(),
             created_at: self.created_at,
@@ -313,7 +319,8 @@ pub(crate) async fn insert(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
         memory.is_public,
         to_column(memory.version),
         memory.created_at,
-        memory.updated_at
+        memory.updated_at,
+        memory.is_listed
     )
     .map(drop)
 }
@@ -331,7 +338,8 @@ pub(crate) async fn update(tx: &mut Tx, memory: &Memory) -> Result<(), Error> {
         &memory.use_when,
         memory.is_public,
         to_column(memory.version),
-        memory.updated_at
+        memory.updated_at,
+        memory.is_listed
     )
     .map(drop)
 }
@@ -371,4 +379,22 @@ pub(crate) async fn insert_members(
 pub(crate) async fn remove_member(tx: &mut Tx, memory: &Memory, member: &Member) -> Result<(), Error> {
     execute!(tx, REMOVE_MEMBER, Text(memory.workspace_id), Text(memory.id), Text(member.id))?;
     execute!(tx, CLOSE_GAP, Text(memory.workspace_id), Text(memory.id), i64::from(member.position)).map(drop)
+}
+
+/// Puts a member at another position; those between close up.
+pub(crate) async fn move_member(tx: &mut Tx, memory: &Memory, member: &Member, to: u32) -> Result<(), Error> {
+    let from = member.position;
+    let step: i64 = if from < to { -1 } else { 1 };
+    execute!(
+        tx,
+        MOVE_MEMBER,
+        Text(memory.workspace_id),
+        Text(memory.id),
+        Text(member.id),
+        i64::from(to),
+        i64::from(from.min(to)),
+        i64::from(from.max(to)),
+        step
+    )
+    .map(drop)
 }

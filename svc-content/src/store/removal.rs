@@ -33,6 +33,7 @@ statements! {
         removed_table!("folders", "workspace_id, id", 500),
         removed_table!("assets", "workspace_id, id", 500),
         removed_table!("trash", "workspace_id, deletion_id", 500),
+        removed_table!("activity", "workspace_id, happened_at, position, place", 2_000),
         removed_table!("workspace_usage", "workspace_id", 1),
         removed_table!("feed_changes", "workspace_id, position", 2_000),
         removed_table!("feed_heads", "workspace_id", 1),

@@ -3,6 +3,7 @@
 use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
 use cairn_chassis::{fetch, list_statement, statements};
 use cairn_proto::ids::{AssetId, DatabaseId, FileId, FolderId, RecordId, WorkspaceId};
+use uuid::Uuid;
 
 use super::page::to_count;
 use crate::model::{DatabaseState, FileState, FolderState, RecordState};
@@ -55,6 +56,12 @@ statements! {
         "SELECT r.id, r.database_id, r.version, (r.deleted_at IS NOT NULL OR d.deleted_at IS NOT NULL) AS in_trash \
          FROM records r JOIN databases d ON d.workspace_id = r.workspace_id AND d.id = r.database_id \
          WHERE r.workspace_id = $1 AND r.id IN ",
+        "$2",
+        ""
+    );
+
+    const MEMORIES: Dialect = list_statement!(
+        "SELECT id, version, deleted_at IS NOT NULL AS in_trash FROM memories WHERE workspace_id = $1 AND id IN ",
         "$2",
         ""
     );
@@ -181,6 +188,19 @@ pub(crate) async fn records(
         version: to_count(row.version),
     };
     Ok(rows.into_iter().map(read).collect())
+}
+
+/// The memories that are there: their ids, their versions, and whether they are in trash.
+pub(crate) async fn memories(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[Uuid],
+) -> Result<Vec<(String, u64, bool)>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<(String, i64, bool)> = fetch!(all, db, MEMORIES, Text(workspace), json_list(ids))?;
+    Ok(rows.into_iter().map(|(id, version, in_trash)| (id, to_count(version), in_trash)).collect())
 }
 
 /// The assets that are there.

@@ -52,6 +52,7 @@ async fn permissions_and_identities_are_checked_here() {
         refused!(update_memory, &writer, removal);
         refused!(delete_memory, &writer, proto::DeleteMemoryRequest::default());
         refused!(add_members, &reader, proto::AddMembersRequest::default());
+        refused!(move_member, &reader, proto::MoveMemberRequest::default());
         refused!(remove_member, &writer, proto::RemoveMemberRequest::default());
 
         let export = |named: &str, workspace_id: Option<String>| {

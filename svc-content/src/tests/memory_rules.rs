@@ -88,9 +88,24 @@ async fn a_memory_is_made_changed_and_removed() {
         let added = memories.add_members(&bench.caller, &memory.id.to_string(), more).await.unwrap();
         assert_eq!((added.item.len(), added.item[0].position, added.position), (1, 2, start + 3));
         let first = changed.members[0].id.to_string();
+        let moved = memories.move_member(&bench.caller, "release-process", &first, 9).await.unwrap();
+        assert_eq!((moved.item.version, moved.position), (4, start + 4));
+        let expected = [(0, "a.md".into()), (1, "f".into()), (2, "a.md".into())];
+        assert_eq!(titles(&moved.item), expected, "{}", bench.engine());
+        assert_eq!(moved.item.members[2].id.to_string(), first);
+        assert_eq!(bench.resolved(&bench.caller, &memory).await.memory, moved.item);
+        let same = memories.move_member(&bench.caller, "release-process", &first, 2).await.unwrap();
+        assert_eq!((same.item.version, same.position), (4, start + 4), "it stands there already");
+        let moved = memories.move_member(&bench.caller, "release-process", &first, 0).await.unwrap().item;
+        assert_eq!(moved.members[0].id.to_string(), first, "{}", bench.engine());
+        assert_eq!(bench.resolved(&bench.caller, &memory).await.memory, moved);
+        // The id of the memory is not that of a member.
+        let not_a_member = memory.id.to_string();
+        let unknown = memories.move_member(&bench.caller, "release-process", &not_a_member, 0);
+        assert_not_found(unknown.await, "member");
         memories.remove_member(&bench.caller, "release-process", &first).await.unwrap();
         let read = bench.resolved(&bench.caller, &memory).await.memory;
-        assert_eq!((read.version, titles(&read)), (4, vec![(0, "a.md".into()), (1, "f".into())]));
+        assert_eq!((read.version, titles(&read)), (6, vec![(0, "a.md".into()), (1, "f".into())]));
         let again = memories.remove_member(&bench.caller, "release-process", &first).await;
         assert_not_found(again, "member");
 
@@ -98,7 +113,7 @@ async fn a_memory_is_made_changed_and_removed() {
         assert_not_found(memories.resolve(&bench.caller, &memory.id.to_string()).await, "memory");
         assert_not_found(memories.delete(&bench.caller, "release-process").await, "memory");
         bench.files.get(&bench.caller, &file.id.to_string()).await.unwrap();
-        let expected = [1, 2, 3, 4].map(|_| Entry::upsert(Kind::Memory, memory.id));
+        let expected = [1, 2, 3, 4, 5, 6].map(|_| Entry::upsert(Kind::Memory, memory.id));
         let mut feed = bench.entries_after(start).await;
         assert_eq!(feed.pop(), Some(Entry::delete(Kind::Memory, memory.id)));
         assert_eq!(feed, expected, "{}", bench.engine());
@@ -335,6 +350,8 @@ async fn a_folder_scope_sees_its_part_and_publishes_nothing_else() {
         let public = MemoryPatch { is_public: Some(true), ..MemoryPatch::default() };
         assert_out_of_scope(memories.update(&scoped, &id, public.clone()).await);
         assert_out_of_scope(memories.remove_member(&scoped, &id, &memory.members[1].id.to_string()).await);
+        let outer = memory.members[1].id.to_string();
+        assert_out_of_scope(memories.move_member(&scoped, &id, &outer, 0).await);
         assert_out_of_scope(memories.delete(&scoped, &id).await);
         memories.remove_member(&scoped, &id, &memory.members[0].id.to_string()).await.unwrap();
         let renamed = MemoryPatch { name: Some("n".into()), ..MemoryPatch::default() };
@@ -342,6 +359,36 @@ async fn a_folder_scope_sees_its_part_and_publishes_nothing_else() {
         let own = MemoryDraft { is_public: true, members: vec![of_file(inside.id)], ..named("own") };
         let own = memories.create(&scoped, own).await.unwrap().item;
         memories.delete(&scoped, &own.slug).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn only_a_public_memory_is_listed_and_only_by_who_may_publish() {
+    for bench in benches().await {
+        let memories = bench.memories();
+        bench.memory("m", Vec::new()).await;
+        let listed = |is_listed| MemoryPatch { is_listed: Some(is_listed), ..MemoryPatch::default() };
+        let refused = memories.update(&bench.caller, "m", listed(true)).await.unwrap_err();
+        assert!(format!("{refused:?}").contains("not public"), "{refused:?}");
+        let public = |is_public| MemoryPatch { is_public: Some(is_public), ..MemoryPatch::default() };
+        let both = MemoryPatch { is_listed: Some(true), ..public(true) };
+        assert!(memories.update(&bench.caller, "m", both).await.unwrap().item.is_listed);
+        assert!(
+            memories
+                .resolve_public("m", Some(&bench.caller.workspace.to_string()))
+                .await
+                .unwrap()
+                .memory
+                .is_listed
+        );
+
+        let writer = Caller { may_publish: false, ..bench.caller.clone() };
+        assert!(!memories.update(&writer, "m", listed(false)).await.unwrap().item.is_listed);
+        assert!(memories.update(&writer, "m", listed(true)).await.is_err());
+        // Made private and public again, it is not listed by the way.
+        memories.update(&bench.caller, "m", listed(true)).await.unwrap();
+        assert!(!memories.update(&bench.caller, "m", public(false)).await.unwrap().item.is_listed);
+        assert!(!memories.update(&bench.caller, "m", public(true)).await.unwrap().item.is_listed);
     }
 }
 

@@ -56,6 +56,7 @@ enum Step {
     NameMemory { memory: usize, name: usize },
     GiveSlug { memory: usize, name: usize },
     AddMembers { memory: usize, members: Vec<(usize, usize)> },
+    MoveMember { memory: usize, member: usize, to: usize },
     RemoveMember { memory: usize, member: usize },
     DeleteMemory(usize),
 }
@@ -98,6 +99,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (place(), 0..3_usize).prop_map(|(memory, name)| Step::NameMemory { memory, name }),
         1 => (place(), 0..3_usize).prop_map(|(memory, name)| Step::GiveSlug { memory, name }),
         2 => (place(), members()).prop_map(|(memory, members)| Step::AddMembers { memory, members }),
+        2 => (place(), place(), place()).prop_map(|(memory, member, to)| Step::MoveMember { memory, member, to }),
         1 => (place(), place()).prop_map(|(memory, member)| Step::RemoveMember { memory, member }),
         1 => place().prop_map(Step::DeleteMemory),
     ]

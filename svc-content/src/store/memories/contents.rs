@@ -80,7 +80,7 @@ statements! {
         ", sized AS (SELECT found.*, SUM(size_bytes * covered) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) AS bytes \
          FROM found) \
          SELECT page.id AS memory_id, page.slug, page.name AS memory_name, \
-         page.description AS memory_description, page.use_when, page.is_public, page.version AS memory_version, \
+         page.description AS memory_description, page.use_when, page.is_public, page.is_listed, page.version AS memory_version, \
          page.created_at AS memory_created_at, page.updated_at AS memory_updated_at, sized.member_id, sized.position, sized.kind, sized.target_id, sized.query, \
          sized.added_at, sized.title, COALESCE(sized.covered, 0) AS covered, ",
         file_columns!("sized"),
@@ -129,6 +129,7 @@ struct MemoryRow {
     memory_description: Option<String>,
     use_when: Option<String>,
     is_public: bool,
+    is_listed: bool,
     memory_version: i64,
     memory_created_at: Timestamp,
     memory_updated_at: Timestamp,
@@ -143,6 +144,7 @@ impl From<MemoryRow> for Row {
             description: row.memory_description,
             use_when: row.use_when,
             is_public: row.is_public,
+            is_listed: row.is_listed,
             version: row.memory_version,
             created_at: row.memory_created_at,
             updated_at: row.memory_updated_at,

@@ -44,6 +44,7 @@ pub(super) async fn apply(bench: &Bench, caller: &Caller, model: &mut Model, ste
         | Step::NameMemory { .. }
         | Step::GiveSlug { .. }
         | Step::AddMembers { .. }
+        | Step::MoveMember { .. }
         | Step::RemoveMember { .. }
         | Step::DeleteMemory(_) => on.memory(model, step).await,
     }
@@ -376,6 +377,17 @@ impl On<'_> {
                 let added = result.unwrap().item.into_iter().zip(wanted);
                 memory.members.extend(added.map(|(member, (kind, target))| (member.id, kind, target)));
                 memory.version += 1;
+            }
+            Step::MoveMember { memory, member, to } => {
+                let Some(memory) = nth(&model.memories, *memory, |_| true) else { return };
+                let memory = model.memories.get_mut(&memory).unwrap();
+                let Some((id, ..)) = memory.members.get(*member) else { return };
+                let place = u32::try_from(*to).unwrap();
+                memories.move_member(caller, &memory.id.to_string(), &id.to_string(), place).await.unwrap();
+                let moved = memory.members.remove(*member);
+                let to = (*to).min(memory.members.len());
+                memory.members.insert(to, moved);
+                memory.version += u64::from(to != *member);
             }
             Step::RemoveMember { memory, member } => {
                 let Some(memory) = nth(&model.memories, *memory, |_| true) else { return };

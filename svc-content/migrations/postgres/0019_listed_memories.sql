@@ -1,0 +1,2 @@
+-- Whether search engines may list the page of a public memory.
+ALTER TABLE memories ADD COLUMN is_listed BOOLEAN NOT NULL DEFAULT FALSE;

@@ -1,0 +1,235 @@
+//! The rules of the list of activity (console.md, M3): who did what, the latest first. Writes note it themselves, in their own
+//! transactions: see [`Change::note`](crate::change::Change::note).
+
+mod plan;
+mod undo;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
+use cairn_chassis::jobs::Lease;
+use cairn_chassis::paging::Sizes;
+use cairn_proto::ids::FolderId;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::Error;
+use crate::checks::Checks;
+use crate::context::Context;
+use crate::model::{ActivityEntry, ActivityId, Author};
+use crate::scope::Caller;
+use crate::{folders, store};
+
+pub(crate) use self::plan::{Doing, LeftAlone, Step};
+pub(crate) use self::undo::{Selection, Undoing};
+
+/// Entries of a page.
+const SIZES: Sizes = Sizes { default: 50, most: 200 };
+/// Entries that are read at once, and those that one page looks at: what a filter leaves out costs a read, too.
+const READ_AT_ONCE: usize = 500;
+const LOOKED_AT: usize = 5_000;
+/// Those who did something; a workspace has as many people and tokens only in odd cases.
+const MOST_ACTORS: i64 = 200;
+/// How long entries are kept.
+const KEPT: Duration = Duration::from_secs(180 * 24 * 60 * 60);
+const LEASE: &str = "activity-retention";
+/// Longer than one step takes.
+const TERM: Duration = Duration::from_secs(5 * 60);
+const PERIOD: Duration = Duration::from_secs(60 * 60);
+const FORGOTTEN_AT_ONCE: i64 = 500;
+const WORKSPACES_AT_ONCE: i64 = 100;
+
+/// What of the list is asked for; what is absent leaves nothing out.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ActivityRequest {
+    /// 0 for the usual number.
+    pub(crate) page_size: u32,
+    /// Empty for the first page.
+    pub(crate) page_token: String,
+    pub(crate) principal_id: Option<String>,
+    pub(crate) kind: Option<Kind>,
+    /// With what is below it.
+    pub(crate) folder_id: Option<String>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
+}
+
+/// A part of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ActivityPage {
+    pub(crate) entries: Vec<ActivityEntry>,
+    /// Empty after the last.
+    pub(crate) next: String,
+}
+
+/// What an entry must be to be listed.
+struct Wanted {
+    kind: Option<Kind>,
+    folders: Option<HashSet<FolderId>>,
+    since: Option<Timestamp>,
+}
+
+impl Wanted {
+    const fn leaves_out(&self) -> bool {
+        self.kind.is_some() || self.folders.is_some()
+    }
+
+    fn is(&self, entry: &ActivityEntry) -> bool {
+        let is_of_kind = self.kind.is_none_or(|kind| entry.what.kind == kind);
+        let stands_in = |folders: &HashSet<FolderId>| {
+            entry.what.folder_id.is_some_and(|folder| folders.contains(&folder))
+                || entry.what.item_id.parse().is_ok_and(|item: FolderId| folders.contains(&item))
+        };
+        is_of_kind && self.folders.as_ref().is_none_or(stands_in)
+    }
+
+    fn is_too_old(&self, entry: &ActivityEntry) -> bool {
+        self.since.is_some_and(|since| entry.id.at < since)
+    }
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Activities {
+    context: Context,
+}
+
+impl Activities {
+    pub(crate) const fn new(context: Context) -> Self {
+        Self { context }
+    }
+
+    /// What was done, the latest first.
+    pub(crate) async fn list(&self, caller: &Caller, asked: ActivityRequest) -> Result<ActivityPage, Error> {
+        require_whole(caller)?;
+        let mut before = start(&asked)?;
+        let size =
+            if asked.page_size == 0 { SIZES.default } else { asked.page_size.min(SIZES.most) } as usize;
+        let folders = match &asked.folder_id {
+            None => None,
+            Some(text) => Some(self.below(caller, text).await?),
+        };
+        let wanted = Wanted { kind: asked.kind, folders, since: asked.since };
+        let principal = asked.principal_id.as_deref();
+        if principal.is_some_and(|id| id.contains('\0')) {
+            // Nobody is called so, and PostgreSQL takes no NUL.
+            return Ok(ActivityPage { entries: Vec::new(), next: String::new() });
+        }
+        let at_once = if wanted.leaves_out() { READ_AT_ONCE } else { size + 1 };
+        let limit = i64::try_from(at_once).unwrap_or(i64::MAX);
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let _turn = db.reading_fairly(workspace).await?;
+        let (mut entries, mut looked_at): (Vec<ActivityEntry>, usize) = (Vec::new(), 0);
+        loop {
+            let found = store::activity::list(db, workspace, principal, before, limit).await?;
+            let is_last = found.len() < at_once;
+            looked_at += found.len();
+            for entry in found {
+                if wanted.is_too_old(&entry) {
+                    return Ok(ActivityPage { entries, next: String::new() });
+                }
+                before = entry.id;
+                if !wanted.is(&entry) {
+                    continue;
+                }
+                if entries.len() == size {
+                    let next = entries.last().map(|last| last.id.to_string()).unwrap_or_default();
+                    return Ok(ActivityPage { entries, next });
+                }
+                entries.push(entry);
+            }
+            if is_last {
+                return Ok(ActivityPage { entries, next: String::new() });
+            }
+            if looked_at >= LOOKED_AT {
+                return Ok(ActivityPage { entries, next: before.to_string() });
+            }
+        }
+    }
+
+    /// Who did something, by id.
+    pub(crate) async fn actors(&self, caller: &Caller) -> Result<Vec<Author>, Error> {
+        require_whole(caller)?;
+        let db = &self.context.db;
+        let _turn = db.reading_fairly(caller.workspace).await?;
+        Ok(store::activity::actors(db, caller.workspace, MOST_ACTORS).await?)
+    }
+
+    async fn below(&self, caller: &Caller, text: &str) -> Result<HashSet<FolderId>, Error> {
+        let db = &self.context.db;
+        let folder = folders::readable(db, caller, "folderId", text).await?;
+        Ok(store::folders::ids_below(db, caller.workspace, &[folder]).await?.into_iter().collect())
+    }
+
+    /// Forgets some of what is older than it is kept; answers how many entries.
+    pub(crate) async fn sweep(&self, lease: &Lease) -> Result<u64, Error> {
+        let kept = i64::try_from(KEPT.as_micros()).unwrap_or(i64::MAX);
+        let limit = Timestamp::from_micros(self.context.clock.now().as_micros().saturating_sub(kept));
+        let (db, mut after, mut forgotten) = (&self.context.db, String::new(), 0);
+        loop {
+            let some = store::activity::workspaces(db, &after, WORKSPACES_AT_ONCE).await?;
+            let Some(last) = some.last() else {
+                lease.release().await?;
+                return Ok(forgotten);
+            };
+            after = last.to_string();
+            for workspace in some {
+                loop {
+                    if !lease.claim().await? {
+                        return Ok(forgotten);
+                    }
+                    let now = store::activity::forget(db, workspace, limit, FORGOTTEN_AT_ONCE).await?;
+                    forgotten += now;
+                    if now == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Forgets what is too old, at the start and every hour, until the shutdown.
+pub(crate) async fn run_retention(context: &Context, shutdown: &CancellationToken) {
+    let activities = Activities::new(context.clone());
+    let lease = Lease::new(context.db.clone(), Arc::clone(&context.clock), &context.ids, LEASE, TERM);
+    let mut ticks = interval(PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while !shutdown.is_cancelled() {
+        ticks.tick().await;
+        match activities.sweep(&lease).await {
+            Ok(0) => {}
+            Ok(entries) => tracing::info!(entries, "forgot activity that is too old"),
+            Err(error) => tracing::warn!(%error, "old activity is kept; the next try is in an hour"),
+        }
+    }
+}
+
+/// Where the page begins.
+fn start(asked: &ActivityRequest) -> Result<ActivityId, Error> {
+    let mut checks = Checks::default();
+    let until = ActivityId::before(asked.until.unwrap_or(Timestamp::from_micros(i64::MAX)));
+    let token = match asked.page_token.as_str() {
+        "" => None,
+        text => match text.parse::<ActivityId>() {
+            Ok(id) => Some(id),
+            Err(_) => {
+                checks.violation("pageToken", "invalid", "send the token of the previous page as it came");
+                None
+            }
+        },
+    };
+    checks.finish()?;
+    Ok(token.map_or(until, |token| token.min(until)))
+}
+
+/// Where an item stood may be gone, so nobody could say whether a folder scope covered what was done to it.
+pub(crate) fn require_whole(caller: &Caller) -> Result<(), Error> {
+    match caller.listed() {
+        None => Ok(()),
+        Some(_) => Err(Error::OutOfScope("the list of activity needs a workspace-wide token".into())),
+    }
+}

@@ -1,0 +1,396 @@
+//! What an undo takes back (console.md, M4): what was done, but for what somebody else has changed since. The rule is that of
+//! the rollback of a sync run, told of single writes: an item goes back as far as the newest of its entries are all to be
+//! undone. Nothing is touched here.
+
+use std::collections::{HashMap, HashSet};
+
+use cairn_chassis::feed::Kind;
+use cairn_proto::ids::{DatabaseId, FolderId};
+use uuid::Uuid;
+
+use crate::model::{ActivityEntry, ActivityId, Author, Former, FormerMember, Operation};
+
+/// How an item stands, as far as an undo needs it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) in_trash: bool,
+    /// Of what counts versions.
+    pub(crate) version: Option<u64>,
+    /// What holds it.
+    pub(crate) parent: Option<Uuid>,
+    /// What stands in it.
+    pub(crate) children: u64,
+    /// What it went to trash along with.
+    pub(crate) along: Option<String>,
+}
+
+/// What the fields of an item are to be again; what is absent stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Fields {
+    /// The version whose content or values it gets.
+    pub(crate) version: Option<u64>,
+    pub(crate) name: Option<String>,
+    /// `Some(None)` is the root.
+    pub(crate) folder: Option<Option<FolderId>>,
+    pub(crate) tags: Option<Vec<String>>,
+    pub(crate) description: Option<Option<String>>,
+    pub(crate) icon: Option<Option<String>>,
+    pub(crate) slug: Option<String>,
+    pub(crate) use_when: Option<Option<String>>,
+    pub(crate) is_public: Option<bool>,
+    pub(crate) is_listed: Option<bool>,
+    /// Members that go, and those that come back.
+    pub(crate) remove: Vec<FormerMember>,
+    pub(crate) add: Vec<FormerMember>,
+}
+
+/// Something to be done to an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Doing {
+    Restore,
+    Revert(Box<Fields>),
+    /// What was made; a folder only when nothing is left in it.
+    Trash,
+    /// What was brought back, with all that came along.
+    TrashAgain,
+}
+
+impl Doing {
+    pub(crate) const fn trashes(&self) -> bool {
+        matches!(self, Self::Trash | Self::TrashAgain)
+    }
+}
+
+/// What is to be done to an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) what: Item,
+    /// One after the other, each with the entry before which the item stands then.
+    pub(crate) doings: Vec<(Doing, ActivityId)>,
+    /// The version that the item must still have.
+    pub(crate) if_version: Option<u64>,
+    /// The newest entry that is undone.
+    pub(crate) newest: ActivityId,
+}
+
+/// Which item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) kind: Kind,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) database_id: Option<DatabaseId>,
+}
+
+impl Item {
+    fn of(entry: &ActivityEntry) -> Self {
+        Self {
+            kind: entry.what.kind,
+            id: entry.what.item_id.clone(),
+            name: entry.what.name.clone(),
+            path: entry.what.path.clone(),
+            database_id: entry.what.database_id,
+        }
+    }
+}
+
+/// An item that stays as it is, or a part of what was done to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeftAlone {
+    pub(crate) what: Item,
+    pub(crate) code: &'static str,
+    pub(crate) reason: String,
+    pub(crate) by: Option<Author>,
+}
+
+/// What an undo does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// In the order in which they are carried out.
+    pub(crate) steps: Vec<Step>,
+    pub(crate) left_alone: Vec<LeftAlone>,
+}
+
+/// How far an item goes back.
+#[derive(Debug, Default)]
+struct Walk<'a> {
+    /// The entries that are undone, the newest first.
+    undone: Vec<&'a ActivityEntry>,
+    /// Entries that were to be undone and that somebody has gone on from, and the oldest who did.
+    blocked: Option<&'a Author>,
+    /// Changes of fields and views that were to be undone.
+    of_schema: bool,
+}
+
+impl Walk<'_> {
+    /// Whether it goes back to before the item was made, or brought back.
+    fn was_made(&self) -> bool {
+        let oldest = self.undone.last();
+        oldest.is_some_and(|one| matches!(one.what.operation, Operation::Create | Operation::Restore))
+    }
+}
+
+/// Fields and views hold what others may have written into them by now, so they are never taken back, and stop nothing.
+fn is_of_schema(entry: &ActivityEntry) -> bool {
+    entry.what.operation == Operation::Update
+        && !entry.what.former.is_empty()
+        && entry.what.former.iter().all(|former| matches!(former, Former::Fields | Former::Views))
+}
+
+const fn order(id: ActivityId) -> (u64, u64) {
+    (id.position, id.place)
+}
+
+/// Walks an item's history, the newest first, from now back as long as what it meets is to be undone or was undone already.
+fn walk<'a>(history: &'a [ActivityEntry], wanted: &HashSet<ActivityId>) -> Walk<'a> {
+    let mut walk = Walk::default();
+    let mut rest = history;
+    while let Some((entry, older)) = rest.split_first() {
+        if is_of_schema(entry) {
+            walk.of_schema |= wanted.contains(&entry.id);
+            rest = older;
+        } else if wanted.contains(&entry.id) {
+            walk.undone.push(entry);
+            rest = older;
+        } else if let Some(undoes) = entry.undoes {
+            // As the item stands after it, it stood before the entry that it undoes.
+            let next = older.iter().position(|one| order(one.id) < order(undoes)).unwrap_or(older.len());
+            rest = older.get(next..).unwrap_or_default();
+        } else {
+            if older.iter().any(|one| wanted.contains(&one.id)) {
+                walk.blocked = Some(&entry.author);
+            }
+            break;
+        }
+    }
+    walk
+}
+
+/// Plans an undo of the entries that are wanted: from the histories of their items, each the newest entry first and back to
+/// the oldest that is wanted, and from how these stand.
+pub(crate) fn plan(
+    histories: &HashMap<String, Vec<ActivityEntry>>,
+    wanted: &HashSet<ActivityId>,
+    standing: &HashMap<String, Standing>,
+) -> Plan {
+    let mut plan = Plan::default();
+    let mut all: Vec<Planned<'_>> = Vec::new();
+    for history in histories.values() {
+        let Some(newest) = history.first() else { continue };
+        match standing.get(&newest.what.item_id) {
+            Some(standing) => all.push(Planned { newest, history, standing, walk: walk(history, wanted) }),
+            // What was made is gone: that is as it was.
+            None if walk(history, wanted).was_made() => {}
+            None => {
+                let reason = "it was deleted for good and cannot come back";
+                plan.keep(Item::of(newest), "deleted_for_good", reason, None);
+            }
+        }
+    }
+    all.sort_by_key(|one| std::cmp::Reverse(order(one.newest.id)));
+    let opened: HashSet<&str> = all.iter().filter(|one| one.comes_back()).map(Planned::id).collect();
+    for one in &all {
+        plan.item(one, &opened);
+    }
+    plan.keep_what_holds_others(standing);
+    plan.steps.sort_by_cached_key(place);
+    plan
+}
+
+/// What comes back comes before what stands in it, and goes after that.
+fn place(step: &Step) -> (u8, u8, std::cmp::Reverse<(u64, u64)>) {
+    const HOLDERS_FIRST: [Kind; 5] = [Kind::Folder, Kind::Database, Kind::File, Kind::Record, Kind::Memory];
+    let holder = HOLDERS_FIRST.iter().position(|kind| *kind == step.what.kind).unwrap_or(HOLDERS_FIRST.len());
+    let holder = u8::try_from(holder).unwrap_or(u8::MAX);
+    let newest = std::cmp::Reverse(order(step.newest));
+    match step.doings.last() {
+        _ if step.doings.iter().any(|(doing, _)| *doing == Doing::Restore) => (0, holder, newest),
+        Some((doing, _)) if doing.trashes() => (2, u8::MAX - holder, newest),
+        _ => (1, holder, newest),
+    }
+}
+
+/// An item of which something is to be undone.
+struct Planned<'a> {
+    newest: &'a ActivityEntry,
+    history: &'a [ActivityEntry],
+    standing: &'a Standing,
+    walk: Walk<'a>,
+}
+
+impl Planned<'_> {
+    fn id(&self) -> &str {
+        &self.newest.what.item_id
+    }
+
+    /// The deletion that it is in trash by, when that is to be undone.
+    fn own_trash(&self) -> Option<&ActivityEntry> {
+        let newest = self.walk.undone.first().copied();
+        newest.filter(|newest| newest.what.operation == Operation::Trash && self.standing.in_trash)
+    }
+
+    /// Whether it leaves the trash, with what went along, though it may go there again.
+    fn comes_back(&self) -> bool {
+        let holds_others = |trash: &ActivityEntry| trash.what.items > 1 || trash.what.kind == Kind::Database;
+        self.own_trash().is_some_and(|trash| holds_others(trash) || !self.walk.was_made())
+    }
+
+    /// What is to be done; `is_live` says whether it is, or will be, out of the trash.
+    fn doings(&self, is_live: bool) -> Vec<(Doing, ActivityId)> {
+        let Some(oldest) = self.walk.undone.last() else { return Vec::new() };
+        // Where it came back to matters only as long as it stays.
+        let kept = usize::from(oldest.what.operation == Operation::Restore);
+        let fields = fields(self.walk.undone.iter().rev().skip(kept).rev());
+        let fields = (fields != Fields::default()).then(|| Doing::Revert(Box::new(fields)));
+        let mut doings = Vec::new();
+        if self.comes_back() {
+            let is_all = fields.is_none() && !self.walk.was_made();
+            let trash = self.own_trash().map_or(oldest.id, |trash| trash.id);
+            doings.push((Doing::Restore, if is_all { oldest.id } else { trash }));
+        }
+        if !is_live {
+            return doings;
+        }
+        match (oldest.what.operation, fields) {
+            (Operation::Create, _) => doings.push((Doing::Trash, oldest.id)),
+            (Operation::Restore, fields) => {
+                // As it stood right after it was brought back.
+                let next = self.walk.undone.iter().rev().nth(1).map_or(oldest.id, |next| next.id);
+                doings.extend(fields.map(|fields| (fields, next)));
+                doings.push((Doing::TrashAgain, oldest.id));
+            }
+            (Operation::Update | Operation::Trash | Operation::Remove, fields) => {
+                doings.extend(fields.map(|fields| (fields, oldest.id)));
+            }
+        }
+        doings
+    }
+}
+
+impl Plan {
+    fn item(&mut self, one: &Planned<'_>, opened: &HashSet<&str>) {
+        let (what, walk, standing) = (Item::of(one.newest), &one.walk, one.standing);
+        if let Some(by) = walk.blocked {
+            self.keep(what.clone(), "edited_since", "it was changed since: that stays as it is", Some(by));
+        }
+        let goes = one.walk.was_made();
+        if walk.of_schema && !goes {
+            let reason = "its fields and views stay: others may have used them since";
+            self.keep(what.clone(), "fields_kept", reason, None);
+        }
+        if walk.undone.iter().any(|one| one.what.former.contains(&Former::MembersMoved)) && !goes {
+            self.keep(what.clone(), "order_kept", "the order of its members stays as it is", None);
+        }
+        let is_along = standing.along.as_deref().is_some_and(|holder| opened.contains(holder));
+        let is_live = !standing.in_trash || one.comes_back() || is_along;
+        let doings = one.doings(is_live);
+        if doings.is_empty() {
+            if !is_live && !goes && !walk.undone.is_empty() {
+                let reason = "it is in trash along with what held it: restore that first";
+                self.keep(what, "in_trash", reason, None);
+            }
+            return;
+        }
+        // What the list does not tell, such as a field that went with its values.
+        let told = one.history.iter().find_map(|one| one.what.version_after);
+        let is_as_told = told.is_none() || standing.version.is_none() || told == standing.version;
+        if !is_as_told {
+            let reason = "it was changed since along with its database: it stays as it is";
+            return self.keep(what, "edited_since", reason, None);
+        }
+        let (if_version, newest) = (standing.version, one.newest.id);
+        // What comes back only to let go of what it holds, goes again after that.
+        let (back, rest): (Vec<_>, Vec<_>) =
+            doings.into_iter().partition(|(doing, _)| goes && *doing == Doing::Restore);
+        for doings in [back, rest] {
+            if !doings.is_empty() {
+                self.steps.push(Step { what: what.clone(), doings, if_version, newest });
+            }
+        }
+    }
+
+    fn keep(&mut self, what: Item, code: &'static str, reason: &str, by: Option<&Author>) {
+        self.left_alone.push(LeftAlone { what, code, reason: reason.to_owned(), by: by.cloned() });
+    }
+
+    /// A folder or a database that was made goes only when all that stands in it goes too.
+    fn keep_what_holds_others(&mut self, standing: &HashMap<String, Standing>) {
+        let mut open = std::mem::take(&mut self.steps);
+        let mut going: HashMap<Uuid, u64> = HashMap::new();
+        loop {
+            let before = open.len();
+            let (taken, waiting): (Vec<Step>, Vec<Step>) =
+                open.into_iter().partition(|step| is_left_by_all(step, standing, &going));
+            for step in &taken {
+                let leaves = step.doings.iter().any(|(doing, _)| doing.trashes()) || moves(step);
+                let parent = standing.get(&step.what.id).and_then(|now| now.parent).filter(|_| leaves);
+                if let Some(parent) = parent {
+                    *going.entry(parent).or_default() += 1;
+                }
+            }
+            self.steps.extend(taken);
+            open = waiting;
+            if open.len() == before || open.is_empty() {
+                break;
+            }
+        }
+        for step in open {
+            self.keep(step.what, "not_empty", "other things stand in it by now: it stays", None);
+        }
+    }
+}
+
+/// Whether nothing stands in what a step moves to trash but what goes too.
+fn is_left_by_all(step: &Step, standing: &HashMap<String, Standing>, going: &HashMap<Uuid, u64>) -> bool {
+    if !step.doings.iter().any(|(doing, _)| *doing == Doing::Trash) {
+        return true;
+    }
+    let children = standing.get(&step.what.id).map_or(0, |now| now.children);
+    let id: Option<Uuid> = step.what.id.parse().ok();
+    children <= id.and_then(|id| going.get(&id).copied()).unwrap_or(0)
+}
+
+fn moves(step: &Step) -> bool {
+    step.doings.iter().any(|(doing, _)| matches!(doing, Doing::Revert(fields) if fields.folder.is_some()))
+}
+
+/// What the fields were before all of these, of which the newest is the first.
+fn fields<'a>(undone: impl Iterator<Item = &'a &'a ActivityEntry>) -> Fields {
+    let mut fields = Fields::default();
+    for entry in undone {
+        for former in &entry.what.former {
+            fields.take(former, entry.what.version_before);
+        }
+    }
+    fields
+}
+
+impl Fields {
+    fn take(&mut self, former: &Former, version: Option<u64>) {
+        match former.clone() {
+            Former::Content | Former::Values => self.version = version,
+            Former::Name(name) => self.name = Some(name),
+            Former::Folder(folder) => self.folder = Some(folder),
+            Former::Tags(tags) => self.tags = Some(tags),
+            Former::Description(description) => self.description = Some(description),
+            Former::Icon(icon) => self.icon = Some(icon),
+            Former::Slug(slug) => self.slug = Some(slug),
+            Former::UseWhen(use_when) => self.use_when = Some(use_when),
+            Former::Public(is_public) => self.is_public = Some(is_public),
+            Former::Listed(is_listed) => self.is_listed = Some(is_listed),
+            // What a newer one has taken out again need not come back.
+            Former::MembersAdded(added) => {
+                for member in added {
+                    let known = self.add.len();
+                    self.add.retain(|one| one.member != member.member);
+                    if self.add.len() == known {
+                        self.remove.push(member);
+                    }
+                }
+            }
+            Former::MembersRemoved(removed) => self.add.extend(removed),
+            Former::MembersMoved | Former::Fields | Former::Views => {}
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Carries an undo out: each item by the rules of its kind, in writes that stand in the list of activity themselves.
+
+mod gather;
+
+use std::collections::HashSet;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
+use cairn_chassis::wording::{self, Unit};
+use cairn_proto::ids::FolderId;
+
+use super::plan::{Doing, Fields, Item, LeftAlone, Plan, Step, plan};
+use super::require_whole;
+use crate::Error;
+use crate::batch::{Batches, Guarded, Write};
+use crate::checks::Checks;
+use crate::context::Context;
+use crate::databases::{DatabasePatch, Databases};
+use crate::files::FilePatch;
+use crate::folders::FolderPatch;
+use crate::memories::{MemberDraft, Memories, MemoryPatch};
+use crate::model::{ActivityEntry, ActivityId, FormerMember, Member, MemberKind, MemberTarget};
+use crate::records::RecordWrite;
+use crate::scope::Caller;
+use crate::store;
+
+/// Entries that are named one by one, and those that a principal's undo looks through.
+const MOST_NAMED: usize = 1_000;
+const MOST_WANTED: usize = 10_000;
+const READ_AT_ONCE: i64 = 1_000;
+/// Entries among which something written below a folder is looked for.
+const LOOKED_THROUGH: i64 = 5_000;
+/// Items that one call changes, and those that it tries.
+const MOST_AT_ONCE: usize = 200;
+const MOST_TRIED: usize = 1_000;
+
+/// What is to be undone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Selection {
+    pub(crate) principal_id: Option<String>,
+    /// With a principal, only those that are the principal's.
+    pub(crate) entries: Vec<String>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
+}
+
+/// What an undo did.
+#[derive(Debug, Default)]
+pub(crate) struct Undone {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) left_alone: Vec<LeftAlone>,
+    /// Whether another call would undo more.
+    pub(crate) has_more: bool,
+    /// Of the last write; 0 when nothing was written.
+    pub(crate) position: u64,
+}
+
+/// The rules, on a storage.
+#[derive(Debug, Clone)]
+pub(crate) struct Undoing {
+    context: Context,
+    batches: Batches,
+    databases: Databases,
+    memories: Memories,
+}
+
+impl Undoing {
+    pub(crate) fn new(context: Context) -> Self {
+        Self {
+            batches: Batches::new(context.clone()),
+            databases: Databases::new(context.clone()),
+            memories: Memories::new(context.clone()),
+            context,
+        }
+    }
+
+    /// What an undo would do.
+    pub(crate) async fn plan(&self, caller: &Caller, selection: Selection) -> Result<Plan, Error> {
+        require_whole(caller)?;
+        let wanted = self.wanted(caller, selection).await?;
+        let ids: HashSet<ActivityId> = wanted.iter().map(|entry| entry.id).collect();
+        let histories = self.histories(caller, &wanted).await?;
+        let standing = self.standing(caller, &histories).await?;
+        let mut plan = plan(&histories, &ids, &standing);
+        self.keep_what_was_written_below(caller, &ids, &mut plan).await?;
+        Ok(plan)
+    }
+
+    /// Takes back what can be taken back, and says what was left alone.
+    pub(crate) async fn carry_out(&self, caller: &Caller, selection: Selection) -> Result<Undone, Error> {
+        let plan = self.plan(caller, selection).await?;
+        let mut undone = Undone { left_alone: plan.left_alone, ..Undone::default() };
+        let (mut open, mut tried) = (plan.steps, 0);
+        loop {
+            let (before, mut again) = (undone.steps.len(), Vec::new());
+            for step in open {
+                if undone.steps.len() >= MOST_AT_ONCE || tried >= MOST_TRIED {
+                    undone.has_more = !undone.steps.is_empty();
+                    return Ok(undone);
+                }
+                tried += 1;
+                match self.take(caller, &step).await {
+                    Ok(position) => {
+                        undone.position = position;
+                        undone.steps.push(step);
+                    }
+                    Err(error) => {
+                        let left = refused(step.what.clone(), error)?;
+                        again.push((step, left));
+                    }
+                }
+            }
+            // What was in the way of one may have gone with another: two folders that change places.
+            if undone.steps.len() == before || again.is_empty() {
+                undone.left_alone.extend(again.into_iter().map(|(_, left)| left));
+                return Ok(undone);
+            }
+            open = again.into_iter().map(|(step, _)| step).collect();
+        }
+    }
+
+    async fn wanted(&self, caller: &Caller, selection: Selection) -> Result<Vec<ActivityEntry>, Error> {
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let _turn = db.reading_fairly(workspace).await?;
+        // What undoes is named entry by entry: or else who undoes all that they did themselves would begin anew each time.
+        let is_asked = |entry: &ActivityEntry| {
+            (entry.undoes.is_none() || !selection.entries.is_empty())
+                && selection.principal_id.as_ref().is_none_or(|id| *id == entry.author.id)
+                && selection.since.is_none_or(|since| entry.id.at >= since)
+                && selection.until.is_none_or(|until| entry.id.at < until)
+        };
+        if !selection.entries.is_empty() {
+            let mut found = self.named(caller, &selection.entries).await?;
+            found.retain(is_asked);
+            return Ok(found);
+        }
+        let Some(principal) = selection.principal_id.as_deref().filter(|id| !id.contains('\0')) else {
+            let message = "name entries, or a principal whose changes are to be undone";
+            return Err(Error::invalid("principal", "required", message));
+        };
+        let mut before = ActivityId::before(selection.until.unwrap_or(Timestamp::from_micros(i64::MAX)));
+        let mut wanted = Vec::new();
+        loop {
+            let some = store::activity::list(db, workspace, Some(principal), before, READ_AT_ONCE).await?;
+            let Some(last) = some.last() else { return Ok(wanted) };
+            before = last.id;
+            let found = some.len();
+            wanted.extend(some.into_iter().filter(is_asked));
+            if wanted.len() > MOST_WANTED {
+                let message =
+                    format!("choose a shorter time: {}", wording::at_most(MOST_WANTED, Unit::Entries));
+                return Err(Error::invalid("from", "too_many", message));
+            }
+            if selection.since.is_some_and(|since| before.at < since)
+                || (found as u64) < READ_AT_ONCE.unsigned_abs()
+            {
+                return Ok(wanted);
+            }
+        }
+    }
+
+    async fn named(&self, caller: &Caller, ids: &[String]) -> Result<Vec<ActivityEntry>, Error> {
+        let mut checks = Checks::default();
+        if ids.len() > MOST_NAMED {
+            checks.violation("entries", "too_long", wording::at_most(MOST_NAMED, Unit::Entries));
+            checks.finish()?;
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::with_capacity(ids.len());
+        for (place, text) in ids.iter().enumerate() {
+            let entry = match text.parse() {
+                Ok(id) => store::activity::get(&self.context.db, caller.workspace, id).await?,
+                Err(_) => None,
+            };
+            match entry {
+                Some(entry) => found.push(entry),
+                None => checks.violation(
+                    &format!("entries[{place}]"),
+                    "not_found",
+                    "there is no such entry: it may be older than entries are kept",
+                ),
+            }
+        }
+        checks.finish()?;
+        Ok(found)
+    }
+
+    /// A folder that was brought back goes again with all that it holds, unless somebody has written there since.
+    async fn keep_what_was_written_below(
+        &self,
+        caller: &Caller,
+        wanted: &HashSet<ActivityId>,
+        plan: &mut Plan,
+    ) -> Result<(), Error> {
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        for step in std::mem::take(&mut plan.steps) {
+            let back = step.doings.iter().find(|(doing, _)| *doing == Doing::TrashAgain).map(|(_, id)| *id);
+            let folder: Option<FolderId> =
+                step.what.id.parse().ok().filter(|_| step.what.kind == Kind::Folder);
+            let (Some(back), Some(folder)) = (back, folder) else {
+                plan.steps.push(step);
+                continue;
+            };
+            let below: HashSet<FolderId> =
+                store::folders::ids_below(db, workspace, &[folder]).await?.into_iter().collect();
+            let last = ActivityId::before(Timestamp::from_micros(i64::MAX));
+            let since = store::activity::list(db, workspace, None, last, LOOKED_THROUGH).await?;
+            let is_all = since.last().is_none_or(|one| one.id <= back)
+                || (since.len() as u64) < LOOKED_THROUGH.unsigned_abs();
+            let is_theirs = |one: &&ActivityEntry| {
+                let is_below = one.what.folder_id.is_some_and(|folder| below.contains(&folder));
+                one.id > back && is_below && !wanted.contains(&one.id)
+            };
+            match since.iter().find(is_theirs) {
+                None if is_all => plan.steps.push(step),
+                found => plan.left_alone.push(LeftAlone {
+                    what: step.what,
+                    code: "edited_since",
+                    reason: "what it holds was changed since: it stays".to_owned(),
+                    by: found.map(|one| one.author.clone()),
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does to an item what is planned; answers the position of the last write.
+    async fn take(&self, caller: &Caller, step: &Step) -> Result<u64, Error> {
+        let mut position = 0;
+        for (doing, undoes) in &step.doings {
+            let caller = Caller { undoes: Some(*undoes), ..caller.clone() };
+            // What an earlier part has written is known by its effect alone.
+            let if_version = step.if_version.filter(|_| position == 0);
+            position = match doing {
+                Doing::Restore => {
+                    let write = Write::RestoreItem(step.what.kind, step.what.id.clone());
+                    self.write(&caller, vec![write.into()]).await?
+                }
+                Doing::Revert(fields) => self.revert(&caller, &step.what, fields, if_version).await?,
+                Doing::Trash => self.trash(&caller, &step.what, if_version, true).await?,
+                Doing::TrashAgain => self.trash(&caller, &step.what, if_version, false).await?,
+            };
+        }
+        Ok(position)
+    }
+
+    async fn write(&self, caller: &Caller, writes: Vec<Guarded>) -> Result<u64, Error> {
+        Ok(self.batches.write(caller, writes).await?.positions.last)
+    }
+
+    async fn revert(
+        &self,
+        caller: &Caller,
+        what: &Item,
+        fields: &Fields,
+        if_version: Option<u64>,
+    ) -> Result<u64, Error> {
+        let folder = fields.folder.map(|folder| folder.map(|id| id.to_string()));
+        match what.kind {
+            Kind::Folder => {
+                let patch =
+                    FolderPatch { name: fields.name.clone(), parent_id: folder, ..FolderPatch::default() };
+                self.write(caller, vec![Write::UpdateFolder(what.id.clone(), patch).into()]).await
+            }
+            Kind::Database => {
+                let patch = DatabasePatch {
+                    name: fields.name.clone(),
+                    description: fields.description.clone(),
+                    icon: fields.icon.clone(),
+                    folder_id: folder,
+                    ..DatabasePatch::default()
+                };
+                Ok(self.databases.update(caller, &what.id, patch).await?.position)
+            }
+            Kind::Record => {
+                let write = RecordWrite::RestoreVersion(what.id.clone(), fields.version.unwrap_or_default());
+                let write = Write::Record(database_of(what), write);
+                self.write(caller, vec![Guarded { if_version, ..write.into() }]).await
+            }
+            Kind::Memory => self.revert_memory(caller, what, fields).await,
+            Kind::File | Kind::Unspecified | Kind::SourceDocument | Kind::Ingested => {
+                let patch = FilePatch {
+                    name: fields.name.clone(),
+                    folder_id: folder,
+                    tags: fields.tags.clone(),
+                    description: fields.description.clone(),
+                    ..FilePatch::default()
+                };
+                let of_content =
+                    fields.version.map(|version| Write::RestoreVersion(what.id.clone(), version));
+                let rest = Write::UpdateFile(what.id.clone(), patch);
+                let mut writes: Vec<Guarded> =
+                    of_content.into_iter().chain([rest]).map(Guarded::from).collect();
+                if let Some(first) = writes.first_mut() {
+                    first.if_version = if_version;
+                }
+                self.write(caller, writes).await
+            }
+        }
+    }
+
+    async fn revert_memory(&self, caller: &Caller, what: &Item, fields: &Fields) -> Result<u64, Error> {
+        let engine = self.context.db.engine();
+        let found = store::memories::get(engine, caller.workspace, &what.id, None).await?;
+        let memory = found.ok_or_else(|| Error::no_memory(&what.id))?;
+        let patch = MemoryPatch {
+            name: fields.name.clone(),
+            slug: fields.slug.clone().filter(|slug| *slug != memory.slug),
+            description: fields.description.clone(),
+            use_when: fields.use_when.clone(),
+            is_public: fields.is_public,
+            is_listed: fields.is_listed,
+            add: fields.add.iter().map(member_draft).collect(),
+            remove: members(&memory.members, &fields.remove),
+            ..MemoryPatch::default()
+        };
+        Ok(self.memories.update(caller, &what.id, patch).await?.position)
+    }
+
+    async fn trash(
+        &self,
+        caller: &Caller,
+        what: &Item,
+        if_version: Option<u64>,
+        if_empty: bool,
+    ) -> Result<u64, Error> {
+        let id = what.id.clone();
+        match what.kind {
+            Kind::Database => self.databases.delete(caller, &id).await,
+            Kind::Memory => self.memories.delete(caller, &id).await,
+            Kind::Folder => {
+                let write = Guarded { if_empty, ..Write::DeleteFolder(id).into() };
+                self.write(caller, vec![write]).await
+            }
+            Kind::Record => {
+                let write = Write::Record(database_of(what), RecordWrite::Delete(id));
+                self.write(caller, vec![Guarded { if_version, ..write.into() }]).await
+            }
+            Kind::File | Kind::Unspecified | Kind::SourceDocument | Kind::Ingested => {
+                self.write(caller, vec![Guarded { if_version, ..Write::DeleteFile(id).into() }]).await
+            }
+        }
+    }
+}
+
+fn database_of(what: &Item) -> String {
+    what.database_id.map(|id| id.to_string()).unwrap_or_default()
+}
+
+/// The ids of those members that are there, or of others that refer to the same: what was taken out and came back has
+/// another id.
+fn members(there: &[Member], wanted: &[FormerMember]) -> Vec<String> {
+    let mut found: Vec<&Member> = Vec::new();
+    for former in wanted {
+        let target = MemberTarget::of(former.kind, former.id);
+        let is_it = |one: &&Member| one.id == former.member;
+        let is_like = |one: &&Member| one.target == target && one.query == former.query;
+        let free: Vec<&Member> =
+            there.iter().filter(|one| !found.iter().any(|known| known.id == one.id)).collect();
+        let one = free.iter().copied().find(|one| is_it(one));
+        found.extend(one.or_else(|| free.iter().copied().find(|one| is_like(one))));
+    }
+    found.into_iter().map(|member| member.id.to_string()).collect()
+}
+
+fn member_draft(former: &FormerMember) -> MemberDraft {
+    let id = |kind: MemberKind| (former.kind == kind).then(|| former.id.to_string());
+    MemberDraft {
+        kind: Some(former.kind),
+        file_id: id(MemberKind::File),
+        folder_id: id(MemberKind::Folder),
+        source_document_id: id(MemberKind::SourceDocument),
+        database_id: id(MemberKind::Database),
+        query: former.query.clone(),
+    }
+}
+
+/// What is left alone since it was refused; what is no matter of the item stays an error.
+fn refused(what: Item, error: Error) -> Result<LeftAlone, Error> {
+    let (code, reason) = match &error {
+        Error::VersionConflict { .. } | Error::RecordConflict { .. } => {
+            ("edited_since", "it was changed in this moment: it stays as it is".to_owned())
+        }
+        Error::NotFound { .. } | Error::WentAlong { .. } | Error::NoTargets(_) => {
+            ("not_found", error.to_string())
+        }
+        Error::Invalid(violations) => {
+            let said: Vec<&str> = violations.iter().map(|broken| broken.message.as_str()).collect();
+            ("refused", said.join("; "))
+        }
+        Error::SlugTaken(_)
+        | Error::OutOfScope(_)
+        | Error::MayNotPublish(_)
+        | Error::LimitExceeded(_)
+        | Error::TooLarge(_)
+        | Error::OutOfDate(_) => ("refused", error.to_string()),
+        Error::LeftOut(_)
+        | Error::Unanswered
+        | Error::Storage(_)
+        | Error::Objects(_)
+        | Error::LostAsset(_)
+        | Error::DamagedBody(_) => return Err(error),
+    };
+    Ok(LeftAlone { what, code, reason, by: None })
+}

@@ -1,0 +1,122 @@
+//! What an undo is planned from: what was done to the items, and how they stand.
+
+use std::collections::HashMap;
+
+use cairn_chassis::feed::Kind;
+use cairn_proto::ids::{DatabaseId, FileId, FolderId, RecordId};
+use uuid::Uuid;
+
+use super::Undoing;
+use crate::Error;
+use crate::activity::plan::Standing;
+use crate::model::ActivityEntry;
+use crate::scope::Caller;
+use crate::store;
+
+/// Items whose histories are read at once, and entries of these.
+const ITEMS_AT_ONCE: usize = 200;
+const MOST_OF_HISTORY: i64 = 20_000;
+
+impl Undoing {
+    /// Of each item that is wanted all entries from the oldest wanted one on, the newest first.
+    pub(super) async fn histories(
+        &self,
+        caller: &Caller,
+        wanted: &[ActivityEntry],
+    ) -> Result<HashMap<String, Vec<ActivityEntry>>, Error> {
+        let mut oldest: HashMap<&str, u64> = HashMap::new();
+        for entry in wanted {
+            let known = oldest.entry(&entry.what.item_id).or_insert(entry.id.position);
+            *known = (*known).min(entry.id.position);
+        }
+        let mut items: Vec<(&str, u64)> = oldest.into_iter().collect();
+        items.sort_unstable();
+        let mut histories: HashMap<String, Vec<ActivityEntry>> = HashMap::new();
+        let db = &self.context.db;
+        for some in items.chunks(ITEMS_AT_ONCE) {
+            let ids: Vec<&str> = some.iter().map(|(id, _)| *id).collect();
+            let from: HashMap<&str, u64> = some.iter().copied().collect();
+            let least = some.iter().map(|(_, position)| *position).min().unwrap_or_default();
+            let found =
+                store::activity::histories(db, caller.workspace, &ids, least, MOST_OF_HISTORY).await?;
+            for entry in found {
+                if from.get(entry.what.item_id.as_str()).is_some_and(|from| entry.id.position >= *from) {
+                    histories.entry(entry.what.item_id.clone()).or_default().push(entry);
+                }
+            }
+        }
+        Ok(histories)
+    }
+
+    pub(super) async fn standing(
+        &self,
+        caller: &Caller,
+        histories: &HashMap<String, Vec<ActivityEntry>>,
+    ) -> Result<HashMap<String, Standing>, Error> {
+        fn ids<T: From<Uuid>>(histories: &HashMap<String, Vec<ActivityEntry>>, kind: Kind) -> Vec<T> {
+            let of_kind = histories.values().filter_map(|history| history.first());
+            let of_kind = of_kind.filter(|newest| newest.what.kind == kind);
+            of_kind.filter_map(|newest| Uuid::try_parse(&newest.what.item_id).ok()).map(T::from).collect()
+        }
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let mut all = HashMap::new();
+        for one in store::states::files(db, workspace, &ids::<FileId>(histories, Kind::File)).await? {
+            let parent = one.folder_id.map(|id| id.0);
+            let version = Some(one.version);
+            all.insert(
+                one.id.to_string(),
+                Standing { in_trash: one.in_trash, version, parent, ..Standing::default() },
+            );
+        }
+        for one in store::states::folders(db, workspace, &ids::<FolderId>(histories, Kind::Folder)).await? {
+            let (parent, children) = (one.parent_id.map(|id| id.0), one.children);
+            all.insert(
+                one.id.to_string(),
+                Standing { in_trash: one.in_trash, parent, children, ..Standing::default() },
+            );
+        }
+        for one in
+            store::states::databases(db, workspace, &ids::<DatabaseId>(histories, Kind::Database)).await?
+        {
+            let (parent, children) = (one.folder_id.map(|id| id.0), one.records);
+            let version = Some(one.version);
+            all.insert(
+                one.id.to_string(),
+                Standing { in_trash: one.in_trash, version, parent, children, along: None },
+            );
+        }
+        for one in store::states::records(db, workspace, &ids::<RecordId>(histories, Kind::Record)).await? {
+            let (parent, version) = (Some(one.database_id.0), Some(one.version));
+            all.insert(
+                one.id.to_string(),
+                Standing { in_trash: one.in_trash, version, parent, ..Standing::default() },
+            );
+        }
+        let memories: Vec<Uuid> = ids(histories, Kind::Memory);
+        for (id, version, in_trash) in store::states::memories(db, workspace, &memories).await? {
+            all.insert(id, Standing { in_trash, version: Some(version), ..Standing::default() });
+        }
+        self.find_holders(caller, histories, &mut all).await?;
+        Ok(all)
+    }
+
+    /// Finds what the items went to trash along with that went along with something.
+    async fn find_holders(
+        &self,
+        caller: &Caller,
+        histories: &HashMap<String, Vec<ActivityEntry>>,
+        all: &mut HashMap<String, Standing>,
+    ) -> Result<(), Error> {
+        let engine = || self.context.db.engine();
+        for (id, standing) in all.iter_mut().filter(|(_, standing)| standing.in_trash) {
+            let Some(kind) = histories.get(id).and_then(|history| Some(history.first()?.what.kind)) else {
+                continue;
+            };
+            if store::trash::get(engine(), caller.workspace, kind, id).await?.is_none() {
+                let with = store::trash::along(engine(), caller.workspace, kind, id).await?;
+                standing.along = with.map(|deletion| deletion.item_id);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! Who did what, as the writes themselves have noted it.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::feed::Kind;
+use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{execute, fetch, list_statement, statements};
+use cairn_proto::ids::{DatabaseId, FolderId, WorkspaceId};
+use serde_json::json;
+
+use super::page::{to_column, to_count};
+use crate::model::{Activity, ActivityEntry, ActivityId, Actor, Author, Former, Operation};
+
+macro_rules! columns {
+    () => {
+        "happened_at, position, place, principal_kind, principal_id, principal_name, channel, operation, kind, item_id, \
+         folder_id, database_id, name, path, version_before, version_after, items, former, undoes"
+    };
+}
+
+/// Entries before that one, the latest first; `$5` at most.
+macro_rules! list {
+    ($filter:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM activity WHERE workspace_id = $1",
+            $filter,
+            " AND (happened_at, position, place) < ($2, $3, $4) \
+             ORDER BY happened_at DESC, position DESC, place DESC LIMIT $5"
+        )
+    };
+}
+
+statements! {
+    pub(super) fn statements;
+
+    /// $8 is a JSON array of `[place, operation, kind, item, folder, database, name, path, version before, version after,
+    /// items, former]`.
+    const INSERT: Dialect = Dialect {
+        sqlite: "INSERT INTO activity (workspace_id, happened_at, position, principal_kind, principal_id, principal_name, \
+             channel, undoes, place, operation, kind, item_id, folder_id, database_id, name, path, version_before, version_after, \
+             items, former) SELECT $1, $2, $3, $4, $5, $6, $7, $9, value ->> 0, value ->> 1, value ->> 2, value ->> 3, \
+             value ->> 4, value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11 \
+             FROM json_each($8)",
+        postgres: "INSERT INTO activity (workspace_id, happened_at, position, principal_kind, principal_id, principal_name, \
+             channel, undoes, place, operation, kind, item_id, folder_id, database_id, name, path, version_before, version_after, \
+             items, former) SELECT $1, CAST($2 AS BIGINT), CAST($3 AS BIGINT), $4, $5, $6, $7, $9, CAST(entry ->> 0 AS BIGINT), entry ->> 1, \
+             CAST(entry ->> 2 AS BIGINT), entry ->> 3, entry ->> 4, entry ->> 5, entry ->> 6, entry ->> 7, \
+             CAST(entry ->> 8 AS BIGINT), CAST(entry ->> 9 AS BIGINT), CAST(entry ->> 10 AS BIGINT), entry ->> 11 \
+             FROM jsonb_array_elements(CAST(CAST($8 AS TEXT) AS JSONB)) AS list (entry)",
+    };
+
+    const LIST: &str = list!("");
+
+    const LIST_OF: &str = list!(" AND principal_id = $6");
+
+    const GET: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM activity WHERE workspace_id = $1 AND happened_at = $2 AND position = $3 AND place = $4"
+    );
+
+    /// Entries of some items from position $3 on, of each the newest first; $4 at most.
+    const HISTORIES: Dialect = list_statement!(
+        concat!("SELECT ", columns!(), " FROM activity WHERE workspace_id = $1 AND item_id IN "),
+        "$2",
+        " AND position >= $3 ORDER BY position DESC, place DESC LIMIT $4"
+    );
+
+    /// From one principal to the next by the index, $2 at most.
+    const ACTORS: &str = "WITH RECURSIVE actors (id, number) AS (\
+         SELECT MIN(principal_id), 1 FROM activity WHERE workspace_id = $1 UNION ALL \
+         SELECT (SELECT MIN(a.principal_id) FROM activity a WHERE a.workspace_id = $1 AND a.principal_id > actors.id), \
+         actors.number + 1 FROM actors WHERE actors.id IS NOT NULL AND actors.number < $2) \
+         SELECT (SELECT l.principal_kind FROM activity l WHERE l.workspace_id = $1 AND l.principal_id = actors.id \
+         ORDER BY l.happened_at DESC, l.position DESC, l.place DESC LIMIT 1), actors.id, \
+         (SELECT l.principal_name FROM activity l WHERE l.workspace_id = $1 AND l.principal_id = actors.id \
+         ORDER BY l.happened_at DESC, l.position DESC, l.place DESC LIMIT 1) \
+         FROM actors WHERE actors.id IS NOT NULL";
+
+    /// Workspaces by their feeds' heads, in the order of their ids.
+    const WORKSPACES: &str = "SELECT workspace_id FROM feed_heads WHERE workspace_id > $1 ORDER BY workspace_id LIMIT $2";
+
+    const FORGET: &str = "DELETE FROM activity WHERE (workspace_id, happened_at, position, place) IN \
+         (SELECT workspace_id, happened_at, position, place FROM activity \
+         WHERE workspace_id = $1 AND happened_at < $2 ORDER BY happened_at, position, place LIMIT $3)";
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    happened_at: Timestamp,
+    position: i64,
+    place: i64,
+    principal_kind: String,
+    principal_id: String,
+    principal_name: String,
+    channel: String,
+    operation: String,
+    kind: i64,
+    item_id: String,
+    folder_id: Option<Text<FolderId>>,
+    database_id: Option<Text<DatabaseId>>,
+    name: String,
+    path: String,
+    version_before: Option<i64>,
+    version_after: Option<i64>,
+    items: i64,
+    former: String,
+    undoes: String,
+}
+
+impl Row {
+    fn into_entry(self) -> Result<ActivityEntry, Error> {
+        let kind = i32::try_from(self.kind).ok().and_then(|number| Kind::try_from(number).ok());
+        let kind = kind.ok_or_else(|| Error::corrupt("activity on an unknown kind"))?;
+        let operation = Operation::read(&self.operation);
+        let operation = operation.ok_or_else(|| Error::corrupt("activity of an unknown operation"))?;
+        let former: Result<Vec<Former>, _> = serde_json::from_str(&self.former);
+        let former = former.map_err(|_| Error::corrupt("activity with an unknown change"))?;
+        let (position, place) = (to_count(self.position), to_count(self.place));
+        Ok(ActivityEntry {
+            id: ActivityId { at: self.happened_at, position, place },
+            author: Author { kind: self.principal_kind, id: self.principal_id, name: self.principal_name },
+            channel: self.channel,
+            undoes: self.undoes.parse().ok(),
+            what: Activity {
+                operation,
+                kind,
+                item_id: self.item_id,
+                folder_id: self.folder_id.map(|id| id.0),
+                database_id: self.database_id.map(|id| id.0),
+                name: self.name,
+                path: self.path,
+                version_before: self.version_before.map(to_count),
+                version_after: self.version_after.map(to_count),
+                items: to_count(self.items),
+                former,
+            },
+        })
+    }
+}
+
+/// Notes what a write did, all of it by one statement; `at` and `position` are those of the write.
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    (at, position): (Timestamp, u64),
+    actor: &Actor,
+    done: &[Activity],
+) -> Result<(), Error> {
+    let row = |(place, one): (usize, &Activity)| {
+        let former = serde_json::to_string(&one.former).map_err(|_| Error::corrupt("activity is no JSON"))?;
+        let version = |version: Option<u64>| version.map(to_column);
+        Ok(json!([
+            place,
+            one.operation.as_str(),
+            i32::from(one.kind),
+            one.item_id,
+            one.folder_id,
+            one.database_id,
+            one.name,
+            one.path,
+            version(one.version_before),
+            version(one.version_after),
+            one.items,
+            former
+        ]))
+    };
+    let rows: Vec<serde_json::Value> = done.iter().enumerate().map(row).collect::<Result<_, Error>>()?;
+    let rows = serde_json::Value::from(rows).to_string();
+    let author = &actor.author;
+    execute!(
+        tx,
+        INSERT,
+        Text(workspace),
+        at,
+        to_column(position),
+        &author.kind,
+        &author.id,
+        &author.name,
+        actor.channel,
+        &rows,
+        actor.undoes.map(|id| id.to_string()).unwrap_or_default()
+    )
+    .map(drop)
+}
+
+/// Entries before that one, the latest first; of one principal or of all.
+pub(crate) async fn list(
+    db: &Db,
+    workspace: WorkspaceId,
+    principal: Option<&str>,
+    before: ActivityId,
+    limit: i64,
+) -> Result<Vec<ActivityEntry>, Error> {
+    let (at, position, place) = (before.at, to_column(before.position), to_column(before.place));
+    let rows: Vec<Row> = match principal {
+        None => fetch!(all, db, LIST, Text(workspace), at, position, place, limit)?,
+        Some(id) => fetch!(all, db, LIST_OF, Text(workspace), at, position, place, limit, id)?,
+    };
+    rows.into_iter().map(Row::into_entry).collect()
+}
+
+/// One entry.
+pub(crate) async fn get(
+    db: &Db,
+    workspace: WorkspaceId,
+    id: ActivityId,
+) -> Result<Option<ActivityEntry>, Error> {
+    let (position, place) = (to_column(id.position), to_column(id.place));
+    let row: Option<Row> = fetch!(optional, db, GET, Text(workspace), id.at, position, place)?;
+    row.map(Row::into_entry).transpose()
+}
+
+/// What was done to some items from that position on, the latest first.
+pub(crate) async fn histories(
+    db: &Db,
+    workspace: WorkspaceId,
+    items: &[&str],
+    from: u64,
+    limit: i64,
+) -> Result<Vec<ActivityEntry>, Error> {
+    let rows: Vec<Row> =
+        fetch!(all, db, HISTORIES, Text(workspace), json_list(items), to_column(from), limit)?;
+    rows.into_iter().map(Row::into_entry).collect()
+}
+
+/// Who did something, by id; each as the latest entry names it.
+pub(crate) async fn actors(db: &Db, workspace: WorkspaceId, most: i64) -> Result<Vec<Author>, Error> {
+    let rows: Vec<(String, String, String)> = fetch!(all, db, ACTORS, Text(workspace), most)?;
+    Ok(rows.into_iter().map(|(kind, id, name)| Author { kind, id, name }).collect())
+}
+
+/// Some workspaces that were written, by id, from after that one on.
+pub(crate) async fn workspaces(db: &Db, after: &str, limit: i64) -> Result<Vec<WorkspaceId>, Error> {
+    let rows: Vec<Text<WorkspaceId>> = fetch!(scalars, db, WORKSPACES, after, limit)?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
+}
+
+/// Removes some entries from before that time; answers how many.
+pub(crate) async fn forget(
+    db: &Db,
+    workspace: WorkspaceId,
+    before: Timestamp,
+    limit: i64,
+) -> Result<u64, Error> {
+    let writer = db.writer();
+    execute!(writer, FORGET, Text(workspace), before, limit)
+}
