@@ -67,6 +67,8 @@ impl Delegation {
             role: None,
             permissions: PermissionSet::all(),
             may_publish: false,
+            question_log_days: None,
+            on_behalf_of: None,
             scope: Scope::All,
             plan: Some(membership.workspace.plan),
             expires_at: now,

@@ -4,7 +4,6 @@
 //! the email that was invited. Both open it, once. Only the mailed one proves the email. A person whose email is verified
 //! needs neither: they see what waits for them, and accept or decline it.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
@@ -15,7 +14,7 @@ use crate::error::Error;
 use crate::model::invitations::{Found, Invitation, Taken};
 use crate::model::workspaces::Membership;
 use crate::passwords::{self, Passwords};
-use crate::sessions::{Sessions, SignedIn};
+use crate::sessions::{Device, Sessions, SignedIn};
 use crate::users::{NewUser, User};
 use crate::workspaces::{require_manager, require_member};
 use crate::{mailed_invitations, names, proof, secrets, store};
@@ -77,7 +76,7 @@ impl Invitations {
     /// that account's, else with a new one.
     pub(crate) async fn accept(
         &self,
-        source: Option<IpAddr>,
+        device: &Device,
         secret: &str,
         name: &str,
         password: &str,
@@ -93,7 +92,7 @@ impl Invitations {
         // An invitation must be no way to guess faster than at the sign-in.
         let email = Some(found.invitation.email.as_str());
         let sign_ins = self.sessions.sign_ins();
-        let account = sign_ins.counted(source, email, self.account(&found, password)).await?;
+        let account = sign_ins.counted(device.source(), email, self.account(&found, password)).await?;
 
         let mut tx = self.db.begin_write().await?;
         let taken = self.take(&mut tx, secret).await?;
@@ -103,7 +102,7 @@ impl Invitations {
             Account::New(hash) => self.made(&mut tx, &taken, name, &hash).await?,
         };
         self.join_in(&mut tx, &taken, user.id).await?;
-        let opened = self.sessions.open_in(&mut tx, user.id).await?;
+        let opened = self.sessions.open_in(&mut tx, user.id, device).await?;
         tx.commit().await?;
         self.sessions.signed_in(user, opened).await
     }

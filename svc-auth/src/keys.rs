@@ -171,6 +171,8 @@ impl ServiceIdentities {
             role: None,
             permissions: PermissionSet::all(),
             may_publish: false,
+            question_log_days: None,
+            on_behalf_of: None,
             scope: Scope::All,
             plan: None,
             expires_at: now,

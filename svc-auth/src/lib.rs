@@ -367,6 +367,9 @@ impl Service {
         if let Err(error) = self.tokens.flush_last_use().await {
             tracing::warn!(%error, "the last use of tokens is not recorded yet");
         }
+        if let Err(error) = self.sessions.flush_last_use().await {
+            tracing::warn!(%error, "the last use of sessions is not recorded yet");
+        }
     }
 
     async fn purge(&self) {

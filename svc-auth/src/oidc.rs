@@ -12,7 +12,6 @@ mod return_to;
 mod tests;
 mod ticket;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use cairn_chassis::ambient::Ambient;
@@ -24,7 +23,7 @@ use self::provider::{Person, Provider};
 use self::ticket::Ticket;
 use crate::error::Error;
 use crate::model::oidc_error::OidcError;
-use crate::sessions::{Sessions, SignedIn};
+use crate::sessions::{Device, Sessions, SignedIn};
 use crate::users::{self, NewUser, User};
 use crate::{proof, secrets, store};
 
@@ -103,17 +102,17 @@ impl Oidc {
         Ok(Begun { authorization_url, ticket })
     }
 
-    /// Takes the provider's answer and signs the person in, who is at that address; answers where they wanted to go,
-    /// too.
+    /// Takes the provider's answer and signs the person in, who is there; answers where they wanted to go, too.
     pub(crate) async fn finish(
         &self,
-        source: Option<IpAddr>,
+        device: &Device,
         attempt: &Attempt,
     ) -> Result<(SignedIn, String), Error> {
-        self.sessions.sign_ins().counted(source, None, self.redeem(attempt)).await
+        let redeemed = self.redeem(device, attempt);
+        self.sessions.sign_ins().counted(device.source(), None, redeemed).await
     }
 
-    async fn redeem(&self, attempt: &Attempt) -> Result<(SignedIn, String), Error> {
+    async fn redeem(&self, device: &Device, attempt: &Attempt) -> Result<(SignedIn, String), Error> {
         let provider = self.provider()?;
         let ticket = Ticket::read(&attempt.ticket, self.ambient.clock.now()).ok_or(OidcError::NotBegun)?;
         if !secrets::same(&ticket.state(), &attempt.state) {
@@ -121,7 +120,7 @@ impl Oidc {
         }
         let person = provider.redeem(&ticket, &attempt.code, &attempt.redirect_uri).await?;
         let user = self.admit(provider, &ticket, &person).await?;
-        Ok((self.sessions.open(user).await?, ticket.return_to().to_owned()))
+        Ok((self.sessions.open(user, device).await?, ticket.return_to().to_owned()))
     }
 
     /// Forgets the tickets that could not be used any more.

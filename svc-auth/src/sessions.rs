@@ -1,7 +1,10 @@
 //! Web sessions: people sign in with a password; the session's secret becomes their cookie.
 
+mod device;
+
+use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
@@ -10,13 +13,14 @@ use cairn_chassis::identity::{Identity, PermissionSet, Principal, PrincipalKind,
 use cairn_chassis::sql::{Db, Tx};
 use cairn_chassis::status::Violation;
 use cairn_chassis::token_format::SESSION_BYTES;
-use cairn_proto::ids::{UserId, WorkspaceId};
+use cairn_proto::ids::{SessionId, UserId, WorkspaceId};
 
+pub(crate) use self::device::Device;
 use crate::error::Error;
 use crate::keys::{Issued, Keys};
 use crate::model::has_ended;
 use crate::model::invitations::Found;
-use crate::model::sessions::NewSession;
+use crate::model::sessions::{ListedSession, NewSession};
 use crate::model::workspaces::Membership;
 use crate::passwords::{self, Passwords};
 use crate::secrets;
@@ -27,6 +31,9 @@ use crate::workspaces::require_member;
 
 /// A session ends this long after the sign-in. The end is fixed: sliding it would cost a write per request.
 const LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Of a person's sessions so many are listed, the newest.
+const MOST_LISTED: i64 = 100;
 
 /// A person who just signed in.
 pub(crate) struct SignedIn {
@@ -68,17 +75,19 @@ pub(crate) struct Sessions {
     keys: Arc<Keys>,
     passwords: Passwords,
     sign_ins: SignIns,
+    /// When sessions were last used, between two writes: a write per request would be the dearest part of it.
+    used: Mutex<HashMap<SessionId, Timestamp>>,
 }
 
 impl Sessions {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         db: Db,
         ambient: Ambient,
         keys: Arc<Keys>,
         passwords: Passwords,
         sign_ins: SignIns,
     ) -> Self {
-        Self { db, ambient, keys, passwords, sign_ins }
+        Self { db, ambient, keys, passwords, sign_ins, used: Mutex::default() }
     }
 
     /// Where sign-ins are counted, by whatever way they come.
@@ -86,18 +95,19 @@ impl Sessions {
         &self.sign_ins
     }
 
-    /// Signs a person in who is at that address. An email that no account has costs the same work and gets the same
+    /// Signs a person in who is there. An email that no account has costs the same work and gets the same
     /// answer as a wrong password.
     pub(crate) async fn create(
         &self,
-        source: Option<IpAddr>,
+        device: &Device,
         email: &str,
         password: &str,
     ) -> Result<SignedIn, Error> {
-        self.sign_ins.counted(source, Some(email), self.check(email, password)).await
+        let checked = self.check(device, email, password);
+        self.sign_ins.counted(device.source(), Some(email), checked).await
     }
 
-    async fn check(&self, email: &str, password: &str) -> Result<SignedIn, Error> {
+    async fn check(&self, device: &Device, email: &str, password: &str) -> Result<SignedIn, Error> {
         let account = match users::fold_email(email) {
             Some(email) => store::users::find_account(&self.db, &email).await?,
             None => None,
@@ -108,7 +118,7 @@ impl Sessions {
         let (user, hash) = known.ok_or(Error::SignInRefused)?;
         let mut tx = self.db.begin_write().await?;
         self.hold(&mut tx, user.id, &hash).await?;
-        let opened = self.open_in(&mut tx, user.id).await?;
+        let opened = self.open_in(&mut tx, user.id, device).await?;
         tx.commit().await?;
         self.signed_in(user, opened).await
     }
@@ -122,21 +132,23 @@ impl Sessions {
     }
 
     /// Signs a person in who has proved who they are.
-    pub(crate) async fn open(&self, user: User) -> Result<SignedIn, Error> {
+    pub(crate) async fn open(&self, user: User, device: &Device) -> Result<SignedIn, Error> {
         let mut tx = self.db.begin_write().await?;
-        let opened = self.open_in(&mut tx, user.id).await?;
+        let opened = self.open_in(&mut tx, user.id, device).await?;
         tx.commit().await?;
         self.signed_in(user, opened).await
     }
 
     /// Opens a session as part of a larger step; [`Self::signed_in`] comes after its end.
-    pub(crate) async fn open_in(&self, tx: &mut Tx, user: UserId) -> Result<Opened, Error> {
+    pub(crate) async fn open_in(&self, tx: &mut Tx, user: UserId, device: &Device) -> Result<Opened, Error> {
         let secret = secrets::random_hex::<SESSION_BYTES>(&*self.ambient.entropy);
         let now = self.ambient.clock.now();
         let session = NewSession {
             id: self.ambient.ids.next(),
             user,
             digest: secrets::digest(&secret),
+            agent: device.agent().to_owned(),
+            place: device.place(),
             created_at: now,
             expires_at: now.plus(LIFETIME),
         };
@@ -171,6 +183,7 @@ impl Sessions {
         let found = store::sessions::find(&self.db, &secrets::digest(secret)).await?;
         let session =
             found.filter(|session| !has_ended(session.expires_at, now)).ok_or(Error::SessionRefused)?;
+        self.used().insert(session.id, now);
         let membership = match workspace {
             Some(id) => Some(self.membership(session.user.id, id).await?),
             None => None,
@@ -190,6 +203,8 @@ impl Sessions {
             may_publish: membership
                 .as_ref()
                 .is_some_and(|held| held.workspace.publishers.allow(held.role, permissions)),
+            question_log_days: membership.as_ref().and_then(|held| held.workspace.question_log_days),
+            on_behalf_of: None,
             scope: Scope::All,
             plan: membership.map(|membership| membership.workspace.plan),
             expires_at: now,
@@ -215,6 +230,56 @@ impl Sessions {
     /// Ends a session; one that has ended already is no error.
     pub(crate) async fn delete(&self, secret: &str) -> Result<(), Error> {
         Ok(store::sessions::delete(&self.db, &secrets::digest(secret)).await?)
+    }
+
+    /// The sessions of a person that live, the newest first, each with whether it is the one with that secret.
+    pub(crate) async fn list(
+        &self,
+        user: UserId,
+        secret: Option<&str>,
+    ) -> Result<Vec<(ListedSession, bool)>, Error> {
+        let current = match secret {
+            Some(secret) => store::sessions::find(&self.db, &secrets::digest(secret)).await?,
+            None => None,
+        };
+        let current = current.map(|session| session.id);
+        let mut listed = store::sessions::list(&self.db, user, self.ambient.clock.now(), MOST_LISTED).await?;
+        let used = self.used();
+        for session in &mut listed {
+            session.last_used_at = session.last_used_at.max(used.get(&session.id).copied());
+        }
+        let with_current = |session: ListedSession| {
+            let is_current = Some(session.id) == current;
+            (session, is_current)
+        };
+        Ok(listed.into_iter().map(with_current).collect())
+    }
+
+    /// Ends one session of a person.
+    pub(crate) async fn end(&self, user: UserId, id: SessionId) -> Result<(), Error> {
+        let was_there = store::sessions::delete_one(&self.db, user, id).await?;
+        if was_there { Ok(()) } else { Err(Error::NotFound("session")) }
+    }
+
+    /// Writes down when sessions were last used; what cannot be written is kept for the next time.
+    pub(crate) async fn flush_last_use(&self) -> Result<(), Error> {
+        let uses = std::mem::take(&mut *self.used());
+        if uses.is_empty() {
+            return Ok(());
+        }
+        let written = store::sessions::record_uses(&self.db, &uses).await;
+        if written.is_err() {
+            let mut used = self.used();
+            for (id, at) in uses {
+                let latest = used.entry(id).or_insert(at);
+                *latest = at.max(*latest);
+            }
+        }
+        Ok(written?)
+    }
+
+    fn used(&self) -> MutexGuard<'_, HashMap<SessionId, Timestamp>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends every session of a person.

@@ -32,11 +32,21 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0008_feedback"),
     migration!("0009_publishers"),
     migration!("0010_lifecycle"),
+    migration!("0011_sessions"),
+    migration!("0012_question_log"),
 ];
 
 /// A column that holds one of a few words.
 fn word<T: std::str::FromStr>(column: &'static str, text: &str) -> Result<T, sql::Error> {
     text.parse().map_err(|_| sql::Error::corrupt(format!("{column} holds the unknown word '{text}'")))
+}
+
+/// The column of how long questions are kept.
+fn days(column: Option<i64>) -> Result<Option<u32>, sql::Error> {
+    let read = |days: i64| {
+        u32::try_from(days).map_err(|_| sql::Error::corrupt(format!("{days} days of questions are kept")))
+    };
+    column.map(read).transpose()
 }
 
 #[cfg(test)]

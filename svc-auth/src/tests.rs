@@ -17,6 +17,7 @@ mod sessions;
 mod sign_ins;
 mod storage;
 mod tokens;
+mod views;
 mod workspaces;
 
 use std::sync::Arc;
@@ -40,6 +41,7 @@ use cairn_proto::ids::{UserId, WorkspaceId};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
 
+use crate::sessions::Device;
 use crate::users::NewUser;
 use crate::{ACCESS, Bootstrap, Bootstrapped, Config, PlanChanges, Rotation, SERVICE_NAMES, Service, store};
 
@@ -193,6 +195,8 @@ impl World {
             role: None,
             permissions: PermissionSet::default(),
             may_publish: false,
+            question_log_days: None,
+            on_behalf_of: None,
             scope: Scope::All,
             plan: None,
             expires_at: now,

@@ -5,6 +5,7 @@
 
 mod draft;
 mod last_use;
+mod view;
 
 use std::sync::Arc;
 
@@ -18,11 +19,13 @@ use cairn_proto::ids::{GrantId, TokenId, UserId, WorkspaceId};
 use self::draft::Checked;
 pub(crate) use self::draft::Draft;
 use self::last_use::LastUse;
+pub(crate) use self::view::Seen;
 use crate::error::Error;
 use crate::folders::Folders;
 use crate::keys::{Issued, Keys};
 use crate::model::has_ended;
 use crate::model::tokens::{Presented, Token};
+use crate::names;
 use crate::secrets::{self, Digest};
 use crate::store;
 use crate::workspaces::require_member;
@@ -74,6 +77,8 @@ impl Tokens {
             role: None,
             permissions,
             may_publish: token.publishers.allow(token.owner_role, permissions),
+            question_log_days: token.question_log_days,
+            on_behalf_of: Some(token.owner),
             scope: token.scope,
             plan: Some(token.plan),
             expires_at: now,
@@ -181,19 +186,31 @@ impl Tokens {
         self.insert(tx, user, workspace, everything, secret).await
     }
 
-    /// Activates or deactivates a token.
-    pub(crate) async fn set_active(
+    /// Activates, deactivates or renames a token; what is `None` stays.
+    pub(crate) async fn update(
         &self,
         user: UserId,
         workspace: WorkspaceId,
         id: TokenId,
-        active: bool,
+        active: Option<bool>,
+        name: Option<&str>,
     ) -> Result<Token, Error> {
+        let mut violations = Vec::new();
+        let name = name.map(|name| names::check("name", name, &mut violations));
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations));
+        }
         let mut tx = self.db.begin_write().await?;
         let mut token = require_manageable(&mut tx, user, workspace, id).await?;
-        store::tokens::set_active(&mut tx, workspace, id, active).await?;
+        if let Some(active) = active {
+            store::tokens::set_active(&mut tx, workspace, id, active).await?;
+            token.active = active;
+        }
+        if let Some(name) = name {
+            store::tokens::set_name(&mut tx, workspace, id, &name).await?;
+            token.name = name;
+        }
         tx.commit().await?;
-        token.active = active;
         self.last_use.refresh(&mut token);
         Ok(token)
     }
@@ -241,6 +258,8 @@ impl Tokens {
             role: None,
             permissions: [Permission::Read].into_iter().collect(),
             may_publish: false,
+            question_log_days: None,
+            on_behalf_of: None,
             scope: checked.scope.clone(),
             plan: None,
             expires_at: now,

@@ -19,7 +19,10 @@ use crate::{names, store};
 pub const PLANS: [&str; 7] = ["free", "starter", "studio", "team", "pro", "business", "selfhosted"];
 
 /// What an update may name.
-const CHANGEABLE: &str = "name, plan, publishers";
+const CHANGEABLE: &str = "name, plan, publishers, question_log_days";
+/// For how many days questions may be kept (contract, "What agents did").
+const QUESTION_LOG_DAYS: [u32; 3] = [7, 30, 90];
+
 /// Who may change the plan of a workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PlanChanges {
@@ -105,6 +108,7 @@ impl Workspaces {
             name,
             plan: self.policy.default_plan.clone(),
             publishers: Publishers::default(),
+            question_log_days: None,
             created_at: now,
             updated_at: now,
             deleted_at: None,
@@ -132,8 +136,8 @@ impl Workspaces {
         store::workspaces::find(&self.db, id).await?.ok_or_else(not_found)
     }
 
-    /// Renames a workspace or says who may publish (owner, admin), or changes its plan (owner, unless the operator keeps
-    /// that).
+    /// Renames a workspace or says who may publish (owner, admin), says for how long questions are kept (owner), or changes
+    /// its plan (owner, unless the operator keeps that).
     pub(crate) async fn update(
         &self,
         user: UserId,
@@ -147,6 +151,9 @@ impl Workspaces {
         }
         if changes.publishers.is_some() || !changes.invalid.is_empty() {
             require_manager(membership.role, "deciding who may publish")?;
+        }
+        if changes.question_log_days.is_some() {
+            require_owner(membership.role, "switching the question log on or off")?;
         }
         if changes.plan.is_some() {
             require_owner(membership.role, "changing the plan")?;
@@ -220,7 +227,10 @@ pub(crate) fn check(changes: &mut Changes) -> Result<(), Error> {
         let message = format!("'{field}' cannot be changed; these can: {CHANGEABLE}");
         violations.push(Violation::new("updateMask", "unknown_field", message));
     }
-    let names_nothing = changes.name.is_none() && changes.plan.is_none() && changes.publishers.is_none();
+    let names_nothing = changes.name.is_none()
+        && changes.plan.is_none()
+        && changes.publishers.is_none()
+        && changes.question_log_days.is_none();
     if violations.is_empty() && names_nothing {
         let message = format!("must name what to change: {CHANGEABLE}");
         violations.push(Violation::new("updateMask", "required", message));
@@ -232,6 +242,12 @@ pub(crate) fn check(changes: &mut Changes) -> Result<(), Error> {
         && !PLANS.contains(&plan.as_str())
     {
         violations.push(Violation::new("plan", "invalid", wording::one_of(&PLANS)));
+    }
+    if let Some(Some(days)) = changes.question_log_days
+        && !QUESTION_LOG_DAYS.contains(&days)
+    {
+        let message = "must be 7, 30 or 90, or null to keep no questions";
+        violations.push(Violation::new("questionLogDays", "invalid", message));
     }
     if violations.is_empty() { Ok(()) } else { Err(Error::Invalid(violations)) }
 }

@@ -106,6 +106,8 @@ impl Lifecycle {
             role: None,
             permissions: PermissionSet::default(),
             may_publish: false,
+            question_log_days: None,
+            on_behalf_of: None,
             scope: Scope::All,
             plan: None,
             expires_at: now,

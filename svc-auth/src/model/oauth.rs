@@ -93,6 +93,8 @@ pub(crate) struct PresentedAccess {
     pub(crate) expires_at: Timestamp,
     pub(crate) plan: String,
     pub(crate) publishers: Publishers,
+    pub(crate) question_log_days: Option<u32>,
+    pub(crate) user: UserId,
     pub(crate) role: Role,
 }
 

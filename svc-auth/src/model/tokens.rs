@@ -45,6 +45,8 @@ pub(crate) struct Presented {
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) plan: String,
     pub(crate) publishers: Publishers,
+    pub(crate) question_log_days: Option<u32>,
+    pub(crate) owner: UserId,
     pub(crate) owner_role: Role,
 }
 

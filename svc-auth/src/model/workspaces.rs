@@ -17,6 +17,8 @@ pub(crate) struct Workspace {
     pub(crate) plan: String,
     /// Who may make memories public.
     pub(crate) publishers: Publishers,
+    /// For how many days what is asked is kept; none: it is not.
+    pub(crate) question_log_days: Option<u32>,
     /// When it was made.
     pub(crate) created_at: Timestamp,
     /// When its settings last changed.
@@ -42,6 +44,8 @@ pub(crate) struct Changes {
     pub(crate) name: Option<String>,
     pub(crate) plan: Option<String>,
     pub(crate) publishers: Option<Publishers>,
+    /// The days, or none for switching it off.
+    pub(crate) question_log_days: Option<Option<u32>>,
     /// Values that say nothing known, by their fields.
     pub(crate) invalid: Vec<Violation>,
     /// Fields that were named and cannot be changed.

@@ -226,6 +226,8 @@ impl Tokens {
             role: None,
             permissions,
             may_publish: token.publishers.allow(token.role, permissions),
+            question_log_days: token.question_log_days,
+            on_behalf_of: Some(token.user),
             scope: Scope::All,
             plan: Some(token.plan),
             expires_at: now,

@@ -19,6 +19,7 @@ use super::{source, user, workspace_id};
 use crate::error::Error;
 use crate::invitations as rules;
 use crate::model::invitations::Invitation;
+use crate::sessions::Device;
 
 #[derive(Debug)]
 pub(super) struct Invitations {
@@ -65,8 +66,8 @@ impl InvitationService for Invitations {
         request: Request<AcceptInvitationRequest>,
     ) -> Result<Response<AcceptInvitationResponse>, Status> {
         let message = request.get_ref();
-        let source = source(message.source_address.as_deref());
-        let accepted = self.rules.accept(source, &message.secret, &message.name, &message.password);
+        let device = Device::new(&message.agent, source(message.source_address.as_deref()));
+        let accepted = self.rules.accept(&device, &message.secret, &message.name, &message.password);
         let signed_in = accepted.await?;
         Ok(Response::new(AcceptInvitationResponse {
             session_secret: signed_in.secret,

@@ -11,6 +11,7 @@ use tonic::{Request, Response, Status};
 
 use super::source;
 use crate::oidc as rules;
+use crate::sessions::Device;
 
 #[derive(Debug)]
 pub(super) struct Oidc {
@@ -44,10 +45,11 @@ impl OidcService for Oidc {
         &self,
         request: Request<FinishSignInRequest>,
     ) -> Result<Response<FinishSignInResponse>, Status> {
-        let FinishSignInRequest { ticket, state, code, redirect_uri, source_address } = request.into_inner();
+        let FinishSignInRequest { ticket, state, code, redirect_uri, source_address, agent } =
+            request.into_inner();
         let attempt = rules::Attempt { ticket, state, code, redirect_uri };
-        let source = source(source_address.as_deref());
-        let (signed_in, return_to) = self.rules.finish(source, &attempt).await?;
+        let device = Device::new(&agent, source(source_address.as_deref()));
+        let (signed_in, return_to) = self.rules.finish(&device, &attempt).await?;
         Ok(Response::new(FinishSignInResponse {
             session_secret: signed_in.secret,
             expires_at: Some(signed_in.expires_at.to_proto()),

@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
+use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Verifier;
 use cairn_proto::auth::v1::session_service_server::SessionService;
 use cairn_proto::auth::v1::{
     self as proto, ChangePasswordRequest, ChangePasswordResponse, CreateSessionRequest,
     CreateSessionResponse, DeleteSessionRequest, DeleteSessionResponse, DeleteSessionsRequest,
-    DeleteSessionsResponse, ExchangeSessionRequest, ExchangeSessionResponse, GetSessionRequest,
-    GetSessionResponse,
+    DeleteSessionsResponse, EndSessionRequest, EndSessionResponse, ExchangeSessionRequest,
+    ExchangeSessionResponse, GetSessionRequest, GetSessionResponse, ListSessionsRequest,
+    ListSessionsResponse,
 };
 use tonic::{Request, Response, Status};
 
 use super::workspaces::encode_memberships;
 use super::{source, user, workspace_id};
+use crate::error::Error;
 use crate::model::invitations::Found;
-use crate::sessions as rules;
+use crate::model::sessions::ListedSession;
+use crate::sessions::{self as rules, Device};
 use crate::users::User;
 
 #[derive(Debug)]
@@ -31,10 +35,8 @@ impl SessionService for Sessions {
         request: Request<CreateSessionRequest>,
     ) -> Result<Response<CreateSessionResponse>, Status> {
         let message = request.get_ref();
-        let signed_in = self
-            .rules
-            .create(source(message.source_address.as_deref()), &message.email, &message.password)
-            .await?;
+        let device = Device::new(&message.agent, source(message.source_address.as_deref()));
+        let signed_in = self.rules.create(&device, &message.email, &message.password).await?;
         Ok(Response::new(CreateSessionResponse {
             session_secret: signed_in.secret,
             expires_at: Some(signed_in.expires_at.to_proto()),
@@ -85,6 +87,25 @@ impl SessionService for Sessions {
         Ok(Response::new(DeleteSessionsResponse {}))
     }
 
+    async fn list_sessions(
+        &self,
+        request: Request<ListSessionsRequest>,
+    ) -> Result<Response<ListSessionsResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let listed = self.rules.list(user, request.get_ref().session_secret.as_deref()).await?;
+        Ok(Response::new(ListSessionsResponse { sessions: listed.into_iter().map(encode_session).collect() }))
+    }
+
+    async fn end_session(
+        &self,
+        request: Request<EndSessionRequest>,
+    ) -> Result<Response<EndSessionResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let id = request.get_ref().session_id.parse().map_err(|_| Error::NotFound("session"))?;
+        self.rules.end(user, id).await?;
+        Ok(Response::new(EndSessionResponse {}))
+    }
+
     async fn change_password(
         &self,
         request: Request<ChangePasswordRequest>,
@@ -99,6 +120,18 @@ impl SessionService for Sessions {
         };
         self.rules.change_password(source, user, &change).await?;
         Ok(Response::new(ChangePasswordResponse {}))
+    }
+}
+
+fn encode_session((session, current): (ListedSession, bool)) -> proto::Session {
+    proto::Session {
+        id: session.id.to_string(),
+        agent: session.agent,
+        place: session.place,
+        created_at: Some(session.created_at.to_proto()),
+        last_used_at: session.last_used_at.map(Timestamp::to_proto),
+        expires_at: Some(session.expires_at.to_proto()),
+        current,
     }
 }
 

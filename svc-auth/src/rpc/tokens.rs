@@ -8,8 +8,8 @@ use cairn_chassis::identity::{Permission, Scope, Verifier};
 use cairn_proto::auth::v1::token_service_server::TokenService;
 use cairn_proto::auth::v1::{
     self as proto, CreateTokenRequest, CreateTokenResponse, DeleteTokenRequest, DeleteTokenResponse,
-    ExchangeRequest, ExchangeResponse, ListTokensRequest, ListTokensResponse, UpdateTokenRequest,
-    UpdateTokenResponse,
+    ExchangeRequest, ExchangeResponse, IssueTokenViewRequest, IssueTokenViewResponse, ListTokensRequest,
+    ListTokensResponse, UpdateTokenRequest, UpdateTokenResponse,
 };
 use cairn_proto::ids::TokenId;
 use tonic::{Request, Response, Status};
@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status};
 use super::{user, workspace_id};
 use crate::error::Error;
 use crate::model::tokens::Token;
-use crate::tokens::{self as rules, Draft};
+use crate::tokens::{self as rules, Draft, Seen};
 
 #[derive(Debug)]
 pub(super) struct Tokens {
@@ -65,8 +65,31 @@ impl TokenService for Tokens {
         let user = user(&self.verifier, request.metadata()).await?;
         let message = request.get_ref();
         let (workspace, id) = (workspace_id(&message.workspace_id)?, token_id(&message.token_id)?);
-        let token = self.rules.set_active(user, workspace, id, message.active).await?;
+        let token = self.rules.update(user, workspace, id, message.active, message.name.as_deref()).await?;
         Ok(Response::new(UpdateTokenResponse { token: Some(encode(token)) }))
+    }
+
+    async fn issue_token_view(
+        &self,
+        request: Request<IssueTokenViewRequest>,
+    ) -> Result<Response<IssueTokenViewResponse>, Status> {
+        let user = user(&self.verifier, request.metadata()).await?;
+        let message = request.into_inner();
+        let workspace = workspace_id(&message.workspace_id)?;
+        let seen = match message.token_id.as_str() {
+            "" => Seen::Wished {
+                permissions: message.permissions.into_iter().map(Permission::from_number).collect(),
+                folders: message.scope.map(|scope| scope.folder_ids),
+            },
+            id => Seen::Made(token_id(id)?),
+        };
+        let view = self.rules.view(user, workspace, seen).await?;
+        Ok(Response::new(IssueTokenViewResponse {
+            identity: view.issued.identity,
+            expires_at: Some(view.issued.expires_at.to_proto()),
+            permissions: view.permissions.numbers(),
+            scope: encode_scope(&view.scope),
+        }))
     }
 
     async fn delete_token(
@@ -94,13 +117,18 @@ fn decode(message: CreateTokenRequest) -> Draft {
     }
 }
 
-fn encode(token: Token) -> proto::Token {
-    let scope = match token.scope {
+/// Nothing for the whole workspace.
+fn encode_scope(scope: &Scope) -> Option<proto::TokenScope> {
+    match scope {
         Scope::All => None,
         Scope::Folders(folders) => {
             Some(proto::TokenScope { folder_ids: folders.iter().map(ToString::to_string).collect() })
         }
-    };
+    }
+}
+
+fn encode(token: Token) -> proto::Token {
+    let scope = encode_scope(&token.scope);
     proto::Token {
         id: token.id.to_string(),
         workspace_id: token.workspace.to_string(),

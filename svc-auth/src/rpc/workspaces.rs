@@ -116,6 +116,7 @@ fn decode(message: UpdateWorkspaceRequest) -> Changes {
                 Some(publishers) => changes.publishers = Some(publishers),
                 None => changes.invalid.push(unknown_publishers()),
             },
+            "question_log_days" => changes.question_log_days = Some(message.question_log_days),
             _ => changes.unknown.push(field),
         }
     }
@@ -141,6 +142,7 @@ fn encode(workspace: Workspace) -> proto::Workspace {
         name: workspace.name,
         plan: workspace.plan,
         publishers: workspace.publishers.into(),
+        question_log_days: workspace.question_log_days,
         created_at: Some(workspace.created_at.to_proto()),
         updated_at: Some(workspace.updated_at.to_proto()),
         deleted_at: workspace.deleted_at.map(|at| at.to_proto()),

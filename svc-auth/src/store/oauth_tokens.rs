@@ -3,10 +3,10 @@
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
-use cairn_proto::ids::{GrantId, WorkspaceId};
+use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
 
 use super::tokens::{read_permissions, write_permissions};
-use super::word;
+use super::{days, word};
 use crate::model::oauth::{NewAccessToken, PresentedAccess, RefreshState, Salt};
 use crate::secrets::Digest;
 
@@ -16,7 +16,7 @@ statements! {
 
     /// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
     const FIND_ACCESS: &str = "SELECT a.workspace_id, a.grant_id, g.client_name, a.permissions, g.resource, a.expires_at, \
-         w.plan, w.publishers, m.role FROM oauth_access_tokens a \
+         w.plan, w.publishers, w.question_log_days, g.user_id, m.role FROM oauth_access_tokens a \
          JOIN oauth_grants g ON g.workspace_id = a.workspace_id AND g.id = a.grant_id \
          JOIN workspaces w ON w.id = a.workspace_id \
          JOIN members m ON m.workspace_id = a.workspace_id AND m.user_id = g.user_id \
@@ -50,6 +50,8 @@ struct PresentedRow {
     expires_at: Timestamp,
     plan: String,
     publishers: String,
+    question_log_days: Option<i64>,
+    user_id: Text<UserId>,
     role: String,
 }
 
@@ -66,6 +68,8 @@ impl TryFrom<PresentedRow> for PresentedAccess {
             expires_at: row.expires_at,
             plan: row.plan,
             publishers: word("workspaces.publishers", &row.publishers)?,
+            question_log_days: days(row.question_log_days)?,
+            user: row.user_id.0,
             role: word("members.role", &row.role)?,
         })
     }

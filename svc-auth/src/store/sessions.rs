@@ -1,23 +1,33 @@
 //! Table `sessions`.
 
+use std::collections::HashMap;
+
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
-use cairn_proto::ids::UserId;
+use cairn_proto::ids::{SessionId, UserId};
 
 use super::users;
-use crate::model::sessions::{FoundSession, NewSession};
+use crate::model::sessions::{FoundSession, ListedSession, NewSession};
 use crate::secrets::Digest;
 
 statements! {
     #[cfg(test)]
     pub(super) fn statements;
 
-    const FIND: &str = "SELECT u.id, u.email, u.name, u.email_verified, s.expires_at \
+    const FIND: &str = "SELECT u.id, u.email, u.name, u.email_verified, s.id AS session_id, s.expires_at \
          FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.digest = $1";
 
-    const INSERT: &str =
-        "INSERT INTO sessions (id, user_id, digest, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)";
+    const INSERT: &str = "INSERT INTO sessions (id, user_id, digest, agent, place, created_at, expires_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+
+    const LIST: &str = "SELECT id, agent, place, created_at, last_used_at, expires_at FROM sessions \
+         WHERE user_id = $1 AND expires_at > $2 ORDER BY created_at DESC, id DESC LIMIT $3";
+
+    const DELETE_ONE: &str = "DELETE FROM sessions WHERE id = $1 AND user_id = $2";
+
+    const RECORD_USE: &str = "UPDATE sessions SET last_used_at = $2 \
+         WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)";
 
     const DELETE: &str = "DELETE FROM sessions WHERE digest = $1";
 
@@ -32,12 +42,27 @@ statements! {
 struct Row {
     #[sqlx(flatten)]
     user: users::Row,
+    session_id: Text<SessionId>,
+    expires_at: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct ListedRow {
+    id: Text<SessionId>,
+    agent: String,
+    place: String,
+    created_at: Timestamp,
+    last_used_at: Option<Timestamp>,
     expires_at: Timestamp,
 }
 
 pub(crate) async fn find(db: &Db, digest: &Digest) -> Result<Option<FoundSession>, Error> {
     let row: Option<Row> = fetch!(optional, db, FIND, digest.as_slice())?;
-    Ok(row.map(|row| FoundSession { user: row.user.into(), expires_at: row.expires_at }))
+    Ok(row.map(|row| FoundSession {
+        id: row.session_id.0,
+        user: row.user.into(),
+        expires_at: row.expires_at,
+    }))
 }
 
 pub(crate) async fn insert(tx: &mut Tx, session: &NewSession) -> Result<(), Error> {
@@ -47,6 +72,8 @@ pub(crate) async fn insert(tx: &mut Tx, session: &NewSession) -> Result<(), Erro
         Text(session.id),
         Text(session.user),
         session.digest.as_slice(),
+        &session.agent,
+        &session.place,
         session.created_at,
         session.expires_at
     )
@@ -55,6 +82,39 @@ pub(crate) async fn insert(tx: &mut Tx, session: &NewSession) -> Result<(), Erro
 
 pub(crate) async fn delete(db: &Db, digest: &Digest) -> Result<(), Error> {
     execute!(db.writer(), DELETE, digest.as_slice()).map(drop)
+}
+
+/// The sessions of a person that have not ended, the newest first.
+pub(crate) async fn list(
+    db: &Db,
+    user: UserId,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<ListedSession>, Error> {
+    let rows: Vec<ListedRow> = fetch!(all, db, LIST, Text(user), now, limit)?;
+    let listed = rows.into_iter().map(|row| ListedSession {
+        id: row.id.0,
+        agent: row.agent,
+        place: row.place,
+        created_at: row.created_at,
+        last_used_at: row.last_used_at,
+        expires_at: row.expires_at,
+    });
+    Ok(listed.collect())
+}
+
+/// Deletes a session of a person; whether there was one.
+pub(crate) async fn delete_one(db: &Db, user: UserId, id: SessionId) -> Result<bool, Error> {
+    Ok(execute!(db.writer(), DELETE_ONE, Text(id), Text(user))? > 0)
+}
+
+/// Records uses in one transaction. An earlier one never replaces a later one, and a session that is gone is skipped.
+pub(crate) async fn record_uses(db: &Db, uses: &HashMap<SessionId, Timestamp>) -> Result<(), Error> {
+    let mut tx = db.begin_write().await?;
+    for (id, at) in uses {
+        execute!(tx, RECORD_USE, Text(*id), *at)?;
+    }
+    tx.commit().await
 }
 
 pub(crate) async fn delete_of_user(tx: &mut Tx, user: UserId) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use cairn_chassis::sql::{self, Db, Error, Text, Tx};
 use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::ids::{FolderId, TokenId, UserId, WorkspaceId};
 
-use super::word;
+use super::{days, word};
 use crate::model::tokens::{Presented, Token, Uses};
 use crate::secrets::Digest;
 
@@ -16,7 +16,7 @@ statements! {
 
     /// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
     const FIND_BY_DIGEST: &str = "SELECT t.workspace_id, t.id, t.name, t.permissions, t.folders, t.active, t.expires_at, w.plan, \
-         w.publishers, m.role FROM tokens t \
+         w.publishers, w.question_log_days, t.owner_id, m.role FROM tokens t \
          JOIN workspaces w ON w.id = t.workspace_id \
          JOIN members m ON m.workspace_id = t.workspace_id AND m.user_id = t.owner_id \
          WHERE t.digest = $1 AND w.deleted_at IS NULL";
@@ -31,6 +31,8 @@ statements! {
          active, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
     const SET_ACTIVE: &str = "UPDATE tokens SET active = $3 WHERE workspace_id = $1 AND id = $2";
+
+    const SET_NAME: &str = "UPDATE tokens SET name = $3 WHERE workspace_id = $1 AND id = $2";
 
     const DELETE: &str = "DELETE FROM tokens WHERE workspace_id = $1 AND id = $2";
 
@@ -56,6 +58,8 @@ struct PresentedRow {
     expires_at: Option<Timestamp>,
     plan: String,
     publishers: String,
+    question_log_days: Option<i64>,
+    owner_id: Text<UserId>,
     role: String,
 }
 
@@ -88,6 +92,8 @@ impl TryFrom<PresentedRow> for Presented {
             expires_at: row.expires_at,
             plan: row.plan,
             publishers: word("workspaces.publishers", &row.publishers)?,
+            question_log_days: days(row.question_log_days)?,
+            owner: row.owner_id.0,
             owner_role: word("members.role", &row.role)?,
         })
     }
@@ -156,6 +162,15 @@ pub(crate) async fn set_active(
     active: bool,
 ) -> Result<(), Error> {
     execute!(tx, SET_ACTIVE, Text(workspace), Text(id), active).map(drop)
+}
+
+pub(crate) async fn set_name(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: TokenId,
+    name: &str,
+) -> Result<(), Error> {
+    execute!(tx, SET_NAME, Text(workspace), Text(id), name).map(drop)
 }
 
 pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: TokenId) -> Result<(), Error> {

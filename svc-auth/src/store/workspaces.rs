@@ -6,45 +6,46 @@ use cairn_chassis::{execute, fetch, statements};
 use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
-use super::word;
+use super::{days, word};
 use crate::model::workspaces::{Changes, Membership, Workspace};
 
 statements! {
     #[cfg(test)]
     pub(super) fn statements;
 
-    const LIST: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, w.purge_at, \
+    const LIST: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.question_log_days, w.created_at, w.updated_at, w.deleted_at, w.purge_at, \
          m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
          WHERE m.user_id = $1 AND w.deleted_at IS NULL ORDER BY w.name, w.id";
 
     /// Those that their owner can still take back.
-    const LIST_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
+    const LIST_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.question_log_days, w.created_at, w.updated_at, w.deleted_at, \
          w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
          WHERE m.user_id = $1 AND m.role = 'owner' AND w.deleted_at IS NOT NULL AND w.purge_began_at IS NULL \
          ORDER BY w.deleted_at DESC, w.id";
 
-    const FIND_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
+    const FIND_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.question_log_days, w.created_at, w.updated_at, w.deleted_at, \
          w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
          WHERE m.user_id = $1 AND m.workspace_id = $2 AND m.role = 'owner' AND w.deleted_at IS NOT NULL \
          AND w.purge_began_at IS NULL";
 
-    const FIND_MEMBERSHIP: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.created_at, w.updated_at, w.deleted_at, \
+    const FIND_MEMBERSHIP: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.question_log_days, w.created_at, w.updated_at, w.deleted_at, \
          w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
          WHERE m.user_id = $1 AND m.workspace_id = $2 AND w.deleted_at IS NULL";
 
-    const FIND: &str = "SELECT id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at FROM workspaces \
+    const FIND: &str = "SELECT id, name, plan, publishers, question_log_days, created_at, updated_at, deleted_at, purge_at FROM workspaces \
          WHERE id = $1 AND deleted_at IS NULL";
 
-    const LIST_ALL: &str = "SELECT id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at FROM workspaces \
+    const LIST_ALL: &str = "SELECT id, name, plan, publishers, question_log_days, created_at, updated_at, deleted_at, purge_at FROM workspaces \
          WHERE deleted_at IS NULL ORDER BY name, id";
 
     const INSERT: &str = "INSERT INTO workspaces (id, name, plan, publishers, created_at, updated_at) \
          VALUES ($1, $2, $3, $4, $5, $6)";
 
     const UPDATE: &str = "UPDATE workspaces SET name = COALESCE($2, name), plan = COALESCE($3, plan), \
-         publishers = COALESCE($4, publishers), updated_at = $5 \
+         publishers = COALESCE($4, publishers), updated_at = $5, \
+         question_log_days = CASE WHEN $6 THEN $7 ELSE question_log_days END \
          WHERE id = $1 AND deleted_at IS NULL \
-         RETURNING id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at";
+         RETURNING id, name, plan, publishers, question_log_days, created_at, updated_at, deleted_at, purge_at";
 }
 
 #[derive(sqlx::FromRow)]
@@ -53,6 +54,7 @@ struct Row {
     name: String,
     plan: String,
     publishers: String,
+    question_log_days: Option<i64>,
     created_at: Timestamp,
     updated_at: Timestamp,
     deleted_at: Option<Timestamp>,
@@ -70,9 +72,30 @@ impl TryFrom<Row> for Workspace {
     type Error = Error;
 
     fn try_from(row: Row) -> Result<Self, Error> {
-        let Row { id: Text(id), name, plan, publishers, created_at, updated_at, deleted_at, purge_at } = row;
+        let Row {
+            id: Text(id),
+            name,
+            plan,
+            publishers,
+            question_log_days,
+            created_at,
+            updated_at,
+            deleted_at,
+            purge_at,
+        } = row;
         let publishers = word("workspaces.publishers", &publishers)?;
-        Ok(Self { id, name, plan, publishers, created_at, updated_at, deleted_at, purge_at })
+        let question_log_days = days(question_log_days)?;
+        Ok(Self {
+            id,
+            name,
+            plan,
+            publishers,
+            question_log_days,
+            created_at,
+            updated_at,
+            deleted_at,
+            purge_at,
+        })
     }
 }
 
@@ -154,7 +177,9 @@ pub(crate) async fn update(
         changes.name.as_deref(),
         changes.plan.as_deref(),
         changes.publishers.map(Publishers::as_str),
-        now
+        now,
+        changes.question_log_days.is_some(),
+        changes.question_log_days.flatten().map(i64::from)
     )?;
     row.map(TryInto::try_into).transpose()
 }

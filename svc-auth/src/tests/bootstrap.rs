@@ -12,7 +12,8 @@ async fn the_first_start_makes_what_is_needed_and_later_ones_nothing() {
         let made = service.bootstrap(chosen.clone(), |_| Ok(())).await.unwrap().unwrap();
         assert_eq!(made.email, "owner@localhost");
         assert_eq!(made.password.len(), 24);
-        let profile = service.sessions.create(None, &made.email, &made.password).await.unwrap().profile;
+        let profile =
+            service.sessions.create(&Device::default(), &made.email, &made.password).await.unwrap().profile;
         assert_eq!(profile.memberships[0].workspace.id, made.workspace_id);
         assert_eq!(profile.memberships[0].role, Role::Owner);
         service.tokens.exchange(&made.token).await.unwrap();

@@ -67,8 +67,12 @@ async fn a_token_that_was_deactivated_asks_for_nothing_any_more() {
         let (token, _) = world.token(&owner, &READ_WRITE).await;
         let delegated = world.delegate("token", &token.id).await.unwrap();
         assert_eq!(delegated.permissions.len(), 2, "what was granted: {}", world.engine);
-        let off =
-            UpdateTokenRequest { workspace_id: world.workspace(), token_id: token.id.clone(), active: false };
+        let off = UpdateTokenRequest {
+            workspace_id: world.workspace(),
+            token_id: token.id.clone(),
+            active: Some(false),
+            name: None,
+        };
         world.tokens().update_token(owner.request(off)).await.unwrap();
         assert_eq!(reason(world.delegate("token", &token.id).await), Reason::Forbidden);
     }

@@ -42,7 +42,13 @@ impl World {
         password: &str,
     ) -> Result<AcceptInvitationResponse, Status> {
         let [secret, name, password] = [secret, name, password].map(ToOwned::to_owned);
-        let message = Request::new(AcceptInvitationRequest { secret, name, password, source_address: None });
+        let message = Request::new(AcceptInvitationRequest {
+            secret,
+            name,
+            password,
+            source_address: None,
+            agent: String::new(),
+        });
         Ok(self.invitations().accept_invitation(message).await?.into_inner())
     }
 
@@ -86,7 +92,7 @@ async fn an_invitation_makes_an_account_once() {
         assert_eq!(accepted.memberships[0].role(), ProtoRole::Editor);
         let signed = world.service.sessions.exchange(&accepted.session_secret, None).await.unwrap();
         assert_eq!(world.read(&signed.identity).await.unwrap().user_id().unwrap().to_string(), user.id);
-        world.service.sessions.create(None, EMAIL, PASSWORD).await.unwrap();
+        world.service.sessions.create(&Device::default(), EMAIL, PASSWORD).await.unwrap();
 
         world.is_closed(&secret).await;
         assert!(world.list_invitations(&owner).await.unwrap().is_empty());

@@ -17,14 +17,25 @@ const OTHER: &str = "what its owner chooses";
 impl World {
     async fn accept_with(&self, secret: &str, password: &str) -> Result<AcceptInvitationResponse, Status> {
         let [secret, name, password] = [secret, "Name", password].map(ToOwned::to_owned);
-        let message = Request::new(AcceptInvitationRequest { secret, name, password, source_address: None });
+        let message = Request::new(AcceptInvitationRequest {
+            secret,
+            name,
+            password,
+            source_address: None,
+            agent: String::new(),
+        });
         Ok(self.invitations().accept_invitation(message).await?.into_inner())
     }
 
     async fn signs_in(&self, password: &str) -> bool {
         let (email, password) = (EMAIL.to_owned(), password.to_owned());
         self.sessions()
-            .create_session(Request::new(CreateSessionRequest { email, password, source_address: None }))
+            .create_session(Request::new(CreateSessionRequest {
+                email,
+                password,
+                source_address: None,
+                agent: String::new(),
+            }))
             .await
             .is_ok()
     }

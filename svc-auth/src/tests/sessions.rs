@@ -1,7 +1,7 @@
 use cairn_proto::auth::v1::{
     ChangePasswordRequest, CreateSessionRequest, CreateSessionResponse, CreateWorkspaceRequest,
-    DeleteSessionRequest, DeleteSessionsRequest, ExchangeSessionRequest, GetSessionRequest,
-    Role as ProtoRole,
+    DeleteSessionRequest, DeleteSessionsRequest, EndSessionRequest, ExchangeSessionRequest,
+    GetSessionRequest, ListSessionsRequest, Role as ProtoRole,
 };
 
 use super::*;
@@ -11,7 +11,12 @@ const THIRTY_DAYS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 impl World {
     async fn sign_in(&self, email: &str, password: &str) -> Result<CreateSessionResponse, Status> {
         let (email, password) = (email.to_owned(), password.to_owned());
-        let request = Request::new(CreateSessionRequest { email, password, source_address: None });
+        let request = Request::new(CreateSessionRequest {
+            email,
+            password,
+            source_address: None,
+            agent: String::new(),
+        });
         Ok(self.sessions().create_session(request).await?.into_inner())
     }
 
@@ -199,7 +204,8 @@ async fn signing_out_everywhere_ends_the_sessions_of_one_person() {
     for world in worlds().await {
         let owner = world.owner().await;
         let invited = world.invite(&owner, "b@example.com", ProtoRole::Viewer).await.secret;
-        let other = world.service.invitations.accept(None, &invited, "B", PASSWORD).await.unwrap();
+        let other =
+            world.service.invitations.accept(&Device::default(), &invited, "B", PASSWORD).await.unwrap();
         let one = world.sign_in("owner@localhost", PASSWORD).await.unwrap().session_secret;
         let two = world.sign_in("owner@localhost", PASSWORD).await.unwrap().session_secret;
         world.sessions().delete_sessions(owner.request(DeleteSessionsRequest {})).await.unwrap();
@@ -209,5 +215,59 @@ async fn signing_out_everywhere_ends_the_sessions_of_one_person() {
         world.exchange_session(&other.secret).await.unwrap();
         let nobody = world.sessions().delete_sessions(Request::new(DeleteSessionsRequest {})).await;
         assert_eq!(reason(nobody), Reason::Unauthorized);
+    }
+}
+
+#[tokio::test]
+async fn a_person_sees_their_sessions_and_ends_one() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let open = async |agent: &str, host: u8| {
+            let request = Request::new(CreateSessionRequest {
+                email: "owner@localhost".to_owned(),
+                password: PASSWORD.to_owned(),
+                source_address: Some(format!("203.0.113.{host}")),
+                agent: agent.to_owned(),
+            });
+            world.sessions().create_session(request).await.unwrap().into_inner().session_secret
+        };
+        let (first, second) = (open("Firefox", 1).await, open("Chrome", 2).await);
+        let list = async |person: &Person, secret: Option<&String>| {
+            let message = ListSessionsRequest { session_secret: secret.cloned() };
+            world.sessions().list_sessions(person.request(message)).await.unwrap().into_inner().sessions
+        };
+        let before = list(&owner, Some(&first)).await;
+        let of = |agent: &str| before.iter().find(|one| one.agent == agent).unwrap().clone();
+        assert_eq!((of("Firefox").current, of("Chrome").current), (true, false), "{}", world.engine);
+        assert_eq!((of("Chrome").place.as_str(), of("Chrome").last_used_at), ("203.0.113.0/24", None));
+
+        world.clock.advance(MINUTE);
+        world.exchange_session(&second).await.unwrap();
+        let used = Some(world.clock.now().to_proto());
+        for is_written in [false, true] {
+            if is_written {
+                world.service.sessions.flush_last_use().await.unwrap();
+            }
+            let now = list(&owner, None).await;
+            let chrome = now.iter().find(|one| one.agent == "Chrome").unwrap();
+            assert_eq!((chrome.last_used_at, chrome.current), (used, false), "{}", world.engine);
+        }
+
+        let stranger = world.stranger("somebody@example.com").await;
+        assert!(list(&stranger, Some(&first)).await.iter().all(|one| !one.current), "not of theirs");
+        let end = async |person: &Person, id: &str| {
+            let message = EndSessionRequest { session_id: id.to_owned() };
+            world.sessions().end_session(person.request(message)).await
+        };
+        let chrome = of("Chrome").id;
+        assert_eq!(reason(end(&stranger, &chrome).await), Reason::NotFound);
+        assert_eq!(reason(end(&owner, "nonsense").await), Reason::NotFound);
+        end(&owner, &chrome).await.unwrap();
+        assert_eq!(reason(world.exchange_session(&second).await), Reason::Unauthorized);
+        assert_eq!(reason(end(&owner, &chrome).await), Reason::NotFound);
+        world.exchange_session(&first).await.unwrap();
+        world.clock.advance(THIRTY_DAYS);
+        let owner = world.owner().await;
+        assert!(list(&owner, None).await.is_empty(), "those that ended are not told");
     }
 }

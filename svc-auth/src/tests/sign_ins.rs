@@ -17,6 +17,7 @@ impl World {
             email: email.to_owned(),
             password: password.to_owned(),
             source_address: Some(format!("203.0.113.{host}")),
+            agent: String::new(),
         };
         self.sessions().create_session(request).await.map(drop)
     }
@@ -108,7 +109,12 @@ async fn answers(channel: &ServiceChannel, bearer: Option<&str>) -> [Result<(), 
     let mut oauth = OauthServiceClient::new(channel.clone());
     let mut oidc = OidcServiceClient::new(channel.clone());
     let email = OWNER.to_owned();
-    let form = CreateSessionRequest { email, password: PASSWORD.to_owned(), source_address: None };
+    let form = CreateSessionRequest {
+        email,
+        password: PASSWORD.to_owned(),
+        source_address: None,
+        agent: String::new(),
+    };
     let secret = LookUpInvitationRequest { secret: "x".to_owned() };
     [
         sessions.create_session(with(bearer, form)).await.map(drop),

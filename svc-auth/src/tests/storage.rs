@@ -79,7 +79,8 @@ async fn no_secret_shows_in_debug_output_or_on_the_disk() {
         let owner = world.owner().await;
         let role = cairn_proto::auth::v1::Role::Viewer;
         let invited = world.invite(&owner, "new@example.com", role).await.secret;
-        let signed_in = world.service.sessions.create(None, &world.first.email, PASSWORD).await.unwrap();
+        let signed_in =
+            world.service.sessions.create(&Device::default(), &world.first.email, PASSWORD).await.unwrap();
         let issued = world.service.tokens.exchange(&world.first.token).await.unwrap();
         let draft = crate::tokens::Draft {
             name: "agent".to_owned(),

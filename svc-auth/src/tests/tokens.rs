@@ -28,7 +28,8 @@ impl World {
         let message = UpdateTokenRequest {
             workspace_id: token.workspace_id.clone(),
             token_id: token.id.clone(),
-            active,
+            active: Some(active),
+            name: None,
         };
         let response = self.tokens().update_token(person.request(message)).await?;
         Ok(response.into_inner().token.unwrap())

@@ -30,13 +30,26 @@ impl World {
         plan: &str,
         mask: &[&str],
     ) -> Result<Membership, Status> {
-        let message = UpdateWorkspaceRequest {
-            workspace_id: self.workspace(),
-            name: name.to_owned(),
-            plan: plan.to_owned(),
-            publishers: ProtoPublishers::Editors.into(),
-            update_mask: Some(FieldMask { paths: mask.iter().map(|path| (*path).to_owned()).collect() }),
-        };
+        self.change(
+            person,
+            UpdateWorkspaceRequest {
+                name: name.to_owned(),
+                plan: plan.to_owned(),
+                publishers: ProtoPublishers::Editors.into(),
+                ..masked(mask)
+            },
+        )
+        .await
+    }
+
+    /// Keeps questions for so many days, or none of them.
+    async fn keep(&self, person: &Person, days: Option<u32>) -> Result<Membership, Status> {
+        let change = UpdateWorkspaceRequest { question_log_days: days, ..masked(&["question_log_days"]) };
+        self.change(person, change).await
+    }
+
+    async fn change(&self, person: &Person, change: UpdateWorkspaceRequest) -> Result<Membership, Status> {
+        let message = UpdateWorkspaceRequest { workspace_id: self.workspace(), ..change };
         let response = self.workspaces().update_workspace(person.request(message)).await?;
         Ok(response.into_inner().membership.unwrap())
     }
@@ -45,6 +58,11 @@ impl World {
         let request = person.request(DeleteWorkspaceRequest { workspace_id: self.workspace() });
         self.workspaces().delete_workspace(request).await.map(|_| ())
     }
+}
+
+fn masked(mask: &[&str]) -> UpdateWorkspaceRequest {
+    let paths = mask.iter().map(|path| (*path).to_owned()).collect();
+    UpdateWorkspaceRequest { update_mask: Some(FieldMask { paths }), ..UpdateWorkspaceRequest::default() }
 }
 
 #[tokio::test]
@@ -151,6 +169,34 @@ async fn who_may_publish_follows_the_setting_and_the_role() {
             .map(|_| ()))
         .unwrap();
         assert!(!may(&of_editor).await, "{}: the role of now counts", world.engine);
+    }
+}
+
+#[tokio::test]
+async fn questions_are_kept_only_when_an_owner_says_so() {
+    for world in worlds().await {
+        let owner = world.owner().await;
+        let admin = world.member("keeper@example.com", Role::Admin).await;
+        let (_, token) = world.token(&admin, &[Permission::Read]).await;
+        let kept = async || world.exchange(&token).await.unwrap().question_log_days;
+        assert_eq!(kept().await, None, "{}", world.engine);
+        assert_eq!(reason(world.keep(&admin, Some(7)).await), Reason::Forbidden);
+        assert_eq!(kept().await, None, "{}", world.engine);
+
+        let changed = world.keep(&owner, Some(30)).await.unwrap().workspace.unwrap();
+        assert_eq!((changed.question_log_days, changed.publishers()), (Some(30), ProtoPublishers::Admins));
+        let identity = world.exchange(&token).await.unwrap();
+        assert_eq!((identity.question_log_days, identity.on_behalf_of), (Some(30), Some(admin.id)));
+        assert_eq!(identity.person(), Some(admin.id));
+        let renamed = world.update(&owner, "Kept", "", &["name"]).await.unwrap().workspace.unwrap();
+        assert_eq!(renamed.question_log_days, Some(30), "{}: another change leaves it", world.engine);
+
+        for days in [0, 1, 31, 365, u32::MAX] {
+            let found = broken(world.keep(&owner, Some(days)).await);
+            assert_eq!(found, [("questionLogDays".to_owned(), "invalid".to_owned())], "{days}");
+        }
+        assert_eq!(world.keep(&owner, None).await.unwrap().workspace.unwrap().question_log_days, None);
+        assert_eq!(kept().await, None, "{}", world.engine);
     }
 }
 

@@ -116,6 +116,16 @@ fn check_folders(asked: Option<&[String]>, violations: &mut Vec<Violation>) -> V
     folders
 }
 
+/// The scope of a token that could be made: where its folders are is not asked.
+pub(super) fn wished_scope(folders: Option<&[String]>) -> Result<Scope, Error> {
+    let mut violations = Vec::new();
+    let asked = check_folders(folders, &mut violations);
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
+    }
+    Ok(if folders.is_some() { scope_of(&asked) } else { Scope::All })
+}
+
 fn scope_of(asked: &[FolderId]) -> Scope {
     let mut folders = asked.to_vec();
     folders.sort_unstable();
