@@ -5,7 +5,7 @@
 //! costs no transaction and any number of processes may add to the same rows. When the queue is full, or the database
 //! fails for long, retrievals go uncounted (`cairn_retrieval_analytics_dropped_total`); none ever waits.
 //!
-//! What was asked is never stored.
+//! What was asked is never stored here; [`crate::questions`] keeps it where an owner wants that.
 
 mod day;
 mod latency;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::call::{Call, Channel};
-use cairn_chassis::clock::Clock;
+use cairn_chassis::clock::{Clock, Timestamp};
 use cairn_chassis::identity::Identity;
 use cairn_chassis::jobs::Lease;
 use cairn_chassis::lifecycle::Suspensions;
@@ -41,6 +41,7 @@ pub(crate) use self::rollup::{
 };
 use self::writer::Writer;
 use crate::store;
+use crate::store::documents::Found as CitedDocument;
 
 /// Events that wait for the writer: 16 seconds at 500 a second, in a few megabytes.
 const QUEUE: usize = 8_192;
@@ -76,12 +77,17 @@ impl Analytics {
         Ok(Self { db, clock: Arc::clone(&ambient.clock), queue, writer, lease, suspensions })
     }
 
+    /// The database of these tables, where the questions and the golden ones stand, too.
+    pub(crate) const fn db(&self) -> &Db {
+        &self.db
+    }
+
     /// The suspended workspaces: they stand beside these tables.
     pub(crate) fn suspensions(&self) -> &Suspensions {
         &self.suspensions
     }
 
-    /// Removes some of what was counted of a workspace; whether nothing is left.
+    /// Removes some of what was counted and kept of a workspace; whether nothing is left.
     pub(crate) async fn forget(&self, workspace: WorkspaceId) -> Result<bool, sql::Error> {
         let mut tx = self.db.begin_write().await?;
         let removed = store::removal::remove_some(&mut tx, workspace, FORGOTTEN_AT_ONCE).await?;
@@ -115,6 +121,16 @@ impl Analytics {
     /// What is told of the last days, up to now.
     pub(crate) async fn report(&self, workspace: WorkspaceId, days: u32) -> Result<Report, sql::Error> {
         report::read(&self.db, workspace, days, self.clock.now()).await
+    }
+
+    /// The documents that were found most in the days up to and with today, and when that was told.
+    pub(crate) async fn cited(
+        &self,
+        workspace: WorkspaceId,
+        days: u32,
+    ) -> Result<(Vec<CitedDocument>, Timestamp), sql::Error> {
+        let now = self.clock.now();
+        Ok((report::cited(&self.db, workspace, days, now).await?, now))
     }
 
     /// Writes the sums and forgets what is old, until the shutdown.

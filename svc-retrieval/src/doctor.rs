@@ -1,4 +1,4 @@
-//! What must always hold of the analytics. The index is none of it: that can be rebuilt.
+//! What must always hold of the analytics and of questions that are kept. The index is none of it: that can be rebuilt.
 
 use cairn_chassis::doctor::{self, Check, Finding, Progress};
 use cairn_chassis::sql::{self, Db};
@@ -31,6 +31,11 @@ pub(crate) const CHECKS: &[Check] = &[
         sql: "SELECT 'workspace ' || s.workspace_id || ' by ' || s.channel FROM retrieval_firsts s \
               LEFT JOIN retrieval_firsts r ON r.workspace_id = s.workspace_id AND r.channel = s.channel \
               AND r.milestone = 'retrieval' WHERE s.milestone = 'success' AND (r.at IS NULL OR r.at > s.at)",
+    },
+    Check {
+        rule: "a question that found nothing has no best score, and every other one has",
+        sql: "SELECT 'workspace ' || workspace_id || ' question ' || id FROM questions \
+              WHERE (results = 0) <> (outcome = 'unanswered') OR (results = 0) <> (best_score IS NULL)",
     },
 ];
 

@@ -28,6 +28,7 @@ use futures::future::join_all;
 use tokio::sync::{MutexGuard, Notify, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use self::acknowledge::Acknowledgements;
 use self::batch::{CHANGES_A_READ, Prepared, goes, touched_documents};
@@ -139,6 +140,30 @@ impl Indexer {
     ) -> Result<Vec<IndexedDocument>, Error> {
         let embedder = Arc::clone(&self.0.embedder);
         off(move || Cutter::forgetful().index_now(workspace, documents, embedder.as_ref())).await
+    }
+
+    /// A document as the index would hold it: passages that stay keep their vectors, and new ones get theirs where the
+    /// embedder only computes.
+    pub(crate) async fn index_instead(
+        &self,
+        workspace: WorkspaceId,
+        document: Document,
+    ) -> Result<Vec<IndexedDocument>, Error> {
+        let cutter = Cutter::forgetful();
+        let mut cut = cutter.cut(self.0.index.as_ref(), workspace, vec![document]).await?;
+        let embedder = Arc::clone(&self.0.embedder);
+        off(move || {
+            if let Some(immediate) = embedder.immediate() {
+                cut.embed_now(immediate);
+            }
+            cut.into_documents(embedder.dimensions())
+        })
+        .await
+    }
+
+    /// How many passages a document has; none when it cannot be cut.
+    pub(crate) async fn count_passages(&self, id: Uuid, document: Document) -> Result<Option<u32>, Error> {
+        off(move || Cutter::forgetful().count(id, &document)).await
     }
 
     /// Whether [`Indexer::index_now`] gives vectors.

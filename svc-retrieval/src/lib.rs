@@ -2,17 +2,19 @@
 //!
 //! What this service answers from can be rebuilt: delete its index folder and it comes back from the owners' feeds. It
 //! must not decide what lives or who may see it: the owner of a document confirms every result before it leaves. How
-//! often what was asked, it keeps in tables that no answer depends on ([`analytics`]).
+//! often it was asked, and what where an owner wants that, it keeps in tables that no answer depends on ([`analytics`]).
 
 pub mod analytics;
 mod doctor;
 mod entry;
 mod error;
 mod generations;
+mod golden;
 mod indexing;
 mod kinds;
 mod owners;
 mod partition;
+mod questions;
 mod rpc;
 mod search;
 mod store;
@@ -28,11 +30,13 @@ use cairn_chassis::identity::{ServiceIdentitySource, Verifier};
 use cairn_chassis::lifecycle;
 use cairn_chassis::server::Access;
 use cairn_chassis::sql;
-use cairn_embed::Embedders;
+use cairn_embed::{Embedders, StaticRows};
 use cairn_index::{EngineFactory, FolderFactory, qdrant};
 use cairn_proto::retrieval::v1::analytics_service_server::{self, AnalyticsServiceServer};
 use cairn_proto::retrieval::v1::browse_service_server::{self, BrowseServiceServer};
+use cairn_proto::retrieval::v1::golden_service_server::{self, GoldenServiceServer};
 use cairn_proto::retrieval::v1::index_service_server::{self, IndexServiceServer};
+use cairn_proto::retrieval::v1::question_service_server::{self, QuestionServiceServer};
 use cairn_proto::retrieval::v1::related_service_server::{self, RelatedServiceServer};
 use cairn_proto::retrieval::v1::search_service_server::{self, SearchServiceServer};
 use tokio_util::sync::CancellationToken;
@@ -42,7 +46,9 @@ use self::analytics::Analytics;
 pub use self::doctor::examine;
 pub use self::error::Error;
 use self::generations::Generations;
+use self::golden::Golden;
 use self::owners::Owner;
+use self::questions::Questions;
 use self::search::Searcher;
 pub use self::search::tuning::WORD_WEIGHT;
 pub use self::search::{Preferences, rerank};
@@ -54,10 +60,12 @@ pub const SERVICE_NAMES: &[&str] = &[
     related_service_server::SERVICE_NAME,
     index_service_server::SERVICE_NAME,
     analytics_service_server::SERVICE_NAME,
+    question_service_server::SERVICE_NAME,
+    golden_service_server::SERVICE_NAME,
 ];
 
-/// Everybody needs an identity here, and nothing is large.
-pub const ACCESS: Access = Access { open: &[], large: &[] };
+/// Everybody needs an identity here, and only the text of a file is large.
+pub const ACCESS: Access = Access { open: &[], large: &["/cairn.retrieval.v1.GoldenService/CheckEdit"] };
 
 /// What svc-retrieval is told at its opening.
 #[derive(Debug, Clone)]
@@ -95,6 +103,8 @@ pub struct Service {
     browser: Browser,
     generations: Generations,
     analytics: Analytics,
+    questions: Questions,
+    golden: Golden,
 }
 
 impl Service {
@@ -104,6 +114,10 @@ impl Service {
     /// When the storage cannot be opened, the index folder cannot be used, or the configured embedder can never be.
     pub async fn open(config: Config, ambient: Ambient, upstreams: Upstreams) -> Result<Self, Error> {
         let analytics = Analytics::open(&config.storage, &ambient).await?;
+        let model = Arc::new(StaticRows::open()?);
+        let questions =
+            Questions::new(analytics.db().clone(), analytics.suspensions().clone(), &ambient, model);
+        let golden = Golden::new(analytics.db().clone(), &ambient);
         let (ranking, browsing) = (config.ranking.clone(), config.browse);
         let clock = || Arc::clone(&ambient.clock);
         let Upstreams { content, ingest, identity } = upstreams;
@@ -121,7 +135,7 @@ impl Service {
         );
         let searcher = Searcher::new(generations.clone(), (content, ingest), clock(), ranking);
         let verifier = ambient.verifier.refusing(analytics.suspensions().clone());
-        Ok(Self { verifier, searcher, browser, generations, analytics })
+        Ok(Self { verifier, searcher, browser, generations, analytics, questions, golden })
     }
 
     /// Its gRPC services.
@@ -132,6 +146,8 @@ impl Service {
             .add_service(BrowseServiceServer::new(self.clone()))
             .add_service(IndexServiceServer::new(self.clone()))
             .add_service(AnalyticsServiceServer::new(self.clone()))
+            .add_service(QuestionServiceServer::new(self.clone()))
+            .add_service(GoldenServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES))
     }
 
     /// The server by which svc-auth tells what becomes of workspaces.
@@ -147,11 +163,16 @@ impl Service {
 
     /// Follows the feeds, embeds and counts, until the shutdown.
     pub async fn run(&self, shutdown: CancellationToken) {
-        tokio::join!(self.generations.run(shutdown.clone()), Box::pin(self.analytics.run(shutdown)));
+        tokio::join!(
+            self.generations.run(shutdown.clone()),
+            Box::pin(self.analytics.run(shutdown.clone())),
+            Box::pin(self.questions.run(shutdown)),
+        );
     }
 
-    /// Counts what is not counted yet and closes the storage, when nothing is served any more.
+    /// Writes what is not written yet and closes the storage, when nothing is served any more.
     pub async fn close(&self) {
+        self.questions.close().await;
         self.analytics.close().await;
     }
 
@@ -173,6 +194,14 @@ impl Service {
 
     fn analytics(&self) -> &Analytics {
         &self.analytics
+    }
+
+    fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
+    const fn golden(&self) -> &Golden {
+        &self.golden
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod analytics;
 mod browse;
+mod golden;
 mod index;
 mod lifecycle;
+mod questions;
 mod related;
 mod search;

@@ -1,5 +1,6 @@
 //! Turns a request into ranked, cited evidence (spec 2.6, 4.4).
 
+mod absence;
 mod answer;
 mod catalog;
 mod citation;
@@ -7,6 +8,8 @@ pub(crate) mod confirm;
 mod evidence;
 mod fetched;
 pub(crate) mod fusion;
+mod golden;
+pub(crate) mod held;
 mod known;
 mod narrowing;
 mod page;
@@ -20,6 +23,7 @@ pub mod rerank;
 mod similar;
 mod source_query;
 mod sources;
+pub(crate) mod state;
 pub(crate) mod tuning;
 
 use std::collections::HashSet;
@@ -39,9 +43,12 @@ use cairn_proto::ingest::v1::LiveDocument;
 use cairn_proto::retrieval::v1::{self as proto, CoverageNote, SearchContextResponse, Trace};
 use uuid::Uuid;
 
+pub(crate) use self::absence::{AbsenceRequest, Missed};
 use self::evidence::Evidence;
 use self::fetched::Fetched;
+pub(crate) use self::golden::Outcome;
 pub(crate) use self::known::KnownDocument;
+use self::narrowing::Narrowing;
 use self::page::Page;
 use self::plan::Plan;
 use self::pool::{Pool, Site};
@@ -149,15 +156,12 @@ impl Searcher {
         if !plan.searches_the_index() {
             return Ok(Ranked::default());
         }
-        let containers = match &plan.retained {
-            Some(sources) => Some(sources.iter().copied().collect()),
-            None => self.scope(identity, call).await?,
-        };
-        let (documents, note) = narrowed(generation, workspace, call, request).await?;
+        let containers = self.containers(identity, call, plan).await?;
+        let (documents, note) = narrowed(generation, workspace, call, &request.narrowing).await?;
         if documents.as_ref().is_some_and(HashSet::is_empty) {
             return Ok(Ranked { notes: note.into_iter().collect(), ..Ranked::default() });
         }
-        let within = rank::Within { containers, documents };
+        let within = rank::Within { containers, documents, ..rank::Within::default() };
         let mut ranked = self.ranked(generation, workspace, within, request).await?;
         ranked.notes.extend(note);
         Ok(ranked)
@@ -222,13 +226,7 @@ impl Searcher {
         request: &SearchRequest,
         ranking: &Ranking,
     ) -> Result<(Vec<proto::Result>, Vec<CoverageNote>), Error> {
-        let mut pool = Pool::new(&ranking.hits);
-        let mut notes = Vec::new();
-        if let Some(reranker) = &self.preferences.reranker {
-            pool.fill(site, request.limit.max(RERANKED_CHUNKS)).await?;
-            notes.extend(rerank(reranker.as_ref(), request, &mut pool).await);
-        }
-        pool.settle(site, request).await?;
+        let (pool, mut notes) = self.gathered(site, request, ranking).await?;
         let page = Page::of(pool.evidence(), request);
         let explained = |best: &Evidence| request.explain.then(|| explain(ranking, best));
         let results =
@@ -236,6 +234,23 @@ impl Searcher {
         notes.extend(answer::left_out(page.over_budget, pool.outdated()));
         notes.extend(answer::unanswered(pool.unanswered()));
         Ok((results, notes))
+    }
+
+    /// The confirmed chunks that decide the page of a ranking, and why they are not in the reranker's order.
+    async fn gathered<'a>(
+        &self,
+        site: Site<'_>,
+        request: &SearchRequest,
+        ranking: &'a Ranking,
+    ) -> Result<(Pool<'a>, Vec<CoverageNote>), Error> {
+        let mut pool = Pool::new(&ranking.hits);
+        let mut notes = Vec::new();
+        if let Some(reranker) = &self.preferences.reranker {
+            pool.fill(site, request.limit.max(RERANKED_CHUNKS)).await?;
+            notes.extend(rerank(reranker.as_ref(), request, &mut pool).await);
+        }
+        pool.settle(site, request).await?;
+        Ok((pool, notes))
     }
 
     /// Ranks by words and meaning; by words alone, with a note, when the embedder fails: words are an answer, too.
@@ -260,6 +275,19 @@ impl Searcher {
         Ok(Ranked { ranking, notes: note.into_iter().collect(), is_cached, vectors: used })
     }
 
+    /// The folders or sources that a plan searches for the identity; `None` for all.
+    async fn containers(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        plan: &Plan,
+    ) -> Result<Option<HashSet<Uuid>>, Error> {
+        match &plan.retained {
+            Some(sources) => Ok(Some(sources.iter().copied().collect())),
+            None => self.scope(identity, call).await,
+        }
+    }
+
     /// The folders that the identity may see; `None` for all.
     async fn scope(&self, identity: &Identity, call: &Call) -> Result<Option<HashSet<Uuid>>, Error> {
         if identity.scope == Scope::All {
@@ -275,15 +303,14 @@ impl Searcher {
     }
 }
 
-/// The documents that the request is narrowed to, as their owners say now; `None` when it is not. A note where an owner
+/// The documents that a search is narrowed to, as their owners say now; `None` when it is not. A note where an owner
 /// does not answer that an answer can do without.
 async fn narrowed(
     generation: &Generation,
     workspace: WorkspaceId,
     call: &Call,
-    request: &SearchRequest,
+    narrowing: &Narrowing,
 ) -> Result<(Option<HashSet<Uuid>>, Option<CoverageNote>), Error> {
-    let narrowing = &request.narrowing;
     if narrowing.is_none() {
         return Ok((None, None));
     }

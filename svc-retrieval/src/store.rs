@@ -3,7 +3,9 @@
 pub(crate) mod counts;
 pub(crate) mod documents;
 pub(crate) mod firsts;
+pub(crate) mod golden;
 pub(crate) mod latencies;
+pub(crate) mod questions;
 pub(crate) mod removal;
 
 use cairn_chassis::sql::{Dialect, Error, Migration, Text, Tx};
@@ -18,8 +20,13 @@ use crate::analytics::Day;
 
 /// The schema of these tables on PostgreSQL.
 pub(crate) const SCHEMA: &str = "retrieval";
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[jobs::MIGRATION, migration!("0002_analytics"), lifecycle::MIGRATION];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    jobs::MIGRATION,
+    migration!("0002_analytics"),
+    lifecycle::MIGRATION,
+    migration!("0003_questions"),
+    migration!("0004_golden"),
+];
 
 /// Rows that one statement takes; a larger statement would hold the one writer of SQLite for long.
 const ROWS_AT_ONCE: usize = 1_000;
@@ -71,7 +78,9 @@ pub(crate) fn statements() -> Vec<cairn_chassis::sql::Statement> {
     all.extend(counts::statements());
     all.extend(documents::statements());
     all.extend(firsts::statements());
+    all.extend(golden::statements());
     all.extend(latencies::statements());
+    all.extend(questions::statements());
     all.extend(removal::statements());
     all
 }

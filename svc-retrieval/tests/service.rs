@@ -5,8 +5,12 @@
     reason = "a test fails by panicking; clippy knows that of test functions, but not of their helpers"
 )]
 
+#[path = "service/absence.rs"]
+mod absence;
 #[path = "service/embedders.rs"]
 mod embedders;
+#[path = "service/golden.rs"]
+mod golden;
 #[path = "service/modes.rs"]
 mod modes;
 #[path = "service/one_source.rs"]

@@ -13,6 +13,7 @@ mod directory;
 mod engine;
 mod exclusion;
 mod folder;
+mod instead;
 mod lookup;
 mod open;
 mod prefix;

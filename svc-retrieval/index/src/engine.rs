@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::model::{Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Query, StoredChunk};
+use crate::model::{
+    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, IndexedDocument, Query, StoredChunk,
+};
 use crate::vectors::UnitVector;
 
 /// An engine of words and meaning over the same chunks. Its calls wait and never block: what computes, an engine does off
@@ -41,6 +44,16 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// Everything that a search ranks, found in one call: one answer for each list asked for, in their order.
     async fn candidates(&self, query: Query) -> Result<Vec<Candidates>, Error>;
+
+    /// What [`Engine::candidates`] would find if these documents stood in place of what the index holds of them; none from an
+    /// engine that cannot tell. Nothing is stored.
+    async fn candidates_instead(
+        &self,
+        _query: Query,
+        _documents: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Option<Vec<Candidates>>, Error> {
+        Ok(None)
+    }
 
     /// The given chunks in the given order, without those that the index no longer holds.
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error>;

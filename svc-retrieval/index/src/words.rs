@@ -12,7 +12,7 @@ pub use language::{Language, Languages, detect};
 pub use sought::{Phrase, Prefix, Sought};
 pub use split::{Kind, Word, split};
 pub use stems::Stems;
-pub use telling::Telling;
+pub use telling::{Telling, TellingWord};
 
 /// A word as it is indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]

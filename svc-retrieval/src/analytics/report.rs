@@ -23,6 +23,8 @@ const DEFAULT_DAYS: u32 = 30;
 /// How far back can be looked (spec 4.11).
 pub(super) const MAX_DAYS: u32 = 90;
 const TOP_DOCUMENTS: i64 = 20;
+/// Of those whose age is told.
+const MOST_CITED: i64 = 500;
 const TOP_PRINCIPALS: usize = 100;
 
 /// The sum of some days.
@@ -74,6 +76,21 @@ pub(crate) fn days(asked: u32) -> Result<u32, Problem> {
             Err(Problem::validation(vec![Violation::new("days", "out_of_range", message)]))
         }
     }
+}
+
+/// The documents that most answers of the days up to and with today held.
+pub(super) async fn cited(
+    db: &Db,
+    workspace: WorkspaceId,
+    days: u32,
+    now: Timestamp,
+) -> Result<Vec<Found>, Error> {
+    let today = Day::of(now);
+    let range = (today.minus(days.saturating_sub(1)), today);
+    let mut tx = db.begin_read().await?;
+    let cited = store::documents::list_top(&mut tx, workspace, range, MOST_CITED).await?;
+    tx.commit().await?;
+    Ok(cited)
 }
 
 /// All that one moment's tables hold of the days up to and with today.

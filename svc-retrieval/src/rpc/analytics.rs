@@ -32,6 +32,25 @@ impl AnalyticsService for Service {
         Ok(Response::new(encode(report, live)))
     }
 
+    async fn get_freshness(
+        &self,
+        request: Request<proto::GetFreshnessRequest>,
+    ) -> Result<Response<proto::GetFreshnessResponse>, Status> {
+        let identity = self.verifier().authenticate(request.metadata()).await?;
+        identity.require_manager("reading the analytics of retrieval")?;
+        let call = Call::from_metadata(request.metadata());
+        let days = analytics::days(request.get_ref().days)?;
+        let cited = self.analytics().cited(identity.workspace_id()?, days).await.map_err(Error::from)?;
+        let (cited, at) = cited;
+        let mut live =
+            self.searcher().known_documents(&call, cited.iter().map(|found| (kind(found), found.id))).await?;
+        let documents = cited.iter().filter_map(|found| Some(encode_cited(found, live.remove(&found.id)?)));
+        Ok(Response::new(proto::GetFreshnessResponse {
+            documents: documents.collect(),
+            generated_at: Some(at.to_proto()),
+        }))
+    }
+
     async fn record_connection(
         &self,
         request: Request<proto::RecordConnectionRequest>,
@@ -101,6 +120,18 @@ fn encode_document(found: &Found, live: Option<KnownDocument>) -> proto::TopDocu
         title,
         path,
         url,
+    }
+}
+
+fn encode_cited(found: &Found, live: KnownDocument) -> proto::CitedDocument {
+    proto::CitedDocument {
+        kind: kind(found).into(),
+        id: found.id.hyphenated().to_string(),
+        retrievals: found.counts.retrievals,
+        title: live.title,
+        path: live.path,
+        url: live.url,
+        updated_at: live.updated_at,
     }
 }
 

@@ -1,10 +1,13 @@
 //! IndexService.
 
+use cairn_chassis::call::Call;
 use cairn_chassis::identity::{Permission, Scope};
 use cairn_index::Counts;
+use cairn_proto::domain::DocumentState;
 use cairn_proto::retrieval::v1::index_service_server::IndexService;
 use cairn_proto::retrieval::v1::{
-    self as proto, GetIndexStatusRequest, GetIndexStatusResponse, Holdings, IndexedFeed,
+    self as proto, GetDocumentStatusRequest, GetDocumentStatusResponse, GetIndexStatusRequest,
+    GetIndexStatusResponse, Holdings, IndexedFeed,
 };
 use tonic::{Request, Response, Status};
 
@@ -12,6 +15,8 @@ use crate::Service;
 use crate::error::Error;
 use crate::generations::Rebuilding;
 use crate::indexing::Progress;
+use crate::search::held::Held;
+use crate::search::state::State;
 
 #[tonic::async_trait]
 impl IndexService for Service {
@@ -38,6 +43,20 @@ impl IndexService for Service {
             not_embedded: generation.indexer.not_embedded(workspace),
         }))
     }
+
+    async fn get_document_status(
+        &self,
+        request: Request<GetDocumentStatusRequest>,
+    ) -> Result<Response<GetDocumentStatusResponse>, Status> {
+        let identity = self.verifier().authenticate(request.metadata()).await?;
+        identity.require(Permission::Read)?;
+        let call = Call::from_metadata(request.metadata());
+        let asked = request.into_inner();
+        let (kind, id) = (asked.kind(), asked.id.as_str());
+        let freshness = (asked.after.as_slice(), asked.max_wait.as_ref());
+        let (content_hash, state) = self.searcher().state_of(&identity, &call, (kind, id), freshness).await?;
+        Ok(Response::new(encode_state(content_hash, state)))
+    }
 }
 
 fn encode_progress(progress: Progress) -> IndexedFeed {
@@ -54,4 +73,28 @@ fn encode_counts(counts: Counts) -> Holdings {
 
 fn encode_rebuilding(rebuilding: Rebuilding) -> proto::Rebuilding {
     proto::Rebuilding { embedder: rebuilding.embedder, behind: rebuilding.behind }
+}
+
+fn encode_state(content_hash: String, state: State) -> GetDocumentStatusResponse {
+    let answer = |state: DocumentState| GetDocumentStatusResponse {
+        state: state.into(),
+        content_hash: content_hash.clone(),
+        ..GetDocumentStatusResponse::default()
+    };
+    let held = |state: DocumentState, held: Held| GetDocumentStatusResponse {
+        indexed_hash: Some(held.content_hash),
+        chunks: held.chunks,
+        embedded: held.embedded,
+        ..answer(state)
+    };
+    match state {
+        State::Current(all) if all.embedded == all.chunks => held(DocumentState::Searchable, all),
+        State::Current(some) => held(DocumentState::WordsOnly, some),
+        State::Outdated(older) => held(DocumentState::Behind, older),
+        State::Waiting => answer(DocumentState::Behind),
+        State::Empty => answer(DocumentState::Empty),
+        State::Failed(error) => {
+            GetDocumentStatusResponse { error: Some(error.to_owned()), ..answer(DocumentState::Failed) }
+        }
+    }
 }

@@ -4,13 +4,15 @@ use cairn_chassis::call::Call;
 use cairn_chassis::identity::Permission;
 use cairn_proto::retrieval::v1::search_service_server::SearchService;
 use cairn_proto::retrieval::v1::{
-    QuerySourceRequest, QuerySourceResponse, SearchContextRequest, SearchContextResponse,
+    ExplainAbsenceRequest, ExplainAbsenceResponse, QuerySourceRequest, QuerySourceResponse,
+    SearchContextRequest, SearchContextResponse,
 };
 use tonic::{Request, Response, Status};
 
 use crate::Service;
 use crate::analytics::{self, Found, Operation};
-use crate::search::{SearchRequest, SourceQuery, require_whole_workspace};
+use crate::questions::Asked;
+use crate::search::{AbsenceRequest, SearchRequest, SourceQuery, require_whole_workspace};
 
 #[tonic::async_trait]
 impl SearchService for Service {
@@ -21,12 +23,18 @@ impl SearchService for Service {
         let identity = self.verifier().authenticate(request.metadata()).await?;
         identity.require(Permission::Read)?;
         let call = Call::from_metadata(request.metadata());
-        let checked = SearchRequest::try_from(request.into_inner())?;
+        let request = request.into_inner();
+        let asking = self.questions().begin(&identity, &call, || Asked::Search(Box::new(request.clone())));
+        let checked = SearchRequest::try_from(request)?;
         let strategy = analytics::Strategy::of(&checked);
         let measured = self.analytics().begin(&identity, &call, Operation::SearchContext, strategy);
         let answer = self.searcher().search(&identity, &call, checked).await;
         measured.end(&answer, Found::by_search);
-        Ok(Response::new(answer?.response))
+        let response = answer?.response;
+        if let Some(asking) = asking {
+            asking.answered(self.questions(), &response.results, &response.coverage);
+        }
+        Ok(Response::new(response))
     }
 
     async fn query_source(
@@ -37,11 +45,28 @@ impl SearchService for Service {
         identity.require(Permission::Read)?;
         require_whole_workspace(&identity)?;
         let call = Call::from_metadata(request.metadata());
-        let checked = SourceQuery::try_from(request.into_inner())?;
+        let request = request.into_inner();
+        let asking = self.questions().begin(&identity, &call, || Asked::SourceQuery(request.clone()));
+        let checked = SourceQuery::try_from(request)?;
         let strategy = analytics::Strategy::of(&checked.search);
         let measured = self.analytics().begin(&identity, &call, Operation::QuerySource, strategy);
         let answer = self.searcher().query_source(&identity, &call, checked).await;
         measured.end(&answer, Found::by_source_query);
-        Ok(Response::new(answer?))
+        let response = answer?;
+        if let Some(asking) = asking {
+            asking.answered(self.questions(), &response.results, &response.coverage);
+        }
+        Ok(Response::new(response))
+    }
+
+    async fn explain_absence(
+        &self,
+        request: Request<ExplainAbsenceRequest>,
+    ) -> Result<Response<ExplainAbsenceResponse>, Status> {
+        let identity = self.verifier().authenticate(request.metadata()).await?;
+        identity.require(Permission::Read)?;
+        let call = Call::from_metadata(request.metadata());
+        let checked = AbsenceRequest::try_from(request.into_inner())?;
+        Ok(Response::new(self.searcher().explain_absence(&identity, &call, checked).await?))
     }
 }

@@ -43,6 +43,14 @@ impl Fetched {
         Ok(Self { documents, known, has_vectors: generation.indexer.embeds_at_once() })
     }
 
+    /// A document as it would be, cut and confirmed.
+    pub(super) fn of_one(
+        documents: Arc<Vec<IndexedDocument>>,
+        (id, known): (Uuid, Arc<ConfirmedDocument>),
+    ) -> Self {
+        Self { documents, known: HashMap::from([(id, known)]), has_vectors: true }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.documents.is_empty()
     }

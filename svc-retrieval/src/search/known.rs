@@ -17,8 +17,12 @@ use crate::error::Error;
 pub(crate) struct KnownDocument {
     pub(crate) title: String,
     pub(crate) path: String,
+    /// Of a record: what holds it.
+    pub(crate) database_id: Option<String>,
     /// Where the console shows it.
     pub(crate) url: String,
+    /// Absent where nobody knows.
+    pub(crate) updated_at: Option<prost_types::Timestamp>,
 }
 
 impl Searcher {
@@ -34,7 +38,14 @@ impl Searcher {
         let live = |(id, document): (Uuid, Arc<ConfirmedDocument>)| {
             let kind = kinds.get(&id).copied().unwrap_or_default();
             let url = page_of(kind, id.hyphenated(), document.database_id.as_deref());
-            (id, KnownDocument { title: document.title.clone(), path: document.path.clone(), url })
+            let known = KnownDocument {
+                title: document.title.clone(),
+                path: document.path.clone(),
+                database_id: document.database_id.clone(),
+                url,
+                updated_at: document.updated_at,
+            };
+            (id, known)
         };
         Ok(confirmed.into_iter().map(live).collect())
     }

@@ -7,7 +7,7 @@ use cairn_embed::{self as embed, QueryEmbedder};
 use cairn_index::embedded::candidates_among;
 use cairn_index::{Candidates, ChunkId, Engine, Hit, IndexedDocument, Query, Wanted};
 use cairn_proto::ids::WorkspaceId;
-use cairn_proto::retrieval::v1::{SubqueryTrace, Trace};
+use cairn_proto::retrieval::v1::{ListRank, SubqueryTrace, Trace};
 use uuid::Uuid;
 
 use super::fusion::{RankedList, fuse_apart, fuse_ranks, fuse_scores};
@@ -80,11 +80,19 @@ pub(super) struct Ranking {
     lists: Vec<List>,
 }
 
-/// Which of a workspace's chunks a search may find: those of these folders or sources, and of these documents.
-#[derive(Debug, Default)]
+/// Which of a workspace's chunks a search may find: those of these folders or sources, and of these documents; and how many
+/// each of its lists takes.
+#[derive(Debug, Clone)]
 pub(super) struct Within {
     pub(super) containers: Option<HashSet<Uuid>>,
     pub(super) documents: Option<HashSet<Uuid>>,
+    pub(super) depth: usize,
+}
+
+impl Default for Within {
+    fn default() -> Self {
+        Self { containers: None, documents: None, depth: CANDIDATES_PER_LIST }
+    }
 }
 
 /// Ranks the chunks of a workspace that may be found for the request.
@@ -99,6 +107,21 @@ pub(super) async fn rank(
     let query = query(workspace, within, request, vectors);
     let how = How::of(&query.lists);
     ranking(request, how, engine.candidates(query).await?, word_weight)
+}
+
+/// The same if these documents stood in place of what the index holds of them; none from an engine that cannot tell.
+pub(super) async fn rank_instead(
+    engine: &dyn Engine,
+    workspace: WorkspaceId,
+    (within, documents): (Within, Arc<Vec<IndexedDocument>>),
+    request: &SearchRequest,
+    vectors: QueryVectors,
+    word_weight: f32,
+) -> Result<Option<Ranking>, Error> {
+    let query = query(workspace, within, request, vectors);
+    let how = How::of(&query.lists);
+    let found = engine.candidates_instead(query, documents).await?;
+    found.map(|found| ranking(request, how, found, word_weight)).transpose()
 }
 
 /// Ranks the chunks of documents that no index holds.
@@ -116,11 +139,11 @@ pub(super) async fn rank_among(
 }
 
 fn query(workspace: WorkspaceId, within: Within, request: &SearchRequest, vectors: QueryVectors) -> Query {
-    let Within { containers, documents } = within;
+    let Within { containers, documents, depth } = within;
     let QueryVectors { original: vector, searches: meant, .. } = vectors;
     let mut lists = vec![original(request, vector)];
     lists.extend(subqueries(request, meant));
-    Query { workspace: workspace.0, containers, documents, limit: CANDIDATES_PER_LIST, lists }
+    Query { workspace: workspace.0, containers, documents, limit: depth, lists }
 }
 
 /// The ranking of what was found, one answer for each list of the request.
@@ -247,6 +270,19 @@ fn rank_list(text: &str, kind: &'static str, weight: f32, hits: Vec<Hit>) -> Lis
     List { text: text.to_owned(), kind, weight, hits, contributions: Contributions::Ranks { greatest: 1.0 } }
 }
 
+fn place_in(list: &str, query: &str, hits: &[Hit], document: Uuid) -> ListRank {
+    // What the words found is in the list of meaning, too, with nothing where it has no vector.
+    let place = hits.iter().position(|hit| hit.chunk.document == document && hit.score > 0.0);
+    let score = place.and_then(|place| hits.get(place)).map_or(0.0, |hit| hit.score);
+    ListRank {
+        list: list.to_owned(),
+        query: query.to_owned(),
+        rank: place.map_or(0, |place| u32::try_from(place + 1).unwrap_or(u32::MAX)),
+        of: u32::try_from(hits.len()).unwrap_or(u32::MAX),
+        score: f64::from(score),
+    }
+}
+
 impl List {
     fn trace(&self, chunk: ChunkId) -> SubqueryTrace {
         let found = self.hits.iter().enumerate().find(|(_, hit)| hit.chunk == chunk);
@@ -304,6 +340,12 @@ impl Ranking {
             *seen <= passages
         });
         self
+    }
+
+    /// Where the best passage of a document stands in each list, and in all of them together.
+    pub(super) fn places(&self, document: Uuid) -> Vec<ListRank> {
+        let lists = self.lists.iter().map(|list| place_in(list.kind, &list.text, &list.hits, document));
+        lists.chain([place_in("fused", "", &self.hits, document)]).collect()
     }
 
     /// How a hit's score came about; its contributions add up to `final`.

@@ -1,4 +1,4 @@
-//! Removing all that was counted of a workspace, some rows at a time.
+//! Removing all that was counted and kept of a workspace, some rows at a time.
 
 use cairn_chassis::sql::{Error, Text, Tx};
 use cairn_chassis::{on_db, some_rows_of};
@@ -16,6 +16,9 @@ pub(crate) const TABLES: &[(&str, &str)] = &[
     ("retrieval_latencies", some_rows_of!("retrieval_latencies", "workspace_id, day, operation, bucket")),
     ("retrieval_documents", some_rows_of!("retrieval_documents", "workspace_id, day, document_id")),
     ("retrieval_firsts", some_rows_of!("retrieval_firsts", "workspace_id, channel, milestone")),
+    ("questions", some_rows_of!("questions", "workspace_id, id")),
+    ("question_logs", some_rows_of!("question_logs", "workspace_id")),
+    ("golden_questions", some_rows_of!("golden_questions", "workspace_id, id")),
 ];
 
 #[cfg(test)]

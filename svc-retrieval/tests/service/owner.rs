@@ -4,6 +4,7 @@ use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::SystemClock;
 use cairn_chassis::identity::{Identity, Permission, Scope, ServiceIdentitySource};
 use cairn_chassis::sql;
+use cairn_chassis::status::Problem;
 use cairn_chassis::testing::identity::Issuer;
 use cairn_chassis::testing::server as double;
 use cairn_proto::auth::v1::key_service_server::{KeyService, KeyServiceServer};
@@ -12,6 +13,7 @@ use cairn_proto::auth::v1::{
 };
 use cairn_proto::content::v1 as content;
 use cairn_proto::content::v1::folder_service_server::{FolderService, FolderServiceServer};
+use cairn_proto::content::v1::trash_service_server::{TrashService, TrashServiceServer};
 use cairn_proto::document::v1::document_service_server::{DocumentService, DocumentServiceServer};
 use cairn_proto::document::v1::{
     ConfirmDocumentsRequest, ConfirmDocumentsResponse, ConfirmedDocument, Document, DocumentRef, Format,
@@ -58,6 +60,8 @@ pub(crate) struct Owner {
 pub(crate) struct State {
     pub(crate) documents: BTreeMap<String, Document>,
     pub(crate) trashed: HashSet<String>,
+    /// What callers of some folders are not told of.
+    pub(crate) hidden: HashSet<String>,
     pub(crate) feed: Vec<Change>,
     /// Whether it answers nothing.
     pub(crate) is_down: bool,
@@ -140,6 +144,7 @@ impl Owner {
         Routes::new(FeedServiceServer::new(self.clone()))
             .add_service(DocumentServiceServer::new(self.clone()))
             .add_service(FolderServiceServer::new(self.clone()))
+            .add_service(TrashServiceServer::new(self.clone()))
             .add_service(KeyServiceServer::new(self.clone()))
             .add_service(IndexingServiceServer::new(self.clone()))
             .add_service(SourceServiceServer::new(self.clone()))
@@ -195,7 +200,17 @@ impl DocumentService for Owner {
         request: Request<ConfirmDocumentsRequest>,
     ) -> Result<Response<ConfirmDocumentsResponse>, Status> {
         self.answering()?.asked.confirm += 1;
-        let live = self.live(&request.into_inner().refs).into_iter();
+        let hidden = self.answering()?.hidden.clone();
+        let is_scoped = match hidden.is_empty() {
+            true => false,
+            false => {
+                let verifier = self.issuer.ambient().verifier;
+                verifier.authenticate(request.metadata()).await?.scope != Scope::All
+            }
+        };
+        let mut refs = request.into_inner().refs;
+        refs.retain(|reference| !is_scoped || !hidden.contains(&reference.id));
+        let live = self.live(&refs).into_iter();
         let documents = live.map(|document| ConfirmedDocument {
             r#ref: document.r#ref,
             path: document.path,
@@ -293,6 +308,50 @@ impl FolderService for Owner {
     ) -> Result<Response<content::ResolveScopeResponse>, Status> {
         let folder_ids = vec![Uuid::from_u128(FOLDER).hyphenated().to_string()];
         Ok(Response::new(content::ResolveScopeResponse { whole_workspace: false, folder_ids }))
+    }
+}
+
+/// What is in trash is what the test trashed without telling the feed.
+#[tonic::async_trait]
+impl TrashService for Owner {
+    async fn get_trash_item(
+        &self,
+        request: Request<content::GetTrashItemRequest>,
+    ) -> Result<Response<content::GetTrashItemResponse>, Status> {
+        let asked = request.into_inner();
+        let state = self.answering()?;
+        let trashed = state.documents.get(&asked.item_id).filter(|_| state.trashed.contains(&asked.item_id));
+        let document = trashed.filter(|_| asked.kind() == Kind::File);
+        let document = document.ok_or_else(|| Status::from(Problem::not_found("it is not in trash")))?;
+        let item = content::TrashItem {
+            kind: asked.kind,
+            id: asked.item_id,
+            name: document.title.clone(),
+            path: document.path.clone(),
+            ..content::TrashItem::default()
+        };
+        Ok(Response::new(content::GetTrashItemResponse { item: Some(item) }))
+    }
+
+    async fn list_trash(
+        &self,
+        _: Request<content::ListTrashRequest>,
+    ) -> Result<Response<content::ListTrashResponse>, Status> {
+        unused()
+    }
+
+    async fn restore_item(
+        &self,
+        _: Request<content::RestoreItemRequest>,
+    ) -> Result<Response<content::RestoreItemResponse>, Status> {
+        unused()
+    }
+
+    async fn delete_item_permanently(
+        &self,
+        _: Request<content::DeleteItemPermanentlyRequest>,
+    ) -> Result<Response<content::DeleteItemPermanentlyResponse>, Status> {
+        unused()
     }
 }
 

@@ -50,6 +50,7 @@ macro_rules! source_service {
 
 source_service! {
     list_source_documents: ListSourceDocumentsRequest -> ListSourceDocumentsResponse,
+    get_source_document: GetSourceDocumentRequest -> GetSourceDocumentResponse,
     fetch_source_document: FetchSourceDocumentRequest -> FetchSourceDocumentResponse,
     connect_source: ConnectSourceRequest -> ConnectSourceResponse,
     check_source: CheckSourceRequest -> CheckSourceResponse,

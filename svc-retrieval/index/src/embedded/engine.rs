@@ -10,7 +10,10 @@ use uuid::Uuid;
 
 use super::Index;
 use crate::vectors::UnitVector;
-use crate::{Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, Query, StoredChunk};
+use crate::{
+    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedDocument, Query,
+    StoredChunk,
+};
 
 /// The embedded index as an engine; cheap to clone.
 #[derive(Debug, Clone)]
@@ -68,6 +71,19 @@ impl Engine for EmbeddedEngine {
         self.off(move |index| {
             let _permit = permit;
             index.candidates(&query)
+        })
+        .await
+    }
+
+    async fn candidates_instead(
+        &self,
+        query: Query,
+        documents: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Option<Vec<Candidates>>, Error> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
+        self.off(move |index| {
+            let _permit = permit;
+            index.candidates_instead(&query, &documents).map(Some)
         })
         .await
     }

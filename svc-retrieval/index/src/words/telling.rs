@@ -8,8 +8,17 @@ use super::{Kind, Language, Languages, Searched, Stems, split};
 /// The words of a question that tell what is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Telling {
-    /// Each word once, in every form that it may be indexed in.
-    words: Vec<Vec<String>>,
+    /// Each word once.
+    words: Vec<TellingWord>,
+}
+
+/// A word that tells what is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TellingWord {
+    /// As it stands in the question, in lower case.
+    pub word: String,
+    /// Every form that it may be indexed in.
+    pub forms: Vec<String>,
 }
 
 impl Telling {
@@ -18,12 +27,12 @@ impl Telling {
         let languages = languages.with(Language::English);
         let asked = looked_up(split(question));
         let language = languages.of_question(asked.iter().map(|word| word.text.as_str()));
-        let mut words: Vec<Vec<String>> = Vec::new();
+        let mut words: Vec<TellingWord> = Vec::new();
         // A name says what its parts say.
         for word in without_stop_words(&asked, language).into_iter().filter(|word| word.kind != Kind::Name) {
             let forms = spellings(&word.text, languages).into_iter().map(|(form, _)| form).collect();
-            if !words.contains(&forms) {
-                words.push(forms);
+            if words.iter().all(|known| known.forms != forms) {
+                words.push(TellingWord { word: word.text.clone(), forms });
             }
         }
         Self { words }
@@ -34,11 +43,21 @@ impl Telling {
         self.words.len()
     }
 
+    /// Each of them.
+    pub fn words(&self) -> &[TellingWord] {
+        &self.words
+    }
+
     /// How many of them a text holds.
     pub fn held_by(&self, text: &Searched<'_>) -> usize {
-        let tokens = text.tokens(&mut Stems::default());
+        self.held_each(text, &mut Stems::default()).into_iter().filter(|is_held| *is_held).count()
+    }
+
+    /// Whether a text holds them, one by one in their order.
+    pub fn held_each(&self, text: &Searched<'_>, stems: &mut Stems) -> Vec<bool> {
+        let tokens = text.tokens(stems);
         let held: HashSet<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
-        self.words.iter().filter(|forms| forms.iter().any(|form| held.contains(form.as_str()))).count()
+        self.words.iter().map(|word| word.forms.iter().any(|form| held.contains(form.as_str()))).collect()
     }
 }
 
@@ -63,5 +82,21 @@ mod tests {
         assert_eq!(held("resume of the meeting", "Résumé", ""), (1, 2));
         assert_eq!(held("検索拡張", "検索拡張の概要", ""), (3, 3));
         assert_eq!(held("", "Anything", ""), (0, 0));
+    }
+
+    #[test]
+    fn each_word_is_told_with_its_stems() {
+        let telling = Telling::of("how do I rotate the signing keys", Languages::default());
+        let text = Searched {
+            title: "",
+            path: "",
+            headings: &[],
+            text: "A rotated key",
+            language: Language::English,
+        };
+        let words: Vec<&str> = telling.words().iter().map(|word| word.word.as_str()).collect();
+        assert_eq!(words, ["rotate", "signing", "keys"]);
+        assert_eq!(telling.words()[2].forms, ["key"]);
+        assert_eq!(telling.held_each(&text, &mut Stems::default()), [true, false, true]);
     }
 }

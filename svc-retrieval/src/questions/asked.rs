@@ -1,0 +1,166 @@
+//! From a search to an entry of the log.
+
+use cairn_chassis::call::Call;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::{Identity, PrincipalKind};
+use cairn_proto::domain::QuestionOutcome;
+use cairn_proto::ids::{QuestionId, UserId, WorkspaceId};
+use cairn_proto::retrieval::v1::question_details::Asked as AskedMessage;
+use cairn_proto::retrieval::v1::{
+    self as proto, CoverageNote, QuerySourceRequest, QuestionDetails, ReturnedPassage, SearchContextRequest,
+};
+use prost::Message as _;
+
+use super::writer::Entry;
+use super::{Asker, Question, Questions};
+use crate::analytics::Operation;
+
+/// Scores are shares of the best that each list found, words and meaning half and half: a best score below this was found by
+/// one of the two alone, or near the end of both.
+const GOOD_SCORE: f64 = 0.6;
+/// Arguments beyond this many bytes are shortened.
+const MOST_ARGUMENTS: usize = 16 * 1024;
+/// What is left of each text then, in characters, and of each list.
+const SHORT_TEXT: usize = 500;
+const SHORT_LIST: usize = 20;
+/// Notes on coverage that are kept of an answer.
+const MOST_NOTES: usize = 50;
+
+/// What somebody asked.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// Of everything.
+    Search(Box<SearchContextRequest>),
+    /// Of one connected source.
+    SourceQuery(QuerySourceRequest),
+}
+
+/// A question that is being answered.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    workspace: WorkspaceId,
+    days: u32,
+    person: Option<UserId>,
+    asker: Asker,
+    asked: Asked,
+    began_at: Timestamp,
+}
+
+impl Asking {
+    pub(super) fn new(
+        workspace: WorkspaceId,
+        days: u32,
+        identity: &Identity,
+        call: &Call,
+        asked: Asked,
+        began_at: Timestamp,
+    ) -> Self {
+        let principal = &identity.principal;
+        // The browser of a person says nothing about who asked.
+        let is_program = matches!(principal.kind, PrincipalKind::Token | PrincipalKind::Grant);
+        let asker = Asker {
+            kind: principal.kind.as_str().to_owned(),
+            id: principal.id.clone(),
+            name: principal.name.clone(),
+            channel: call.channel().as_str().to_owned(),
+            client: if is_program { call.client().to_owned() } else { String::new() },
+        };
+        Self { workspace, days, person: identity.person(), asker, asked, began_at }
+    }
+
+    /// It was answered with these.
+    pub(crate) fn answered(
+        self,
+        questions: &Questions,
+        results: &[proto::Result],
+        coverage: &[CoverageNote],
+    ) {
+        let now = questions.clock.now();
+        let best_score = results.iter().map(|result| result.score).reduce(f64::max);
+        let (operation, query, asked, is_shortened) = split(self.asked);
+        let question = Question {
+            id: questions.ids.next::<QuestionId>(),
+            asked_at: self.began_at,
+            operation: operation.as_str().to_owned(),
+            asker: self.asker,
+            query,
+            outcome: outcome(best_score),
+            results: u64::try_from(results.len()).unwrap_or(u64::MAX),
+            best_score,
+            took_micros: u64::try_from(now.since(self.began_at).as_micros()).unwrap_or(u64::MAX),
+        };
+        let details = QuestionDetails {
+            asked: Some(asked),
+            shortened: is_shortened,
+            passages: results.iter().map(passage).collect(),
+            coverage: coverage.iter().take(MOST_NOTES).cloned().collect(),
+        };
+        let (workspace, days, person) = (self.workspace, self.days, self.person);
+        questions.tell(Entry { workspace, days, person, question, details: details.encode_to_vec() });
+    }
+}
+
+fn outcome(best_score: Option<f64>) -> QuestionOutcome {
+    match best_score {
+        None => QuestionOutcome::Unanswered,
+        Some(score) if score < GOOD_SCORE => QuestionOutcome::Weak,
+        Some(_) => QuestionOutcome::Answered,
+    }
+}
+
+fn passage(result: &proto::Result) -> ReturnedPassage {
+    let cited = result.citation.clone().unwrap_or_default();
+    let place = cited.location.unwrap_or_default();
+    ReturnedPassage {
+        kind: cited.kind,
+        document_id: cited.id,
+        content_hash: cited.content_hash,
+        start_line: place.start_line,
+        end_line: place.end_line,
+        score: result.score,
+        ..ReturnedPassage::default()
+    }
+}
+
+/// The operation, the query, and what is kept of the rest, which holds the query no second time.
+fn split(asked: Asked) -> (Operation, String, AskedMessage, bool) {
+    match asked {
+        Asked::Search(request) => {
+            let mut request = *request;
+            let query = std::mem::take(&mut request.query);
+            // What an answer waited for is over.
+            (request.after, request.max_wait) = (Vec::new(), None);
+            let is_long = request.encoded_len() > MOST_ARGUMENTS;
+            if is_long {
+                shorten(&mut request);
+            }
+            (Operation::SearchContext, query, AskedMessage::Search(request), is_long)
+        }
+        Asked::SourceQuery(mut request) => {
+            let query = std::mem::take(&mut request.query);
+            (Operation::QuerySource, query, AskedMessage::SourceQuery(request), false)
+        }
+    }
+}
+
+fn shorten(request: &mut SearchContextRequest) {
+    for search in &mut request.searches {
+        search.text = search.text.chars().take(SHORT_TEXT).collect();
+    }
+    for list in [&mut request.source_ids, &mut request.tags] {
+        list.truncate(SHORT_LIST);
+        for text in list {
+            *text = text.chars().take(SHORT_TEXT).collect();
+        }
+    }
+}
+
+/// The details with the query in its place.
+pub(super) fn with_query(mut details: QuestionDetails, query: &str) -> QuestionDetails {
+    match &mut details.asked {
+        Some(AskedMessage::Search(request)) => query.clone_into(&mut request.query),
+        Some(AskedMessage::SourceQuery(request)) => query.clone_into(&mut request.query),
+        None => {}
+    }
+    details
+}

@@ -1,0 +1,301 @@
+//! Asks golden questions, as things are and as they would be if a file had another text.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use cairn_chassis::call::Call;
+use cairn_chassis::identity::Identity;
+use cairn_chassis::status::{Problem, Violation};
+use cairn_index::IndexedDocument;
+use cairn_proto::document::v1::{ConfirmedDocument, DocumentRef};
+use cairn_proto::domain::GoldenOutcome;
+use cairn_proto::feed::v1::Kind;
+use cairn_proto::retrieval::v1::CoverageNote;
+use uuid::Uuid;
+
+use super::fetched::Fetched;
+use super::page::{Page, Passage};
+use super::pool::Site;
+use super::rank::{self, Ranking, Within};
+use super::request::SearchRequest;
+use super::{Missed, Searcher, narrowed};
+use crate::error::Error;
+use crate::generations::Generation;
+use crate::golden::{Expected, GoldenQuestion};
+use crate::kinds;
+
+/// The largest text of a file.
+const MOST_BYTES: usize = 5 * 1024 * 1024;
+/// Words in a row by which a passage is known again.
+const RUN: usize = 3;
+/// The share of a pinned passage's runs that a passage must have to be the same: it may be mended, cut or put together
+/// with its neighbour.
+const SAME: f64 = 0.8;
+
+/// What became of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) outcome: GoldenOutcome,
+    /// Where its document or passage stands among the results, from 1.
+    pub(crate) place: Option<u32>,
+}
+
+impl Outcome {
+    const LOST: Self = Self { outcome: GoldenOutcome::Lost, place: None };
+
+    pub(crate) fn has_passed(self) -> bool {
+        self.outcome == GoldenOutcome::Passed
+    }
+}
+
+/// A document as it would be.
+#[derive(Debug, Clone)]
+struct Instead {
+    documents: Arc<Vec<IndexedDocument>>,
+    id: Uuid,
+    known: Arc<ConfirmedDocument>,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+struct Asking<'a> {
+    generation: &'a Generation,
+    identity: &'a Identity,
+    call: &'a Call,
+}
+
+impl Searcher {
+    /// What becomes of each question as things are, and notes on what was not looked at.
+    pub(crate) async fn run_golden(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        questions: &[GoldenQuestion],
+    ) -> Result<(Vec<Outcome>, Vec<CoverageNote>), Error> {
+        let generation = self.generations.current();
+        let asking = Asking { generation: &generation, identity, call };
+        let (mut outcomes, mut notes) = (Vec::with_capacity(questions.len()), Vec::new());
+        for question in questions {
+            outcomes.push(self.ask_golden(asking, question, None, &mut notes).await?);
+        }
+        Ok((outcomes, notes))
+    }
+
+    /// What becomes of each question as things are, and if the file had that text.
+    ///
+    /// # Errors
+    /// NOT_FOUND for a file that is not there or that the caller may not see; UNIMPLEMENTED when the engine of the index
+    /// cannot tell.
+    pub(crate) async fn check_edit(
+        &self,
+        identity: &Identity,
+        call: &Call,
+        (file, content): (&str, String),
+        questions: &[GoldenQuestion],
+    ) -> Result<(Vec<(Outcome, Outcome)>, Vec<CoverageNote>), Error> {
+        if content.len() > MOST_BYTES {
+            let message = format!("must be at most {MOST_BYTES} bytes");
+            return Err(Error::Invalid(vec![Violation::new("content", "too_long", message)]));
+        }
+        let generation = self.generations.current();
+        let asking = Asking { generation: &generation, identity, call };
+        let instead = instead(asking, file, content).await?;
+        let (mut effects, mut notes) = (Vec::with_capacity(questions.len()), Vec::new());
+        for question in questions {
+            let before = self.ask_golden(asking, question, None, &mut notes).await?;
+            let after = self.ask_golden(asking, question, Some(&instead), &mut notes).await?;
+            effects.push((before, after));
+        }
+        Ok((effects, notes))
+    }
+
+    /// A question whose search is refused by now, as that of a folder that is gone, is lost.
+    async fn ask_golden(
+        &self,
+        asking: Asking<'_>,
+        question: &GoldenQuestion,
+        instead: Option<&Instead>,
+        notes: &mut Vec<CoverageNote>,
+    ) -> Result<Outcome, Error> {
+        let request = SearchRequest::try_from(question.search.clone())?;
+        match self.outcome(asking, &request, &question.expected, instead, notes).await {
+            Err(error) if error.is_refusal() && !is_unimplemented(&error) => Ok(Outcome::LOST),
+            outcome => outcome,
+        }
+    }
+
+    async fn outcome(
+        &self,
+        asking: Asking<'_>,
+        request: &SearchRequest,
+        expected: &Expected,
+        instead: Option<&Instead>,
+        notes: &mut Vec<CoverageNote>,
+    ) -> Result<Outcome, Error> {
+        let Asking { generation, identity, call } = asking;
+        let workspace = identity.workspace_id()?;
+        let plan = self.plan(generation, identity, call, request).await;
+        if !plan.searches_the_index() {
+            return Ok(Outcome::LOST);
+        }
+        let containers = self.containers(identity, call, &plan).await?;
+        let (documents, note) = narrowed(generation, workspace, call, &request.narrowing).await?;
+        let within = Within { containers, documents, ..Within::default() };
+        let (ranking, fetched) = match instead {
+            None => {
+                let ranked = self.ranked(generation, workspace, within, request).await?;
+                add_notes(notes, ranked.notes);
+                (ranked.ranking, Fetched::default())
+            }
+            Some(instead) => (
+                self.ranked_instead(asking, within, request, instead).await?,
+                Fetched::of_one(Arc::clone(&instead.documents), (instead.id, Arc::clone(&instead.known))),
+            ),
+        };
+        add_notes(notes, note);
+        let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now() };
+        let (pool, more) = self.gathered(site, request, &ranking).await?;
+        add_notes(notes, more);
+        Ok(judged(&Page::of(pool.evidence(), request), expected))
+    }
+
+    async fn ranked_instead(
+        &self,
+        asking: Asking<'_>,
+        within: Within,
+        request: &SearchRequest,
+        instead: &Instead,
+    ) -> Result<Ranking, Error> {
+        let Asking { generation, identity, .. } = asking;
+        // By words alone where the embedder fails, as the search itself.
+        let vectors = rank::embed_queries(request, &generation.queries).await.unwrap_or_default();
+        let ranking = rank::rank_instead(
+            generation.engine.as_ref(),
+            identity.workspace_id()?,
+            (within, Arc::clone(&instead.documents)),
+            request,
+            vectors,
+            self.preferences.word_weight,
+        );
+        ranking.await?.ok_or_else(|| {
+            let message = "the engine of this index cannot tell what an edit would do: save it, and run the golden questions";
+            Problem::unimplemented(message).into()
+        })
+    }
+}
+
+fn is_unimplemented(error: &Error) -> bool {
+    matches!(error, Error::Upstream(problem) if problem.reason == cairn_chassis::status::Reason::Unimplemented)
+}
+
+/// Each note once, however many questions it is about.
+fn add_notes(notes: &mut Vec<CoverageNote>, more: impl IntoIterator<Item = CoverageNote>) {
+    for note in more {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+}
+
+/// The file as it would be with that text.
+async fn instead(asking: Asking<'_>, file: &str, content: String) -> Result<Instead, Error> {
+    let Asking { generation, identity, call } = asking;
+    let workspace = identity.workspace_id()?;
+    let missing = || Problem::not_found("there is no such file, or it is nothing that you may see");
+    let id = Uuid::try_parse(file).map_err(|_| missing())?;
+    let (found, _) = Missed::find(generation, call, &[Kind::File], id).await?;
+    let known = found.ok_or_else(missing)?.document;
+    let owner = generation.indexer.owner(kinds::feed_of(Kind::File));
+    let owner = owner.ok_or(Error::Answer("no owner is known for files"))?;
+    let reference = DocumentRef { kind: Kind::File.into(), id: id.hyphenated().to_string() };
+    let mut document = owner.read_documents(workspace, vec![reference]).await?.pop().ok_or_else(missing)?;
+    document.content_hash = format!("blake3:{}", blake3::hash(content.as_bytes()).to_hex());
+    document.content = content;
+    let known = ConfirmedDocument { content_hash: document.content_hash.clone(), ..known.as_ref().clone() };
+    let documents = generation.indexer.index_instead(workspace, document).await?;
+    Ok(Instead { documents: Arc::new(documents), id, known: Arc::new(known) })
+}
+
+/// What a page means for what must be found. A copy that is collapsed is found, too: the result names it.
+fn judged(page: &Page<'_>, expected: &Expected) -> Outcome {
+    let wanted = Runs::of(&expected.quote);
+    let mut other = None;
+    for (place, passage) in page.passages.iter().enumerate() {
+        let place = u32::try_from(place + 1).ok();
+        match held(passage, expected.document, &wanted) {
+            Some(true) => return Outcome { outcome: GoldenOutcome::Passed, place },
+            Some(false) => other = other.or(place),
+            None => {}
+        }
+    }
+    match other {
+        Some(_) => Outcome { outcome: GoldenOutcome::OtherPassage, place: other },
+        None => Outcome::LOST,
+    }
+}
+
+/// Whether a result of the document, or with a copy from it, has the passage; none for a result of others.
+fn held(passage: &Passage<'_>, document: Uuid, wanted: &Runs) -> Option<bool> {
+    if passage.best.chunk.id.document == document {
+        return Some(wanted.is_in(&passage.content()));
+    }
+    let copy = passage.copies.iter().find(|copy| copy.chunk.id.document == document)?;
+    Some(wanted.is_in(copy.lines()))
+}
+
+/// The runs of words of a passage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Runs(HashSet<Vec<String>>);
+
+impl Runs {
+    fn of(text: &str) -> Self {
+        let words: Vec<String> = text
+            .split(|letter: char| !letter.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
+        if words.is_empty() {
+            return Self(HashSet::new());
+        }
+        Self(words.windows(RUN.min(words.len())).map(<[String]>::to_vec).collect())
+    }
+
+    /// Whether nearly all of them stand in a text.
+    fn is_in(&self, text: &str) -> bool {
+        if self.0.is_empty() {
+            return true;
+        }
+        let length = self.0.iter().next().map_or(RUN, Vec::len);
+        let words: Vec<String> = text
+            .split(|letter: char| !letter.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
+        let there: HashSet<&[String]> = words.windows(length).collect();
+        let held = self.0.iter().filter(|run| there.contains(run.as_slice())).count();
+        held as f64 >= self.0.len() as f64 * SAME
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passage_is_known_again_when_it_was_mended() {
+        let quote = "The rollback window is seven days, and every release can be rolled back within it by whoever is on call.";
+        let runs = Runs::of(quote);
+        assert!(runs.is_in(quote));
+        assert!(runs.is_in(&format!("# Rolling back\n\n{}\n\nMore.", quote.to_uppercase())));
+        assert!(runs.is_in(&quote.replace("seven", "7")));
+        assert!(!runs.is_in("The rollback window is seven days."));
+        assert!(!runs.is_in(""));
+    }
+
+    #[test]
+    fn a_short_passage_is_known_by_all_its_words() {
+        assert!(Runs::of("Seven days").is_in("It is seven days."));
+        assert!(!Runs::of("Seven days").is_in("seven long days"));
+        assert!(Runs::of(" … ").is_in("anything") && Runs::of("").is_in(""));
+    }
+}

@@ -1,0 +1,249 @@
+//! The question log: what was asked and answered, and for how long each workspace keeps it.
+
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::sql::{Db, Error, Text, Tx};
+use cairn_chassis::{execute, fetch, statements};
+use cairn_proto::domain::QuestionOutcome;
+use cairn_proto::ids::{QuestionId, UserId, WorkspaceId};
+
+use super::count;
+use crate::questions::{Asker, Filter, Question};
+
+/// The columns of a question but its details, which may be long.
+macro_rules! columns {
+    () => {
+        "id, asked_at, operation, principal_kind, principal_id, principal_name, channel, client, query, outcome, results, \
+         best_score, took_micros"
+    };
+}
+
+/// What a filter leaves, of a workspace ($1): asked since ($2), by a principal ($3), of a person ($4), not answered ($5), with a
+/// text ($6). An empty text and a zero leave everything.
+macro_rules! filtered {
+    () => {
+        "FROM questions WHERE workspace_id = $1 AND asked_at >= $2 AND ($3 = '' OR principal_id = $3) \
+         AND ($4 = '' OR person_id = $4) AND (CAST($5 AS BIGINT) = 0 OR outcome <> 'answered') \
+         AND ($6 = '' OR LOWER(query) LIKE $6 ESCAPE '!')"
+    };
+}
+
+statements! {
+    #[cfg(test)]
+    pub(super) fn statements;
+
+    const INSERT: &str = "INSERT INTO questions (workspace_id, id, asked_at, operation, principal_kind, principal_id, \
+         principal_name, person_id, channel, client, query, outcome, results, best_score, took_micros, details) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+
+    /// Ids sort by time; the page begins below one of them ($7), or at the top.
+    const LIST: &str = concat!(
+        "SELECT ", columns!(), " ", filtered!(), " AND ($7 = '' OR id < $7) ORDER BY id DESC LIMIT $8"
+    );
+
+    const COUNT: &str = concat!("SELECT COUNT(*) ", filtered!());
+
+    const FIND: &str = concat!(
+        "SELECT ", columns!(), ", details FROM questions WHERE workspace_id = $1 AND id = $2 AND asked_at >= $3 \
+         AND ($4 = '' OR person_id = $4)"
+    );
+
+    const DELETE: &str = "DELETE FROM questions WHERE workspace_id = $1 AND id = $2";
+
+    const DELETE_OLD: &str = "DELETE FROM questions WHERE workspace_id = $1 AND id IN (SELECT id FROM questions \
+         WHERE workspace_id = $1 AND asked_at < $2 ORDER BY id LIMIT $3)";
+
+    /// All but the newest.
+    const DELETE_BEYOND: &str = "DELETE FROM questions WHERE workspace_id = $1 AND id IN (SELECT id FROM questions \
+         WHERE workspace_id = $1 ORDER BY id DESC LIMIT $3 OFFSET $2)";
+
+    const SET_DAYS: &str = "INSERT INTO question_logs (workspace_id, days) VALUES ($1, $2) \
+         ON CONFLICT (workspace_id) DO UPDATE SET days = excluded.days WHERE question_logs.days <> excluded.days";
+
+    const DELETE_LOG: &str = "DELETE FROM question_logs WHERE workspace_id = $1 \
+         AND NOT EXISTS (SELECT 1 FROM questions WHERE questions.workspace_id = $1)";
+
+    const LIST_LOGS: &str = "SELECT workspace_id, days FROM question_logs WHERE workspace_id > $1 \
+         ORDER BY workspace_id LIMIT $2";
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    id: Text<QuestionId>,
+    asked_at: Timestamp,
+    operation: String,
+    principal_kind: String,
+    principal_id: String,
+    principal_name: String,
+    channel: String,
+    client: String,
+    query: String,
+    outcome: String,
+    results: i64,
+    best_score: Option<f64>,
+    took_micros: i64,
+}
+
+#[derive(Debug, sqlx::FromRow)]
+struct WholeRow {
+    #[sqlx(flatten)]
+    question: Row,
+    details: Vec<u8>,
+}
+
+impl TryFrom<Row> for Question {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self, Error> {
+        let outcome: QuestionOutcome = row.outcome.parse().map_err(|_| {
+            Error::corrupt(format!("questions.outcome holds the unknown word '{}'", row.outcome))
+        })?;
+        Ok(Self {
+            id: row.id.0,
+            asked_at: row.asked_at,
+            operation: row.operation,
+            asker: Asker {
+                kind: row.principal_kind,
+                id: row.principal_id,
+                name: row.principal_name,
+                channel: row.channel,
+                client: row.client,
+            },
+            query: row.query,
+            outcome,
+            results: count(row.results),
+            best_score: row.best_score,
+            took_micros: count(row.took_micros),
+        })
+    }
+}
+
+/// Writes a question; `person` is who asked it, or whose token or app did, `details` what came back.
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    question: &Question,
+    person: Option<UserId>,
+    details: &[u8],
+) -> Result<(), Error> {
+    execute!(
+        tx,
+        INSERT,
+        Text(workspace),
+        Text(question.id),
+        question.asked_at,
+        &question.operation,
+        &question.asker.kind,
+        &question.asker.id,
+        &question.asker.name,
+        person.map(|person| person.to_string()).unwrap_or_default(),
+        &question.asker.channel,
+        &question.asker.client,
+        &question.query,
+        question.outcome.as_str(),
+        i64::try_from(question.results).unwrap_or(i64::MAX),
+        question.best_score,
+        i64::try_from(question.took_micros).unwrap_or(i64::MAX),
+        details
+    )
+    .map(drop)
+}
+
+/// The latest questions that a filter leaves, below an id or from the top.
+pub(crate) async fn list(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    filter: &Filter,
+    below: &str,
+    limit: i64,
+) -> Result<Vec<Question>, Error> {
+    let rows: Vec<Row> = fetch!(
+        all,
+        tx,
+        LIST,
+        Text(workspace),
+        filter.since,
+        &filter.principal,
+        filter.of_person(),
+        i64::from(filter.is_unanswered),
+        filter.pattern(),
+        below,
+        limit
+    )?;
+    rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// How many a filter leaves.
+pub(crate) async fn count_all(tx: &mut Tx, workspace: WorkspaceId, filter: &Filter) -> Result<u64, Error> {
+    let number: i64 = fetch!(
+        scalar,
+        tx,
+        COUNT,
+        Text(workspace),
+        filter.since,
+        &filter.principal,
+        filter.of_person(),
+        i64::from(filter.is_unanswered),
+        filter.pattern()
+    )?;
+    Ok(count(number))
+}
+
+/// A question with its details, when it was asked since then and, where one is named, by or for that person.
+pub(crate) async fn find(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: QuestionId,
+    since: Timestamp,
+    of_person: &str,
+) -> Result<Option<(Question, Vec<u8>)>, Error> {
+    let row: Option<WholeRow> = fetch!(optional, tx, FIND, Text(workspace), Text(id), since, of_person)?;
+    row.map(|row| Ok((row.question.try_into()?, row.details))).transpose()
+}
+
+/// Deletes a question; how many that were.
+pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: QuestionId) -> Result<u64, Error> {
+    execute!(tx, DELETE, Text(workspace), Text(id))
+}
+
+/// Deletes some of those that were asked before then; how many.
+pub(crate) async fn delete_old(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    before: Timestamp,
+    limit: i64,
+) -> Result<u64, Error> {
+    execute!(tx, DELETE_OLD, Text(workspace), before, limit)
+}
+
+/// Deletes some of those beyond the newest that are kept; how many.
+pub(crate) async fn delete_beyond(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    kept: i64,
+    limit: i64,
+) -> Result<u64, Error> {
+    execute!(tx, DELETE_BEYOND, Text(workspace), kept, limit)
+}
+
+/// Notes for how many days a workspace keeps its questions.
+pub(crate) async fn set_days(tx: &mut Tx, workspace: WorkspaceId, days: u32) -> Result<(), Error> {
+    execute!(tx, SET_DAYS, Text(workspace), i64::from(days)).map(drop)
+}
+
+/// Notes that a workspace keeps none, when none is left.
+pub(crate) async fn delete_log(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
+    execute!(tx, DELETE_LOG, Text(workspace)).map(drop)
+}
+
+/// Workspaces that keep questions, after one of them, and for how many days.
+pub(crate) async fn list_logs(
+    db: &Db,
+    after: Option<WorkspaceId>,
+    limit: i64,
+) -> Result<Vec<(WorkspaceId, u32)>, Error> {
+    let after = after.map(|workspace| workspace.to_string()).unwrap_or_default();
+    let rows: Vec<(Text<WorkspaceId>, i64)> = fetch!(all, db, LIST_LOGS, after, limit)?;
+    let read =
+        |(workspace, days): (Text<WorkspaceId>, i64)| (workspace.0, u32::try_from(days).unwrap_or_default());
+    Ok(rows.into_iter().map(read).collect())
+}
