@@ -20,6 +20,9 @@ pub enum Error {
     /// No such document was ingested into the caller's workspace.
     #[error("no ingested document {0}")]
     NoDocument(String),
+    /// None of the workspaces, or not the caller's, has such a document, ingested or of a source.
+    #[error("no document {0} from outside")]
+    NoDocumentHere(String),
     /// The document is there, and its text is not.
     #[error("the document {id} has no text: {why}")]
     NoText {
@@ -104,6 +107,7 @@ impl From<Error> for Problem {
             Error::Invalid(violations) => Self::validation(violations),
             Error::NoSource(_)
             | Error::NoDocument(_)
+            | Error::NoDocumentHere(_)
             | Error::NoText { .. }
             | Error::NoRun(_)
             | Error::NoSourceDocument(_) => Self::not_found(error.to_string()),

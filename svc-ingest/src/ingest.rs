@@ -14,6 +14,7 @@ use cairn_proto::ids::DocumentId;
 use self::draft::{CheckedDraft, CheckedText};
 pub(crate) use self::draft::{Draft, FileDraft, TextDraft};
 pub(crate) use self::upload::{UploadEnd, UploadPart};
+use crate::checks::titles_with;
 use crate::context::Context;
 use crate::model::{
     Body, FileType, Growth, IngestStatus, Ingested, Page, PageRequest, Pieces, Place, Retained, Upload,
@@ -139,14 +140,17 @@ impl Ingests {
         &self,
         caller: &Caller,
         status: Option<IngestStatus>,
+        title: &str,
         page: PageRequest,
     ) -> Result<Page<Ingested>, Error> {
         caller.require_whole_workspace(DOCUMENTS)?;
+        let titles = titles_with(title)?;
+        let filter = store::ingest::Filter { status, titles: &titles };
         let db = &self.context.db;
-        let found = store::ingest::list(db, caller.workspace, status, &page).await?;
+        let found = store::ingest::list(db, caller.workspace, filter, &page).await?;
         let total = match page.known_total(found.len()) {
             Some(total) => total,
-            None => store::ingest::count(db, caller.workspace, status).await?,
+            None => store::ingest::count(db, caller.workspace, filter).await?,
         };
         Ok(page.page(found, total, |document| (String::new(), document.id.to_string())))
     }

@@ -15,6 +15,7 @@ mod extraction;
 mod indexing;
 mod ingest;
 mod live;
+mod locations;
 mod model;
 mod operator;
 mod rpc;

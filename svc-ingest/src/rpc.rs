@@ -4,6 +4,7 @@ pub(crate) mod documents;
 pub(crate) mod indexing;
 pub(crate) mod ingest;
 pub(crate) mod live;
+pub(crate) mod locations;
 pub(crate) mod sources;
 mod storage;
 pub(crate) mod tree;

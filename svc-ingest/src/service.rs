@@ -25,6 +25,7 @@ use crate::extraction::Extractions;
 use crate::indexing::Indexing;
 use crate::ingest::Ingests;
 use crate::live::Live;
+use crate::locations::Locations;
 use crate::runs::{Connect, Machine};
 use crate::sources::Sources;
 use crate::tree::Trees;
@@ -38,6 +39,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::ingest::v1::indexing_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::ingest_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::live_service_server::SERVICE_NAME,
+    cairn_proto::ingest::v1::location_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::source_service_server::SERVICE_NAME,
     cairn_proto::ingest::v1::tree_service_server::SERVICE_NAME,
     shared_storage::SERVICE_NAME,
@@ -105,6 +107,7 @@ impl Service {
             .add_service(rpc::documents::server(Documents::new(context()), verifier()))
             .add_service(rpc::indexing::server(Indexing::new(context()), verifier()))
             .add_service(rpc::live::server(self.live.clone(), verifier()))
+            .add_service(rpc::locations::server(Locations::new(context()), verifier()))
             .add_service(rpc::sources::server(sources, verifier()))
             .add_service(rpc::tree::server(Trees::new(context()), verifier()))
             .add_service(shared_storage::Rpc::server(Arc::new(Accounts::new(context())), verifier()))

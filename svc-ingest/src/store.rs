@@ -2,6 +2,7 @@
 
 pub(crate) mod extractions;
 pub(crate) mod ingest;
+pub(crate) mod locations;
 mod numbers;
 pub(crate) mod provider_operations;
 pub(crate) mod removal;
@@ -40,6 +41,7 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(bodies::statements());
     all.extend(extractions::statements());
     all.extend(ingest::statements());
+    all.extend(locations::statements());
     all.extend(provider_operations::statements());
     all.extend(removal::statements());
     all.extend(source_documents::statements());

@@ -1,6 +1,7 @@
 //! The rules of import runs (spec 3.4, 4.10; import.md, "Import runs"): what may be asked of them when.
 
 mod archive;
+mod entries;
 mod report;
 mod upload;
 
@@ -10,6 +11,7 @@ use cairn_chassis::status::{Reason, Violation};
 use cairn_proto::ids::{FolderId, SyncRunId};
 
 pub(crate) use self::archive::{Planned, fetch, plan};
+pub(crate) use self::entries::{ReportAsked, ReportEntry, ReportPage};
 pub(crate) use self::report::{Results, executed, rolled_back};
 pub(crate) use self::upload::{Part, UploadEnd};
 use crate::content::Opened;
@@ -43,6 +45,8 @@ pub(crate) struct Shown {
     pub(crate) warnings: Vec<Warning>,
     /// Of a run that is over, the first of them.
     pub(crate) results: Results,
+    /// Among the runs of the workspace that wait for their turn, from 1; 0 when it does not wait.
+    pub(crate) place: u64,
 }
 
 /// The rules, on a storage.
@@ -126,7 +130,7 @@ impl Imports {
 
     /// Runs of the workspace, newest first.
     pub(crate) async fn list(&self, caller: &Caller, size: u32, token: &str) -> Result<Page, Error> {
-        standing::list(&self.context, caller, true, size, token).await
+        standing::list(&self.context, caller, true, "", size, token).await
     }
 
     /// The whole report.
@@ -181,7 +185,10 @@ impl Imports {
     async fn show(&self, run: Run) -> Result<Shown, Error> {
         let found: Option<Report> = store::details::get(&self.context.db, run.workspace, run.id).await?;
         match found {
-            Some(report) => Ok(Shown::of(run, report)),
+            Some(report) => {
+                let place = standing::place(&self.context, &run).await?;
+                Ok(Shown { place, ..Shown::of(run, report) })
+            }
             None => Err(Error::NoRun(run.id.to_string())),
         }
     }

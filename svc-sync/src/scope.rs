@@ -28,7 +28,8 @@ impl TryFrom<Identity> for Caller {
             // A run goes on in the name of whoever asked for it.
             return Err(Problem::forbidden("a service syncs nothing by itself"));
         }
-        let asker = Asker { kind: identity.principal.kind, id: identity.principal.id };
+        let principal = identity.principal;
+        let asker = Asker { kind: principal.kind, id: principal.id, name: principal.name };
         Ok(Self { workspace, asker, plan: identity.plan })
     }
 }

@@ -36,11 +36,12 @@ pub(crate) async fn find(
     found.filter(|run| run.origin.is_import() == of_import).ok_or_else(no_run)
 }
 
-/// Runs of the workspace, newest first.
+/// Runs of the workspace, newest first; of one name unless it is empty.
 pub(crate) async fn list(
     context: &Context,
     caller: &Caller,
     of_imports: bool,
+    name: &str,
     size: u32,
     token: &str,
 ) -> Result<Page, Error> {
@@ -50,13 +51,25 @@ pub(crate) async fn list(
         "" => "~".to_owned(),
         token => token.parse::<SyncRunId>().map_err(|_| bad_token())?.to_string(),
     };
+    if name.contains('\0') {
+        // No sync is called so, and PostgreSQL takes no such text.
+        return Ok(Page { runs: Vec::new(), next: String::new(), total: 0 });
+    }
     let most = i64::from(size) + 1;
     let (mut runs, total) =
-        store::runs::page(&context.db, caller.workspace, of_imports, &before, most).await?;
+        store::runs::page(&context.db, caller.workspace, of_imports, name, &before, most).await?;
     let has_more = runs.len() > size as usize;
     runs.truncate(size as usize);
     let next = runs.last().filter(|_| has_more).map_or_else(String::new, |last| last.id.to_string());
     Ok(Page { runs, next, total })
+}
+
+/// The place of a run among those of its workspace that wait for their turn, from 1; 0 when it does not wait.
+pub(crate) async fn place(context: &Context, run: &Run) -> Result<u64, Error> {
+    if run.shown() != RunStatus::Queued {
+        return Ok(0);
+    }
+    Ok(store::runs::place(&context.db, run).await?)
 }
 
 /// Has a run, or its rollback, worked on, as far as `require` still allows it; the run as it is then.
@@ -124,6 +137,7 @@ pub(crate) fn require_revertible(context: &Context, run: &Run) -> Result<(), Err
     Ok(())
 }
 
-fn bad_token() -> Error {
+/// Of a page that does not exist.
+pub(crate) fn bad_token() -> Error {
     Error::invalid("pageToken", "invalid", "send the token of the previous page as it came")
 }

@@ -11,8 +11,12 @@ use cairn_chassis::sql::{Migration, Statement};
 use cairn_chassis::{lifecycle, migration};
 
 /// The tables of this service.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[lifecycle::MIGRATION, migration!("0002_sync"), migration!("0003_imports")];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    lifecycle::MIGRATION,
+    migration!("0002_sync"),
+    migration!("0003_imports"),
+    migration!("0004_asker_names"),
+];
 
 /// The schema of this service's tables on PostgreSQL.
 pub(crate) const SCHEMA: &str = "sync";

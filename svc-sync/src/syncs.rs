@@ -80,12 +80,12 @@ impl Syncs {
 
         let id: SyncRunId = self.context.ids.next();
         let rules = Rules { run: id, policy: draft.policy, prune: draft.prune };
-        let mut details = Details { documents, notes, would_prune: Vec::new() };
+        let mut details = Details { documents, notes, ..Details::default() };
         let plan = plan::plan(rules, &details, &memory, &states);
         let (would, changes, stills) = (plan.would(), plan.changes(), plan.stills.clone());
         let would_prune = plan.prunable();
         drop(plan);
-        details.would_prune = would_prune;
+        (details.would_prune, details.changes) = (would_prune, changes);
         let pruned = if draft.prune { would.pruned } else { 0 };
         let run = Run {
             workspace: caller.workspace,
@@ -122,7 +122,7 @@ impl Syncs {
             store::details::insert_piece(&mut tx, run.workspace, run.id, place, piece).await?;
         }
         tx.commit().await?;
-        Ok(Shown { changes, ..Shown::of(run, details, &stills, &[], Vec::new()) })
+        Ok(Shown::of(run, details, &stills, &[], Vec::new()))
     }
 
     /// A run, with what became of each document when it is over.
@@ -131,9 +131,15 @@ impl Syncs {
         self.show(run).await
     }
 
-    /// Runs of the workspace, newest first.
-    pub(crate) async fn list(&self, caller: &Caller, size: u32, token: &str) -> Result<Page, Error> {
-        standing::list(&self.context, caller, false, size, token).await
+    /// Runs of the workspace, newest first; of one name unless it is empty.
+    pub(crate) async fn list(
+        &self,
+        caller: &Caller,
+        name: &str,
+        size: u32,
+        token: &str,
+    ) -> Result<Page, Error> {
+        standing::list(&self.context, caller, false, name, size, token).await
     }
 
     /// Queues a run, as far as the plan has room for it.
@@ -195,7 +201,8 @@ impl Syncs {
         } else {
             Vec::new()
         };
-        Ok(Shown::of(run, details, &stills, &kept, done))
+        let place = standing::place(&self.context, &run).await?;
+        Ok(Shown { place, ..Shown::of(run, details, &stills, &kept, done) })
     }
 
     async fn queue(

@@ -122,7 +122,7 @@ impl Bench {
         let service =
             Service::open_with(config, ambient, content.clone(), delegates, Reader::in_this_process());
         let service = service.await.unwrap();
-        let asker = Asker { kind: PrincipalKind::Token, id: "test-token".into() };
+        let asker = Asker { kind: PrincipalKind::Token, id: "test-token".into(), name: "A token".into() };
         let caller = Caller { workspace: workspace(), asker, plan: Some("selfhosted".into()) };
         let syncs = Syncs::new(service.context().clone());
         let imports = Imports::new(service.context().clone());

@@ -83,7 +83,7 @@ impl IngestService for Rpc {
         let asked = request.get_ref();
         let page = PageRequest::new(PAGES, asked.page_size, &asked.page_token)?;
         let status = IngestStatus::from_number(asked.status);
-        let page = self.ingests.list(&caller, status, page).await?;
+        let page = self.ingests.list(&caller, status, &asked.title, page).await?;
         Ok(Response::new(ListIngestedDocumentsResponse {
             documents: page.items.into_iter().map(encode).collect(),
             next_page_token: page.next,

@@ -7,8 +7,9 @@ use cairn_proto::ingest::v1::source_service_server::{SourceService, SourceServic
 use cairn_proto::ingest::v1::{
     CancelSourceRunRequest, CancelSourceRunResponse, CheckSourceRequest, CheckSourceResponse,
     ConnectSourceRequest, ConnectSourceResponse, DisconnectSourceRequest, DisconnectSourceResponse,
-    FetchSourceDocumentRequest, FetchSourceDocumentResponse, GetSourceRequest, GetSourceResponse,
-    GetSourceRunRequest, GetSourceRunResponse, ListConnectedSourcesRequest, ListConnectedSourcesResponse,
+    FetchSourceDocumentRequest, FetchSourceDocumentResponse, GetSourceDocumentRequest,
+    GetSourceDocumentResponse, GetSourceRequest, GetSourceResponse, GetSourceRunRequest,
+    GetSourceRunResponse, ListConnectedSourcesRequest, ListConnectedSourcesResponse,
     ListSourceDocumentsRequest, ListSourceDocumentsResponse, ListSourceRunsRequest, ListSourceRunsResponse,
     ListSourcesRequest, ListSourcesResponse, SyncSourceRequest, SyncSourceResponse, UpdateSourceRequest,
     UpdateSourceResponse,
@@ -63,12 +64,21 @@ impl SourceService for Rpc {
         let asked = request.into_inner();
         let (source, status) = (asked.source_id.as_deref(), asked.status.as_deref());
         let request = PageRequest::new(SOURCE_PAGES, asked.page_size, &asked.page_token)?;
-        let page = self.sources.list_documents(&caller, source, status, request).await?;
+        let page = self.sources.list_documents(&caller, source, status, &asked.title, request).await?;
         Ok(Response::new(ListSourceDocumentsResponse {
             documents: page.items.into_iter().map(wire::document).collect(),
             next_page_token: page.next,
             total_size: page.total,
         }))
+    }
+
+    async fn get_source_document(
+        &self,
+        request: Request<GetSourceDocumentRequest>,
+    ) -> Result<Response<GetSourceDocumentResponse>, Status> {
+        let caller = self.reader(request.metadata()).await?;
+        let held = self.sources.get_document(&caller, &request.get_ref().document_id).await?;
+        Ok(Response::new(wire::held(held)))
     }
 
     async fn fetch_source_document(

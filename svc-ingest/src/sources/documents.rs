@@ -3,10 +3,11 @@
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::SourceMode;
-use cairn_proto::ids::SourceId;
+use cairn_proto::ids::{DocumentId, SourceId};
 use cairn_providers::{Entry, ExternalId, Version};
 
 use super::{SOURCES, Sources, parse_id};
+use crate::checks::titles_with;
 use crate::live::live_path;
 use crate::model::{DocumentStatus, ListedDocument, LiveText, Page, PageRequest, Source, SourceView};
 use crate::runs::entry_of;
@@ -31,13 +32,46 @@ pub(crate) struct Fetched {
     pub(crate) remaining: u32,
 }
 
+/// A document with what is retained of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    pub(crate) document: ListedDocument,
+    pub(crate) source: Source,
+    /// Absent for one that nobody sees but in lists of what could not be read.
+    pub(crate) view: Option<SourceView>,
+    /// Absent where none is retained.
+    pub(crate) text: Option<String>,
+}
+
 impl Sources {
+    /// One document by its id here. Its provider is not asked.
+    pub(crate) async fn get_document(&self, caller: &Caller, id: &str) -> Result<Held, Error> {
+        caller.require_whole_workspace(SOURCES)?;
+        let (db, workspace) = (self.db(), caller.workspace);
+        let no_document = || Error::NoDocumentHere(id.to_owned());
+        let parsed: DocumentId = id.parse().map_err(|_| no_document())?;
+        let found = store::source_views::one(db, workspace, parsed).await?;
+        let document = found.ok_or_else(no_document)?;
+        let source = store::sources::get(db, workspace, document.source).await?;
+        let source = source.ok_or_else(no_document)?;
+        let view = store::source_views::get_many(db, workspace, &[parsed]).await?.pop();
+        let text = match view.as_ref().and_then(|view| view.content_hash.as_deref()) {
+            Some(hash) => {
+                let bodies = store::bodies::get_many(db, workspace, &[hash]).await?;
+                bodies.into_iter().next().map(|body| body.into_text()).transpose()?
+            }
+            None => None,
+        };
+        Ok(Held { document, source, view, text })
+    }
+
     /// Documents in the order of their titles, of one source or of all.
     pub(crate) async fn list_documents(
         &self,
         caller: &Caller,
         source: Option<&str>,
         status: Option<&str>,
+        title: &str,
         request: PageRequest,
     ) -> Result<Page<ListedDocument>, Error> {
         caller.require_whole_workspace(SOURCES)?;
@@ -45,7 +79,8 @@ impl Sources {
             None => None,
             Some(id) => Some(self.find(caller, id).await?.id),
         };
-        let filter = Filter { source, status: status.map(parse_status).transpose()? };
+        let titles = titles_with(title)?;
+        let filter = Filter { source, status: status.map(parse_status).transpose()?, titles: &titles };
         let after = request.after.as_ref().map_or(("", ""), |after| (&after.name, &after.id));
         let found =
             store::source_views::page(self.db(), caller.workspace, filter, after, request.fetch()).await?;

@@ -30,6 +30,33 @@ macro_rules! with_text {
     };
 }
 
+/// Newest first, from before $2 on; $4 is a pattern of titles, or empty.
+macro_rules! list {
+    ($like:literal, $filter:literal) => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM ingested_documents WHERE workspace_id = $1 AND id < $2 AND ($4 = '' OR title ",
+            $like,
+            " $4 ESCAPE '\\')",
+            $filter,
+            " ORDER BY id DESC LIMIT $3"
+        )
+    };
+}
+
+/// $2 is a pattern of titles, or empty.
+macro_rules! count {
+    ($like:literal, $filter:literal) => {
+        concat!(
+            "SELECT COUNT(*) FROM ingested_documents WHERE workspace_id = $1 AND ($2 = '' OR title ",
+            $like,
+            " $2 ESCAPE '\\')",
+            $filter
+        )
+    };
+}
+
 statements! {
     pub(super) fn statements;
 
@@ -51,20 +78,16 @@ statements! {
 
     const GET_MANY: Dialect = list_statement!(with_text!(" AND id IN "), "$2", "");
 
-    /// Newest first, from before $2 on.
-    const LIST: &str = concat!(
-        "SELECT ", columns!(), " FROM ingested_documents WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
-    );
+    // SQLite's LIKE knows no case, PostgreSQL's does.
+    const LIST: Dialect = Dialect { sqlite: list!("LIKE", ""), postgres: list!("ILIKE", "") };
 
-    const LIST_OF_STATUS: &str = concat!(
-        "SELECT ", columns!(), " FROM ingested_documents WHERE workspace_id = $1 AND id < $2 AND status = $4 \
-         ORDER BY id DESC LIMIT $3"
-    );
+    const LIST_OF_STATUS: Dialect =
+        Dialect { sqlite: list!("LIKE", " AND status = $5"), postgres: list!("ILIKE", " AND status = $5") };
 
-    const COUNT: &str = "SELECT COUNT(*) FROM ingested_documents WHERE workspace_id = $1";
+    const COUNT: Dialect = Dialect { sqlite: count!("LIKE", ""), postgres: count!("ILIKE", "") };
 
-    const COUNT_OF_STATUS: &str =
-        "SELECT COUNT(*) FROM ingested_documents WHERE workspace_id = $1 AND status = $2";
+    const COUNT_OF_STATUS: Dialect =
+        Dialect { sqlite: count!("LIKE", " AND status = $3"), postgres: count!("ILIKE", " AND status = $3") };
 
     const HAS_NAME: &str = "SELECT COUNT(*) FROM ingested_documents WHERE workspace_id = $1 AND name = $2";
 
@@ -288,34 +311,42 @@ pub(crate) async fn after(
     all(fetch!(all, tx, AFTER, Text(workspace), Text(after), limit)?)
 }
 
+/// What a list is narrowed to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Filter<'a> {
+    /// None: of any.
+    pub(crate) status: Option<IngestStatus>,
+    /// As `LIKE` takes it; empty: of any title.
+    pub(crate) titles: &'a str,
+}
+
 /// One more document than the page holds, newest first.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
-    status: Option<IngestStatus>,
+    filter: Filter<'_>,
     page: &PageRequest,
 ) -> Result<Vec<Ingested>, Error> {
     let newest = Uuid::max().to_string();
     let before = page.after.as_ref().map_or(&newest, |Cursor { id, .. }| id);
-    let rows: Vec<Row> = match status {
-        None => fetch!(all, db, LIST, Text(workspace), before, page.fetch())?,
+    let rows: Vec<Row> = match filter.status {
+        None => fetch!(all, db, LIST, Text(workspace), before, page.fetch(), filter.titles)?,
         Some(status) => {
             let status = i64::from(status.number());
-            fetch!(all, db, LIST_OF_STATUS, Text(workspace), before, page.fetch(), status)?
+            fetch!(all, db, LIST_OF_STATUS, Text(workspace), before, page.fetch(), filter.titles, status)?
         }
     };
     all(rows)
 }
 
 /// How many documents there are.
-pub(crate) async fn count(
-    db: &Db,
-    workspace: WorkspaceId,
-    status: Option<IngestStatus>,
-) -> Result<u64, Error> {
-    let count: i64 = match status {
-        None => fetch!(scalar, db, COUNT, Text(workspace))?,
-        Some(status) => fetch!(scalar, db, COUNT_OF_STATUS, Text(workspace), i64::from(status.number()))?,
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, filter: Filter<'_>) -> Result<u64, Error> {
+    let count: i64 = match filter.status {
+        None => fetch!(scalar, db, COUNT, Text(workspace), filter.titles)?,
+        Some(status) => {
+            let status = i64::from(status.number());
+            fetch!(scalar, db, COUNT_OF_STATUS, Text(workspace), filter.titles, status)?
+        }
     };
     Ok(to_count(count))
 }

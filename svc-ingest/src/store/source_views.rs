@@ -18,31 +18,52 @@ macro_rules! status {
     };
 }
 
-macro_rules! page {
-    ($filter:literal) => {
+/// Of a source that is connected and keeps something.
+macro_rules! of_connected {
+    () => {
+        " AND EXISTS (SELECT 1 FROM sources s WHERE s.workspace_id = $1 AND s.id = source_documents.source_id \
+         AND s.disconnected_at IS NULL AND s.mode < 3)"
+    };
+}
+
+macro_rules! listed {
+    () => {
         concat!(
             "SELECT id, source_id, external_id, title, mime_type, url, synced_at, ",
             status!(),
-            " AS status, COALESCE(error, index_error) AS error FROM source_documents WHERE workspace_id = $1 \
-             AND (title, id) > ($2, $3) AND ($4 < 0 OR $4 = ",
-            status!(),
-            ")",
-            $filter,
-            " AND EXISTS (SELECT 1 FROM sources s WHERE s.workspace_id = $1 AND s.id = source_documents.source_id \
-             AND s.disconnected_at IS NULL AND s.mode < 3) ORDER BY title, id LIMIT $5"
+            " AS status, COALESCE(error, index_error) AS error FROM source_documents WHERE workspace_id = $1"
         )
     };
 }
 
+/// $6 is a pattern of titles, or empty.
+macro_rules! page {
+    ($like:literal, $filter:literal) => {
+        concat!(
+            listed!(),
+            " AND (title, id) > ($2, $3) AND ($4 < 0 OR $4 = ",
+            status!(),
+            ") AND ($6 = '' OR title ",
+            $like,
+            " $6 ESCAPE '\\')",
+            $filter,
+            of_connected!(),
+            " ORDER BY title, id LIMIT $5"
+        )
+    };
+}
+
+/// $3 is a pattern of titles, or empty.
 macro_rules! count {
-    ($filter:literal) => {
+    ($like:literal, $filter:literal) => {
         concat!(
             "SELECT COUNT(*) FROM source_documents WHERE workspace_id = $1 AND ($2 < 0 OR $2 = ",
             status!(),
-            ")",
+            ") AND ($3 = '' OR title ",
+            $like,
+            " $3 ESCAPE '\\')",
             $filter,
-            " AND EXISTS (SELECT 1 FROM sources s WHERE s.workspace_id = $1 AND s.id = source_documents.source_id \
-             AND s.disconnected_at IS NULL AND s.mode < 3)"
+            of_connected!()
         )
     };
 }
@@ -59,10 +80,19 @@ macro_rules! views {
 statements! {
     pub(super) fn statements;
 
-    const PAGE: &str = page!("");
-    const PAGE_OF: &str = page!(" AND source_id = $6");
-    const COUNT: &str = count!("");
-    const COUNT_OF: &str = count!(" AND source_id = $3");
+    // SQLite's LIKE knows no case, PostgreSQL's does.
+    const PAGE: Dialect = Dialect { sqlite: page!("LIKE", ""), postgres: page!("ILIKE", "") };
+    const PAGE_OF: Dialect = Dialect {
+        sqlite: page!("LIKE", " AND source_id = $7"),
+        postgres: page!("ILIKE", " AND source_id = $7"),
+    };
+    const COUNT: Dialect = Dialect { sqlite: count!("LIKE", ""), postgres: count!("ILIKE", "") };
+    const COUNT_OF: Dialect = Dialect {
+        sqlite: count!("LIKE", " AND source_id = $4"),
+        postgres: count!("ILIKE", " AND source_id = $4"),
+    };
+
+    const ONE: &str = concat!(listed!(), " AND id = $2", of_connected!());
 
     const GET_MANY: Dialect = list_statement!(concat!(views!(), " AND d.id IN "), "$2", "");
 
@@ -125,13 +155,15 @@ impl TryFrom<Listed> for ListedDocument {
 
 /// What a list of documents is narrowed to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Filter {
+pub(crate) struct Filter<'a> {
     /// None: of any.
     pub(crate) source: Option<SourceId>,
     pub(crate) status: Option<DocumentStatus>,
+    /// As `LIKE` takes it; empty: of any title.
+    pub(crate) titles: &'a str,
 }
 
-impl Filter {
+impl Filter<'_> {
     fn status_number(self) -> i32 {
         let place = self.status.and_then(|status| DocumentStatus::ALL.iter().position(|one| *one == status));
         place.and_then(|place| i32::try_from(place).ok()).unwrap_or(-1)
@@ -142,25 +174,37 @@ impl Filter {
 pub(crate) async fn page(
     db: &Db,
     workspace: WorkspaceId,
-    filter: Filter,
+    filter: Filter<'_>,
     after: (&str, &str),
     limit: i64,
 ) -> Result<Vec<ListedDocument>, Error> {
     let (title, id) = after;
-    let status = filter.status_number();
+    let (status, titles) = (filter.status_number(), filter.titles);
     let rows: Vec<Listed> = match filter.source {
-        None => fetch!(all, db, PAGE, Text(workspace), title, id, status, limit)?,
-        Some(source) => fetch!(all, db, PAGE_OF, Text(workspace), title, id, status, limit, Text(source))?,
+        None => fetch!(all, db, PAGE, Text(workspace), title, id, status, limit, titles)?,
+        Some(source) => {
+            fetch!(all, db, PAGE_OF, Text(workspace), title, id, status, limit, titles, Text(source))?
+        }
     };
     rows.into_iter().map(ListedDocument::try_from).collect()
 }
 
+/// One document, as lists show it.
+pub(crate) async fn one(
+    db: &Db,
+    workspace: WorkspaceId,
+    id: DocumentId,
+) -> Result<Option<ListedDocument>, Error> {
+    let row: Option<Listed> = fetch!(optional, db, ONE, Text(workspace), Text(id))?;
+    row.map(ListedDocument::try_from).transpose()
+}
+
 /// How many there are in all.
-pub(crate) async fn count(db: &Db, workspace: WorkspaceId, filter: Filter) -> Result<u64, Error> {
-    let status = filter.status_number();
+pub(crate) async fn count(db: &Db, workspace: WorkspaceId, filter: Filter<'_>) -> Result<u64, Error> {
+    let (status, titles) = (filter.status_number(), filter.titles);
     let count: i64 = match filter.source {
-        None => fetch!(scalar, db, COUNT, Text(workspace), status)?,
-        Some(source) => fetch!(scalar, db, COUNT_OF, Text(workspace), status, Text(source))?,
+        None => fetch!(scalar, db, COUNT, Text(workspace), status, titles)?,
+        Some(source) => fetch!(scalar, db, COUNT_OF, Text(workspace), status, titles, Text(source))?,
     };
     Ok(to_count(count))
 }

@@ -1,7 +1,8 @@
 //! Who may call what.
 
 use cairn_chassis::channel::ServiceChannel;
-use cairn_chassis::identity::{Permission, Scope};
+use cairn_chassis::feed::Kind;
+use cairn_chassis::identity::{Identity, Permission, Role, Scope};
 use cairn_chassis::server;
 use cairn_chassis::testing::identity::Issuer;
 use cairn_proto::document::v1::ReadDocumentsRequest;
@@ -9,10 +10,11 @@ use cairn_proto::document::v1::document_service_client::DocumentServiceClient;
 use cairn_proto::ingest::v1::indexing_service_client::IndexingServiceClient;
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
 use cairn_proto::ingest::v1::live_service_client::LiveServiceClient;
+use cairn_proto::ingest::v1::location_service_client::LocationServiceClient;
 use cairn_proto::ingest::v1::tree_service_client::TreeServiceClient;
 use cairn_proto::ingest::v1::{
     AckDocumentsRequest, AskProvidersRequest, DeleteIngestedDocumentRequest, GetIngestedContentRequest,
-    GetUsageRequest, IngestDocumentRequest, IngestDraft, ListTreeRequest,
+    GetUsageRequest, IngestDocumentRequest, IngestDraft, ListTreeRequest, LocateDocumentRequest,
 };
 use tonic::Code;
 
@@ -55,6 +57,39 @@ async fn each_method_asks_for_its_permission() {
         assert_eq!((usage.get_ref().documents, usage.get_ref().storage_bytes), (1, 4));
         let deletes = issuer.request_as(&may(Permission::Delete), delete).unwrap();
         ingest.delete_ingested_document(deletes).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn people_find_the_workspace_of_a_document_among_those_that_they_name() {
+    for test in engines().await {
+        let issuer = Issuer::new().unwrap();
+        let channel = channel(&test, &issuer).await;
+        let writes = issuer.token(workspace(1), &[Permission::Write], Scope::All);
+        let mut ingest = IngestServiceClient::new(channel.clone());
+        let taken = ingest.ingest_document(issuer.request_as(&writes, sent()).unwrap()).await.unwrap();
+        let document = taken.into_inner().document.unwrap().id;
+        let mut locations = LocationServiceClient::new(channel);
+        let (here, elsewhere) = (workspace(1).to_string(), workspace(2).to_string());
+        let ask = |id: &str, among: &[&str]| LocateDocumentRequest {
+            document_id: id.into(),
+            workspace_ids: among.iter().map(|&id| id.to_owned()).collect(),
+        };
+        let person = Identity { workspace: None, role: None, ..issuer.member(workspace(1), Role::Viewer) };
+        let by_person = |message| issuer.request_as(&person, message).unwrap();
+        let both = ask(&document, &["x", &elsewhere, &here]);
+        let found = locations.locate_document(by_person(both.clone())).await.unwrap().into_inner();
+        assert_eq!((found.workspace_id.as_str(), found.kind()), (here.as_str(), Kind::Ingested));
+        for unknown in [ask(&document, &[&elsewhere]), ask(&document, &[]), ask("\0", &[&here])] {
+            let status = locations.locate_document(by_person(unknown)).await.unwrap_err();
+            assert_eq!(status.code(), Code::NotFound);
+        }
+        let many = ask(&document, &vec![here.as_str(); 201]);
+        let status = locations.locate_document(by_person(many)).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument);
+        let token = issuer.token(workspace(1), &Permission::ALL, Scope::All);
+        let status = locations.locate_document(issuer.request_as(&token, both).unwrap()).await.unwrap_err();
+        assert_eq!(status.code(), Code::PermissionDenied);
     }
 }
 

@@ -92,7 +92,7 @@ async fn the_newest_comes_first_and_what_arrives_disturbs_no_page() {
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         }
         ids.reverse();
-        let list = |page| bench.ingests.list(&bench.caller, None, page);
+        let list = |page| bench.ingests.list(&bench.caller, None, "", page);
         let first = list(PageRequest::new(PAGES, 2, "").unwrap()).await.unwrap();
         bench.take("f", "f", "f").await.unwrap();
         let mut seen: Vec<_> = first.items.iter().map(|document| document.id).collect();
@@ -106,9 +106,44 @@ async fn the_newest_comes_first_and_what_arrives_disturbs_no_page() {
         }
         assert_eq!(seen, ids, "{}", bench.test.engine);
         let failed = Some(IngestStatus::Failed);
-        let none =
-            bench.ingests.list(&bench.caller, failed, PageRequest::new(PAGES, 0, "").unwrap()).await.unwrap();
+        let none = bench
+            .ingests
+            .list(&bench.caller, failed, "", PageRequest::new(PAGES, 0, "").unwrap())
+            .await
+            .unwrap();
         assert_eq!((none.items.len(), none.total), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_narrowed_by_a_part_of_titles() {
+    for bench in benches().await {
+        for (key, title) in [("a", "100% Plan_b"), ("b", "1000 plans"), ("c", "back\\slash"), ("d", "other")]
+        {
+            bench.take(key, title, key).await.unwrap();
+        }
+        let (most, engine) = (PageRequest::new(PAGES, 0, "").unwrap(), bench.test.engine);
+        for (part, wanted) in [
+            ("PLAN", vec!["1000 plans", "100% Plan_b"]),
+            (" 0% p", vec!["100% Plan_b"]),
+            ("n_b", vec!["100% Plan_b"]),
+            ("k\\s", vec!["back\\slash"]),
+            ("%", vec!["100% Plan_b"]),
+            ("zq", vec![]),
+        ] {
+            let page = bench.ingests.list(&bench.caller, None, part, most.clone()).await.unwrap();
+            let titles: Vec<_> = page.items.iter().map(|document| document.title.as_str()).collect();
+            assert_eq!((titles, page.total), (wanted.clone(), wanted.len() as u64), "{engine}: {part}");
+        }
+        let first = bench.ingests.list(&bench.caller, None, "plan", PageRequest::new(PAGES, 1, "").unwrap());
+        assert_eq!(first.await.unwrap().total, 2, "{engine}");
+        let waiting = Some(IngestStatus::Pending);
+        let page = bench.ingests.list(&bench.caller, waiting, "other", most.clone()).await.unwrap();
+        assert_eq!((page.items.len(), page.total), (1, 1), "{engine}");
+        for odd in ["\0".to_owned(), "x".repeat(256)] {
+            let refused = bench.ingests.list(&bench.caller, None, &odd, most.clone()).await;
+            assert!(matches!(refused, Err(Error::Invalid(_))), "{engine}: {odd}");
+        }
     }
 }
 
@@ -123,7 +158,7 @@ async fn who_is_bound_to_folders_and_who_is_elsewhere_sees_nothing() {
         assert!(refused(bench.ingests.get(&bound, &id).await.unwrap_err()));
         assert!(refused(bench.ingests.content(&bound, &id).await.unwrap_err()));
         assert!(refused(bench.ingests.delete(&bound, &id).await.unwrap_err()));
-        assert!(refused(bench.ingests.list(&bound, None, page).await.unwrap_err()));
+        assert!(refused(bench.ingests.list(&bound, None, "", page).await.unwrap_err()));
         for (who, id) in [(caller(2), id.as_str()), (caller(1), UNKNOWN), (caller(1), "no id")] {
             let gone = |error: Error| matches!(error, Error::NoDocument(_));
             assert!(gone(bench.ingests.get(&who, id).await.unwrap_err()));

@@ -53,7 +53,7 @@ async fn sources_are_of_their_workspace_and_not_for_folders() {
             stand.sources.disconnect(&other, &id).await.map(drop),
             stand.sources.list_runs(&other, &id, first_page()).await.map(drop),
             stand.sources.fetch(&other, &id, "a").await.map(drop),
-            stand.sources.list_documents(&other, Some(&id), None, first_page()).await.map(drop),
+            stand.sources.list_documents(&other, Some(&id), None, "", first_page()).await.map(drop),
         ] {
             assert!(matches!(result, Err(Error::NoSource(_))), "{}: {result:?}", stand.engine());
         }
@@ -61,7 +61,7 @@ async fn sources_are_of_their_workspace_and_not_for_folders() {
         for result in [
             stand.sources.list(&bound).await.map(drop),
             stand.sources.get(&bound, &id).await.map(drop),
-            stand.sources.list_documents(&bound, None, None, first_page()).await.map(drop),
+            stand.sources.list_documents(&bound, None, None, "", first_page()).await.map(drop),
         ] {
             assert!(matches!(result, Err(Error::BoundToFolders(_))), "{result:?}");
         }
@@ -176,6 +176,7 @@ async fn documents_are_listed_in_pages_and_fetched_as_they_are_kept() {
                     &stand.caller,
                     Some(&id),
                     None,
+                    "",
                     PageRequest::new(SOURCE_PAGES, 3, &token).unwrap(),
                 )
                 .await
@@ -196,6 +197,49 @@ async fn documents_are_listed_in_pages_and_fetched_as_they_are_kept() {
         assert_eq!(paths(stand.sources.fetch(&stand.caller, "x", "").await), ["sourceId", "externalId"]);
         let runs = stand.sources.list_runs(&stand.caller, &id, first_page()).await.unwrap();
         assert_eq!((runs.total, runs.items.len()), (1, 1));
+    }
+}
+
+#[tokio::test]
+async fn a_document_is_read_by_its_id_with_what_is_retained_of_it() {
+    for stand in listed().await {
+        stand.shelf.put("docs/Plan.md", "# Plan");
+        stand.shelf.put_failing("docs/bad.md", cairn_providers::Fault::Unavailable);
+        let id = stand.connect("shelf").await;
+        stand.work().await;
+        let list = async |part: &str| {
+            let page = stand.sources.list_documents(&stand.caller, None, None, part, first_page()).await;
+            page.unwrap().items
+        };
+        assert_eq!(list("").await.len(), 2, "{}", stand.engine());
+        let [plan] = list("pLAN").await.try_into().unwrap();
+        let [bad] = list("bad").await.try_into().unwrap();
+        let get =
+            async |caller: &crate::scope::Caller, id: String| stand.sources.get_document(caller, &id).await;
+        let held = get(&stand.caller, plan.id.to_string()).await.unwrap();
+        assert_eq!((held.text.as_deref(), held.source.name.as_str()), (Some("# Plan"), "shelf"));
+        assert!(held.view.unwrap().path.starts_with("/sources/shelf/"), "{}", stand.engine());
+        let unread = get(&stand.caller, bad.id.to_string()).await.unwrap();
+        assert!(unread.text.is_none() && unread.view.is_none() && unread.document.error.is_some());
+        // Nothing of it is for somebody elsewhere, or bound to folders.
+        let elsewhere = get(&caller(2), plan.id.to_string()).await;
+        assert!(matches!(elsewhere, Err(Error::NoDocumentHere(_))), "{elsewhere:?}");
+        let bound = get(&bound_to_folders(1), plan.id.to_string()).await;
+        assert!(matches!(bound, Err(Error::BoundToFolders(_))), "{bound:?}");
+        assert!(matches!(get(&stand.caller, "\0".into()).await, Err(Error::NoDocumentHere(_))));
+        // A catalog keeps no text; a source that is gone keeps nothing.
+        let catalog = Patch { mode: Some(Some(SourceMode::Catalog)), ..Patch::default() };
+        stand.sources.update(&stand.caller, &id.to_string(), catalog).await.unwrap();
+        let held = get(&stand.caller, plan.id.to_string()).await.unwrap();
+        assert!(held.text.is_none() && held.view.is_some(), "{}", stand.engine());
+        let located = crate::locations::Locations::new(stand.machine.context.clone());
+        let here = vec![stand.caller.workspace.to_string()];
+        let found = located.locate(&plan.id.to_string(), &here).await.unwrap();
+        assert_eq!(found, (stand.caller.workspace, cairn_chassis::feed::Kind::SourceDocument));
+        stand.sources.disconnect(&stand.caller, &id.to_string()).await.unwrap();
+        let gone = get(&stand.caller, plan.id.to_string()).await;
+        assert!(matches!(gone, Err(Error::NoDocumentHere(_))), "{gone:?}");
+        assert!(located.locate(&plan.id.to_string(), &here).await.is_err(), "{}", stand.engine());
     }
 }
 

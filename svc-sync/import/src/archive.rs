@@ -10,6 +10,7 @@ mod tree;
 #[cfg(test)]
 pub(crate) mod testing;
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use zip::ZipReadOptions;
@@ -34,6 +35,8 @@ const MOST_DIRECTORY_BYTES: u64 = 32 * 1024 * 1024;
 const LOCAL_HEADER: usize = 30;
 const LOCAL_MAGIC: [u8; 4] = *b"PK\x03\x04";
 const CHUNK: usize = 64 * 1024;
+/// Parts that are missing and told.
+const MOST_MISSING: usize = 20;
 
 /// Why an archive is refused as a whole.
 #[derive(Debug, thiserror::Error)]
@@ -218,6 +221,27 @@ impl<R: Read + Seek> Archive<R> {
         self.entries.iter().enumerate().filter(|(_, entry)| is_part(entry)).map(|(index, _)| index).collect()
     }
 
+    /// Of the parts that have to be there when these are, as far as their numbers say; of an archive without parts, when its
+    /// own name is that of one. Not all of very many.
+    pub(crate) fn missing_parts(&self, parts: &[usize], file_name: &str) -> Vec<Warning> {
+        let of_parts = parts.iter().filter_map(|index| self.entries.get(*index));
+        let mut names: Vec<&str> = of_parts.map(|entry| entry.name.as_str()).collect();
+        if names.is_empty() {
+            names.push(file_name);
+        }
+        let mut before = "";
+        let mut known = BTreeSet::new();
+        for (begin, number) in names.into_iter().filter_map(|name| split_part(name.rsplit('/').next()?)) {
+            before = begin;
+            known.extend(number.parse::<u32>());
+        }
+        let last = known.last().copied().unwrap_or_default();
+        let missing = (1..last).filter(|number| !known.contains(number)).take(MOST_MISSING);
+        missing
+            .map(|number| Warning::new(format!("{before}{number}.zip"), WarningCode::PartMissing))
+            .collect()
+    }
+
     /// The bytes of an entry.
     ///
     /// # Errors
@@ -275,11 +299,17 @@ impl<R: Read + Seek> Archive<R> {
 
 /// Whether a file name is that of a part of an export: `…Part-1.zip`.
 fn is_part(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let number =
-        name.strip_suffix(".zip").and_then(|stem| stem.rsplit_once("part-")).map(|(_, number)| number);
-    !name.contains('/')
-        && number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+    split_part(name).is_some()
+}
+
+/// The name of a part of an export, up to its number and the number.
+fn split_part(name: &str) -> Option<(&str, &str)> {
+    let lower = name.to_ascii_lowercase();
+    let stem = lower.strip_suffix(".zip")?;
+    let begin = stem.rfind("part-")? + "part-".len();
+    let (before, number) = (name.get(..begin)?, name.get(begin..stem.len())?);
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && !name.contains('/')).then_some((before, number))
 }
 
 /// Whether the directory has another entry behind its last one.

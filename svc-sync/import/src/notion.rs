@@ -74,6 +74,7 @@ pub fn notion<R: Read + Seek>(
     limits: &Limits,
 ) -> Result<Plan, ArchiveError> {
     let mut tree = Tree::of(archive, parts)?;
+    tree.warnings.extend(archive.missing_parts(parts, file_name));
     let root = enter_export(&mut tree, !parts.is_empty(), file_name);
     let root = root.or_else(|| workspace(archive, &tree)).unwrap_or_else(|| "Notion".to_owned());
     let Export { files, parts, types } = read(archive, &mut tree, limits);

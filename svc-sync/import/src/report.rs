@@ -50,6 +50,8 @@ pub enum WarningCode {
     RowPageWithoutRow,
     /// A table that is too large or too damaged for a database: imported as a file.
     TableInvalid,
+    /// A part of an export that its other parts speak of.
+    PartMissing,
 }
 
 impl WarningCode {
@@ -72,6 +74,7 @@ impl WarningCode {
             Self::LinksTruncated => "links_truncated",
             Self::RowPageWithoutRow => "row_page_without_row",
             Self::TableInvalid => "table_invalid",
+            Self::PartMissing => "part_missing",
         }
     }
 
@@ -102,6 +105,9 @@ impl WarningCode {
             }
             Self::RowPageWithoutRow => {
                 "The page belongs to no row of its database; it was imported as a file."
+            }
+            Self::PartMissing => {
+                "This part of the export is missing. Export it again, or put all parts into one ZIP file and upload that."
             }
             Self::TableInvalid => "The table is no database that can be imported; it was imported as a file.",
         }

@@ -29,7 +29,7 @@ impl Shown {
         results.truncate(SHOWN);
         let mut warnings = report.warnings;
         warnings.truncate(SHOWN);
-        Self { run, warnings, results }
+        Self { run, warnings, results, place: 0 }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{FileType, Kind};
+use super::{FileType, Kind, SyncAction};
 
 /// Where the text of a document stands among the pieces of its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,4 +62,7 @@ pub(crate) struct Details {
     /// What is odd about the documents themselves.
     pub(crate) notes: Vec<Warning>,
     pub(crate) would_prune: Vec<Prunable>,
+    /// What would be done to each document of which something would, by path.
+    #[serde(default)]
+    pub(crate) changes: Vec<(String, SyncAction)>,
 }

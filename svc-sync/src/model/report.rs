@@ -17,6 +17,16 @@ pub(crate) enum ReportPhase {
     Rollback,
 }
 
+impl ReportPhase {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::DryRun => "dry_run",
+            Self::Execution => "execution",
+            Self::Rollback => "rollback",
+        }
+    }
+}
+
 /// What became of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,6 +43,17 @@ pub(crate) enum ReportAction {
 }
 
 impl ReportAction {
+    /// All of them, as they are listed.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Created,
+        Self::Updated,
+        Self::Skipped,
+        Self::Conflict,
+        Self::Removed,
+        Self::Kept,
+        Self::Failed,
+    ];
+
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",

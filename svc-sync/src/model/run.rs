@@ -49,6 +49,8 @@ pub(crate) struct Sync<'a> {
 pub(crate) struct Asker {
     pub(crate) kind: PrincipalKind,
     pub(crate) id: String,
+    /// What it was called then; empty where that was not recorded.
+    pub(crate) name: String,
 }
 
 /// What a run that is under way does.

@@ -8,7 +8,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_chassis::status::{Problem, Violation};
 use cairn_chassis::wording;
-use cairn_proto::domain::{ConflictPolicy, ImportProvider};
+use cairn_proto::domain::{ConflictPolicy, ImportProvider, ReportPart};
 use cairn_proto::sync::v1 as proto;
 use cairn_proto::sync::v1::import_service_server::{ImportService, ImportServiceServer};
 use cairn_proto::sync::v1::preview_import_request::Part as Sent;
@@ -17,8 +17,8 @@ use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::Error;
-use crate::imports::{Draft, Imports, Part, Shown, UploadEnd};
-use crate::model::{Kind, Origin, Run};
+use crate::imports::{Draft, Imports, Part, ReportAsked, ReportEntry, ReportPage, Shown, UploadEnd};
+use crate::model::{Kind, Origin, ReportAction, Run};
 use crate::scope::Caller;
 
 /// The bytes of one message of an upload, with room for what is around them.
@@ -103,6 +103,16 @@ impl ImportService for Rpc {
         Ok(Response::new(stream::iter(pieces).boxed()))
     }
 
+    async fn list_report_entries(
+        &self,
+        request: Request<proto::ListReportEntriesRequest>,
+    ) -> Result<Response<proto::ListReportEntriesResponse>, Status> {
+        let caller = self.caller(request.metadata(), Permission::Read).await?;
+        let (run_id, asked) = decode_asked(request.into_inner())?;
+        let page = self.imports.entries(&caller, &run_id, &asked).await?;
+        Ok(Response::new(encode_page(page)))
+    }
+
     async fn start_import(
         &self,
         request: Request<proto::StartImportRequest>,
@@ -176,6 +186,93 @@ async fn decode_draft(
     Ok(Part::Draft(Box::new((caller, Draft { provider, file_name, policy, folder: draft.folder_id }))))
 }
 
+/// The id of a run, and what of its report is asked for.
+fn decode_asked(request: proto::ListReportEntriesRequest) -> Result<(String, ReportAsked), Error> {
+    let mut wrong = Vec::new();
+    let part = match request.part {
+        0 => Some(ReportPart::default()),
+        number => ReportPart::from_number(number),
+    };
+    if part.is_none() {
+        wrong.push(Violation::new("part", "invalid", wording::one_of(&ReportPart::NAMES)));
+    }
+    let action = ReportAction::ALL.into_iter().find(|action| action.as_str() == request.action);
+    if action.is_none() && !request.action.is_empty() {
+        let names = ReportAction::ALL.map(ReportAction::as_str);
+        wrong.push(Violation::new("action", "invalid", wording::one_of(&names)));
+    }
+    let Some(part) = part.filter(|_| wrong.is_empty()) else { return Err(Error::Invalid(wrong)) };
+    Ok((request.run_id, ReportAsked { part, action, size: request.page_size, token: request.page_token }))
+}
+
+fn encode_page(page: ReportPage) -> proto::ListReportEntriesResponse {
+    let number = |count: usize| count as u64;
+    let counts = page.counts;
+    let action = |(action, count): (ReportAction, u64)| proto::ReportTally {
+        of: action.as_str().to_owned(),
+        count,
+        message: None,
+    };
+    proto::ListReportEntriesResponse {
+        run: Some(proto::ImportRun { place: page.place, ..encode_run(page.run) }),
+        phase: page.phase.as_str().to_owned(),
+        root_folder_id: page.root.map(|id| id.to_string()),
+        counts: Some(proto::ReportCounts {
+            files: number(counts.files),
+            folders: number(counts.folders),
+            assets: number(counts.assets),
+            databases: number(counts.databases),
+            properties: number(counts.properties),
+            records: number(counts.records),
+            links: number(counts.links),
+            links_resolved: number(counts.links_resolved),
+            links_unresolved: number(counts.links_unresolved),
+            ignored: number(counts.ignored),
+        }),
+        actions: page.actions.into_iter().map(action).collect(),
+        warnings: page
+            .warnings
+            .into_iter()
+            .map(|tally| proto::ReportTally {
+                of: tally.code,
+                count: tally.count,
+                message: Some(tally.message),
+            })
+            .collect(),
+        entries: page.entries.into_iter().map(encode_entry).collect(),
+        next_page_token: page.next,
+        total_size: page.total,
+        links: page.links,
+    }
+}
+
+fn encode_entry(entry: ReportEntry) -> proto::ReportEntry {
+    let of = |path: String| proto::ReportEntry { path, ..proto::ReportEntry::default() };
+    match entry {
+        ReportEntry::Item(item) => proto::ReportEntry {
+            kind: Some(kind(item.kind).to_owned()),
+            action: Some(item.action.as_str().to_owned()),
+            id: item.id.map(|id| id.to_string()),
+            message: item.message,
+            ..of(item.path)
+        },
+        ReportEntry::Warning(warning) => proto::ReportEntry {
+            code: Some(warning.code),
+            message: Some(warning.message),
+            ..of(warning.path)
+        },
+        ReportEntry::Link(link) => proto::ReportEntry {
+            code: Some(link.reason),
+            line: Some(link.line as u64),
+            target: Some(link.target),
+            ..of(link.path)
+        },
+        ReportEntry::Ignored(ignored) => {
+            proto::ReportEntry { code: Some(ignored.reason), ..of(ignored.path) }
+        }
+    }
+}
+
 /// A file name as it is shown: the last of a path, without control characters, not too long.
 fn shown_name(name: &str) -> String {
     const MOST_CHARS: usize = 255;
@@ -196,7 +293,12 @@ fn encode(shown: Shown) -> proto::ImportRun {
         id: item.id.map(|id| id.to_string()),
         message: item.message,
     });
-    proto::ImportRun { warnings: warnings.collect(), results: results.collect(), ..encode_run(shown.run) }
+    proto::ImportRun {
+        warnings: warnings.collect(),
+        results: results.collect(),
+        place: shown.place,
+        ..encode_run(shown.run)
+    }
 }
 
 const fn kind(kind: Kind) -> &'static str {
@@ -242,6 +344,7 @@ fn encode_run(run: Run) -> proto::ImportRun {
         finished_at: time(run.finished_at),
         rollback_until: time(run.rollback_until),
         error: run.error,
+        by: super::author(run.asker),
         ..proto::ImportRun::default()
     }
 }

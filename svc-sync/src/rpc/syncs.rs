@@ -60,7 +60,7 @@ impl SyncService for Rpc {
     ) -> Result<Response<proto::ListSyncsResponse>, Status> {
         let caller = self.caller(request.metadata(), Permission::Read).await?;
         let asked = request.get_ref();
-        let page = self.syncs.list(&caller, asked.page_size, &asked.page_token).await?;
+        let page = self.syncs.list(&caller, &asked.name, asked.page_size, &asked.page_token).await?;
         let runs = page.runs.into_iter().map(encode_run).collect();
         let (next_page_token, total_size) = (page.next, page.total);
         Ok(Response::new(proto::ListSyncsResponse { runs, next_page_token, total_size }))
@@ -158,6 +158,7 @@ fn encode(shown: Shown) -> proto::Run {
             })
             .collect(),
         changes: changes.map(|(path, action)| proto::PlannedChange { path, action: action.into() }).collect(),
+        place: shown.place,
         ..encode_run(shown.run)
     }
 }
@@ -190,6 +191,7 @@ fn encode_run(run: Run) -> proto::Run {
         rollback_until: time(run.rollback_until),
         error: run.error,
         folder_id: run.folder.map(|id| id.to_string()),
+        by: super::author(run.asker),
         ..proto::Run::default()
     }
 }

@@ -15,7 +15,7 @@ macro_rules! select {
     ($($rest:expr),+) => {
         concat!(
             "SELECT workspace_id, id, origin, name, file_name, archive_bytes, object_bytes, folder_id, policy, prune, state, \
-             phase, asker_kind, asker_id, created, updated, skipped, conflicts, pruned, processed, total, would_create, would_update, would_skip, would_conflict, \
+             phase, asker_kind, asker_id, asker_name, created, updated, skipped, conflicts, pruned, processed, total, would_create, would_update, would_skip, would_conflict, \
              documents, bytes, error, tries, not_before, cancel_asked, created_at, started_at, finished_at, \
              rollback_until FROM sync_runs ",
             $($rest),+
@@ -31,21 +31,28 @@ statements! {
     const LOCK: PostgresOnly =
         PostgresOnly("SELECT 1 FROM sync_runs WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
 
-    /// Ids sort by time. $2: whether of imports.
-    const PAGE: &str =
-        select!("WHERE workspace_id = $1 AND (origin <> 0) = $2 AND id < $3 ORDER BY id DESC LIMIT $4");
+    /// Ids sort by time. $2: whether of imports; $3: of one name, or of all when it is empty.
+    const PAGE: &str = select!(
+        "WHERE workspace_id = $1 AND (origin <> 0) = $2 AND ($3 = '' OR name = $3) AND id < $4 ORDER BY id DESC LIMIT $5"
+    );
 
-    const COUNT: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1 AND (origin <> 0) = $2";
+    const COUNT: &str = "SELECT COUNT(*) FROM sync_runs \
+         WHERE workspace_id = $1 AND (origin <> 0) = $2 AND ($3 = '' OR name = $3)";
 
     const BUSY: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1 AND origin = $2 AND name = $3 \
          AND state IN (2, 3)";
 
+    /// Runs of a workspace that wait for their turn, up to one of that time and id.
+    const PLACE: &str = "SELECT COUNT(*) FROM sync_runs WHERE workspace_id = $1 AND state IN (2, 3) AND state = 2 \
+         AND (created_at < $2 OR (created_at = $2 AND id <= $3))";
+
     const INSERT: &str = "INSERT INTO sync_runs (workspace_id, id, name, folder_id, policy, prune, state, phase, asker_kind, \
          asker_id, created, updated, skipped, conflicts, pruned, processed, total, would_create, would_update, would_skip, \
-         would_conflict, documents, bytes, tries, cancel_asked, created_at, origin, file_name, archive_bytes, object_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
-         $10, 0, 0, 0, 0, 0, 0, $11, $12, $13, $14, $15, $16, $17, 0, FALSE, $18, $19, $20, $21, $22)";
+         would_conflict, documents, bytes, tries, cancel_asked, created_at, origin, file_name, archive_bytes, object_bytes, \
+         asker_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
+         $10, 0, 0, 0, 0, 0, 0, $11, $12, $13, $14, $15, $16, $17, 0, FALSE, $18, $19, $20, $21, $22, $23)";
 
-    const QUEUE: &str = "UPDATE sync_runs SET state = 2, phase = $3, asker_kind = $4, asker_id = $5, error = NULL, \
+    const QUEUE: &str = "UPDATE sync_runs SET state = 2, phase = $3, asker_kind = $4, asker_id = $5, asker_name = $6, error = NULL, \
          tries = 0, not_before = NULL, cancel_asked = FALSE, holder = NULL, finished_at = NULL \
          WHERE workspace_id = $1 AND id = $2";
 
@@ -109,6 +116,7 @@ struct Row {
     phase: i64,
     asker_kind: String,
     asker_id: String,
+    asker_name: String,
     created: i64,
     updated: i64,
     skipped: i64,
@@ -156,7 +164,7 @@ impl TryFrom<Row> for Run {
             prune: row.prune,
             state: RunStatus::from_number(row.state).ok_or_else(unknown)?,
             phase: phase.ok_or_else(unknown)?,
-            asker: Asker { kind, id: row.asker_id },
+            asker: Asker { kind, id: row.asker_id, name: row.asker_name },
             counters: Counters {
                 created: to_count(row.created),
                 updated: to_count(row.updated),
@@ -206,17 +214,25 @@ pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: SyncRunId) -> 
     row.map(Run::try_from).transpose()
 }
 
-/// Runs of a workspace before that id, newest first, at most `limit`, and how many there are in all.
+/// Runs of a workspace before that id, newest first, at most `limit`, and how many there are in all; of one name unless it is
+/// empty.
 pub(crate) async fn page(
     db: &Db,
     workspace: WorkspaceId,
     of_imports: bool,
+    name: &str,
     before: &str,
     limit: i64,
 ) -> Result<(Vec<Run>, u64), Error> {
-    let rows = fetch!(all, db, PAGE, Text(workspace), of_imports, before, limit)?;
-    let count: i64 = fetch!(scalar, db, COUNT, Text(workspace), of_imports)?;
+    let rows = fetch!(all, db, PAGE, Text(workspace), of_imports, name, before, limit)?;
+    let count: i64 = fetch!(scalar, db, COUNT, Text(workspace), of_imports, name)?;
     Ok((read(rows)?, to_count(count)))
+}
+
+/// The place of a run among those of its workspace that wait for their turn, from 1.
+pub(crate) async fn place(db: &Db, run: &Run) -> Result<u64, Error> {
+    let count: i64 = fetch!(scalar, db, PLACE, Text(run.workspace), run.created_at, Text(run.id))?;
+    Ok(to_count(count))
 }
 
 /// Starts and rollbacks of one sync follow each other.
@@ -256,7 +272,8 @@ pub(crate) async fn insert(tx: &mut Tx, run: &Run) -> Result<(), Error> {
         run.origin.number(),
         run.file_name.as_deref(),
         to_column(run.archive_bytes),
-        to_column(run.object_bytes)
+        to_column(run.object_bytes),
+        &run.asker.name
     )
     .map(drop)
 }
@@ -264,7 +281,8 @@ pub(crate) async fn insert(tx: &mut Tx, run: &Run) -> Result<(), Error> {
 /// Has a run, or its rollback, worked on.
 pub(crate) async fn queue(tx: &mut Tx, run: &Run, phase: Phase, asker: &Asker) -> Result<(), Error> {
     let (workspace, id) = (Text(run.workspace), Text(run.id));
-    execute!(tx, QUEUE, workspace, id, batches::number(phase), asker.kind.as_str(), &asker.id).map(drop)
+    let kind = asker.kind.as_str();
+    execute!(tx, QUEUE, workspace, id, batches::number(phase), kind, &asker.id, &asker.name).map(drop)
 }
 
 /// Runs of every workspace that a worker may take, the oldest first.

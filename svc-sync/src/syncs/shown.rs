@@ -21,8 +21,10 @@ pub(crate) struct Shown {
     pub(crate) would_prune: Vec<Prunable>,
     /// Of a run that is over, by path.
     pub(crate) results: Vec<Outcome>,
-    /// Of a preview, by path.
+    /// Of a run that was never started, by path.
     pub(crate) changes: Vec<(String, SyncAction)>,
+    /// Among the runs of the workspace that wait for their turn, from 1; 0 when it does not wait.
+    pub(crate) place: u64,
 }
 
 impl Shown {
@@ -53,6 +55,8 @@ impl Shown {
             error: None,
         }));
         results.sort_by(|one, other| one.path.cmp(&other.path));
-        Self { run, warnings, would_prune: details.would_prune, results, changes: Vec::new() }
+        // A start plans anew: what the preview found says nothing of a run that went on since.
+        let changes = if run.started_at.is_none() { details.changes } else { Vec::new() };
+        Self { run, warnings, would_prune: details.would_prune, results, changes, place: 0 }
     }
 }

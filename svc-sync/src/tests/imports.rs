@@ -4,12 +4,14 @@ use std::io::{Cursor, Write as _};
 
 use bytes::Bytes;
 use cairn_proto::content::v1::asset_service_client::AssetServiceClient;
-use cairn_proto::domain::ImportProvider;
+use cairn_proto::domain::{ImportProvider, ReportPart};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use super::*;
-use crate::imports::{Draft as ImportDraft, Part, Shown as Import, UploadEnd};
+use crate::imports::{
+    Draft as ImportDraft, Part, ReportAsked, ReportEntry, ReportPage, Shown as Import, UploadEnd,
+};
 use crate::model::{Report, ReportAction, ReportPhase};
 
 /// A ZIP file of these.
@@ -236,7 +238,7 @@ async fn a_run_is_cancelled_started_again_and_held_to_the_plan() {
         assert_eq!(reason(bench.imports.cancel(&bench.caller, &id).await), Reason::RunNotCancellable);
         // A sync and an import do not see each other.
         let listed = bench.imports.list(&bench.caller, 0, "").await.unwrap();
-        assert_eq!((listed.total, bench.syncs.list(&bench.caller, 0, "").await.unwrap().total), (1, 0));
+        assert_eq!((listed.total, bench.syncs.list(&bench.caller, "", 0, "").await.unwrap().total), (1, 0));
         assert_eq!(reason(bench.syncs.get(&bench.caller, &id).await), Reason::NotFound);
     }
 }
@@ -329,5 +331,76 @@ async fn an_import_that_was_cut_short_ends_as_one_that_was_not() {
             assert_eq!((bench.tree().await, bench.folder_paths().await), (tree(&[]), vec![]));
             assert_eq!(bench.faults().await, Vec::<String>::new());
         }
+    }
+}
+
+#[tokio::test]
+async fn a_report_is_read_in_pages() {
+    for bench in benches().await {
+        let previewed = bench.preview_import(obsidian(), &vault(NOTE)).await.unwrap();
+        let id = previewed.run.id.to_string();
+        let read = async |part: ReportPart, action: Option<ReportAction>, size: u32, token: &str| {
+            let asked = ReportAsked { part, action, size, token: token.to_owned() };
+            bench.imports.entries(&bench.caller, &id, &asked).await
+        };
+        let paths = |page: &ReportPage| {
+            let path = |entry: &ReportEntry| match entry {
+                ReportEntry::Item(item) => item.path.clone(),
+                ReportEntry::Link(link) => format!("{}:{} {}", link.path, link.line, link.target),
+                ReportEntry::Warning(warning) => warning.path.clone(),
+                ReportEntry::Ignored(ignored) => format!("{} {}", ignored.path, ignored.reason),
+            };
+            page.entries.iter().map(path).collect::<Vec<_>>()
+        };
+        let all = read(ReportPart::Items, None, 0, "").await.unwrap();
+        assert_eq!(
+            (all.phase, all.total, all.next.as_str()),
+            (ReportPhase::DryRun, 4, ""),
+            "{}",
+            bench.engine
+        );
+        assert_eq!((all.actions.as_slice(), all.counts.files), (&[(ReportAction::Created, 4)][..], 2));
+        let (mut found, mut token) = (Vec::new(), String::new());
+        loop {
+            let page = read(ReportPart::Items, Some(ReportAction::Created), 2, &token).await.unwrap();
+            found.extend(paths(&page));
+            token = page.next;
+            if token.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(found, paths(&all));
+        assert_eq!(read(ReportPart::Items, Some(ReportAction::Failed), 0, "").await.unwrap().total, 0);
+        assert_eq!(paths(&read(ReportPart::Links, None, 0, "").await.unwrap()), ["deep/Other.md:4 Nowhere"]);
+        let ignored = read(ReportPart::Ignored, None, 0, "").await.unwrap();
+        assert_eq!(paths(&ignored), [".obsidian/app.json hidden"]);
+        assert_eq!(read(ReportPart::Items, None, 2, "99").await.unwrap().entries, []);
+        assert_eq!(reason(read(ReportPart::Items, None, 2, "x").await), Reason::ValidationError);
+        let other = Caller { workspace: WorkspaceId(Uuid::from_u128(2)), ..bench.caller.clone() };
+        let theirs = bench.imports.entries(&other, &id, &ReportAsked::default()).await;
+        assert_eq!(reason(theirs), Reason::NotFound);
+    }
+}
+
+#[tokio::test]
+async fn a_run_says_who_asked_for_it_and_how_many_wait_before_it() {
+    for bench in benches().await {
+        let (first, second) = (obsidian(), draft_of(ImportProvider::NotionZip));
+        let mut runs = Vec::new();
+        for (draft, archive) in [(first, vault(NOTE)), (second, archive(&[("A.md", b"# A")]))] {
+            runs.push(bench.preview_import(draft, &archive).await.unwrap().run);
+        }
+        assert_eq!((runs[0].asker.name.as_str(), bench.engine.is_empty()), ("A token", false));
+        let asker = Asker { name: "Somebody else".into(), ..bench.caller.asker.clone() };
+        let starter = Caller { asker, ..bench.caller.clone() };
+        let mut started = Vec::new();
+        for run in &runs {
+            started.push(bench.imports.start(&starter, &run.id.to_string()).await.unwrap());
+        }
+        assert_eq!((started[0].place, started[1].place), (1, 2));
+        assert_eq!(started[1].run.asker.name, "Somebody else");
+        bench.work().await;
+        let over = bench.imports.get(&bench.caller, &runs[1].id.to_string()).await.unwrap();
+        assert_eq!((over.place, over.run.asker.name.as_str()), (0, "Somebody else"));
     }
 }

@@ -11,11 +11,13 @@ async fn a_preview_writes_nothing_and_a_run_makes_the_tree() {
         assert_eq!(previewed.run.state, RunStatus::Ready);
         assert_eq!(counted(previewed.run.would), [3, 0, 0, 0, 0], "{}", bench.engine);
         assert_eq!(previewed.changes.len(), 3);
+        assert_eq!(bench.get(&previewed).await.changes, previewed.changes);
         assert_eq!(bench.tree().await, tree(&[]));
         let done = bench.sync(draft(&documents)).await;
         assert_eq!(done.run.state, RunStatus::Completed);
         assert_eq!(counted(done.run.counters), [3, 0, 0, 0, 0]);
         assert_eq!((done.run.total, done.run.counters.processed), (3, 3));
+        assert_eq!(done.changes, [], "a start plans anew");
         assert_eq!(
             bench.tree().await,
             tree(&[("/guide.md", "# Guide"), ("/a/b/deep.txt", "deep"), ("/a/data.json", "{}")])
@@ -228,7 +230,7 @@ async fn runs_are_listed_newest_first() {
         let mut found = Vec::new();
         let mut token = String::new();
         loop {
-            let page = bench.syncs.list(&bench.caller, 2, &token).await.unwrap();
+            let page = bench.syncs.list(&bench.caller, "", 2, &token).await.unwrap();
             assert_eq!(page.total, 5);
             found.extend(page.runs.iter().map(|run| run.id));
             token = page.next;
@@ -239,6 +241,6 @@ async fn runs_are_listed_newest_first() {
         ids.sort();
         ids.reverse();
         assert_eq!(found, ids, "{}", bench.engine);
-        assert_eq!(reason(bench.syncs.list(&bench.caller, 0, "odd").await), Reason::ValidationError);
+        assert_eq!(reason(bench.syncs.list(&bench.caller, "", 0, "odd").await), Reason::ValidationError);
     }
 }

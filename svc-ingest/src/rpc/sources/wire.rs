@@ -6,7 +6,8 @@ use cairn_proto::domain::SourceMode;
 use cairn_proto::ingest::v1 as proto;
 
 use crate::model::{ListedDocument, Run, Shown};
-use crate::sources::{Draft, Fetched, Patch, Secret, shown_every};
+use crate::rpc::encode_format;
+use crate::sources::{Draft, Fetched, Held, Patch, Secret, shown_every};
 
 /// The fields of a draft that a patch may name.
 const FIELDS: [&str; 8] =
@@ -117,6 +118,27 @@ pub(super) fn document(listed: ListedDocument) -> proto::SourceDocument {
         index_status: listed.status.as_str().to_owned(),
         last_synced_at: Some(listed.synced_at.to_proto()),
         error: listed.error,
+    }
+}
+
+pub(super) fn held(held: Held) -> proto::GetSourceDocumentResponse {
+    let (source, view) = (held.source, held.view);
+    let format = view.as_ref().map(|view| view.format).unwrap_or_default();
+    let (path, updated_at, hash) = match view {
+        Some(view) => (view.path, Some(view.updated_at.to_proto()), view.content_hash),
+        None => (String::new(), None, None),
+    };
+    proto::GetSourceDocumentResponse {
+        source_name: source.name,
+        provider: source.provider.as_str().to_owned(),
+        mode: source.mode.number(),
+        url: held.document.url.clone(),
+        document: Some(document(held.document)),
+        path,
+        updated_at,
+        content_hash: hash.filter(|_| held.text.is_some()).unwrap_or_default(),
+        content: held.text.map(Into::into),
+        format: encode_format(format).into(),
     }
 }
 

@@ -45,8 +45,11 @@ async fn a_document_that_fails_is_tried_again_in_its_time_and_harms_no_other() {
         stand.work().await;
         let run = stand.last(id).await;
         assert_eq!((run.state, run.counters.created, run.counters.failed), (WITH_WARNINGS, 3, 1));
-        let listed =
-            stand.sources.list_documents(&stand.caller, None, Some("failed"), first_page()).await.unwrap();
+        let listed = stand
+            .sources
+            .list_documents(&stand.caller, None, Some("failed"), "", first_page())
+            .await
+            .unwrap();
         assert_eq!(listed.items.len(), 1);
         assert!(listed.items[0].error.is_some());
         // Its time has not come: nobody asks.
@@ -80,8 +83,11 @@ async fn an_address_that_leads_nowhere_removes_no_document() {
         stand.shelf.put_failing("b", Fault::Gone);
         let run = stand.sync(id).await;
         assert_eq!((run.counters.removed, run.counters.failed), (0, 1), "{}", stand.engine());
-        let failed =
-            stand.sources.list_documents(&stand.caller, None, Some("failed"), first_page()).await.unwrap();
+        let failed = stand
+            .sources
+            .list_documents(&stand.caller, None, Some("failed"), "", first_page())
+            .await
+            .unwrap();
         assert_eq!(failed.items.len(), 1, "it is tried again");
         stand.shelf.put("b", "b");
         stand.sync(id).await;
@@ -100,8 +106,11 @@ async fn what_cannot_be_read_says_why_and_is_not_tried_before_it_changes() {
         let id = stand.connect("files").await;
         stand.work().await;
         assert_eq!(stand.last(id).await.counters.failed, 3);
-        let failed =
-            stand.sources.list_documents(&stand.caller, None, Some("failed"), first_page()).await.unwrap();
+        let failed = stand
+            .sources
+            .list_documents(&stand.caller, None, Some("failed"), "", first_page())
+            .await
+            .unwrap();
         assert!(failed.items.iter().all(|item| item.error.as_ref().is_some_and(|error| error.len() > 10)));
         let asked = stand.shelf.requests().fetched;
         for _ in 0..3 {

@@ -69,8 +69,11 @@ async fn a_document_that_grew_beyond_the_plan_stays_what_it_was() {
         assert_eq!((run.state, run.counters.failed), (SourceRunStatus::Failed, 1), "{}", stand.engine());
         assert!(run.error.unwrap().contains("storageBytes"));
         assert_eq!(stand.texts(id).await["a"], "a");
-        let failed =
-            stand.sources.list_documents(&stand.caller, None, Some("failed"), first_page()).await.unwrap();
+        let failed = stand
+            .sources
+            .list_documents(&stand.caller, None, Some("failed"), "", first_page())
+            .await
+            .unwrap();
         assert_eq!(failed.items.len(), 1);
         stand.assert_sound("grew").await;
         // The next run begins anew: what was left out may have been told as changed only once.
@@ -114,15 +117,19 @@ async fn a_catalog_that_is_to_be_indexed_has_pending_documents() {
         let id = stand.connect_as("wiki", Some(SourceMode::Catalog)).await;
         stand.work().await;
         let statuses = async || {
-            let listed = stand.sources.list_documents(&stand.caller, None, None, first_page()).await.unwrap();
+            let listed =
+                stand.sources.list_documents(&stand.caller, None, None, "", first_page()).await.unwrap();
             listed.items.into_iter().map(|item| item.status.as_str()).collect::<Vec<_>>()
         };
         assert_eq!(statuses().await, ["catalog"]);
         let patch = Patch { mode: Some(Some(SourceMode::Indexed)), ..Patch::default() };
         stand.sources.update(&stand.caller, &id.to_string(), patch).await.unwrap();
         assert_eq!(statuses().await, ["pending"], "{}", stand.engine());
-        let pending =
-            stand.sources.list_documents(&stand.caller, None, Some("pending"), first_page()).await.unwrap();
+        let pending = stand
+            .sources
+            .list_documents(&stand.caller, None, Some("pending"), "", first_page())
+            .await
+            .unwrap();
         assert_eq!((pending.items.len(), pending.total), (1, 1));
         stand.work().await;
         assert_eq!(statuses().await, ["indexing"]);

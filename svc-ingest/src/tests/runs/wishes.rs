@@ -36,7 +36,8 @@ async fn a_run_that_is_cancelled_while_it_reads_calls_no_document_unreadable() {
         let run = stand.last(id).await;
         assert_eq!((run.state, run.counters.failed), (SourceRunStatus::Cancelled, 0), "{}", stand.engine());
         let failed = Some("failed");
-        let failed = stand.sources.list_documents(&stand.caller, None, failed, first_page()).await.unwrap();
+        let failed =
+            stand.sources.list_documents(&stand.caller, None, failed, "", first_page()).await.unwrap();
         assert_eq!(failed.total, 0, "{}", stand.engine());
         let next = stand.sync(id).await;
         assert_eq!((next.state, stand.names(id).await.len()), (SourceRunStatus::Completed, 40));

@@ -344,3 +344,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_part_that_is_missing_is_told() {
+    let part = texts(&[("A 0123456789abcdef0123456789abcde1.md", "# A")]);
+    let of = |names: &[&str], file: &str| {
+        let parts: Vec<Raw> = names.iter().map(|name| Raw::new(name, &part)).collect();
+        let export = Export::of_bytes(archive(&parts), file).unwrap();
+        let warnings = export.plan.warnings.iter().filter(|one| one.code == WarningCode::PartMissing);
+        warnings.map(|one| one.path.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&["X-Part-1.zip", "X-Part-2.zip"], "X.zip"), Vec::<String>::new());
+    assert_eq!(of(&["X-Part-1.zip", "X-Part-4.zip"], "X.zip"), ["X-Part-2.zip", "X-Part-3.zip"]);
+    assert_eq!(of(&["X/é-PART-3.ZIP"], "X.zip"), ["é-PART-1.zip", "é-PART-2.zip"]);
+    assert_eq!(of(&["X-Part-4294967295.zip"], "X.zip").len(), 20);
+    let alone = |file: &str| {
+        let export = Export::of_bytes(part.clone(), file).unwrap();
+        export.plan.warnings.iter().filter(|one| one.code == WarningCode::PartMissing).count()
+    };
+    assert_eq!((alone("X-Part-1.zip"), alone("X-Part-3.zip"), alone("X.zip")), (0, 2, 0));
+}
