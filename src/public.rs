@@ -63,11 +63,23 @@ pub(crate) async fn serve_gateway(
     shutdown: &CancellationToken,
 ) {
     let over_http = serve(http, gateway.router(), shutdown.clone());
-    match grpc {
-        None => over_http.await,
-        Some(grpc) => {
-            tokio::join!(over_http, serve(grpc, gateway.grpc_router(), shutdown.clone()));
+    let served = async {
+        match grpc {
+            None => over_http.await,
+            Some(grpc) => {
+                tokio::join!(over_http, serve(grpc, gateway.grpc_router(), shutdown.clone()));
+            }
         }
+    };
+    // They would go on for as long as somebody looks.
+    let ends_streams = async {
+        shutdown.cancelled().await;
+        gateway.close();
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = served => {}
+        () = ends_streams => {}
     }
 }
 

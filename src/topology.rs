@@ -79,7 +79,7 @@ pub(crate) struct Mesh {
     pub(crate) ambient: Ambient,
     /// svc-auth, when it runs here: who starts a deployment asks it for the first account.
     pub(crate) auth: Option<Arc<cairn_auth::Service>>,
-    /// What the gateway proves itself with to svc-auth.
+    /// What the gateway proves itself with to svc-auth and to the feeds.
     gateway: ServiceIdentitySource,
     hosted: Hosted,
 }
@@ -238,7 +238,10 @@ impl Mesh {
     pub(crate) fn connect(&self, gateway: cairn_gateway::Unconnected) -> cairn_gateway::Gateway {
         let Channels { auth, content, ingest, retrieval, sync } = self.channels.clone();
         let auth = auth.presenting(self.gateway.clone());
-        let upstreams = cairn_gateway::Upstreams { auth, content, ingest, retrieval, sync };
+        let presented = |way: &ServiceChannel| way.clone().presenting(self.gateway.clone());
+        let (content_feed, ingest_feed) = (presented(&content), presented(&ingest));
+        let upstreams =
+            cairn_gateway::Upstreams { auth, content, ingest, retrieval, sync, content_feed, ingest_feed };
         gateway.connect(upstreams, self.ambient.clone())
     }
 

@@ -13,6 +13,10 @@ use crate::deadline;
 pub const REQUEST_ID: &str = "x-request-id";
 /// The metadata name of the channel.
 pub const CHANNEL: &str = "x-cairn-channel";
+/// The metadata name of what the caller's program calls itself.
+const CLIENT: &str = "x-cairn-client";
+/// More of a program's name is left out.
+const MOST_CLIENT_CHARACTERS: usize = 100;
 const AUTHORIZATION: &str = "authorization";
 
 /// The door that a request came in by. Whoever calls a service directly may name any: it is for counting, and opens
@@ -58,6 +62,7 @@ pub struct Call {
     authorization: Option<AsciiMetadataValue>,
     request_id: Option<AsciiMetadataValue>,
     channel: Channel,
+    client: Option<AsciiMetadataValue>,
     deadline: Instant,
 }
 
@@ -68,6 +73,7 @@ impl Call {
             authorization: None,
             request_id: None,
             channel: Channel::Grpc,
+            client: None,
             deadline: Instant::now() + budget,
         }
     }
@@ -80,6 +86,7 @@ impl Call {
             authorization: metadata.get(AUTHORIZATION).cloned(),
             request_id: metadata.get(REQUEST_ID).cloned(),
             channel: channel.unwrap_or(Channel::Grpc),
+            client: metadata.get(CLIENT).and_then(|value| client(value.to_str().ok()?)),
             deadline: deadline::current().unwrap_or_else(|| Instant::now() + budget),
         }
     }
@@ -108,6 +115,19 @@ impl Call {
         self
     }
 
+    /// The same call of a program that calls itself so. It is for people to read, and opens nothing; what is not ASCII is
+    /// left out.
+    #[must_use]
+    pub fn with_client(mut self, name: &str) -> Self {
+        self.client = client(name);
+        self
+    }
+
+    /// What the caller's program calls itself; empty when it does not say.
+    pub fn client(&self) -> &str {
+        self.client.as_ref().and_then(|client| client.to_str().ok()).unwrap_or_default()
+    }
+
     /// The door that the request came in by.
     pub const fn channel(&self) -> Channel {
         self.channel
@@ -129,11 +149,22 @@ impl Call {
         if let Some(value) = &self.request_id {
             metadata.insert(REQUEST_ID, value.clone());
         }
+        if let Some(client) = &self.client {
+            metadata.insert(CLIENT, client.clone());
+        }
         if self.channel != Channel::Grpc {
             metadata.insert(CHANNEL, AsciiMetadataValue::from_static(self.channel.as_str()));
         }
         request
     }
+}
+
+/// The beginning of a program's name, where it is one.
+fn client(name: &str) -> Option<AsciiMetadataValue> {
+    let name = name.trim();
+    let is_plain = !name.is_empty() && name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let beginning = name.get(..name.len().min(MOST_CLIENT_CHARACTERS)).filter(|_| is_plain)?;
+    AsciiMetadataValue::try_from(beginning).ok()
 }
 
 #[cfg(test)]
@@ -149,5 +180,18 @@ mod tests {
         let mut metadata = MetadataMap::new();
         metadata.insert(CHANNEL, AsciiMetadataValue::from_static("carrier pigeon"));
         assert_eq!(Call::from_metadata(&metadata).channel(), Channel::Grpc);
+    }
+
+    #[test]
+    fn a_programs_name_travels_and_is_bounded() {
+        let named = |name: &str| {
+            let sent = Call::within(Duration::from_secs(9)).with_client(name).request(());
+            Call::from_metadata(sent.metadata()).client().to_owned()
+        };
+        assert_eq!(named(" claude-code/2.1 (cli) "), "claude-code/2.1 (cli)");
+        assert_eq!(named(&"x".repeat(5_000)), "x".repeat(100));
+        for odd in ["", "  ", "a\nb", "Zoë"] {
+            assert_eq!(named(odd), "", "{odd}");
+        }
     }
 }

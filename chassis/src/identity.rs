@@ -81,6 +81,10 @@ pub struct Identity {
     pub permissions: PermissionSet,
     /// Whether it may make memories of its workspace public: the workspace says which roles may.
     pub may_publish: bool,
+    /// For how many days its workspace keeps what is asked there; absent: it keeps none of it.
+    pub question_log_days: Option<u32>,
+    /// Who made the token or allowed the grant; absent for everybody else.
+    pub on_behalf_of: Option<UserId>,
     /// Where it may do it.
     pub scope: Scope,
     /// The workspace's plan; absent without a workspace.
@@ -146,6 +150,11 @@ impl Identity {
                 held.map_or("none", Role::as_str)
             ))),
         }
+    }
+
+    /// The person who calls, or for whom a token or a grant does.
+    pub fn person(&self) -> Option<UserId> {
+        self.user_id().ok().or(self.on_behalf_of)
     }
 
     /// The person behind a session.

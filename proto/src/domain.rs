@@ -15,8 +15,9 @@ use std::fmt;
 
 pub use self::filter::{Condition, Filter, Misread};
 pub use self::kinds::{
-    ConflictPolicy, ContentType, DocumentKind, FileType, ImportProvider, IngestStatus, MemberKind,
-    PropertyType, RunStatus, SourceMode, SourceRunKind, SourceRunStatus, SyncAction, TrashKind,
+    ActivityAction, ConflictPolicy, ContentType, DocumentKind, FileType, ImportProvider, IngestStatus,
+    MemberKind, PropertyType, ReportPart, RunStatus, SourceMode, SourceRunKind, SourceRunStatus, SyncAction,
+    TrashKind, UndoAction,
 };
 pub use self::page::{page_of, plain_page_of};
 pub use self::permission::{Permission, PermissionSet, Publishers, Role};
@@ -220,6 +221,60 @@ domain! {
         Indexed = "indexed",
         /// From the provider, just now.
         Live = "live",
+    }
+
+    /// How well a question was answered.
+    #[derive(Default)]
+    QuestionOutcome of retrieval::QuestionOutcome {
+        /// Something good was found.
+        #[default]
+        Answered = "answered",
+        /// What was found was good by its words or by its meaning alone.
+        Weak = "weak",
+        /// Nothing was found.
+        Unanswered = "unanswered",
+    }
+
+    /// What became of a golden question.
+    #[derive(Default)]
+    GoldenOutcome of retrieval::GoldenOutcome {
+        /// The document is among the results, with the passage where one is pinned.
+        Passed = "passed",
+        /// The document is among the results, and the pinned passage is not.
+        OtherPassage = "other_passage",
+        /// The document is not among the results.
+        #[default]
+        Lost = "lost",
+    }
+
+    /// How the index stands to a document.
+    #[derive(Default)]
+    DocumentState of retrieval::DocumentState {
+        /// It is found as it is now, by words and by meaning.
+        Searchable = "searchable",
+        /// It is found as it is now, and some or all of it by words only.
+        WordsOnly = "words_only",
+        /// The index has not taken in the text that it has now.
+        #[default]
+        Behind = "behind",
+        /// It has no text, so there is nothing to find.
+        Empty = "empty",
+        /// Its text cannot be indexed.
+        Failed = "failed",
+    }
+
+    /// What a check of a document that is missing came to.
+    #[derive(Default)]
+    Verdict of retrieval::Verdict {
+        /// Nothing here is in the way.
+        Passed = "passed",
+        /// It speaks against the document and does not keep it out by itself.
+        Weak = "weak",
+        /// It keeps the document out.
+        Failed = "failed",
+        /// It was not looked at.
+        #[default]
+        Skipped = "skipped",
     }
 
     /// What a report is about.

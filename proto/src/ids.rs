@@ -69,6 +69,8 @@ ids! {
     InvitationId,
     /// A report to the people who maintain a workspace.
     FeedbackId,
+    /// A golden question.
+    GoldenQuestionId,
     /// A folder.
     FolderId,
     /// A file.
@@ -99,6 +101,8 @@ ids! {
     SourceRunId,
     /// One directory sync.
     SyncRunId,
+    /// A question of the question log.
+    QuestionId,
 }
 
 #[cfg(test)]

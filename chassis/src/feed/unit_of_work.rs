@@ -73,6 +73,16 @@ impl UnitOfWork {
         Ok(reserved)
     }
 
+    /// Appends what was published so far, and answers the positions that the unit of work has taken; none when nothing was
+    /// published. Other writers of the workspace wait from then on.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn append(&mut self) -> Result<Option<Positions>, Error> {
+        self.flush().await?;
+        Ok(self.appended)
+    }
+
     /// Appends what is left to be appended, commits, and wakes who watches the feed.
     ///
     /// # Errors

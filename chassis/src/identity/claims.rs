@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cairn_proto::ids::{FolderId, WorkspaceId};
+use cairn_proto::ids::{FolderId, UserId, WorkspaceId};
 use ed25519_dalek::SigningKey;
 use ed25519_dalek::pkcs8::EncodePrivateKey as _;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -35,6 +35,11 @@ pub(super) struct Claims {
     /// Absent: not allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     may_publish: bool,
+    /// Absent: what is asked is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    question_log_days: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    on_behalf_of: Option<UserId>,
     /// Absent: the whole workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     folders: Option<Vec<FolderId>>,
@@ -64,6 +69,8 @@ impl Claims {
                 .map(|permission| permission.as_str().to_owned())
                 .collect(),
             may_publish: identity.may_publish,
+            question_log_days: identity.question_log_days,
+            on_behalf_of: identity.on_behalf_of,
             folders,
             plan: identity.plan.clone(),
         }
@@ -82,6 +89,8 @@ impl Claims {
             role,
             permissions,
             may_publish: self.may_publish,
+            question_log_days: self.question_log_days,
+            on_behalf_of: self.on_behalf_of,
             scope: self.folders.map_or(Scope::All, |folders| Scope::Folders(folders.into())),
             plan: self.plan,
             expires_at: Timestamp::from_seconds(self.exp),

@@ -125,6 +125,22 @@ impl Verifier {
         Ok(identity)
     }
 
+    /// Whoever makes a call: the identity that it carries, or the service that presents itself in [`SERVICE_IDENTITY`] and
+    /// asks for nobody else, as one that reads a feed does.
+    ///
+    /// # Errors
+    /// As [`Self::authenticate`].
+    pub async fn authenticate_call(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
+        match headers.get(SERVICE_IDENTITY).and_then(|value| value.to_str().ok()) {
+            Some(presented) if !headers.contains_key(AUTHORIZATION) => {
+                let identity = self.identity_of(presented).await?;
+                identity.require_service()?;
+                Ok(identity)
+            }
+            _ => self.authenticate_headers(headers).await,
+        }
+    }
+
     /// The caller of a call, as its service knows callers, if the identity has the permission.
     ///
     /// # Errors

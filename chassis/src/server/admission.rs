@@ -120,7 +120,7 @@ where
         Box::pin(async move {
             let allowed = rules.allowed.get(request.uri().path()).copied();
             if !allowed.is_some_and(|allowed| allowed.is_open)
-                && let Err(problem) = rules.verifier.authenticate_headers(request.headers()).await
+                && let Err(problem) = rules.verifier.authenticate_call(request.headers()).await
             {
                 return Ok(refuse(problem));
             }

@@ -61,6 +61,40 @@ domain! {
         Database = "database",
     }
 
+    /// What was done to an item.
+    #[derive(Default)]
+    ActivityAction of content::ActivityAction {
+        /// Made.
+        Created = "created",
+        /// Changed in more than one way, or in another way than the three below.
+        #[default]
+        Updated = "updated",
+        /// Given another name, and nothing else.
+        Renamed = "renamed",
+        /// Put into another folder, and nothing else.
+        Moved = "moved",
+        /// Given other tags, and nothing else.
+        Tagged = "tagged",
+        /// Moved to trash.
+        Deleted = "deleted",
+        /// Brought back from trash.
+        Restored = "restored",
+        /// Removed for good.
+        DeletedPermanently = "deleted_permanently",
+    }
+
+    /// What an undo does to an item.
+    #[derive(Default)]
+    UndoAction of content::UndoAction {
+        /// Moves to trash what was made, or brought back.
+        Trash = "trash",
+        /// Brings back from trash what was deleted.
+        Restore = "restore",
+        /// Gives it the name, folder, content or values that it had.
+        #[default]
+        Revert = "revert",
+    }
+
     /// What can be in trash by itself.
     #[derive(Default)]
     TrashKind of Kind {
@@ -202,6 +236,20 @@ domain! {
         ObsidianZip = "obsidian_zip",
         /// An export of Notion.
         NotionZip = "notion_zip",
+    }
+
+    /// One of the lists of an import's report.
+    #[derive(Default)]
+    ReportPart of sync::ReportPart {
+        /// What becomes of each object, or became of it.
+        #[default]
+        Items = "items",
+        /// What was imported otherwise than it was, or not at all.
+        Warnings = "warnings",
+        /// Links that lead nowhere, or to several files.
+        Links = "links",
+        /// Entries of the archive that are none of the user's content.
+        Ignored = "ignored",
     }
 
     /// What became of a document.

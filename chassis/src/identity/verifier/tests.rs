@@ -17,6 +17,8 @@ fn identity(expires_at: Timestamp) -> Identity {
         role: Some(Role::Admin),
         permissions: [Permission::Read].into_iter().collect(),
         may_publish: true,
+        question_log_days: Some(30),
+        on_behalf_of: Some("0199c0de-0000-7000-8000-000000000003".parse().unwrap()),
         scope: Scope::Folders(["0199c0de-0000-7000-8000-000000000002".parse().unwrap()].into()),
         plan: Some("free".into()),
         expires_at,
@@ -263,4 +265,35 @@ async fn a_service_refuses_identities_of_workspaces_that_it_knows_to_be_suspende
     bench.check(&token).await.unwrap();
     suspensions.set(workspace, false, 2).await.unwrap();
     refusing.authenticate(&metadata(&token)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_service_that_presents_itself_calls_for_itself() {
+    let signer = signer(7);
+    let bench = Bench::new(&[&signer]);
+    let service = Identity {
+        principal: Principal { kind: PrincipalKind::Service, id: "gateway".into(), name: "gateway".into() },
+        workspace: None,
+        role: None,
+        on_behalf_of: None,
+        scope: Scope::All,
+        plan: None,
+        ..identity(bench.clock.now().plus(Duration::from_secs(300)))
+    };
+    let service = signer.sign(&service, bench.clock.now()).unwrap();
+    let presented = |token: &str| {
+        let mut headers = HeaderMap::new();
+        headers.insert(SERVICE_IDENTITY, token.parse().unwrap());
+        headers
+    };
+    let call = bench.verifier.authenticate_call(&presented(&service)).await;
+    assert_eq!(call.unwrap().principal.kind, PrincipalKind::Service);
+    // Nobody else is let in by that header, and it stands for nobody beside another identity.
+    let somebody = bench.sign(&signer);
+    assert!(bench.verifier.authenticate_call(&presented(&somebody)).await.is_err());
+    let mut both = presented(&service);
+    both.insert(AUTHORIZATION, format!("Bearer {somebody}").parse().unwrap());
+    let call = bench.verifier.authenticate_call(&both).await;
+    assert_eq!(call.unwrap().principal.kind, PrincipalKind::Token);
+    assert!(bench.verifier.authenticate_call(&HeaderMap::new()).await.is_err());
 }
