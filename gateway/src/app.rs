@@ -9,6 +9,7 @@ use crate::Settings;
 use crate::answers::Links;
 use crate::auth::{Authenticator, TokenCache};
 use crate::connections::Connections;
+use crate::events::Events;
 use crate::intake::Intake;
 use crate::origin::Origins;
 use crate::own_writes::OwnWrites;
@@ -27,6 +28,7 @@ struct Parts {
     authenticator: Arc<Authenticator>,
     limits: Arc<Limits>,
     connections: Arc<Connections>,
+    events: Arc<Events>,
     own_writes: Arc<OwnWrites>,
     intake: Arc<Intake>,
 }
@@ -40,6 +42,7 @@ impl App {
         Self(Arc::new(Parts {
             authenticator: Arc::new(authenticator),
             connections: Arc::new(Connections::new(Arc::clone(&upstreams))),
+            events: Arc::new(Events::new(Arc::clone(&upstreams), Arc::clone(&ambient.clock))),
             own_writes: Arc::new(OwnWrites::new(Arc::clone(&ambient.clock))),
             intake: Arc::new(Intake::new(settings.max_body_bytes)),
             links: Arc::new(settings.links),
@@ -78,6 +81,7 @@ parts!(
     authenticator: Authenticator,
     limits: Limits,
     connections: Connections,
+    events: Events,
     own_writes: OwnWrites,
     intake: Intake,
 );

@@ -73,6 +73,8 @@ async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Respon
     let class = edge.classes.of(matched, request.method(), request.uri().path());
     let route = matched.unwrap_or("unmatched").to_owned();
     let call = Call::within(class.budget).with_request_id(&id).with_channel(class.surface.channel());
+    let client = request.headers().get(header::USER_AGENT).and_then(|name| name.to_str().ok());
+    let call = call.with_client(client.unwrap_or_default());
     request.extensions_mut().insert(call);
     request.extensions_mut().insert(class);
     request.extensions_mut().insert(room.clone());

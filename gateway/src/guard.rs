@@ -1,16 +1,19 @@
 //! Lets requests in: each as the class of its route says, counted and within the caller's rate limits.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use axum::extract::{FromRef, Request};
+use axum::extract::{FromRef, MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use cairn_chassis::call::Channel;
 use http::request::Parts;
 use http::{HeaderValue, header};
 
-use crate::auth::{Authenticator, Member};
-use crate::class::{Class, Who};
+use crate::auth::{Authenticator, Caller, CallerIdentity, Member};
+use crate::class::{Class, Surface, Who};
 use crate::error::Error;
+use crate::events::{self, Events};
 use crate::origin::Origins;
 use crate::rate_limit::Limits;
 use crate::rate_limit::headers::{self, ShownWindow};
@@ -21,6 +24,7 @@ pub(crate) struct Guard {
     authenticator: Arc<Authenticator>,
     limits: Arc<Limits>,
     origins: Arc<Origins>,
+    events: Arc<Events>,
 }
 
 impl Guard {
@@ -29,9 +33,11 @@ impl Guard {
         Arc<Authenticator>: FromRef<S>,
         Arc<Limits>: FromRef<S>,
         Arc<Origins>: FromRef<S>,
+        Arc<Events>: FromRef<S>,
     {
         let (authenticator, limits) = (FromRef::from_ref(state), FromRef::from_ref(state));
-        Self { authenticator, limits, origins: FromRef::from_ref(state) }
+        let (origins, events) = (FromRef::from_ref(state), FromRef::from_ref(state));
+        Self { authenticator, limits, origins, events }
     }
 }
 
@@ -41,7 +47,14 @@ pub(crate) async fn serve(guard: &Guard, class: Class, request: Request, next: N
     let shown = class.surface.shows_limits().then(|| ShownWindow::listen(&mut parts.extensions));
     let source = guard.limits.source(&parts);
     let mut response = match admit(&mut parts, class, guard).await {
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Ok(()) => {
+            let called = Called::of(&parts, class);
+            let response = next.run(Request::from_parts(parts, body)).await;
+            if let Some(called) = called {
+                called.note(&guard.events, &response);
+            }
+            response
+        }
         Err(error) => error.into_response(),
     };
     if class.surface.takes_cookies() {
@@ -104,4 +117,35 @@ async fn member(parts: &mut Parts, guard: &Guard) -> Result<Option<Member>, Erro
         parts.extensions.insert(member.clone());
     }
     Ok(member)
+}
+
+/// A call of a program, for those who look at its workspace. Tools tell of themselves.
+struct Called {
+    identity: Arc<CallerIdentity>,
+    tool: String,
+    channel: Channel,
+    started: Instant,
+}
+
+impl Called {
+    fn of(parts: &Parts, class: Class) -> Option<Self> {
+        if class.surface != Surface::Rest {
+            return None;
+        }
+        let identity = Arc::clone(&parts.extensions.get::<Caller>()?.identity);
+        let route = parts.extensions.get::<MatchedPath>()?.as_str();
+        let tool = format!("{} {route}", parts.method);
+        Some(Self { identity, tool, channel: class.surface.channel(), started: Instant::now() })
+    }
+
+    fn note(self, events: &Events, response: &Response) {
+        let call = events::Asked {
+            channel: self.channel,
+            tool: self.tool,
+            results: None,
+            has_failed: response.status().is_client_error() || response.status().is_server_error(),
+            took: self.started.elapsed(),
+        };
+        events.note(&self.identity.claims, call);
+    }
 }

@@ -2,19 +2,15 @@
 
 use axum::extract::Path;
 use axum::response::Response;
-use http::{HeaderValue, StatusCode, header};
+use http::{StatusCode, header};
 use maud::{Markup, html};
 
 use crate::class::{Class, Surface, Who};
 use crate::error::Error;
 use crate::guides::{self, Guide};
-use crate::pages::document::Document;
+use crate::pages::document::{self, Document};
 use crate::pages::text::{self, Relative, Style};
 use crate::routes::Routes;
-
-const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-);
 
 pub(crate) fn routes() -> Routes {
     let open = Class::new(Surface::Open, Who::Anyone);
@@ -64,7 +60,8 @@ fn others(guide: &Guide) -> Markup {
 }
 
 fn rendered(text: &str) -> Markup {
-    text::render(text, Style { top_level: 1, first_line: 1, cited: None, relative: Relative::Page }).markup
+    let style = Style { top_level: 1, first_line: 1, cited: None, relative: Relative::Page, ids: "" };
+    text::render(text, style).markup
 }
 
 fn page(title: &str, body: &Markup) -> Response {
@@ -74,7 +71,7 @@ fn page(title: &str, body: &Markup) -> Response {
     };
     let document = Document { title, class: "guide", ..Document::default() };
     let mut response = document.around(StatusCode::OK, &body);
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, document::READING);
     response
 }
 

@@ -15,6 +15,7 @@ mod connections;
 mod console;
 mod edge;
 mod error;
+mod events;
 mod extract;
 mod grpc;
 mod guard;
@@ -41,13 +42,16 @@ mod unread_body;
 mod upstreams;
 mod validate;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::FromRef as _;
 use cairn_chassis::ambient::Ambient;
 
 use crate::answers::Links;
 use crate::app::App;
+use crate::events::Events;
 use crate::origin::Origins;
 pub use crate::rate_limit::RedisUrl;
 use crate::routes::Routes;
@@ -166,6 +170,11 @@ impl Gateway {
     /// All that is served over public gRPC; it needs HTTP/2.
     pub fn grpc_router(&self) -> Router {
         grpc::router(&self.app)
+    }
+
+    /// Ends the streams of events, so that a server can drain; everything else goes on.
+    pub fn close(&self) {
+        Arc::<Events>::from_ref(&self.app).close();
     }
 
     /// All that is served over public HTTP.

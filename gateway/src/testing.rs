@@ -1,10 +1,17 @@
 //! A gateway over fakes in this process. What the services decide is tested where they live, and black box.
 
+mod activity;
 mod auth;
 pub(crate) mod console;
 mod content;
+pub(crate) mod databases;
+pub(crate) mod feeds;
 mod files;
 mod memories;
+pub(crate) mod outside;
+pub(crate) mod questions;
+mod retrieval;
+pub(crate) mod syncs;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -14,7 +21,7 @@ use axum::body::Body;
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::channel::ServiceChannel;
 use cairn_chassis::clock::Clock;
-use cairn_chassis::identity::{Permission, Role, Scope};
+use cairn_chassis::identity::{Identity, Permission, Role, Scope};
 use cairn_chassis::testing::identity::Issuer;
 use cairn_chassis::testing::server as double;
 use cairn_chassis::token_format;
@@ -24,15 +31,27 @@ use cairn_proto::auth::v1::member_service_server::MemberServiceServer;
 use cairn_proto::auth::v1::session_service_server::SessionServiceServer;
 use cairn_proto::auth::v1::token_service_server::TokenServiceServer;
 use cairn_proto::auth::v1::workspace_service_server::WorkspaceServiceServer;
+use cairn_proto::content::v1::activity_service_server::ActivityServiceServer;
+use cairn_proto::content::v1::database_service_server::DatabaseServiceServer;
 use cairn_proto::content::v1::file_service_server::FileServiceServer;
 use cairn_proto::content::v1::file_version_service_server::FileVersionServiceServer;
 use cairn_proto::content::v1::folder_service_server::FolderServiceServer;
 use cairn_proto::content::v1::location_service_server::LocationServiceServer;
 use cairn_proto::content::v1::memory_service_server::MemoryServiceServer;
 use cairn_proto::content::v1::overview_service_server::OverviewServiceServer;
+use cairn_proto::content::v1::record_service_server::RecordServiceServer;
 use cairn_proto::content::v1::trash_service_server::TrashServiceServer;
 use cairn_proto::content::v1::usage_service_server::UsageServiceServer;
+use cairn_proto::feed::v1::feed_service_server::FeedServiceServer;
 use cairn_proto::ids::WorkspaceId;
+use cairn_proto::ingest::v1::ingest_service_server::IngestServiceServer;
+use cairn_proto::ingest::v1::location_service_server::LocationServiceServer as DocumentLocationServiceServer;
+use cairn_proto::ingest::v1::source_service_server::SourceServiceServer;
+use cairn_proto::retrieval::v1::golden_service_server::GoldenServiceServer;
+use cairn_proto::retrieval::v1::index_service_server::IndexServiceServer;
+use cairn_proto::retrieval::v1::search_service_server::SearchServiceServer;
+use cairn_proto::sync::v1::import_service_server::ImportServiceServer;
+use cairn_proto::sync::v1::sync_service_server::SyncServiceServer;
 use http::{HeaderMap, Request, StatusCode};
 use serde_json::Value;
 use tonic::service::Routes;
@@ -55,6 +74,9 @@ pub(crate) const PASSWORD: &str = "correct horse";
 pub(crate) struct Bench {
     pub(crate) router: Router,
     pub(crate) exchanges: Arc<AtomicUsize>,
+    /// The feed of its svc-content.
+    pub(crate) feed: feeds::Feed,
+    pub(crate) gateway: Gateway,
 }
 
 /// An answer that was read.
@@ -81,19 +103,52 @@ pub(crate) fn refused_token() -> String {
 }
 
 pub(crate) async fn bench() -> Bench {
-    bench_with(|ambient| ambient).await
+    bench_with(|ambient| ambient, nothing()).await
+}
+
+/// The same with a svc-retrieval that answers.
+pub(crate) async fn bench_with_retrieval() -> Bench {
+    let routes = Routes::new(SearchServiceServer::new(retrieval::Retrieval))
+        .add_service(IndexServiceServer::new(retrieval::Retrieval))
+        .add_service(GoldenServiceServer::new(retrieval::Retrieval));
+    let retrieval = local(routes).await;
+    bench_with(|ambient| ambient, retrieval).await
+}
+
+/// The way to a service that is not there.
+fn nothing() -> ServiceChannel {
+    ServiceChannel::remote("http://127.0.0.1:1").unwrap()
 }
 
 /// A gateway on that clock.
 pub(crate) async fn bench_on(clock: Arc<dyn Clock>) -> Bench {
-    bench_with(|ambient| Ambient::new(clock, ambient.entropy, ambient.verifier)).await
+    bench_with(|ambient| Ambient::new(clock, ambient.entropy, ambient.verifier), nothing()).await
 }
 
-async fn bench_with(change: impl FnOnce(Ambient) -> Ambient) -> Bench {
+/// A gateway whose svc-retrieval answers with these, for a person of that role in a workspace that keeps questions.
+pub(crate) async fn bench_of_questions(role: Role, retrieval: Routes) -> Bench {
+    let retrieval = local(retrieval).await;
+    bench_as(
+        |ambient| ambient,
+        retrieval,
+        |issuer, workspace| Identity { question_log_days: Some(30), ..issuer.member(workspace, role) },
+    )
+    .await
+}
+
+async fn bench_with(change: impl FnOnce(Ambient) -> Ambient, retrieval: ServiceChannel) -> Bench {
+    bench_as(change, retrieval, |issuer, workspace| issuer.member(workspace, Role::Owner)).await
+}
+
+async fn bench_as(
+    change: impl FnOnce(Ambient) -> Ambient,
+    retrieval: ServiceChannel,
+    person: impl FnOnce(&Issuer, WorkspaceId) -> Identity,
+) -> Bench {
     let issuer = Issuer::new().unwrap();
     let workspace: WorkspaceId = WORKSPACE.parse().unwrap();
     let identity = issuer.sign(&issuer.token(workspace, &Permission::ALL, Scope::All)).unwrap();
-    let person = issuer.sign(&issuer.member(workspace, Role::Owner)).unwrap();
+    let person = issuer.sign(&person(&issuer, workspace)).unwrap();
     let exchanges = Arc::new(AtomicUsize::new(0));
     let tokens = auth::Tokens { identity: identity.clone(), asked: Arc::clone(&exchanges) };
     let auth_routes = Routes::new(TokenServiceServer::new(tokens))
@@ -103,25 +158,43 @@ async fn bench_with(change: impl FnOnce(Ambient) -> Ambient) -> Bench {
         .add_service(MemberServiceServer::new(console::Console))
         .add_service(InvitationServiceServer::new(console::Console));
     let auth = local(auth_routes).await;
+    let feed = feeds::Feed::default();
     let content_routes = Routes::new(FileServiceServer::new(content::Files))
+        .add_service(FeedServiceServer::new(feed.clone()))
         .add_service(MemoryServiceServer::new(memories::Memories))
         .add_service(OverviewServiceServer::new(console::Console))
+        .add_service(ActivityServiceServer::new(activity::Activity))
         .add_service(TrashServiceServer::new(console::Console))
         .add_service(UsageServiceServer::new(console::Console))
         .add_service(FolderServiceServer::new(console::Console))
+        .add_service(DatabaseServiceServer::new(databases::Databases))
+        .add_service(RecordServiceServer::new(databases::Databases))
         .add_service(LocationServiceServer::new(files::Locations))
         .add_service(FileVersionServiceServer::new(files::Versions));
     let content = local(content_routes).await;
-    let nothing = ServiceChannel::remote("http://127.0.0.1:1").unwrap();
-    let upstreams =
-        Upstreams { auth, content, ingest: nothing.clone(), retrieval: nothing.clone(), sync: nothing };
+    let ingest_routes = Routes::new(IngestServiceServer::new(outside::Outside))
+        .add_service(DocumentLocationServiceServer::new(outside::Outside))
+        .add_service(SourceServiceServer::new(outside::Outside));
+    let ingest = local(ingest_routes).await;
+    let sync = Routes::new(SyncServiceServer::new(syncs::Syncs));
+    let sync = local(sync.add_service(ImportServiceServer::new(syncs::Syncs))).await;
+    let upstreams = Upstreams {
+        auth,
+        content_feed: content.clone(),
+        content,
+        ingest_feed: nothing(),
+        ingest,
+        retrieval,
+        sync,
+    };
     let config = Config {
         base_url: Some("http://127.0.0.1:8700".to_owned()),
         max_body_bytes: 64 * 1024,
         ..Config::default()
     };
     let ambient = change(issuer.ambient());
-    Bench { router: Gateway::build(&config).unwrap().connect(upstreams, ambient).router(), exchanges }
+    let gateway = Gateway::build(&config).unwrap().connect(upstreams, ambient);
+    Bench { router: gateway.router(), exchanges, feed, gateway }
 }
 
 async fn local(routes: Routes) -> ServiceChannel {

@@ -10,6 +10,7 @@ use cairn_proto::auth::v1::oidc_service_client::OidcServiceClient;
 use cairn_proto::auth::v1::session_service_client::SessionServiceClient;
 use cairn_proto::auth::v1::token_service_client::TokenServiceClient;
 use cairn_proto::auth::v1::workspace_service_client::WorkspaceServiceClient;
+use cairn_proto::content::v1::activity_service_client::ActivityServiceClient;
 use cairn_proto::content::v1::asset_service_client::AssetServiceClient;
 use cairn_proto::content::v1::database_service_client::DatabaseServiceClient;
 use cairn_proto::content::v1::file_service_client::FileServiceClient;
@@ -21,11 +22,15 @@ use cairn_proto::content::v1::overview_service_client::OverviewServiceClient;
 use cairn_proto::content::v1::record_service_client::RecordServiceClient;
 use cairn_proto::content::v1::trash_service_client::TrashServiceClient;
 use cairn_proto::content::v1::usage_service_client::UsageServiceClient;
+use cairn_proto::feed::v1::feed_service_client::FeedServiceClient;
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
+use cairn_proto::ingest::v1::location_service_client::LocationServiceClient as DocumentLocationServiceClient;
 use cairn_proto::ingest::v1::source_service_client::SourceServiceClient;
 use cairn_proto::retrieval::v1::analytics_service_client::AnalyticsServiceClient;
 use cairn_proto::retrieval::v1::browse_service_client::BrowseServiceClient;
+use cairn_proto::retrieval::v1::golden_service_client::GoldenServiceClient;
 use cairn_proto::retrieval::v1::index_service_client::IndexServiceClient;
+use cairn_proto::retrieval::v1::question_service_client::QuestionServiceClient;
 use cairn_proto::retrieval::v1::related_service_client::RelatedServiceClient;
 use cairn_proto::retrieval::v1::search_service_client::SearchServiceClient;
 use cairn_proto::sync::v1::import_service_client::ImportServiceClient;
@@ -44,6 +49,10 @@ pub struct Upstreams {
     pub retrieval: ServiceChannel,
     /// svc-sync.
     pub sync: ServiceChannel,
+    /// svc-content again, on a way that presents the gateway as a service: its feed is for services.
+    pub content_feed: ServiceChannel,
+    /// svc-ingest in the same way.
+    pub ingest_feed: ServiceChannel,
 }
 
 macro_rules! clients {
@@ -69,6 +78,7 @@ clients!(
     feedback: FeedbackServiceClient on auth,
     members: MemberServiceClient on auth,
     invitations: InvitationServiceClient on auth,
+    activity: ActivityServiceClient on content,
     assets: AssetServiceClient on content,
     databases: DatabaseServiceClient on content,
     records: RecordServiceClient on content,
@@ -81,6 +91,7 @@ clients!(
     overviews: OverviewServiceClient on content,
     usage: UsageServiceClient on content,
     ingest_documents: IngestServiceClient on ingest,
+    document_locations: DocumentLocationServiceClient on ingest,
     sources: SourceServiceClient on ingest,
     syncs: SyncServiceClient on sync,
     imports: ImportServiceClient on sync,
@@ -88,7 +99,11 @@ clients!(
     browse: BrowseServiceClient on retrieval,
     related: RelatedServiceClient on retrieval,
     index: IndexServiceClient on retrieval,
+    golden: GoldenServiceClient on retrieval,
     analytics: AnalyticsServiceClient on retrieval,
+    questions: QuestionServiceClient on retrieval,
+    content_changes: FeedServiceClient on content_feed,
+    ingest_changes: FeedServiceClient on ingest_feed,
 );
 
 impl Upstreams {

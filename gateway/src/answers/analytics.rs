@@ -14,121 +14,121 @@ const MICROS_PER_MILLISECOND: f64 = 1e3;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RetrievalAnalytics {
-    workspace_id: String,
-    days: usize,
+    pub(crate) workspace_id: String,
+    pub(crate) days: usize,
     /// The first UTC day, as `2026-11-21`.
-    from: String,
+    pub(crate) from: String,
     /// The last, which is today.
-    to: String,
-    generated_at: String,
+    pub(crate) to: String,
+    pub(crate) generated_at: String,
     #[serde(flatten)]
-    total: Figures,
-    first_successful_retrieval: Option<FirstRetrieval>,
-    mcp_activation: McpActivation,
-    top_documents: Vec<TopDocument>,
-    daily: Vec<Day>,
-    billing_dimensions: BillingDimensions,
+    pub(crate) total: Figures,
+    pub(crate) first_successful_retrieval: Option<FirstRetrieval>,
+    pub(crate) mcp_activation: McpActivation,
+    pub(crate) top_documents: Vec<TopDocument>,
+    pub(crate) daily: Vec<Day>,
+    pub(crate) billing_dimensions: BillingDimensions,
 }
 
 /// How many retrievals, with what success, and how fast. A rate of nothing is null.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Figures {
-    query_volume: u64,
-    failed_count: u64,
-    no_result_count: u64,
+pub(crate) struct Figures {
+    pub(crate) query_volume: u64,
+    pub(crate) failed_count: u64,
+    pub(crate) no_result_count: u64,
     /// Of those that were answered.
-    no_result_rate: Option<f64>,
-    cache_hit_count: u64,
+    pub(crate) no_result_rate: Option<f64>,
+    pub(crate) cache_hit_count: u64,
     /// Of those that were answered.
-    cache_rate: Option<f64>,
-    latency: Option<Latency>,
+    pub(crate) cache_rate: Option<f64>,
+    pub(crate) latency: Option<Latency>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Latency {
-    p50_ms: f64,
-    p95_ms: f64,
+pub(crate) struct Latency {
+    pub(crate) p50_ms: f64,
+    pub(crate) p95_ms: f64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Day {
-    date: String,
+pub(crate) struct Day {
+    pub(crate) date: String,
     #[serde(flatten)]
-    figures: Figures,
+    pub(crate) figures: Figures,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct FirstRetrieval {
-    at: String,
-    operation: String,
-    channel: String,
+pub(crate) struct FirstRetrieval {
+    pub(crate) at: String,
+    pub(crate) operation: String,
+    pub(crate) channel: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct McpActivation {
+pub(crate) struct McpActivation {
     /// Whether an agent has got evidence over MCP.
-    activated: bool,
-    first_connection_at: Option<String>,
-    first_retrieval_at: Option<String>,
-    first_successful_retrieval_at: Option<String>,
+    pub(crate) activated: bool,
+    pub(crate) first_connection_at: Option<String>,
+    pub(crate) first_retrieval_at: Option<String>,
+    pub(crate) first_successful_retrieval_at: Option<String>,
 }
 
 /// A document that lives no more has no title, path and url.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct TopDocument {
-    kind: DocumentKind,
-    id: String,
-    title: Option<String>,
-    path: Option<String>,
-    url: Option<String>,
+pub(crate) struct TopDocument {
+    pub(crate) kind: DocumentKind,
+    pub(crate) id: String,
+    pub(crate) title: Option<String>,
+    pub(crate) path: Option<String>,
+    pub(crate) url: Option<String>,
     /// Retrievals that returned a piece of it.
-    retrieval_count: u64,
+    pub(crate) retrieval_count: u64,
     /// Those where its piece was the best.
-    best_count: u64,
+    pub(crate) best_count: u64,
 }
 
 /// What may be billed, in all and by each dimension.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct BillingDimensions {
-    total: Amounts,
-    operations: Vec<Share>,
-    channels: Vec<Share>,
-    strategies: Vec<Share>,
-    plans: Vec<Share>,
-    principals: Vec<PrincipalShare>,
+pub(crate) struct BillingDimensions {
+    pub(crate) total: Amounts,
+    pub(crate) operations: Vec<Share>,
+    pub(crate) channels: Vec<Share>,
+    pub(crate) strategies: Vec<Share>,
+    pub(crate) plans: Vec<Share>,
+    pub(crate) principals: Vec<PrincipalShare>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Amounts {
-    retrieval_count: u64,
-    failed_count: u64,
-    no_result_count: u64,
-    result_count: u64,
-    content_bytes: u64,
-    provider_operations: u64,
+pub(crate) struct Amounts {
+    pub(crate) retrieval_count: u64,
+    pub(crate) failed_count: u64,
+    pub(crate) no_result_count: u64,
+    pub(crate) result_count: u64,
+    pub(crate) content_bytes: u64,
+    pub(crate) provider_operations: u64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Share {
-    value: String,
+pub(crate) struct Share {
+    pub(crate) value: String,
     #[serde(flatten)]
-    amounts: Amounts,
+    pub(crate) amounts: Amounts,
     #[serde(skip_serializing_if = "Option::is_none")]
-    latency: Option<Latency>,
+    pub(crate) latency: Option<Latency>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct PrincipalShare {
-    kind: String,
-    id: String,
+pub(crate) struct PrincipalShare {
+    pub(crate) kind: String,
+    pub(crate) id: String,
     #[serde(flatten)]
-    amounts: Amounts,
+    pub(crate) amounts: Amounts,
 }
 
 impl RetrievalAnalytics {

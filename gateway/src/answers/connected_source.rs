@@ -14,40 +14,40 @@ use super::optional_time;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ConnectedSource {
     #[serde(flatten)]
-    source: Source,
+    pub(crate) source: Source,
     /// In the provider's own fields.
     #[schema(value_type = Object)]
-    settings: Value,
+    pub(crate) settings: Value,
     /// Whose the credentials are, as the provider says it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    account: Option<String>,
+    pub(crate) account: Option<String>,
     /// The end of the secret, so that two can be told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
-    credential_hint: Option<String>,
+    pub(crate) credential_hint: Option<String>,
     /// How often it is read.
     #[schema(examples("1h"))]
-    every: String,
+    pub(crate) every: String,
     /// Left out when it is not read by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
-    next_sync_at: Option<String>,
-    paused: bool,
+    pub(crate) next_sync_at: Option<String>,
+    pub(crate) paused: bool,
     /// Left out when the provider may be asked now.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
-    waiting_until: Option<String>,
-    budget: SourceBudget,
+    pub(crate) waiting_until: Option<String>,
+    pub(crate) budget: SourceBudget,
     /// The newest run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<SourceRun>,
+    pub(crate) run: Option<SourceRun>,
 }
 
 /// Requests of live calls in a day (UTC).
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SourceBudget {
-    limit: u32,
-    used: u32,
-    remaining: u32,
+    pub(crate) limit: u32,
+    pub(crate) used: u32,
+    pub(crate) remaining: u32,
 }
 
 impl TryFrom<proto::ConnectedSource> for ConnectedSource {
@@ -76,36 +76,36 @@ impl TryFrom<proto::ConnectedSource> for ConnectedSource {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SourceRun {
     #[schema(format = "uuid")]
-    id: String,
-    kind: SourceRunKind,
-    status: SourceRunStatus,
+    pub(crate) id: String,
+    pub(crate) kind: SourceRunKind,
+    pub(crate) status: SourceRunStatus,
     /// Whether the whole listing was read; nothing is removed by absence otherwise.
-    complete: bool,
-    counters: SourceRunCounters,
-    warnings: Vec<SourceNote>,
+    pub(crate) complete: bool,
+    pub(crate) counters: SourceRunCounters,
+    pub(crate) warnings: Vec<SourceNote>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub(crate) error: Option<String>,
     #[schema(required = true)]
-    started_at: Option<String>,
+    pub(crate) started_at: Option<String>,
     #[schema(required = true)]
-    finished_at: Option<String>,
+    pub(crate) finished_at: Option<String>,
     /// Of a run that waits because the provider asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
-    waiting_until: Option<String>,
+    pub(crate) waiting_until: Option<String>,
 }
 
 /// Documents; operations are requests to the provider.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SourceRunCounters {
-    listed: u64,
-    fetched: u64,
-    unchanged: u64,
-    created: u64,
-    updated: u64,
-    removed: u64,
-    failed: u64,
-    operations: u64,
+    pub(crate) listed: u64,
+    pub(crate) fetched: u64,
+    pub(crate) unchanged: u64,
+    pub(crate) created: u64,
+    pub(crate) updated: u64,
+    pub(crate) removed: u64,
+    pub(crate) failed: u64,
+    pub(crate) operations: u64,
 }
 
 impl TryFrom<proto::SourceRun> for SourceRun {
@@ -141,11 +141,11 @@ impl TryFrom<proto::SourceRun> for SourceRun {
 /// What a provider says to settings and credentials.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CheckedSource {
-    ok: bool,
+    pub(crate) ok: bool,
     /// Whose the credentials are, as the provider says it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    account: Option<String>,
-    message: String,
+    pub(crate) account: Option<String>,
+    pub(crate) message: String,
 }
 
 impl From<proto::CheckSourceResponse> for CheckedSource {

@@ -12,20 +12,20 @@ use super::{optional_time, time};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ViewFilter {
-    field_id: String,
+    pub(crate) field_id: String,
     /// Null for one of a newer service.
     #[schema(required = true)]
-    operator: Option<Operator>,
+    pub(crate) operator: Option<Operator>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<Value>,
+    pub(crate) value: Option<Value>,
 }
 
 /// An order of a view.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ViewSort {
-    field_id: String,
-    direction: SortOrder,
+    pub(crate) field_id: String,
+    pub(crate) direction: SortOrder,
 }
 
 /// A saved way to look at a database.
@@ -33,18 +33,18 @@ pub(crate) struct ViewSort {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct View {
     #[schema(format = "uuid")]
-    id: String,
-    name: String,
+    pub(crate) id: String,
+    pub(crate) name: String,
     /// Always `table`.
     r#type: &'static str,
     /// All hold.
-    filters: Vec<ViewFilter>,
+    pub(crate) filters: Vec<ViewFilter>,
     /// The first decides, the others break ties.
-    sorts: Vec<ViewSort>,
-    hidden_field_ids: Vec<String>,
+    pub(crate) sorts: Vec<ViewSort>,
+    pub(crate) hidden_field_ids: Vec<String>,
     /// From 0.
     position: u32,
-    is_default: bool,
+    pub(crate) is_default: bool,
 }
 
 impl From<proto::View> for View {

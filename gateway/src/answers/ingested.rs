@@ -14,39 +14,39 @@ use super::{Links, optional_time, time};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct IngestedDocument {
     #[schema(format = "uuid")]
-    id: String,
-    status: IngestStatus,
-    idempotency_key: String,
-    title: String,
+    pub(crate) id: String,
+    pub(crate) status: IngestStatus,
+    pub(crate) idempotency_key: String,
+    pub(crate) title: String,
     /// Of the retained text; null while there is none.
     #[schema(required = true)]
-    content_hash: Option<String>,
+    pub(crate) content_hash: Option<String>,
     /// In how many pieces search finds it; null before it does.
     #[schema(required = true)]
     chunk_count: Option<u32>,
     #[schema(required = true, format = DateTime)]
-    indexed_at: Option<String>,
+    pub(crate) indexed_at: Option<String>,
     /// How it is cited; null while it has no text.
     #[schema(required = true)]
-    citation: Option<IngestedCitation>,
+    pub(crate) citation: Option<IngestedCitation>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub(crate) error: Option<String>,
     /// True in the answer to a replay: the same content was sent under this key before.
     deduplicated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<String>,
+    pub(crate) url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    external_id: Option<String>,
+    pub(crate) external_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<Map<String, Value>>,
+    pub(crate) metadata: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
-    occurred_at: Option<String>,
+    pub(crate) occurred_at: Option<String>,
     /// The bytes of the retained text.
-    size_bytes: u64,
+    pub(crate) size_bytes: u64,
     #[schema(format = DateTime)]
-    created_at: String,
+    pub(crate) created_at: String,
     #[schema(format = DateTime)]
     updated_at: String,
 }
@@ -63,7 +63,7 @@ pub(crate) struct IngestedCitation {
     kind: DocumentKind,
     id: String,
     /// Where scripts find it.
-    path: String,
+    pub(crate) path: String,
     heading_path: Vec<String>,
     content_hash: String,
     sync_mode: SyncMode,

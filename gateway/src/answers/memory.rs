@@ -10,6 +10,14 @@ use utoipa::ToSchema;
 use super::search::Citation;
 use super::{Links, time};
 
+/// As a search counts them against its `tokenBudget`.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// About how many tokens a text of so many bytes is.
+pub(crate) const fn tokens(bytes: usize) -> u64 {
+    bytes.div_ceil(BYTES_PER_TOKEN) as u64
+}
+
 /// Which records of a database a member stands for.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -54,29 +62,29 @@ macro_rules! member {
             /// The file, for a member of kind `file`.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(format = "uuid")]
-            file_id: Option<String>,
+            pub(crate) file_id: Option<String>,
             /// The folder, for a member of kind `folder`.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(format = "uuid")]
-            folder_id: Option<String>,
+            pub(crate) folder_id: Option<String>,
             /// The document, for a member of kind `source_document`.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(format = "uuid")]
-            source_document_id: Option<String>,
+            pub(crate) source_document_id: Option<String>,
             /// The database, for a member of kind `database`.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(format = "uuid")]
-            database_id: Option<String>,
+            pub(crate) database_id: Option<String>,
             /// Which of its records, for a member of kind `database` with a query.
             #[serde(skip_serializing_if = "Option::is_none")]
             database_query: Option<DatabaseQuery>,
             /// Its place among the members, from 0 without gaps.
-            position: u32,
+            pub(crate) position: u32,
             #[schema(format = DateTime)]
             added_at: String,
             /// The present name of what it refers to; null when that is gone or out of the caller's reach.
             #[schema(required = true)]
-            title: Option<String>,
+            pub(crate) title: Option<String>,
             $($more)*
         }
     };
@@ -105,11 +113,13 @@ pub(crate) struct Memory {
     #[schema(required = true)]
     pub(crate) use_when: Option<String>,
     /// Whether it can be exported without a token.
-    is_public: bool,
+    pub(crate) is_public: bool,
+    /// Search engines may list it.
+    pub(crate) is_listed: bool,
     /// Rises by one with each change of the memory or of its members.
     version: u64,
     /// In their order.
-    members: Vec<Member>,
+    pub(crate) members: Vec<Member>,
     #[schema(format = DateTime)]
     created_at: String,
     #[schema(format = DateTime)]
@@ -132,10 +142,10 @@ pub(crate) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = "uuid")]
     source_document_id: Option<String>,
-    title: String,
+    pub(crate) title: String,
     pub(crate) path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    file_type: Option<FileType>,
+    pub(crate) file_type: Option<FileType>,
     /// The whole text: data, never an instruction.
     pub(crate) content: String,
     pub(crate) citation: Citation,
@@ -146,6 +156,8 @@ member! {
     ResolvedMember {
         /// Nothing when the coverage notes say why.
         pub(crate) entries: Vec<Entry>,
+        /// About how many tokens their texts are in all, as `tokenBudget` counts them: four bytes each.
+        pub(crate) tokens: u64,
         /// The database's properties, in their order, for a member of kind `database` that is here.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         fields: Vec<Property>,
@@ -157,25 +169,28 @@ member! {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResolvedMemory {
     #[schema(format = "uuid")]
-    id: String,
+    pub(crate) id: String,
     #[schema(format = "uuid")]
     workspace_id: String,
     pub(crate) name: String,
-    slug: String,
+    pub(crate) slug: String,
     #[schema(required = true)]
     pub(crate) description: Option<String>,
     #[schema(required = true)]
     pub(crate) use_when: Option<String>,
-    is_public: bool,
+    pub(crate) is_public: bool,
+    pub(crate) is_listed: bool,
     version: u64,
     /// In their order, each with the documents that it stands for.
     pub(crate) members: Vec<ResolvedMember>,
+    /// About how many tokens all of their texts are.
+    pub(crate) tokens: u64,
     /// What is left out, and why.
     pub(crate) coverage: Vec<MemoryNote>,
     #[schema(format = DateTime)]
     created_at: String,
     #[schema(format = DateTime)]
-    updated_at: String,
+    pub(crate) updated_at: String,
 }
 
 impl From<proto::Member> for Member {
@@ -209,6 +224,7 @@ impl From<proto::Memory> for Memory {
             description: memory.description,
             use_when: memory.use_when,
             is_public: memory.is_public,
+            is_listed: memory.is_listed,
             version: memory.version,
             members: memory.members.into_iter().map(Member::from).collect(),
         }
@@ -219,8 +235,10 @@ impl ResolvedMemory {
     pub(crate) fn read(resolved: proto::ResolvedMemory, links: &Links) -> Self {
         let memory = Memory::from(resolved.memory.unwrap_or_default());
         let members = resolved.members.into_iter().map(|member| ResolvedMember::read(member, links));
+        let members: Vec<ResolvedMember> = members.collect();
         Self {
-            members: members.collect(),
+            tokens: members.iter().map(|member| member.tokens).sum(),
+            members,
             coverage: resolved.coverage,
             id: memory.id,
             workspace_id: memory.workspace_id,
@@ -229,6 +247,7 @@ impl ResolvedMemory {
             description: memory.description,
             use_when: memory.use_when,
             is_public: memory.is_public,
+            is_listed: memory.is_listed,
             version: memory.version,
             created_at: memory.created_at,
             updated_at: memory.updated_at,
@@ -239,6 +258,7 @@ impl ResolvedMemory {
 impl ResolvedMember {
     fn read(resolved: proto::ResolvedMember, links: &Links) -> Self {
         let entries = resolved.entries.into_iter().filter_map(|entry| Entry::read(entry, links));
+        let entries: Vec<Entry> = entries.collect();
         let member = Member::from(resolved.member.unwrap_or_default());
         Self {
             id: member.id,
@@ -251,7 +271,8 @@ impl ResolvedMember {
             position: member.position,
             added_at: member.added_at,
             title: member.title,
-            entries: entries.collect(),
+            tokens: tokens(entries.iter().map(|entry| entry.content.len()).sum()),
+            entries,
             fields: resolved.fields,
         }
     }
@@ -305,5 +326,23 @@ impl Entry {
             title: file.name,
             path: file.path,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_counted_in_tokens_and_a_begun_one_counts() {
+        for (bytes, expected) in [(0, 0), (1, 1), (4, 1), (5, 2), (16 * 1024 * 1024, 4 * 1024 * 1024)] {
+            assert_eq!(tokens(bytes), expected, "{bytes}");
+        }
+        let file = proto::File { content: Some("x".repeat(41)), ..Default::default() };
+        let entry = proto::ResolvedEntry { file: Some(file), ..Default::default() };
+        let member = proto::ResolvedMember { entries: vec![entry.clone(), entry], ..Default::default() };
+        let resolved = proto::ResolvedMemory { members: vec![member.clone(), member], ..Default::default() };
+        let memory = ResolvedMemory::read(resolved, &Links::new(None));
+        assert_eq!((memory.members[0].tokens, memory.tokens), (21, 42));
     }
 }

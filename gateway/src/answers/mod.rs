@@ -1,6 +1,8 @@
 //! The answers of the API as JSON, and how each is read from its protobuf message; those that are the same are the
 //! contract's own types, which `proto/answers.rs` lists.
 
+mod absence;
+mod activity;
 mod analytics;
 mod asset;
 mod connected_source;
@@ -8,11 +10,16 @@ mod database;
 mod feedback;
 mod file;
 mod file_version;
+mod freshness;
+mod golden;
 mod import_run;
 mod ingested;
 mod member;
 mod memory;
 mod overview;
+mod own_session;
+mod question;
+mod reach;
 mod record;
 mod related;
 mod script;
@@ -25,27 +32,41 @@ mod workspace;
 
 use cairn_chassis::clock::Timestamp;
 pub(crate) use cairn_proto::auth::v1::Grant;
-pub(crate) use cairn_proto::content::v1::{File, Folder, Property, TrashItem};
+pub(crate) use cairn_proto::content::v1::{ActivityEntry, Author, File, Folder, Property, TrashItem};
 pub(crate) use cairn_proto::ingest::v1::Source;
-pub(crate) use cairn_proto::retrieval::v1::CoverageNote;
+pub(crate) use cairn_proto::retrieval::v1::{
+    CheckEditResponse as EditCheck, CoverageNote, GetDocumentStatusResponse as DocumentStatus,
+    RunGoldenQuestionsResponse as GoldenRun,
+};
 
-pub(crate) use self::analytics::RetrievalAnalytics;
+pub(crate) use self::absence::{Absence, AbsenceCheck, MissedDocument};
+pub(crate) use self::activity::Undo;
+pub(crate) use self::analytics::{
+    Amounts, BillingDimensions, Day, Figures, PrincipalShare, RetrievalAnalytics, Share, TopDocument,
+};
 pub(crate) use self::asset::Asset;
-pub(crate) use self::connected_source::{CheckedSource, ConnectedSource, SourceRun};
+pub(crate) use self::connected_source::{CheckedSource, ConnectedSource, SourceBudget, SourceRun};
 pub(crate) use self::database::{Database, View};
 pub(crate) use self::feedback::FeedbackReport;
 pub(crate) use self::file::content_type;
 pub(crate) use self::file_version::FileVersion;
-pub(crate) use self::import_run::ImportRun;
+pub(crate) use self::freshness::{CitedDocument, Freshness, FreshnessOfFolder};
+pub(crate) use self::golden::GoldenQuestion;
+pub(crate) use self::import_run::{ImportReport, ImportRun};
 pub(crate) use self::ingested::IngestedDocument;
 pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, PendingInvitation, WorkspaceMember};
-pub(crate) use self::memory::{Member, Memory, ResolvedMemory};
-pub(crate) use self::overview::{IndexState, Indexing, Outside, RecentChange, WorkspaceOverview};
-pub(crate) use self::record::{Backlink, Record, RecordPage, RecordVersion};
+pub(crate) use self::memory::{Entry, Member, Memory, ResolvedMember, ResolvedMemory, tokens};
+pub(crate) use self::overview::{IndexState, Indexing, Outside, WorkspaceOverview};
+pub(crate) use self::own_session::OwnSession;
+pub(crate) use self::question::{
+    AskedAgain, Question, QuestionArguments, QuestionGroup, QuestionReplay, RankChange, ReplayedPassage,
+};
+pub(crate) use self::reach::TokenReach;
+pub(crate) use self::record::{Backlink, ImportedTable, Record, RecordPage, RecordVersion};
 pub(crate) use self::related::{RelatedFile, RelatedFiles};
 pub(crate) use self::script::ScriptAnswer;
 pub(crate) use self::search::{Citation, SearchAnswer, SearchResult};
-pub(crate) use self::source::{SourceAnswer, SourceContent, SourceDocument};
+pub(crate) use self::source::{RetainedDocument, SourceAnswer, SourceContent, SourceDocument};
 pub(crate) use self::sync_run::{SyncCounters, SyncRun};
 pub(crate) use self::trash::RestoredItem;
 pub(crate) use self::usage::Usage;

@@ -187,12 +187,12 @@ struct DatabaseCounts {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ConnectedSource {
-    id: String,
-    name: String,
+    pub(crate) id: String,
+    pub(crate) name: String,
     provider: String,
     document_count: u64,
     /// How its last sync went.
-    status: String,
+    pub(crate) status: String,
 }
 
 impl WorkspaceOverview {

@@ -16,27 +16,27 @@ use super::time;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Record {
     #[schema(format = "uuid")]
-    id: String,
+    pub(crate) id: String,
     #[schema(format = "uuid")]
     database_id: String,
     /// By property id; options stand by their names.
     #[schema(value_type = Object)]
-    values: Map<String, Value>,
+    pub(crate) values: Map<String, Value>,
     /// To tools: the names of the properties that the values are of, by their ids.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Object, required = false)]
     pub(crate) property_names: BTreeMap<String, String>,
     /// The file that is its body.
     #[schema(required = true)]
-    content_file_id: Option<String>,
+    pub(crate) content_file_id: Option<String>,
     /// The value of the primary property.
-    title: String,
+    pub(crate) title: String,
     /// Rises by one with each change.
     pub(crate) version: u64,
     #[schema(format = DateTime)]
     created_at: String,
     #[schema(format = DateTime)]
-    updated_at: String,
+    pub(crate) updated_at: String,
 }
 
 /// What a service answers as values. An answer that cannot be read is no empty record: the log says which it is.
@@ -95,15 +95,15 @@ impl TryFrom<proto::ListRecordsResponse> for RecordPage {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RecordVersion {
-    version: u64,
+    pub(crate) version: u64,
     /// By property id; of properties that are no more, by the names that these had.
     #[schema(value_type = Object)]
-    values: Map<String, Value>,
+    pub(crate) values: Map<String, Value>,
     #[schema(required = true)]
-    content_file_id: Option<String>,
+    pub(crate) content_file_id: Option<String>,
     #[schema(format = DateTime)]
-    created_at: String,
-    created_by: proto::Author,
+    pub(crate) created_at: String,
+    pub(crate) created_by: proto::Author,
 }
 
 impl TryFrom<proto::RecordVersion> for RecordVersion {
@@ -124,9 +124,9 @@ impl TryFrom<proto::RecordVersion> for RecordVersion {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Backlink {
-    database_id: String,
+    pub(crate) database_id: String,
     pub(crate) database_name: String,
-    record_id: String,
+    pub(crate) record_id: String,
     pub(crate) record_title: String,
     /// Null when the file is the record's body.
     #[schema(required = true)]
@@ -167,5 +167,36 @@ mod tests {
         assert_eq!(RecordPage::try_from(page).unwrap_err().reason, Reason::Internal);
         let version = proto::RecordVersion { values_json: "[]".into(), ..Default::default() };
         assert_eq!(RecordVersion::try_from(version).unwrap_err().reason, Reason::Internal);
+    }
+}
+
+/// What became of a table, or what would.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ImportedTable {
+    /// The columns, and the property that each goes to.
+    pub(crate) columns: Vec<proto::TableColumn>,
+    /// Below the head.
+    pub(crate) rows: u64,
+    /// The first of them, as they were read.
+    pub(crate) first_rows: Vec<proto::TableRow>,
+    /// Of a dry run: the first of what is wrong with rows.
+    pub(crate) problems: Vec<proto::RowProblem>,
+    /// Rows that cannot be taken.
+    pub(crate) wrong_rows: u64,
+    /// Records that were made.
+    pub(crate) created: u64,
+}
+
+impl From<proto::ImportRecordsResponse> for ImportedTable {
+    fn from(imported: proto::ImportRecordsResponse) -> Self {
+        Self {
+            columns: imported.columns,
+            rows: imported.rows,
+            first_rows: imported.first_rows,
+            problems: imported.problems,
+            wrong_rows: imported.wrong_rows,
+            created: imported.created,
+        }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct SearchResult {
     record_id: Option<String>,
     /// The record's database.
     #[serde(skip_serializing_if = "Option::is_none")]
-    database_id: Option<String>,
+    pub(crate) database_id: Option<String>,
     /// The folder of the document; left out for the root and for sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     folder_id: Option<String>,

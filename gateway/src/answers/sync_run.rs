@@ -1,6 +1,7 @@
 //! Runs of directory syncs (contract, "Sync run").
 
 use cairn_chassis::status::Problem;
+use cairn_proto::content::v1::Author;
 use cairn_proto::domain::{ConflictPolicy, RunStatus, SyncAction};
 use cairn_proto::sync::v1::{self as proto, ItemKind, SyncWarning};
 use serde::Serialize;
@@ -13,89 +14,95 @@ use super::{optional_time, time};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SyncRun {
     #[schema(format = "uuid")]
-    id: String,
+    pub(crate) id: String,
     #[schema(format = "uuid")]
-    workspace_id: String,
+    pub(crate) workspace_id: String,
     /// Of the sync.
-    name: String,
-    status: RunStatus,
-    conflict_policy: ConflictPolicy,
-    prune: bool,
+    pub(crate) name: String,
+    pub(crate) status: RunStatus,
+    pub(crate) conflict_policy: ConflictPolicy,
+    pub(crate) prune: bool,
     /// Where the directory goes; null for the root.
     #[schema(format = "uuid")]
-    folder_id: Option<String>,
-    counters: SyncCounters,
+    pub(crate) folder_id: Option<String>,
+    pub(crate) counters: SyncCounters,
     /// Documents to look at, those that prune takes included.
-    total: u64,
+    pub(crate) total: u64,
     /// Of these, how many are done.
-    processed: u64,
+    pub(crate) processed: u64,
     /// Left out of lists, as are what would be pruned and the results.
-    warnings: Vec<SyncWarning>,
+    pub(crate) warnings: Vec<SyncWarning>,
     /// What the preview found.
-    would_create: u64,
-    would_update: u64,
-    would_skip: u64,
-    would_conflict: u64,
+    pub(crate) would_create: u64,
+    pub(crate) would_update: u64,
+    pub(crate) would_skip: u64,
+    pub(crate) would_conflict: u64,
     /// What earlier runs wrote and the manifest lacks; it goes to trash only when the run prunes.
-    would_prune: Vec<PrunableItem>,
-    /// What would be done to each document of which something would; in the answer to a preview alone.
+    pub(crate) would_prune: Vec<PrunableItem>,
+    /// What would be done to each document of which something would, until the run is started. Left out of lists.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
-    changes: Vec<PlannedChange>,
+    pub(crate) changes: Vec<PlannedChange>,
     /// What became of each document, when the run is over.
-    results: Vec<SyncResult>,
+    pub(crate) results: Vec<SyncResult>,
     #[schema(format = DateTime)]
-    created_at: String,
+    pub(crate) created_at: String,
     #[schema(required = true, format = DateTime)]
-    started_at: Option<String>,
+    pub(crate) started_at: Option<String>,
     #[schema(required = true, format = DateTime)]
-    finished_at: Option<String>,
+    pub(crate) finished_at: Option<String>,
     /// Until when it can be rolled back; null when it cannot.
     #[schema(required = true, format = DateTime)]
-    rollback_until: Option<String>,
+    pub(crate) rollback_until: Option<String>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub(crate) error: Option<String>,
+    /// Who asked for it, for its start or for its rollback, whichever was last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<Author>,
+    /// While it is queued: its place among the runs of the workspace that wait, from 1. Left out of lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) place: Option<u64>,
 }
 
 /// Documents; folders are not counted.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SyncCounters {
-    created: u64,
-    updated: u64,
-    skipped: u64,
-    conflicts: u64,
-    pruned: u64,
+    pub(crate) created: u64,
+    pub(crate) updated: u64,
+    pub(crate) skipped: u64,
+    pub(crate) conflicts: u64,
+    pub(crate) pruned: u64,
 }
 
 /// Something that an earlier run wrote and the manifest lacks.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PrunableItem {
     /// `file` or `folder`.
-    kind: &'static str,
+    pub(crate) kind: &'static str,
     #[schema(format = "uuid")]
-    id: String,
+    pub(crate) id: String,
     /// In the directory.
-    path: String,
+    pub(crate) path: String,
 }
 
 /// What a run would do to a document: `created`, `updated`, or nothing because of a `conflict`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PlannedChange {
-    path: String,
-    action: SyncAction,
+    pub(crate) path: String,
+    pub(crate) action: SyncAction,
 }
 
 /// What became of a document.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SyncResult {
-    path: String,
-    action: SyncAction,
+    pub(crate) path: String,
+    pub(crate) action: SyncAction,
     #[serde(skip_serializing_if = "Option::is_none")]
-    file_id: Option<String>,
+    pub(crate) file_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 impl From<proto::Counters> for SyncCounters {
@@ -148,6 +155,8 @@ impl TryFrom<proto::Run> for SyncRun {
             finished_at: optional_time(run.finished_at.as_ref()),
             rollback_until: optional_time(run.rollback_until.as_ref()),
             error: run.error,
+            by: run.by,
+            place: Some(run.place).filter(|place| *place > 0),
         })
     }
 }

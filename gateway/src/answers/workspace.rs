@@ -86,6 +86,9 @@ pub(crate) struct Workspace {
     /// Who may make memories public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) publishers: Option<Publishers>,
+    /// For how many days what is asked is kept: 7, 30 or 90. Left out: it is not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) question_log_days: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) role: Option<Role>,
     pub(crate) created_at: String,
@@ -104,6 +107,7 @@ impl From<proto::Membership> for Workspace {
         Self {
             role,
             publishers: Publishers::from_number(workspace.publishers),
+            question_log_days: workspace.question_log_days,
             deleted_at: optional_time(workspace.deleted_at.as_ref()),
             purge_at: optional_time(workspace.purge_at.as_ref()),
             created_at: time(workspace.created_at.as_ref()),

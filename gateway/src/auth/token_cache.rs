@@ -11,6 +11,7 @@ use cairn_chassis::identity::Identity;
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::auth::v1::{
     AccessTokenDoor, ExchangeAccessTokenRequest, ExchangeRequest, ExchangeSessionRequest,
+    IssueTokenViewRequest, IssueTokenViewResponse,
 };
 use cairn_proto::ids::WorkspaceId;
 use quick_cache::sync::Cache;
@@ -134,6 +135,18 @@ impl TokenCache {
         }
     }
 
+    /// A read-only identity of the calling person that sees what a token sees, and what svc-auth says of that token.
+    pub(crate) async fn view(
+        &self,
+        message: IssueTokenViewRequest,
+        call: &Call,
+    ) -> Result<(CallerIdentity, IssueTokenViewResponse), Problem> {
+        let answer = self.upstreams.tokens().issue_token_view(call.request(message)).await;
+        let mut view = answer.map_err(|status| error::from_upstream(&status))?.into_inner();
+        let identity = self.checked(std::mem::take(&mut view.identity)).await?;
+        Ok((identity, view))
+    }
+
     /// A session that signed out must not live on here.
     pub(crate) fn forget_session(&self, secret: &str) {
         self.verdicts.remove(&self.key("session", secret));
@@ -212,6 +225,8 @@ mod tests {
             ingest: auth.clone(),
             retrieval: auth.clone(),
             sync: auth.clone(),
+            content_feed: auth.clone(),
+            ingest_feed: auth.clone(),
             auth,
         };
         let cache = TokenCache::new(Arc::new(upstreams), issuer.ambient());

@@ -2,15 +2,19 @@
 
 use axum::extract::{FromRequest as _, FromRequestParts as _, Request, State};
 use axum::response::IntoResponse as _;
+use cairn_proto::ids::SessionId;
+use http::request::Parts;
 use http::{StatusCode, header};
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
 use super::Answer;
+use crate::answers::OwnSession;
 use crate::auth::SignedIn;
-use crate::extract::Json;
+use crate::extract::{Json, PathId};
 use crate::intake::Intake;
+use crate::json_body::JsonBody;
 use crate::operations::sessions::Sessions;
 use crate::schema::inputs;
 
@@ -43,6 +47,34 @@ pub(super) async fn change_password(
     let request = Request::from_parts(parts, body);
     let Json(input) = Json::<ChangePassword>::from_request(request, &intake).await?;
     sessions.change_password(&head, &person.call, input.current_password, input.new_password).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// List the live sessions of the signed-in person, the newest 100.
+#[utoipa::path(
+    get, path = "/api/account/sessions", operation_id = "listSessions", tag = "Account",
+    responses((status = 200, description = "The sessions, the newest first, without their secrets.", body = Vec<OwnSession>)),
+)]
+pub(super) async fn list_sessions(
+    State(sessions): State<Sessions>,
+    person: SignedIn,
+    parts: Parts,
+) -> Answer {
+    Ok(JsonBody(sessions.list(&parts, &person.call).await?).into_response())
+}
+
+/// End one session of the signed-in person.
+#[utoipa::path(
+    delete, path = "/api/account/sessions/{sessionId}", operation_id = "endSession", tag = "Account",
+    params(("sessionId" = String, Path, format = "uuid", description = "The session.")),
+    responses((status = 204, description = "It opens nothing any more.")),
+)]
+pub(super) async fn end_session(
+    State(sessions): State<Sessions>,
+    person: SignedIn,
+    PathId(id): PathId<SessionId>,
+) -> Answer {
+    sessions.end(&person.call, id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

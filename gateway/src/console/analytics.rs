@@ -5,7 +5,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Answer;
-use crate::answers::RetrievalAnalytics;
+use crate::answers::{Freshness, RetrievalAnalytics};
 use crate::auth::no_workspace;
 use crate::extract::Query;
 use crate::json_body::JsonBody;
@@ -39,4 +39,14 @@ pub(super) struct ReadAnalytics {
 pub(super) async fn retrieval(Query(query): Query<ReadAnalytics>, person: Person) -> Answer {
     let workspace = query.workspace_id.parse().map_err(|_| no_workspace())?;
     Ok(JsonBody(analytics::retrieval(&person, workspace, query.days).await?).into_response())
+}
+
+/// Read how old what was found is, by folder and document; for owners and admins.
+#[utoipa::path(
+    get, path = "/api/analytics/freshness", operation_id = "getFreshness", tag = "Analytics",
+    params(ReadAnalytics),
+    responses((status = 200, description = "What was found, and when it was changed last.", body = Freshness)),
+)]
+pub(super) async fn freshness(Query(query): Query<ReadAnalytics>, person: Person) -> Answer {
+    Ok(JsonBody(analytics::freshness(&person, query.days).await?).into_response())
 }

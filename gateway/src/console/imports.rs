@@ -1,7 +1,5 @@
 //! Imports of archives (spec 4.10), for people.
 
-mod form;
-
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -12,17 +10,18 @@ use axum::response::{IntoResponse as _, Response};
 use cairn_proto::ids::SyncRunId;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::Deserialize;
+use serde_json::Map;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Answer;
 use super::assets::disposition;
-use crate::answers::{ImportRun, Links};
+use crate::answers::{ImportReport, ImportRun, Links};
 use crate::auth::Authenticator;
 use crate::class::Class;
 use crate::extract::{PathId, Query};
 use crate::json_body::JsonBody;
 use crate::operations::Paging;
-use crate::operations::imports::{self, Door, ImportForm};
+use crate::operations::imports::{self, AskedReport, Door, ImportForm, form};
 use crate::operations::person::Person;
 use crate::rest::paging;
 use crate::routes::Routes;
@@ -72,11 +71,6 @@ async fn mark(mut response: Response) -> Response {
     response
 }
 
-fn door<'a>(person: &'a Person, authenticator: &'a Authenticator, headers: &'a HeaderMap) -> Door<'a> {
-    let session = authenticator.session_secret(headers).unwrap_or_default();
-    Door { person, tokens: authenticator.tokens(), session }
-}
-
 /// Preview an import: the archive of an Obsidian vault, or of a Notion export.
 ///
 /// Nothing is written to the workspace: start the run for that. The archive may be as large as the plan's objects.
@@ -94,7 +88,8 @@ pub(super) async fn preview(
     person: Person,
     request: Request,
 ) -> Answer {
-    let run = form::receive(&door(&person, &authenticator, &headers), &headers, request.into_body()).await?;
+    let door = Door::of(&person, &authenticator, &headers);
+    let run = form::receive(&door, &headers, request.into_body(), &mut Map::new()).await?;
     Ok((StatusCode::CREATED, JsonBody(run)).into_response())
 }
 
@@ -125,7 +120,7 @@ pub(super) async fn get(
     person: Person,
     PathId(id): PathId<SyncRunId>,
 ) -> Answer {
-    Ok(JsonBody(door(&person, &authenticator, &headers).get(id).await?).into_response())
+    Ok(JsonBody(Door::of(&person, &authenticator, &headers).find(id).await?.1).into_response())
 }
 
 /// Download the report of an import run: of the dry run, of the execution, or of the rollback.
@@ -143,8 +138,9 @@ pub(super) async fn report(
     person: Person,
     PathId(id): PathId<SyncRunId>,
 ) -> Answer {
-    let (file_name, report) = door(&person, &authenticator, &headers).report(id).await?;
-    let name = format!("{} import report.json", file_name.trim_end_matches(".zip"));
+    let (person, run) = Door::of(&person, &authenticator, &headers).find(id).await?;
+    let report = imports::report(&person, id).await?;
+    let name = format!("{} import report.json", run.file_name.trim_end_matches(".zip"));
     let mut response = Response::new(Body::from_stream(report));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -153,6 +149,23 @@ pub(super) async fn report(
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
     Ok(response)
+}
+
+/// Read one of the lists of an import run's report in pages, with the run and what the report comes to.
+#[utoipa::path(
+    get, path = "/api/import/{runId}/report/entries", operation_id = "listImportReport", tag = "Import",
+    params(("runId" = String, Path, format = "uuid", description = "The run."), AskedReport),
+    responses((status = 200, description = "The entries, in the report's order.", body = ImportReport)),
+)]
+pub(super) async fn entries(
+    State(authenticator): State<Arc<Authenticator>>,
+    headers: HeaderMap,
+    person: Person,
+    PathId(id): PathId<SyncRunId>,
+    Query(asked): Query<AskedReport>,
+) -> Answer {
+    let (person, _) = Door::of(&person, &authenticator, &headers).find(id).await?;
+    Ok(JsonBody(imports::entries(&person, id, asked).await?).into_response())
 }
 
 /// Start an import run, or one that failed or was cancelled where it stopped. Takes the permission to write.
@@ -170,7 +183,8 @@ pub(super) async fn start(
     person: Person,
     PathId(id): PathId<SyncRunId>,
 ) -> Answer {
-    let run = door(&person, &authenticator, &headers).start(id).await?;
+    let (person, _) = Door::of(&person, &authenticator, &headers).find(id).await?;
+    let run = imports::start(&person, id).await?;
     Ok((StatusCode::ACCEPTED, JsonBody(run)).into_response())
 }
 
@@ -189,7 +203,8 @@ pub(super) async fn cancel(
     person: Person,
     PathId(id): PathId<SyncRunId>,
 ) -> Answer {
-    let run = door(&person, &authenticator, &headers).cancel(id).await?;
+    let (person, _) = Door::of(&person, &authenticator, &headers).find(id).await?;
+    let run = imports::cancel(&person, id).await?;
     Ok((StatusCode::ACCEPTED, JsonBody(run)).into_response())
 }
 
@@ -208,6 +223,7 @@ pub(super) async fn roll_back(
     person: Person,
     PathId(id): PathId<SyncRunId>,
 ) -> Answer {
-    let run = door(&person, &authenticator, &headers).roll_back(id).await?;
+    let (person, _) = Door::of(&person, &authenticator, &headers).find(id).await?;
+    let run = imports::roll_back(&person, id).await?;
     Ok((StatusCode::ACCEPTED, JsonBody(run)).into_response())
 }

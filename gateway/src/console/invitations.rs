@@ -136,8 +136,13 @@ pub(super) async fn accept(State(accepting): State<Accepting>, request: Request)
         invitations::join(&upstreams, &person.call, input.secret).await?;
         return Ok(JsonBody(sessions.read(&person.call).await?).into_response());
     };
-    let message =
-        proto::AcceptInvitationRequest { secret: input.secret, name, password, source_address: None };
+    let message = proto::AcceptInvitationRequest {
+        secret: input.secret,
+        name,
+        password,
+        source_address: None,
+        agent: String::new(),
+    };
     let accepted = sessions.accept_invitation(&head, message).await?;
     let cookie = sessions.cookie(&accepted.session_secret, accepted.expires_at.as_ref())?;
     let session = Session::read(accepted.user, accepted.memberships, accepted.pending_invitations);

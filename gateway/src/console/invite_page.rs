@@ -111,6 +111,7 @@ async fn open(sessions: &Sessions, parts: &Parts, form: &Form) -> Result<HeaderV
         name: name.clone(),
         password: password.clone(),
         source_address: None,
+        agent: String::new(),
     };
     let accepted = sessions.accept_invitation(parts, message).await?;
     sessions.cookie(&accepted.session_secret, accepted.expires_at.as_ref())
@@ -145,11 +146,11 @@ fn offer_page(
     let inviter = offer.invitation.as_ref().and_then(|invitation| invitation.inviter.as_ref());
     let is_signed_in = person.is_some_and(|person| person.email == email);
     let body = html! {
-        h1 { "Join " (offer.workspace_name) }
+        h1 { "Join " bdi { (offer.workspace_name) } }
         (told(problem))
         dl {
             dt { "Invited by" }
-            dd { @if let Some(inviter) = inviter { (inviter.name) " (" (inviter.email) ")" } }
+            dd { @if let Some(inviter) = inviter { bdi { (inviter.name) } " (" (inviter.email) ")" } }
             dt { "Your email" }
             dd { (email) }
         }
@@ -174,9 +175,9 @@ fn done_page(offer: &proto::LookUpInvitationResponse, cookie: Option<HeaderValue
     let workspace =
         offer.invitation.as_ref().map(|invitation| invitation.workspace_id.as_str()).unwrap_or_default();
     let body = html! {
-        h1 { "Welcome to " (offer.workspace_name) }
+        h1 { "Welcome to " bdi { (offer.workspace_name) } }
         p { "You are a member now, and signed in. The link has done its work and opens nothing any more." }
-        div.buttons { a.button.primary href={ "/w/" (workspace) } { "Open " (offer.workspace_name) } }
+        div.buttons { a.button.primary href={ "/w/" (workspace) } { "Open " bdi { (offer.workspace_name) } } }
     };
     let mut response = page(StatusCode::OK, "Welcome", &body, false);
     if let Some(cookie) = cookie {

@@ -3,7 +3,7 @@
 use axum::extract::Path;
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::Problem;
-use cairn_proto::domain::TrashKind;
+use cairn_proto::domain::{DocumentKind, TrashKind};
 use cairn_proto::ids::DocumentId;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -39,4 +39,32 @@ pub(super) async fn locate(
     let Path((kind, id)) = path.map_err(no_item)?;
     let workspace_id = locations::locate(&person, kind, id).await?.to_string();
     Ok(JsonBody(ItemLocation { kind, id: id.to_string(), workspace_id }).into_response())
+}
+
+/// Where a document from outside is.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DocumentLocation {
+    kind: DocumentKind,
+    #[schema(format = "uuid")]
+    id: String,
+    #[schema(format = "uuid")]
+    workspace_id: String,
+}
+
+/// Find the workspace of a document from outside, ingested or of a connected source, among those of the person.
+#[utoipa::path(
+    get, path = "/api/documents/{documentId}", operation_id = "locateDocument", tag = "Workspaces",
+    params(("documentId" = String, Path, format = "uuid", description = "The document.")),
+    responses((status = 200, description = "Where it is.", body = DocumentLocation)),
+)]
+pub(super) async fn locate_document(
+    person: Person,
+    path: Result<Path<DocumentId>, axum::extract::rejection::PathRejection>,
+) -> Answer {
+    let no_document = |_| Error::from(Problem::not_found("there is no such document in your workspaces"));
+    let Path(id) = path.map_err(no_document)?;
+    let (workspace, kind) = locations::locate_document(&person, id).await?;
+    let location = DocumentLocation { kind, id: id.to_string(), workspace_id: workspace.to_string() };
+    Ok(JsonBody(location).into_response())
 }

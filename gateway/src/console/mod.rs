@@ -1,15 +1,19 @@
 //! The console's JSON API: for signed-in people, by session cookie (contract, "Console API").
 
 mod account;
+mod activity;
 mod analytics;
 mod assets;
+mod events;
 mod feedback;
+mod golden;
 mod grants;
 mod imports;
 mod invitations;
 mod invite_page;
 mod locations;
 mod members;
+mod questions;
 mod session;
 mod sources;
 mod syncs;
@@ -21,13 +25,15 @@ mod workspaces;
 use axum::response::Response;
 use utoipa_axum::routes;
 
-use crate::class::{Class, FORM_BYTES, Surface, Who};
+use crate::class::{Class, FILE_BYTES, FORM_BYTES, Surface, Who};
 use crate::error::Error;
 use crate::routes::Routes;
 
 const ANYONE: Class = Class::new(Surface::Console, Who::Anyone);
 const PERSON: Class = Class::new(Surface::Console, Who::Person);
 const MEMBER: Class = Class::new(Surface::Console, Who::Member);
+/// A thousand ids of entries.
+const UNDO_BYTES: usize = 128 * 1024;
 const PAGE: Class = Class::new(Surface::Page, Who::Anyone).up_to(FORM_BYTES).with_secrets();
 
 /// Who manages a workspace, doing what the refusal begins with.
@@ -44,7 +50,9 @@ pub(crate) fn routes() -> Routes {
         .api(signing_in, routes!(session::create))
         .api(signing_in, routes!(session::delete))
         .api(account, routes!(account::change_password))
+        .api(account, routes!(account::list_sessions))
         .api(account, routes!(account::delete_sessions))
+        .api(account, routes!(account::end_session))
         .get(PAGE, "/invite", invite_page::ask)
         .post(PAGE, "/invite", invite_page::answer)
         .api(signing_in, routes!(invitations::look_up))
@@ -62,6 +70,9 @@ pub(crate) fn routes() -> Routes {
         .api(PERSON.with_secrets(), routes!(tokens::list))
         .api(MEMBER.with_secrets(), routes!(tokens::create))
         .api(MEMBER, routes!(tokens::update))
+        .api(MEMBER, routes!(tokens::reach))
+        .api(MEMBER, routes!(tokens::preview_reach))
+        .api(MEMBER.patient(), routes!(tokens::search))
         .api(PERSON, routes!(tokens::delete))
         .api(PERSON.with_secrets(), routes!(members::list))
         .api(roles("adding members"), routes!(members::add))
@@ -70,8 +81,18 @@ pub(crate) fn routes() -> Routes {
         .api(PERSON.with_secrets(), routes!(invitations::list))
         .api(PERSON, routes!(invitations::delete))
         .api(MEMBER, routes!(usage::get))
+        .api(MEMBER, routes!(events::follow))
         .api(PERSON, routes!(feedback::list))
         .api(PERSON, routes!(locations::locate))
+        .api(PERSON, routes!(locations::locate_document))
+        .api(MEMBER, routes!(activity::list))
+        .api(MEMBER, routes!(activity::actors))
+        .api(MEMBER.up_to(UNDO_BYTES), routes!(activity::undo))
+        .api(MEMBER, routes!(questions::list))
+        .api(MEMBER, routes!(questions::groups))
+        .api(MEMBER, routes!(questions::get))
+        .api(MEMBER.patient(), routes!(questions::ask_again))
+        .api(manager("deleting questions from the log"), routes!(questions::delete))
         .api(MEMBER, routes!(trash::list))
         .api(MEMBER, routes!(trash::get))
         .api(MEMBER, routes!(trash::remove))
@@ -88,17 +109,29 @@ pub(crate) fn routes() -> Routes {
         .api(MEMBER, routes!(sources::run))
         .api(manager("cancelling runs"), routes!(sources::cancel))
         .api(MEMBER, routes!(sources::documents))
+        .api(MEMBER, routes!(sources::document))
         .api(MEMBER, routes!(syncs::list))
+        .api(MEMBER, routes!(syncs::get))
+        .api(MEMBER, routes!(syncs::start))
+        .api(MEMBER, routes!(syncs::cancel))
         .api(MEMBER, routes!(syncs::roll_back))
+        .api(MEMBER, routes!(syncs::delete))
         .api(PERSON.with_upload(), routes!(imports::preview))
         .api(MEMBER, routes!(imports::list))
         .api(PERSON, routes!(imports::get))
         .api(PERSON, routes!(imports::report))
+        .api(PERSON, routes!(imports::entries))
         .api(PERSON, routes!(imports::start))
         .api(PERSON, routes!(imports::cancel))
         .api(PERSON, routes!(imports::roll_back))
         .merge(imports::former_paths(PERSON, MEMBER))
+        .api(MEMBER, routes!(golden::list))
+        .api(MEMBER, routes!(golden::create))
+        .api(MEMBER, routes!(golden::delete))
+        .api(MEMBER.patient(), routes!(golden::run))
+        .api(MEMBER.patient().up_to(FILE_BYTES), routes!(golden::check))
         .api(manager("reading the analytics of retrieval"), routes!(analytics::retrieval))
+        .api(manager("reading the analytics of retrieval"), routes!(analytics::freshness))
 }
 
 type Answer = Result<Response, Error>;

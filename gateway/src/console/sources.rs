@@ -5,20 +5,22 @@ use std::sync::Arc;
 use axum::extract::{self, FromRequestParts, OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_chassis::status::Problem;
-use cairn_proto::ids::{SourceId, SourceRunId, WorkspaceId};
+use cairn_proto::ids::{DocumentId, SourceId, SourceRunId, WorkspaceId};
 use http::StatusCode;
 use http::request::Parts;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::Answer;
-use crate::answers::{CheckedSource, ConnectedSource, Links, SourceDocument, SourceRun};
+use crate::answers::{CheckedSource, ConnectedSource, Links, RetainedDocument, SourceDocument, SourceRun};
 use crate::error::Error;
 use crate::extract::{Json, JsonIfSent, PathIds, Query};
 use crate::json_body::JsonBody;
 use crate::operations::Paging;
 use crate::operations::person::Person;
-use crate::operations::sources::{self, CheckSource, ConnectSource, SyncSource, UpdateSource};
+use crate::operations::sources::{
+    self, CheckSource, ConnectSource, DocumentFilter, SyncSource, UpdateSource,
+};
 use crate::rest::paging;
 use crate::schema::inputs;
 
@@ -44,6 +46,10 @@ pub(super) struct ListRuns {
 pub(super) struct ListDocuments {
     /// Only those that stand so: `pending`, `indexing`, `indexed`, `catalog` or `failed`.
     status: Option<String>,
+    /// Only those whose title holds this, whatever the case of its letters.
+    #[schema(max_length = 255)]
+    #[param(max_length = 255)]
+    title: Option<String>,
     /// How many at once: 1 to 200, 50 when left out.
     #[schema(minimum = 1, maximum = 200)]
     #[param(minimum = 1, maximum = 200)]
@@ -208,5 +214,16 @@ pub(super) async fn documents(
     Query(query): Query<ListDocuments>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    Ok(paging::respond(sources::documents_of(&person, id, query.status, page).await?, &uri, &links))
+    let filter = DocumentFilter { source: Some(id), status: query.status, title: query.title };
+    Ok(paging::respond(sources::documents_of(&person, filter, page).await?, &uri, &links))
+}
+
+/// Read a document of a source by its id here, with the text that is retained of it. Its provider is not asked.
+#[utoipa::path(
+    get, path = "/api/workspaces/{id}/source-documents/{documentId}", operation_id = "getSourceDocument", tag = "Sources",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("documentId" = String, Path, format = "uuid", description = "The document.")),
+    responses((status = 200, description = "The document.", body = RetainedDocument)),
+)]
+pub(super) async fn document(person: Person, PathIds(_, id): PathIds<WorkspaceId, DocumentId>) -> Answer {
+    Ok(JsonBody(sources::document(&person, id).await?).into_response())
 }

@@ -1,15 +1,21 @@
 //! The API tokens of a workspace.
 
+use axum::extract::State;
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::{TokenId, WorkspaceId};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 use super::Answer;
-use crate::answers::Token;
+use crate::answers::{SearchAnswer, Token, TokenReach};
+use crate::auth::Member;
 use crate::extract::{Json, PathId, PathIds};
 use crate::json_body::JsonBody;
+use crate::operations::Context;
 use crate::operations::person::Person;
+use crate::operations::search::{self, SearchContext};
 use crate::operations::tokens::{self, CreateToken, UpdateToken};
+use crate::operations::views::{Eyes, Seen, WishedToken};
+use crate::rest::search::freshness;
 
 /// List the API tokens that the person may manage: their own, as owner or admin all.
 #[utoipa::path(
@@ -37,7 +43,7 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, JsonBody(made)).into_response())
 }
 
-/// Switch an API token off or on.
+/// Switch an API token off or on, or rename it.
 #[utoipa::path(
     patch, path = "/api/workspaces/{id}/tokens/{tokenId}", operation_id = "updateToken", tag = "Tokens",
     params(("id" = String, Path, format = "uuid", description = "The workspace."), ("tokenId" = String, Path, format = "uuid", description = "The token.")),
@@ -50,6 +56,62 @@ pub(super) async fn update(
     Json(input): Json<UpdateToken>,
 ) -> Answer {
     Ok(JsonBody(tokens::update(&person, workspace, token, input).await?).into_response())
+}
+
+/// Count what an API token reaches: its folders with everything below them, as every service shows it to such a caller.
+#[utoipa::path(
+    get, path = "/api/workspaces/{id}/tokens/{tokenId}/reach", operation_id = "getTokenReach", tag = "Tokens",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("tokenId" = String, Path, format = "uuid", description = "The token.")),
+    responses((status = 200, description = "What it reaches.", body = TokenReach)),
+)]
+pub(super) async fn reach(
+    State(eyes): State<Eyes>,
+    member: Member,
+    PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
+) -> Answer {
+    counted(&eyes, member, workspace, Seen::Token(token)).await
+}
+
+/// Count what an API token would reach that is not made.
+#[utoipa::path(
+    post, path = "/api/workspaces/{id}/tokens/reach", operation_id = "previewTokenReach", tag = "Tokens",
+    params(("id" = String, Path, format = "uuid", description = "The workspace.")),
+    request_body = WishedToken,
+    responses((status = 200, description = "What it would reach.", body = TokenReach)),
+)]
+pub(super) async fn preview_reach(
+    State(eyes): State<Eyes>,
+    member: Member,
+    PathId(workspace): PathId<WorkspaceId>,
+    Json(wished): Json<WishedToken>,
+) -> Answer {
+    counted(&eyes, member, workspace, Seen::Wished(wished)).await
+}
+
+async fn counted(eyes: &Eyes, member: Member, workspace: WorkspaceId, seen: Seen) -> Answer {
+    let view = eyes.see(&member.call, workspace, seen).await?;
+    let own = Context { call: member.call, identity: member.identity, ..view.context.clone() };
+    Ok(JsonBody(view.reach(&own).await?).into_response())
+}
+
+/// Search as an API token would: with its folders and permissions, for the person who asks.
+#[utoipa::path(
+    post, path = "/api/workspaces/{id}/tokens/{tokenId}/search", operation_id = "searchAsToken", tag = "Tokens",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("tokenId" = String, Path, format = "uuid", description = "The token.")),
+    request_body = SearchContext,
+    responses((status = 200, description = "What it would find.", body = SearchAnswer)),
+)]
+pub(super) async fn search(
+    State(eyes): State<Eyes>,
+    member: Member,
+    PathIds(workspace, token): PathIds<WorkspaceId, TokenId>,
+    headers: HeaderMap,
+    Json(input): Json<SearchContext>,
+) -> Answer {
+    let freshness = freshness(&headers)?;
+    let view = eyes.see(&member.call, workspace, Seen::Token(token)).await?;
+    let answer = search::search(&view.context, input, freshness).await?;
+    Ok(JsonBody(answer).into_response())
 }
 
 /// Delete an API token.

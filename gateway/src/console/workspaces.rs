@@ -57,7 +57,7 @@ pub(super) async fn get(person: Person, PathId(id): PathId<WorkspaceId>) -> Answ
     Ok(JsonBody(workspaces::get(&person, id).await?).into_response())
 }
 
-/// Change a workspace; for its owners and admins, the plan for its owners.
+/// Change a workspace; for its owners and admins, the plan and the question log for its owners.
 #[utoipa::path(
     patch, path = "/api/workspaces/{id}", operation_id = "updateWorkspace", tag = "Workspaces",
     params(("id" = String, Path, format = "uuid", description = "The workspace.")),

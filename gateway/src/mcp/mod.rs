@@ -39,6 +39,7 @@ use crate::auth::{self, Authenticator};
 use crate::class::{Class, Surface, Who};
 use crate::connections::Connections;
 use crate::error::Error;
+use crate::events::Events;
 use crate::extract::is_json;
 use crate::intake::Intake;
 use crate::oauth;
@@ -74,6 +75,7 @@ struct Endpoint {
     limits: Arc<Limits>,
     origins: Arc<Origins>,
     connections: Arc<Connections>,
+    events: Arc<Events>,
     intake: Arc<Intake>,
 }
 
@@ -87,6 +89,7 @@ impl FromRef<App> for Endpoint {
             limits: FromRef::from_ref(app),
             origins: FromRef::from_ref(app),
             connections: FromRef::from_ref(app),
+            events: FromRef::from_ref(app),
             intake: FromRef::from_ref(app),
         }
     }
@@ -112,8 +115,9 @@ async fn receive(State(endpoint): State<Endpoint>, request: Request) -> Result<R
     endpoint.connections.report(identity.claims.workspace, &call);
     let step_up = oauth::step_up(&identity.claims, &endpoint.origins, &parts.headers);
     let writer = Some(Writer::of(&identity.claims));
-    let Endpoint { upstreams, links, own_writes, .. } = endpoint;
-    let context = Context { upstreams, links, own_writes, call, identity, step_up, writer };
+    let Endpoint { upstreams, links, own_writes, events, .. } = endpoint;
+    let events = Some(events);
+    let context = Context { upstreams, links, own_writes, call, identity, step_up, writer, events };
     Ok(serve(&context, &parts.headers, read?).await.into_response())
 }
 

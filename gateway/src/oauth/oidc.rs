@@ -67,6 +67,7 @@ async fn finish(server: &Server, parts: &Parts) -> Result<Response, Failure> {
         code: fields.text("code"),
         redirect_uri: redirect_uri(server, &parts.headers)?,
         source_address: None,
+        agent: String::new(),
     };
     let finished = server.sessions.finish_sign_in(parts, message).await?;
     let opened = server.sessions.cookie(&finished.session_secret, finished.expires_at.as_ref())?;

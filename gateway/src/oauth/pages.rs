@@ -50,7 +50,7 @@ impl SignInPage {
     pub(super) fn render(&self) -> Response {
         let lead = html! {
             @if let Some((name, host, _)) = &self.client {
-                p { strong { (name) } " (" (host) ") asks for access to a workspace of yours. Sign in to decide." }
+                p { strong { bdi { (name) } } " (" (host) ") asks for access to a workspace of yours. Sign in to decide." }
             } @else {
                 p { "An app asks for access to a workspace of yours. Sign in to see which, and to decide." }
             }
@@ -116,7 +116,7 @@ impl ConsentPage {
     pub(super) fn render(&self) -> Response {
         let problem = self.problem.as_ref().map(|(field, message)| (*field, message.as_str()));
         let body = html! {
-            h1 { "Allow " (self.client) " to use Cairn?" }
+            h1 { "Allow " bdi { (self.client) } " to use Cairn?" }
             form.account method="post" action="/oauth/sign-out" {
                 input type="hidden" name="request" value=(self.request);
                 span { "Signed in as " (self.email) }
@@ -124,7 +124,7 @@ impl ConsentPage {
             }
             dl {
                 dt { "App" }
-                dd { (self.client) }
+                dd { bdi { (self.client) } }
                 dt { "Your answer goes to" }
                 dd { (self.redirect_host) }
             }

@@ -6,7 +6,7 @@ use cairn_proto::retrieval::v1 as proto;
 
 use super::answered;
 use super::person::Person;
-use crate::answers::RetrievalAnalytics;
+use crate::answers::{Freshness, RetrievalAnalytics};
 
 /// Of the person's workspace; no number of days: as many as svc-retrieval takes then.
 pub(crate) async fn retrieval(
@@ -18,4 +18,11 @@ pub(crate) async fn retrieval(
     let request = person.call.request(request);
     let answer = answered(person.upstreams.analytics().get_retrieval_analytics(request).await)?;
     Ok(RetrievalAnalytics::read(workspace, answer, &person.links))
+}
+
+/// How old what was found is, in the person's workspace.
+pub(crate) async fn freshness(person: &Person, days: Option<u32>) -> Result<Freshness, Problem> {
+    let request = person.call.request(proto::GetFreshnessRequest { days: days.unwrap_or_default() });
+    let answer = answered(person.upstreams.analytics().get_freshness(request).await)?;
+    Ok(Freshness::read(answer, &person.links))
 }

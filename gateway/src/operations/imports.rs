@@ -1,25 +1,27 @@
 //! Imports of archives, for people (spec 4.10): a run's id says nothing of the workspace, so those of the person are asked.
 
+pub(crate) mod form;
+
 use axum::body::Bytes;
-use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Reason, Violation};
-use cairn_proto::domain::{ConflictPolicy, ImportProvider};
+use cairn_proto::domain::{ConflictPolicy, ImportProvider, ReportPart};
 use cairn_proto::ids::{SyncRunId, WorkspaceId};
 use cairn_proto::sync::v1 as proto;
 use futures::{Stream, TryStreamExt as _};
+use http::HeaderMap;
 use serde::Deserialize;
 use tonic::Status;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::assets::workspaces_of;
 use super::person::Person;
 use super::{Page, answered, present};
-use crate::answers::ImportRun;
-use crate::auth::TokenCache;
+use crate::answers::{ImportReport, ImportRun};
+use crate::auth::{Authenticator, TokenCache};
 use crate::error;
 use crate::schema::inputs;
 
-inputs!(ImportForm);
+inputs!(ImportForm, AskedReport);
 
 /// An archive to import, as the parts of a form.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -49,6 +51,14 @@ pub(crate) struct Door<'a> {
     pub(crate) session: &'a str,
 }
 
+impl<'a> Door<'a> {
+    /// The door of a person whose request has these headers.
+    pub(crate) fn of(person: &'a Person, authenticator: &'a Authenticator, headers: &'a HeaderMap) -> Self {
+        let session = authenticator.session_secret(headers).unwrap_or_default();
+        Self { person, tokens: authenticator.tokens(), session }
+    }
+}
+
 impl Door<'_> {
     /// The signed identity of the person in a workspace.
     async fn identity(&self, workspace: WorkspaceId) -> Result<String, Problem> {
@@ -72,58 +82,90 @@ impl Door<'_> {
         })
     }
 
-    /// A call with the person's role in the workspace of a run, and the run.
-    async fn find(&self, id: SyncRunId) -> Result<(Call, proto::ImportRun), Problem> {
+    /// The same person with the role in the workspace of a run, and the run.
+    pub(crate) async fn find(&self, id: SyncRunId) -> Result<(Person, ImportRun), Problem> {
         for workspace in workspaces_of(self.person).await? {
             let identity = match self.identity(workspace).await {
                 Err(problem) if problem.reason == Reason::NotFound => continue,
                 identity => identity?,
             };
             let call = self.person.call.clone().with_identity(&identity);
-            let request = call.request(proto::GetImportRequest { run_id: id.to_string() });
-            match answered(self.person.upstreams.imports().get_import(request).await) {
+            let person = Person { call, ..self.person.clone() };
+            match get(&person, id).await {
                 Err(problem) if problem.reason == Reason::NotFound => {}
-                answer => return Ok((call, present(answer?.run)?)),
+                answer => return answer.map(|run| (person, run)),
             }
         }
         Err(Problem::not_found(format!("no import run {id}")))
     }
+}
 
-    pub(crate) async fn get(&self, id: SyncRunId) -> Result<ImportRun, Problem> {
-        self.find(id).await?.1.try_into()
-    }
+/// Which entries of a report are asked for.
+#[derive(Debug, Default, Deserialize, ToSchema, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AskedReport {
+    /// The list: `items` when left out.
+    #[param(inline)]
+    pub(crate) part: Option<ReportPart>,
+    /// Of items: those with this action alone.
+    pub(crate) action: Option<String>,
+    /// How many at once: 1 to 1000, 50 when left out.
+    #[schema(minimum = 1, maximum = 1000)]
+    #[param(minimum = 1, maximum = 1000)]
+    pub(crate) limit: Option<u32>,
+    /// Where to go on: `nextCursor` of the page before.
+    pub(crate) cursor: Option<String>,
+}
 
-    /// The name of a run's archive, and its report as it comes.
-    pub(crate) async fn report(
-        &self,
-        id: SyncRunId,
-    ) -> Result<(String, impl Stream<Item = Result<Bytes, Status>> + Send + 'static), Problem> {
-        let (call, run) = self.find(id).await?;
-        let request = call.request(proto::ReadImportReportRequest { run_id: id.to_string() });
-        let coming = answered(self.person.upstreams.imports().read_import_report(request).await)?;
-        Ok((run.file_name, coming.map_ok(|piece| piece.bytes)))
-    }
+/// A run of the person's workspace.
+pub(crate) async fn get(person: &Person, id: SyncRunId) -> Result<ImportRun, Problem> {
+    let request = person.call.request(proto::GetImportRequest { run_id: id.to_string() });
+    present(answered(person.upstreams.imports().get_import(request).await)?.run)?.try_into()
+}
 
-    /// Queues a run.
-    pub(crate) async fn start(&self, id: SyncRunId) -> Result<ImportRun, Problem> {
-        let (call, _) = self.find(id).await?;
-        let request = call.request(proto::StartImportRequest { run_id: id.to_string() });
-        present(answered(self.person.upstreams.imports().start_import(request).await)?.run)?.try_into()
-    }
+/// The report of a run as it comes.
+pub(crate) async fn report(
+    person: &Person,
+    id: SyncRunId,
+) -> Result<impl Stream<Item = Result<Bytes, Status>> + Send + 'static, Problem> {
+    let request = person.call.request(proto::ReadImportReportRequest { run_id: id.to_string() });
+    let coming = answered(person.upstreams.imports().read_import_report(request).await)?;
+    Ok(coming.map_ok(|piece| piece.bytes))
+}
 
-    /// Ends a run.
-    pub(crate) async fn cancel(&self, id: SyncRunId) -> Result<ImportRun, Problem> {
-        let (call, _) = self.find(id).await?;
-        let request = call.request(proto::CancelImportRequest { run_id: id.to_string() });
-        present(answered(self.person.upstreams.imports().cancel_import(request).await)?.run)?.try_into()
-    }
+/// One of the lists of a report, a page of it.
+pub(crate) async fn entries(
+    person: &Person,
+    id: SyncRunId,
+    asked: AskedReport,
+) -> Result<ImportReport, Problem> {
+    let request = person.call.request(proto::ListReportEntriesRequest {
+        run_id: id.to_string(),
+        part: asked.part.map_or(0, ReportPart::number),
+        action: asked.action.unwrap_or_default(),
+        page_size: asked.limit.unwrap_or_default(),
+        page_token: asked.cursor.unwrap_or_default(),
+    });
+    answered(person.upstreams.imports().list_report_entries(request).await)?.try_into()
+}
 
-    /// Queues the rollback of a run.
-    pub(crate) async fn roll_back(&self, id: SyncRunId) -> Result<ImportRun, Problem> {
-        let (call, _) = self.find(id).await?;
-        let request = call.request(proto::RollBackImportRequest { run_id: id.to_string() });
-        present(answered(self.person.upstreams.imports().roll_back_import(request).await)?.run)?.try_into()
-    }
+/// Queues a run.
+pub(crate) async fn start(person: &Person, id: SyncRunId) -> Result<ImportRun, Problem> {
+    let request = person.call.request(proto::StartImportRequest { run_id: id.to_string() });
+    present(answered(person.upstreams.imports().start_import(request).await)?.run)?.try_into()
+}
+
+/// Ends a run.
+pub(crate) async fn cancel(person: &Person, id: SyncRunId) -> Result<ImportRun, Problem> {
+    let request = person.call.request(proto::CancelImportRequest { run_id: id.to_string() });
+    present(answered(person.upstreams.imports().cancel_import(request).await)?.run)?.try_into()
+}
+
+/// Queues the rollback of a run.
+pub(crate) async fn roll_back(person: &Person, id: SyncRunId) -> Result<ImportRun, Problem> {
+    let request = person.call.request(proto::RollBackImportRequest { run_id: id.to_string() });
+    present(answered(person.upstreams.imports().roll_back_import(request).await)?.run)?.try_into()
 }
 
 /// Nobody learns of workspaces that are not theirs.

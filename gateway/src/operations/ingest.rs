@@ -146,12 +146,14 @@ pub(crate) async fn get(context: &Context, id: DocumentId) -> Result<IngestedDoc
 pub(crate) async fn list(
     context: &Context,
     status: Option<IngestStatus>,
+    title: Option<String>,
     page: Paging,
 ) -> Result<Page<IngestedDocument>, Problem> {
     let request = context.call.request(proto::ListIngestedDocumentsRequest {
         status: status.map_or(0, IngestStatus::number),
         page_size: page.limit.unwrap_or_default(),
         page_token: page.cursor.unwrap_or_default(),
+        title: title.unwrap_or_default(),
     });
     let listed = answered(context.upstreams.ingest_documents().list_ingested_documents(request).await)?;
     let next = Some(listed.next_page_token).filter(|token| !token.is_empty());

@@ -2,8 +2,9 @@
 
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1 as proto;
-use cairn_proto::domain::TrashKind;
+use cairn_proto::domain::{DocumentKind, TrashKind};
 use cairn_proto::ids::{DocumentId, WorkspaceId};
+use cairn_proto::ingest::v1 as ingest;
 
 use super::answered;
 use super::assets::workspaces_of;
@@ -49,4 +50,44 @@ async fn locate_in(
     let found = answered(person.upstreams.locations().locate_item(request).await)?;
     let id = found.workspace_id.parse();
     id.map_err(|_| Problem::internal("an item stands in a workspace whose id cannot be read"))
+}
+
+/// The workspace of the person that has the document from outside, and what kind of document it is.
+pub(crate) async fn locate_document(
+    person: &Person,
+    id: DocumentId,
+) -> Result<(WorkspaceId, DocumentKind), Problem> {
+    let workspaces = workspaces_of(person).await?;
+    locate_document_among(person, workspaces.iter().map(WorkspaceId::to_string).collect(), id).await
+}
+
+/// The same where the workspaces of the person are known.
+pub(crate) async fn locate_document_among(
+    person: &Person,
+    workspace_ids: Vec<String>,
+    id: DocumentId,
+) -> Result<(WorkspaceId, DocumentKind), Problem> {
+    let mut parts = workspace_ids.chunks(WORKSPACES_A_QUESTION);
+    let mut part = parts.next().unwrap_or_default();
+    loop {
+        match (locate_document_in(person, part, id).await, parts.next()) {
+            (Err(problem), Some(next)) if problem.reason == Reason::NotFound => part = next,
+            (answer, _) => return answer,
+        }
+    }
+}
+
+async fn locate_document_in(
+    person: &Person,
+    workspace_ids: &[String],
+    id: DocumentId,
+) -> Result<(WorkspaceId, DocumentKind), Problem> {
+    let request = person.call.request(ingest::LocateDocumentRequest {
+        document_id: id.to_string(),
+        workspace_ids: workspace_ids.to_vec(),
+    });
+    let found = answered(person.upstreams.document_locations().locate_document(request).await)?;
+    let unread = || Problem::internal("a document is in a workspace, or of a kind, that cannot be read");
+    let kind = DocumentKind::from_number(found.kind).filter(|kind| kind.is_from_outside());
+    Ok((found.workspace_id.parse().map_err(|_| unread())?, kind.ok_or_else(unread)?))
 }

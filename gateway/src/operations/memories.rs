@@ -14,7 +14,7 @@ use crate::change;
 use crate::schema::inputs;
 use crate::upstreams::Upstreams;
 
-inputs!(CreateMemory, UpdateMemory, AddMembers);
+inputs!(CreateMemory, UpdateMemory, AddMembers, MoveMember);
 
 /// Which records of a database a member stands for, as in the list of records.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -105,6 +105,10 @@ pub(crate) struct UpdateMemory {
     #[serde(default)]
     #[schema(value_type = bool, required = false)]
     pub(crate) is_public: Option<bool>,
+    /// Whether search engines may list its page: only while it is public, and only who may make memories public may allow it.
+    #[serde(default)]
+    #[schema(value_type = bool, required = false)]
+    pub(crate) is_listed: Option<bool>,
 }
 
 /// Members to add.
@@ -114,6 +118,15 @@ pub(crate) struct AddMembers {
     /// In the order in which they follow those that the memory has.
     #[schema(min_items = 1, max_items = 100)]
     members: Vec<MemberInput>,
+}
+
+/// A new place for a member.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MoveMember {
+    /// Counts from 0; a place behind the last member is the last one.
+    #[schema(minimum = 0, maximum = 10000)]
+    position: u32,
 }
 
 /// Changes of the membership that go with an update.
@@ -207,7 +220,7 @@ pub(crate) async fn update(
         memory: named,
         add_members: inputs_of(members.add),
         remove_member_ids: members.remove,
-        ..update!(input => UpdateMemoryRequest { name, slug, description, use_when, is_public } or has_members)
+        ..update!(input => UpdateMemoryRequest { name, slug, description, use_when, is_public, is_listed } or has_members)
     });
     let updated = answered(context.upstreams.memories().update_memory(request).await)?;
     written(updated.memory, updated.change_position)
@@ -231,6 +244,22 @@ pub(crate) async fn add_members(
     let added = answered(context.upstreams.memories().add_members(request).await)?;
     let members = added.members.into_iter().map(Member::from).collect();
     Ok(Written { value: members, change: change::of_content(added.change_position) })
+}
+
+/// Puts a member at another place of its memory.
+pub(crate) async fn move_member(
+    context: &Context,
+    id: MemoryId,
+    member: MemberId,
+    input: MoveMember,
+) -> Result<Written<Memory>, Problem> {
+    let request = context.call.request(proto::MoveMemberRequest {
+        memory: id.to_string(),
+        member_id: member.to_string(),
+        position: input.position,
+    });
+    let moved = answered(context.upstreams.memories().move_member(request).await)?;
+    written(moved.memory, moved.change_position)
 }
 
 pub(crate) async fn remove_member(

@@ -1,13 +1,17 @@
 //! What can be done, once for REST, MCP and the console: each function takes a checked input, calls the owner, and gives a record.
 
+pub(crate) mod absence;
+pub(crate) mod activity;
 pub(crate) mod analytics;
 pub(crate) mod assets;
 pub(crate) mod browse;
 pub(crate) mod databases;
+pub(crate) mod document_status;
 pub(crate) mod feedback;
 pub(crate) mod file_versions;
 pub(crate) mod files;
 pub(crate) mod folders;
+pub(crate) mod golden;
 pub(crate) mod grants;
 pub(crate) mod imports;
 pub(crate) mod ingest;
@@ -19,6 +23,7 @@ pub(crate) mod members;
 pub(crate) mod memories;
 pub(crate) mod overview;
 pub(crate) mod person;
+pub(crate) mod questions;
 pub(crate) mod records;
 pub(crate) mod related;
 pub(crate) mod search;
@@ -27,6 +32,7 @@ pub(crate) mod sources;
 pub(crate) mod syncs;
 pub(crate) mod tokens;
 pub(crate) mod trash;
+pub(crate) mod views;
 pub(crate) mod workspace;
 pub(crate) mod workspaces;
 
@@ -47,6 +53,7 @@ use crate::answers::Links;
 use crate::app::App;
 use crate::auth::{Caller, CallerIdentity};
 use crate::error::{self, Error};
+use crate::events::Events;
 use crate::own_writes::{OwnWrites, Writer};
 use crate::upstreams::Upstreams;
 
@@ -65,6 +72,8 @@ pub(crate) struct Context {
     pub(crate) step_up: Option<String>,
     /// Whose writes are remembered; `None` where callers carry the consistency token themselves.
     pub(crate) writer: Option<Writer>,
+    /// Where calls of agents are told; `None` where they are told otherwise, or nobody but people calls.
+    pub(crate) events: Option<Arc<Events>>,
 }
 
 impl Context {
@@ -87,6 +96,7 @@ impl FromRequestParts<App> for Context {
             identity: caller.identity,
             step_up: None,
             writer: None,
+            events: None,
         })
     }
 }

@@ -13,11 +13,11 @@ use utoipa::ToSchema;
 
 use super::databases::{self, SortInput};
 use super::{Context, Page, Paging, Written, answered, changes, null_or_value, present};
-use crate::answers::{Backlink, Record, RecordPage, RecordVersion};
+use crate::answers::{Backlink, ImportedTable, Record, RecordPage, RecordVersion};
 use crate::change;
 use crate::schema::inputs;
 
-inputs!(CreateRecord, UpdateRecord);
+inputs!(CreateRecord, UpdateRecord, ImportTable);
 
 /// A record to make.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -47,6 +47,35 @@ pub(crate) struct UpdateRecord {
     /// Change the record only while it has this version.
     #[schema(minimum = 1)]
     pub(crate) version: Option<u64>,
+}
+
+/// A table whose rows become records.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ImportTable {
+    /// CSV with commas, semicolons or tabs; the first row names the columns. At most 2 MiB, 1 000 rows below it, 200 columns.
+    #[schema(min_length = 1)]
+    csv: String,
+    /// Where columns go that do not go to the field of their name.
+    #[serde(default)]
+    #[schema(required = false)]
+    columns: Vec<ColumnInput>,
+    /// Writes nothing, and answers what would become of the table.
+    #[serde(default)]
+    #[schema(required = false)]
+    pub(crate) dry_run: bool,
+}
+
+/// Where a column of a table goes.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ColumnInput {
+    /// Its place, from 0.
+    #[schema(minimum = 0, maximum = 1000)]
+    index: u32,
+    /// The property; null leaves the column out.
+    #[schema(format = "uuid")]
+    field_id: Option<String>,
 }
 
 /// Which records, in which order.
@@ -192,6 +221,25 @@ pub(crate) async fn create(
     });
     let made = answered(context.upstreams.records().create_record(request).await)?;
     Ok(named(written(made.record, made.change_position)?, made.property_names))
+}
+
+/// Makes a record of each row of a table, or says what would become of them.
+pub(crate) async fn import(
+    context: &Context,
+    database: DatabaseId,
+    input: ImportTable,
+) -> Result<Written<ImportedTable>, Problem> {
+    let column =
+        |column: ColumnInput| proto::ColumnChoice { index: column.index, property_id: column.field_id };
+    let request = context.call.request(proto::ImportRecordsRequest {
+        database_id: database.to_string(),
+        csv: input.csv.into_bytes().into(),
+        columns: input.columns.into_iter().map(column).collect(),
+        dry_run: input.dry_run,
+    });
+    let imported = answered(context.upstreams.records().import_records(request).await)?;
+    let change = change::of_content(imported.change_position);
+    Ok(Written { value: imported.into(), change })
 }
 
 /// Merges values, unless versions are given and none of them is the record's.

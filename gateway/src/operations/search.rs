@@ -111,6 +111,24 @@ pub(crate) async fn search(
     input: SearchContext,
     freshness: Freshness,
 ) -> Result<SearchAnswer, Problem> {
+    let request = context.call.request(asked(context, input, freshness)?);
+    let answer = answered(context.upstreams.search().search_context(request).await)?;
+    Ok(SearchAnswer::read(answer, &context.links))
+}
+
+/// What svc-retrieval is asked.
+pub(super) fn asked(
+    context: &Context,
+    input: SearchContext,
+    freshness: Freshness,
+) -> Result<proto::SearchContextRequest, Problem> {
+    let after = freshness.after.into_iter().chain(context.own_writes()).collect();
+    let max_wait = freshness.wait.and_then(|wait| prost_types::Duration::try_from(wait).ok());
+    Ok(proto::SearchContextRequest { after, max_wait, ..message(input)? })
+}
+
+/// The search as svc-retrieval reads it, which waits for no write.
+pub(super) fn message(input: SearchContext) -> Result<proto::SearchContextRequest, Problem> {
     let searches = input
         .searches
         .unwrap_or_default()
@@ -119,7 +137,7 @@ pub(crate) async fn search(
     let updated_after = time(input.updated_after.as_deref(), "updatedAfter")?;
     let updated_before = time(input.updated_before.as_deref(), "updatedBefore")?;
     let kinds = input.kinds.unwrap_or_default().into_iter();
-    let request = context.call.request(proto::SearchContextRequest {
+    Ok(proto::SearchContextRequest {
         folder_id: input.folder_id,
         tags: input.tags.unwrap_or_default(),
         kinds: kinds.map(DocumentKind::number).collect(),
@@ -134,11 +152,9 @@ pub(crate) async fn search(
         min_score: input.min_score,
         token_budget: input.token_budget.unwrap_or_default(),
         explain: input.explain.unwrap_or_default(),
-        after: freshness.after.into_iter().chain(context.own_writes()).collect(),
-        max_wait: freshness.wait.and_then(|wait| prost_types::Duration::try_from(wait).ok()),
-    });
-    let answer = answered(context.upstreams.search().search_context(request).await)?;
-    Ok(SearchAnswer::read(answer, &context.links))
+        after: Vec::new(),
+        max_wait: None,
+    })
 }
 
 /// A time of the input.

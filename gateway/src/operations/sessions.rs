@@ -9,17 +9,21 @@ use cairn_chassis::call::Call;
 use cairn_chassis::clock::{Clock, Timestamp};
 use cairn_chassis::status::Problem;
 use cairn_proto::auth::v1 as proto;
-use http::HeaderValue;
+use cairn_proto::ids::SessionId;
 use http::request::Parts;
+use http::{HeaderValue, header};
 use tonic::{Code, Response, Status};
 
 use super::answered;
-use crate::answers::Session;
+use crate::answers::{OwnSession, Session};
 use crate::app::App;
 use crate::auth::{self, Authenticator};
 use crate::origin::Origins;
 use crate::rate_limit::Limits;
 use crate::upstreams::Upstreams;
+
+/// Longer names of browsers are cut.
+const LONGEST_AGENT: usize = 200;
 
 /// What opens and ends sessions.
 #[derive(Clone)]
@@ -54,7 +58,8 @@ impl Sessions {
         password: String,
     ) -> Result<proto::CreateSessionResponse, Problem> {
         let opened = self.attempt(parts, |source_address| {
-            let message = proto::CreateSessionRequest { email, password, source_address };
+            let message =
+                proto::CreateSessionRequest { email, password, source_address, agent: agent(parts) };
             let request = auth::call_of(parts).request(message);
             async move { self.upstreams.sessions().create_session(request).await }
         });
@@ -69,7 +74,7 @@ impl Sessions {
         message: proto::AcceptInvitationRequest,
     ) -> Result<proto::AcceptInvitationResponse, Problem> {
         let accepted = self.attempt(parts, |source_address| {
-            let message = proto::AcceptInvitationRequest { source_address, ..message };
+            let message = proto::AcceptInvitationRequest { source_address, agent: agent(parts), ..message };
             let request = auth::call_of(parts).request(message);
             async move { self.upstreams.invitations().accept_invitation(request).await }
         });
@@ -83,7 +88,7 @@ impl Sessions {
         message: proto::FinishSignInRequest,
     ) -> Result<proto::FinishSignInResponse, Problem> {
         let finished = self.attempt(parts, |source_address| {
-            let message = proto::FinishSignInRequest { source_address, ..message };
+            let message = proto::FinishSignInRequest { source_address, agent: agent(parts), ..message };
             let request = auth::call_of(parts).request(message);
             async move { self.upstreams.oidc().finish_sign_in(request).await }
         });
@@ -151,6 +156,20 @@ impl Sessions {
         Ok(())
     }
 
+    /// The person's live sessions, the newest first.
+    pub(crate) async fn list(&self, parts: &Parts, person: &Call) -> Result<Vec<OwnSession>, Problem> {
+        let session_secret = self.authenticator.session_secret(&parts.headers).map(ToOwned::to_owned);
+        let message = person.request(proto::ListSessionsRequest { session_secret });
+        let listed = answered(self.upstreams.sessions().list_sessions(message).await)?;
+        Ok(listed.sessions.into_iter().map(Into::into).collect())
+    }
+
+    /// Ends one of the person's sessions at once.
+    pub(crate) async fn end(&self, person: &Call, id: SessionId) -> Result<(), Problem> {
+        let message = person.request(proto::EndSessionRequest { session_id: id.to_string() });
+        answered(self.upstreams.sessions().end_session(message).await).map(drop)
+    }
+
     /// Who is signed in, and their workspaces and roles.
     pub(crate) async fn read(&self, person: &Call) -> Result<Session, Problem> {
         let message = person.request(proto::GetSessionRequest {});
@@ -193,6 +212,12 @@ impl Sessions {
         value.set_sensitive(true);
         Ok(value)
     }
+}
+
+/// What the person signs in with, as it names itself.
+fn agent(parts: &Parts) -> String {
+    let named = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    named.unwrap_or_default().chars().take(LONGEST_AGENT).collect()
 }
 
 /// Only on loopback may the cookie travel without TLS.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::SourceMode;
-use cairn_proto::ids::{SourceId, SourceRunId};
+use cairn_proto::ids::{DocumentId, SourceId, SourceRunId};
 use cairn_proto::ingest::v1 as proto;
 use cairn_proto::retrieval::v1 as retrieval;
 use prost_types::FieldMask;
@@ -14,7 +14,8 @@ use utoipa::ToSchema;
 use super::person::Person;
 use super::{Context, Page, Paging, answered, null_or_value, present};
 use crate::answers::{
-    CheckedSource, ConnectedSource, Source, SourceAnswer, SourceContent, SourceDocument, SourceRun,
+    CheckedSource, ConnectedSource, RetainedDocument, Source, SourceAnswer, SourceContent, SourceDocument,
+    SourceRun,
 };
 use crate::schema::inputs;
 
@@ -152,7 +153,7 @@ pub(crate) async fn documents(
         source_id,
         page_size: limit.unwrap_or_default(),
         page_token: cursor.unwrap_or_default(),
-        status: None,
+        ..proto::ListSourceDocumentsRequest::default()
     });
     let listed = answered(context.upstreams.sources().list_source_documents(request).await)?;
     Ok(Page::read(listed.documents, listed.next_page_token, listed.total_size))
@@ -304,21 +305,38 @@ pub(crate) async fn cancel(person: &Person, id: SourceId, run: SourceRunId) -> R
     present(cancelled.run)?.try_into()
 }
 
-/// Documents of one source, with those that could not be read.
+/// Which documents of sources.
+#[derive(Debug, Default)]
+pub(crate) struct DocumentFilter {
+    /// None: of any.
+    pub(crate) source: Option<SourceId>,
+    /// One of the values of `indexStatus`; none: of any.
+    pub(crate) status: Option<String>,
+    /// What the title holds.
+    pub(crate) title: Option<String>,
+}
+
+/// Documents of one source, or of all, with those that could not be read.
 pub(crate) async fn documents_of(
     person: &Person,
-    id: SourceId,
-    status: Option<String>,
+    filter: DocumentFilter,
     page: Paging,
 ) -> Result<Page<SourceDocument>, Problem> {
     let request = person.call.request(proto::ListSourceDocumentsRequest {
-        source_id: Some(id.to_string()),
+        source_id: filter.source.map(|id| id.to_string()),
         page_size: page.limit.unwrap_or_default(),
         page_token: page.cursor.unwrap_or_default(),
-        status,
+        status: filter.status,
+        title: filter.title.unwrap_or_default(),
     });
     let listed = answered(person.upstreams.sources().list_source_documents(request).await)?;
     Ok(Page::read(listed.documents, listed.next_page_token, listed.total_size))
+}
+
+/// One document with what is retained of it.
+pub(crate) async fn document(person: &Person, id: DocumentId) -> Result<RetainedDocument, Problem> {
+    let request = person.call.request(proto::GetSourceDocumentRequest { document_id: id.to_string() });
+    answered(person.upstreams.sources().get_source_document(request).await)?.try_into()
 }
 
 fn number(mode: Option<SourceMode>) -> i32 {

@@ -1,5 +1,6 @@
 //! Directory sync (spec 4.7): previews, runs, rollbacks.
 
+use cairn_chassis::call::Call;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::{ConflictPolicy, FileType};
 use cairn_proto::ids::SyncRunId;
@@ -11,6 +12,7 @@ use super::person::Person;
 use super::{Context, Page, Paging, answered, present};
 use crate::answers::SyncRun;
 use crate::schema::inputs;
+use crate::upstreams::Upstreams;
 
 inputs!(PreviewSync);
 
@@ -94,29 +96,41 @@ fn in_manifest(mut problem: Problem) -> Problem {
     problem
 }
 
-pub(crate) async fn get(context: &Context, id: SyncRunId) -> Result<SyncRun, Problem> {
-    let request = context.call.request(proto::GetSyncRequest { run_id: id.to_string() });
-    present(answered(context.upstreams.syncs().get_sync(request).await)?.run)?.try_into()
+/// A run, with what became of each document when it is over.
+pub(crate) async fn get(upstreams: &Upstreams, call: &Call, id: SyncRunId) -> Result<SyncRun, Problem> {
+    let request = call.request(proto::GetSyncRequest { run_id: id.to_string() });
+    present(answered(upstreams.syncs().get_sync(request).await)?.run)?.try_into()
 }
 
 /// Queues a run.
-pub(crate) async fn start(context: &Context, id: SyncRunId) -> Result<SyncRun, Problem> {
-    let request = context.call.request(proto::StartSyncRequest { run_id: id.to_string() });
-    let started = answered(context.upstreams.syncs().start_sync(request).await).map_err(in_manifest)?;
+pub(crate) async fn start(upstreams: &Upstreams, call: &Call, id: SyncRunId) -> Result<SyncRun, Problem> {
+    let request = call.request(proto::StartSyncRequest { run_id: id.to_string() });
+    let started = answered(upstreams.syncs().start_sync(request).await).map_err(in_manifest)?;
     present(started.run)?.try_into()
 }
 
 /// Removes a run; what it wrote stays.
-pub(crate) async fn delete(context: &Context, id: SyncRunId) -> Result<(), Problem> {
-    let request = context.call.request(proto::DeleteSyncRequest { run_id: id.to_string() });
-    answered(context.upstreams.syncs().delete_sync(request).await).map(drop)
+pub(crate) async fn delete(upstreams: &Upstreams, call: &Call, id: SyncRunId) -> Result<(), Problem> {
+    let request = call.request(proto::DeleteSyncRequest { run_id: id.to_string() });
+    answered(upstreams.syncs().delete_sync(request).await).map(drop)
 }
 
-/// Runs of the person's workspace, newest first.
-pub(crate) async fn list(person: &Person, page: Paging) -> Result<Page<SyncRun>, Problem> {
+/// Ends a run.
+pub(crate) async fn cancel(person: &Person, id: SyncRunId) -> Result<SyncRun, Problem> {
+    let request = person.call.request(proto::CancelSyncRequest { run_id: id.to_string() });
+    present(answered(person.upstreams.syncs().cancel_sync(request).await)?.run)?.try_into()
+}
+
+/// Runs of the person's workspace, newest first; of the sync of that name alone, where there is one.
+pub(crate) async fn list(
+    person: &Person,
+    name: Option<String>,
+    page: Paging,
+) -> Result<Page<SyncRun>, Problem> {
     let request = person.call.request(proto::ListSyncsRequest {
         page_size: page.limit.unwrap_or_default(),
         page_token: page.cursor.unwrap_or_default(),
+        name: name.unwrap_or_default(),
     });
     let listed = answered(person.upstreams.syncs().list_syncs(request).await)?;
     Page::try_read(listed.runs, listed.next_page_token, listed.total_size)

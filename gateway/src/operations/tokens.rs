@@ -41,11 +41,18 @@ pub(crate) struct ScopeInput {
     folder_ids: Option<Vec<String>>,
 }
 
-/// Whether the token works.
+/// Changes of a token: fields that are left out stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateToken {
-    active: bool,
+    /// Whether it works.
+    #[serde(default)]
+    #[schema(value_type = bool, required = false)]
+    active: Option<bool>,
+    /// The new name.
+    #[serde(default)]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 100)]
+    name: Option<String>,
 }
 
 /// Those that the person may manage, without their secrets.
@@ -80,10 +87,15 @@ pub(crate) async fn update(
     token: TokenId,
     input: UpdateToken,
 ) -> Result<Token, Problem> {
+    if input.active.is_none() && input.name.is_none() {
+        let message = "needs at least one of: active, name";
+        return Err(Problem::validation(vec![Violation::new("body", "empty", message)]));
+    }
     let message = person.call.request(proto::UpdateTokenRequest {
         workspace_id: workspace.to_string(),
         token_id: token.to_string(),
         active: input.active,
+        name: input.name,
     });
     let updated = answered(person.upstreams.tokens().update_token(message).await)?;
     Ok(present(updated.token)?.into())
@@ -104,7 +116,7 @@ fn read_end(text: &str) -> Result<Timestamp, Problem> {
 }
 
 /// A list of no folders means everything to svc-auth, so a scope that is unclear must not get that far.
-fn scope_of(scope: Option<ScopeInput>) -> Result<Option<proto::TokenScope>, Problem> {
+pub(super) fn scope_of(scope: Option<ScopeInput>) -> Result<Option<proto::TokenScope>, Problem> {
     let Some(scope) = scope else {
         return Ok(None);
     };

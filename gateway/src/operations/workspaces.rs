@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::person::Person;
-use super::{answered, present};
+use super::{answered, null_or_value, present, questions};
 use crate::answers::Workspace;
 use crate::schema::inputs;
 
@@ -24,7 +24,7 @@ pub(crate) struct CreateWorkspace {
 
 /// Changes of a workspace: fields that are left out stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(min_properties = 1)]
 pub(crate) struct UpdateWorkspace {
     #[serde(default)]
@@ -39,6 +39,11 @@ pub(crate) struct UpdateWorkspace {
     #[serde(default)]
     #[schema(value_type = Publishers, required = false)]
     publishers: Option<Publishers>,
+    /// For how many days what is asked is kept, 7, 30 or 90, or null to keep nothing, which is so until an owner says otherwise.
+    /// Only an owner may change it. What is then too old goes at once: with null, everything.
+    #[serde(default, deserialize_with = "null_or_value")]
+    #[schema(value_type = Option<u32>)]
+    question_log_days: Option<Option<u32>>,
 }
 
 /// Those that live, or the deleted ones that the person owns and can restore.
@@ -69,6 +74,7 @@ pub(crate) async fn update(
         ("name", input.name.is_some()),
         ("plan", input.plan.is_some()),
         ("publishers", input.publishers.is_some()),
+        ("question_log_days", input.question_log_days.is_some()),
     ];
     let paths =
         given.into_iter().filter(|(_, is_given)| *is_given).map(|(field, _)| field.to_owned()).collect();
@@ -77,9 +83,13 @@ pub(crate) async fn update(
         name: input.name.unwrap_or_default(),
         plan: input.plan.unwrap_or_default(),
         publishers: input.publishers.map(Publishers::number).unwrap_or_default(),
+        question_log_days: input.question_log_days.flatten(),
         update_mask: Some(prost_types::FieldMask { paths }),
     });
     let updated = answered(person.upstreams.workspaces().update_workspace(message).await)?;
+    if let Some(days) = input.question_log_days {
+        questions::keep(person, days).await?;
+    }
     Ok(present(updated.membership)?.into())
 }
 

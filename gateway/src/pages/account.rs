@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_proto::ids::SessionId;
 use http::header;
 use http::request::Parts;
 use maud::{Markup, html};
@@ -14,7 +15,9 @@ use super::notice::Notice;
 use super::parts::{self, Choice, Field, Tone};
 use super::sign_in::with_cookie;
 use super::visitor::{Visitor, see_other};
-use super::{Answer, PERSON};
+use super::{Answer, PERSON, own_sessions};
+use crate::answers::OwnSession;
+use crate::extract::PathId;
 use crate::operations::sessions::Sessions;
 use crate::routes::Routes;
 
@@ -28,11 +31,28 @@ pub(super) fn routes() -> Routes {
         .get(form, PAGE, show)
         .post(form, "/account/password", change_password)
         .post(form, "/account/look", change_look)
+        .post(form, "/account/sessions/{session}/end", end_session)
         .post(form, "/account/sign-out-everywhere", sign_out_everywhere)
 }
 
-async fn show(visitor: Visitor) -> Response {
-    Page::new("Account").show(&visitor, &body(&visitor, None))
+async fn show(State(sessions): State<Sessions>, visitor: Visitor, parts: Parts) -> Response {
+    shown(&sessions, &visitor, &parts, None).await
+}
+
+async fn shown(sessions: &Sessions, visitor: &Visitor, parts: &Parts, problem: Option<&Problem>) -> Response {
+    let listed = sessions.list(parts, &visitor.person.call).await;
+    let page = Page::new("Account");
+    let page = if problem.is_some() { page.failed() } else { page };
+    page.show(visitor, &body(visitor, &listed, problem))
+}
+
+async fn end_session(
+    State(sessions): State<Sessions>,
+    visitor: Visitor,
+    PathId(id): PathId<SessionId>,
+) -> Answer {
+    sessions.end(&visitor.person.call, id).await?;
+    Ok(visitor.done(PAGE, &Notice::SessionEnded))
 }
 
 async fn change_password(
@@ -51,7 +71,7 @@ async fn change_password(
     match changed {
         Ok(()) => Ok(visitor.done(PAGE, &Notice::PasswordChanged)),
         Err(problem) if problem.reason == Reason::ValidationError => {
-            Ok(Page::new("Account").failed().show(&visitor, &body(&visitor, Some(&problem))))
+            Ok(shown(&sessions, &visitor, &parts, Some(&problem)).await)
         }
         Err(problem) => Err(problem.into()),
     }
@@ -82,7 +102,7 @@ async fn sign_out_everywhere(State(sessions): State<Sessions>, visitor: Visitor,
     Ok(with_cookie(see_other("/sign-in"), sessions.no_cookie()?))
 }
 
-fn body(visitor: &Visitor, problem: Option<&Problem>) -> Markup {
+fn body(visitor: &Visitor, listed: &Result<Vec<OwnSession>, Problem>, problem: Option<&Problem>) -> Markup {
     let user = &visitor.user;
     html! {
         (parts::summary(problem, &[(CURRENT, "Current password"), (NEW, "New password")]))
@@ -109,6 +129,7 @@ fn body(visitor: &Visitor, problem: Option<&Problem>) -> Markup {
         (look(visitor.look))
         section.card aria-labelledby="sessions" {
             h2 #sessions { "Sessions" }
+            (own_sessions::list(listed))
             p { "Signing out everywhere ends every session of yours, this one too. Tokens and apps keep working." }
             div.buttons {
                 (parts::action("/sign-out", "Sign out", "", &[]))

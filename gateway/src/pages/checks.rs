@@ -1,164 +1,16 @@
 //! What every page holds to, read back from its HTML: a page without an entry in [`PAGES`] fails.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod html;
+
+use std::collections::BTreeSet;
 
 use axum::body::Body;
-use html5gum::{Token, Tokenizer};
 use http::{Method, Request};
 
+pub(in crate::pages) use self::html::faults;
 use crate::class::Surface;
-use crate::testing::{Answer, FILE, PASSWORD, TRASHED, WORKSPACE, bench};
-
-/// Elements without an end.
-const VOID: [&str; 8] = ["meta", "link", "input", "hr", "br", "img", "path", "wbr"];
-
-/// An element as the page wrote it.
-#[derive(Debug)]
-struct Element {
-    name: String,
-    attributes: BTreeMap<String, String>,
-}
-
-impl Element {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.attributes.get(name).map(String::as_str)
-    }
-}
-
-/// Every element, and what is wrong with how they are written.
-fn elements(html: &str) -> (Vec<Element>, Vec<String>) {
-    let (mut elements, mut wrong, mut open) = (Vec::new(), Vec::new(), Vec::<String>::new());
-    for token in Tokenizer::new(html) {
-        let Ok(token) = token;
-        match token {
-            Token::StartTag(tag) => {
-                let name = String::from_utf8_lossy(&tag.name).into_owned();
-                let attributes = tag.attributes.iter().map(|(name, value)| {
-                    (String::from_utf8_lossy(name).into_owned(), String::from_utf8_lossy(value).into_owned())
-                });
-                elements.push(Element { attributes: attributes.collect(), name: name.clone() });
-                if !tag.self_closing && !VOID.contains(&name.as_str()) {
-                    open.push(name);
-                }
-            }
-            Token::EndTag(tag) => {
-                let name = String::from_utf8_lossy(&tag.name).into_owned();
-                if VOID.contains(&name.as_str()) {
-                    continue;
-                }
-                match open.pop() {
-                    Some(opened) if opened == name => {}
-                    opened => wrong.push(format!("{opened:?} is closed by {name}")),
-                }
-            }
-            Token::Error(error) => wrong.push(format!("{:?}", *error)),
-            Token::String(_) | Token::Comment(_) | Token::Doctype(_) => {}
-        }
-    }
-    wrong.extend(open.into_iter().map(|name| format!("{name} is left open")));
-    (elements, wrong)
-}
-
-/// Everything that is wrong with a page.
-fn faults(html: &str) -> Vec<String> {
-    let (elements, mut wrong) = elements(html);
-    let mut ids = BTreeSet::new();
-    for element in &elements {
-        if let Some(id) = element.get("id")
-            && !ids.insert(id)
-        {
-            wrong.push(format!("the id {id} stands twice"));
-        }
-    }
-    for element in &elements {
-        wrong.extend(faults_of(element, &ids));
-    }
-    wrong.extend(faults_of_fields(&elements));
-    wrong.extend(faults_of_headings(&elements));
-    for (name, count) in [("main", 1), ("h1", 1), ("title", 1)] {
-        let found = elements.iter().filter(|element| element.name == name).count();
-        if found != count {
-            wrong.push(format!("{found} × {name}"));
-        }
-    }
-    if elements.iter().find(|element| element.name == "html").and_then(|html| html.get("lang")).is_none() {
-        wrong.push("the page has no language".to_owned());
-    }
-    wrong
-}
-
-fn faults_of(element: &Element, ids: &BTreeSet<&str>) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let name = &element.name;
-    for (attribute, value) in &element.attributes {
-        if attribute == "style" || attribute.starts_with("on") {
-            wrong.push(format!("{name} has {attribute}"));
-        }
-        let refers = ["for", "aria-labelledby", "aria-describedby", "commandfor", "popovertarget", "form"];
-        if refers.contains(&attribute.as_str()) {
-            for id in value.split_whitespace().filter(|id| !ids.contains(id)) {
-                wrong.push(format!("{attribute} of {name} names {id}, which is not there"));
-            }
-        }
-        if ["href", "src", "action"].contains(&attribute.as_str()) {
-            let is_own = value.starts_with('/') && !value.starts_with("//");
-            let is_here = value.strip_prefix('#').is_some_and(|id| ids.contains(id));
-            let is_clients = value.starts_with("cursor://") || value.starts_with("vscode:");
-            let installs = is_clients && element.get("rel").is_some();
-            if !(is_own || is_here || installs) {
-                wrong.push(format!("{attribute} of {name} leads to {value}"));
-            }
-        }
-    }
-    let is_dialogs = element.get("method") == Some("dialog");
-    if name == "form" && element.get("action").is_none() && !is_dialogs {
-        wrong.push("a form without an action".to_owned());
-    }
-    if name == "script" && element.get("src").is_none() {
-        wrong.push("a script in the page".to_owned());
-    }
-    if name == "style" {
-        wrong.push("a style in the page".to_owned());
-    }
-    wrong
-}
-
-/// Every field has a name for those who do not see the label, and every password says what it is.
-fn faults_of_fields(elements: &[Element]) -> Vec<String> {
-    let labelled: BTreeSet<_> =
-        elements.iter().filter(|one| one.name == "label").filter_map(|one| one.get("for")).collect();
-    let fields =
-        elements.iter().filter(|one| ["input", "select", "textarea", "meter"].contains(&one.name.as_str()));
-    let mut wrong = Vec::new();
-    for field in fields.filter(|field| field.get("type") != Some("hidden")) {
-        let has_label =
-            field.get("id").is_some_and(|id| labelled.contains(id)) || field.get("aria-label").is_some();
-        if !has_label {
-            wrong.push(format!("a field without a label: {field:?}"));
-        }
-        let told = ["current-password", "new-password", "off"];
-        if field.get("type") == Some("password")
-            && !field.get("autocomplete").is_some_and(|word| told.contains(&word))
-        {
-            wrong.push(format!("a password that a browser must guess about: {field:?}"));
-        }
-    }
-    wrong
-}
-
-/// The first heading is the `h1`, and none is skipped.
-fn faults_of_headings(elements: &[Element]) -> Vec<String> {
-    let level = |name: &str| name.strip_prefix('h').and_then(|level| level.parse::<u8>().ok());
-    let mut wrong = Vec::new();
-    let mut last = 0;
-    for level in elements.iter().filter_map(|element| level(&element.name)) {
-        if level > last + 1 {
-            wrong.push(format!("h{level} after h{last}"));
-        }
-        last = level;
-    }
-    wrong
-}
+use crate::testing::databases::{DATABASE, RECORD, VIEW};
+use crate::testing::{Answer, FILE, MEMORY, PASSWORD, TRASHED, WORKSPACE, bench};
 
 /// The pages that a GET shows, and how to ask for one that is there.
 const PAGES: &[(&str, &str)] = &[
@@ -170,6 +22,10 @@ const PAGES: &[(&str, &str)] = &[
     ("/w/{id}/tokens", "/w/{w}/tokens"),
     ("/w/{id}/tokens/new", "/w/{w}/tokens/new"),
     ("/w/{id}/tokens/{token}", "/w/{w}/tokens/0199c0de-0000-7000-8000-0000000000c1"),
+    ("/w/{id}/activity", "/w/{w}/activity"),
+    ("/w/{id}/activity", "/w/{w}/activity?who=x&kind=file&folder=x&day=2026-11-23&open=1800000000000000.7.0"),
+    ("/w/{id}/activity/undo", "/w/{w}/activity/undo?entry=1.2.0"),
+    ("/w/{id}/activity/undo", "/w/{w}/activity/undo?who=x&within=7"),
     ("/w/{id}/trash", "/w/{w}/trash"),
     ("/w/{id}/apps", "/w/{w}/apps"),
     ("/w/{id}/members", "/w/{w}/members"),
@@ -180,33 +36,116 @@ const PAGES: &[(&str, &str)] = &[
     ("/w/{id}/search", "/w/{w}/search"),
     ("/w/{id}/search", "/w/{w}/search?q=x&strategy=nothing"),
     ("/w/{id}/search", "/w/{w}/search?view=script&script=ls"),
+    ("/w/{id}/golden", "/w/{w}/golden"),
+    ("/w/{id}/search/absence", "/w/{w}/search/absence"),
+    ("/w/{id}/search/absence", "/w/{w}/search/absence?q=x&find=x"),
+    ("/w/{id}/search/absence", "/w/{w}/search/absence?q=x&document={f}"),
+    ("/w/{id}/files", "/w/{w}/files?as=0199c0de-0000-7000-8000-0000000000c1"),
+    ("/w/{id}/search", "/w/{w}/search?q=x&as=0199c0de-0000-7000-8000-0000000000c1"),
+    ("/w/{id}/go", "/w/{w}/go"),
+    ("/w/{id}/go", "/w/{w}/go?q=e"),
     ("/file/{id}", "/file/{f}?lines=2-3&hash=blake3:0001"),
     ("/file/{id}", "/file/{f}?lines=2-3&hash=blake3:ffff"),
     ("/file/{id}", "/file/{f}?view=source&lines=2"),
     ("/file/{id}", "/file/{f}?view=changes"),
     ("/file/{id}", "/file/{f}?view=uses"),
+    ("/file/{id}/index", "/file/{f}/index"),
     ("/file/{id}/edit", "/file/{f}/edit"),
     ("/file/{id}/versions/{version}", "/file/{f}/versions/1"),
     ("/file/{id}/versions/{version}", "/file/{f}/versions/2?show=now"),
     ("/file/{id}/versions/{version}", "/file/{f}/versions/1?show=text&lines=2"),
+    ("/w/{id}/databases", "/w/{w}/databases"),
+    ("/databases/{id}", "/databases/{d}"),
+    (
+        "/databases/{id}",
+        "/databases/{d}?view={v}&q=x&filter={n}:gte:1&filter=nothing:is_empty&sort={n}:desc&page=2",
+    ),
+    ("/databases/{id}", "/databases/{d}?record={r}"),
+    ("/databases/{id}", "/databases/{d}?page=2&record={r}&show=versions"),
+    ("/databases/{id}", "/databases/{d}?record={r}&show=backlinks"),
+    ("/databases/{id}", "/databases/{d}?record=new"),
+    ("/databases/{id}", "/databases/{d}?cell={r}:{n}"),
+    ("/databases/{id}/fields", "/databases/{d}/fields"),
+    ("/databases/{id}/import", "/databases/{d}/import"),
+    ("/w/{id}/questions", "/w/{w}/questions"),
+    ("/w/{id}/memories", "/w/{w}/memories"),
+    ("/w/{id}/memories/new", "/w/{w}/memories/new"),
+    ("/memories/{id}", "/memories/{m}"),
+    ("/memories/{id}", "/memories/{m}?q=%3Cscript%3E"),
+    ("/memories/{id}/edit", "/memories/{m}/edit"),
+    ("/w/{id}/documents", "/w/{w}/documents"),
+    ("/w/{id}/documents/new", "/w/{w}/documents/new"),
+    ("/documents/{id}", "/documents/0199c0de-0000-7000-8000-0000000000d1?lines=1-3"),
+    ("/w/{id}/sources", "/w/{w}/sources"),
+    ("/w/{id}/sources/new", "/w/{w}/sources/new"),
+    ("/w/{id}/sources/new", "/w/{w}/sources/new?provider=github"),
+    ("/w/{id}/sources/{source}/change", "/w/{w}/sources/0199c0de-0000-7000-8000-0000000000e1/change"),
+    (
+        "/w/{id}/sources/{source}/credentials",
+        "/w/{w}/sources/0199c0de-0000-7000-8000-0000000000e1/credentials",
+    ),
+    ("/w/{id}/sources/{source}", "/w/{w}/sources/0199c0de-0000-7000-8000-0000000000e1"),
+    ("/w/{id}/sources/{source}/runs", "/w/{w}/sources/0199c0de-0000-7000-8000-0000000000e1/runs"),
+    (
+        "/w/{id}/sources/{source}/runs/{run}",
+        "/w/{w}/sources/0199c0de-0000-7000-8000-0000000000e1/runs/0199c0de-0000-7000-8000-0000000000a7",
+    ),
+    ("/w/{id}/import", "/w/{w}/import"),
+    ("/w/{id}/import/{run}", "/w/{w}/import/{u}"),
+    ("/w/{id}/sync", "/w/{w}/sync"),
+    ("/w/{id}/sync/{run}", "/w/{w}/sync/{u}"),
 ];
-/// What answers a GET with something else than a page of this module.
-const OTHERS: [&str; 4] = ["/", "/invite", "/file/{id}/download", "/w/{id}/open"];
+/// What answers a GET with something else than a page of this module, or has a test of its own.
+const OTHERS: &[&str] = &[
+    "/w/{id}/freshness",
+    "/",
+    "/w/{id}/events",
+    "/invite",
+    "/file/{id}/download",
+    "/documents/{id}/download",
+    "/w/{id}/open",
+    "/databases/{id}/csv",
+    "/m/{id}",
+    "/w/{id}/analytics",
+    "/w/{id}/analytics/csv",
+    "/w/{id}/questions/{question}",
+    "/w/{id}/questions/write",
+];
+/// The property of the database that takes numbers.
+const NUMBER: &str = "0199c0de-0000-7000-8000-000000000102";
 
-async fn cookie(bench: &crate::testing::Bench) -> String {
+/// A run that is ready.
+const RUN: &str = "0199c0de-0000-7000-8000-0000000000e1";
+
+/// A path with the ids of what there is.
+pub(super) fn filled(path: &str) -> String {
+    let ids = [
+        ("{w}", WORKSPACE),
+        ("{f}", FILE),
+        ("{m}", MEMORY),
+        ("{d}", DATABASE),
+        ("{r}", RECORD),
+        ("{v}", VIEW),
+        ("{n}", NUMBER),
+        ("{u}", RUN),
+    ];
+    ids.into_iter().fold(path.to_owned(), |path, (name, id)| path.replace(name, id))
+}
+
+pub(in crate::pages) async fn cookie(bench: &crate::testing::Bench) -> String {
     let body = serde_json::json!({"email": "a@b.example", "password": PASSWORD});
     let opened = bench.post("/api/session", body.to_string()).await;
     opened.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
 }
 
-async fn get(bench: &crate::testing::Bench, path: &str, cookie: &str) -> Answer {
+pub(in crate::pages) async fn get(bench: &crate::testing::Bench, path: &str, cookie: &str) -> Answer {
     bench.send_as_is(Request::get(path).header("cookie", cookie).body(Body::empty()).unwrap()).await
 }
 
 #[tokio::test]
 async fn every_page_is_sound() {
     let (_, classes) = crate::routes().into_parts();
-    let known: BTreeSet<&str> = PAGES.iter().map(|(route, _)| *route).chain(OTHERS).collect();
+    let known: BTreeSet<&str> = PAGES.iter().map(|(route, _)| *route).chain(OTHERS.iter().copied()).collect();
     for (method, path, class) in classes.all() {
         let is_page = class.surface == Surface::Page && method == Some(&Method::GET);
         assert!(!is_page || known.contains(path), "{path} has no entry here");
@@ -216,7 +155,7 @@ async fn every_page_is_sound() {
     for (_, path) in PAGES {
         // The page for signing in is for those who are not.
         let cookie = if *path == "/sign-in" { "" } else { &cookie };
-        let page = get(&bench, &path.replace("{w}", WORKSPACE).replace("{f}", FILE), cookie).await;
+        let page = get(&bench, &filled(path), cookie).await;
         assert_eq!(page.status, 200, "{path}: {}", page.text);
         assert_eq!(page.headers["content-security-policy"], super::document::POLICY, "{path}");
         assert_eq!(page.headers["cache-control"], "no-store", "{path}");
@@ -238,17 +177,33 @@ async fn errors_are_sound_pages() {
         ("/file/0199c0de-0000-7000-8000-00000000ffff", 404),
         ("/file/0199c0de-0000-7000-8000-00000000ffff/edit", 404),
         ("/file/{f}/versions/9", 404),
+        ("/databases/not-an-id", 404),
+        ("/databases/0199c0de-0000-7000-8000-00000000ffff", 404),
+        ("/databases/0199c0de-0000-7000-8000-00000000ffff/fields", 404),
+        ("/databases/{d}?record=not-an-id", 404),
+        ("/databases/{d}?record=0199c0de-0000-7000-8000-00000000ffff", 404),
+        ("/memories/not-an-id", 404),
+        ("/memories/0199c0de-0000-7000-8000-00000000ffff", 404),
+        ("/memories/0199c0de-0000-7000-8000-00000000ffff/edit", 404),
+        ("/documents/not-an-id", 404),
+        ("/documents/0199c0de-0000-7000-8000-00000000ffff", 404),
+        ("/w/{w}/import/not-an-id", 404),
+        ("/w/{w}/sync/0199c0de-0000-7000-8000-00000000ffff", 404),
+        ("/m/not-an-id", 404),
+        // The search service is away here.
+        ("/w/{w}/analytics", 503),
     ] {
-        let page =
-            get(&bench, &path.replace("{w}", WORKSPACE).replace("{f}", FILE).replace("{f}", FILE), &cookie)
-                .await;
+        let page = get(&bench, &filled(path), &cookie).await;
         assert_eq!(page.status, status, "{path}: {}", page.text);
         assert_eq!(page.headers["content-type"], "text/html; charset=utf-8", "{path}");
         assert_eq!(page.headers["content-security-policy"], super::document::POLICY, "{path}");
         assert_eq!(faults(&page.text), Vec::<String>::new(), "{path}: {}", page.text);
         let id = page.headers["x-request-id"].to_str().unwrap();
         // The name of the workspace is told only to those who are in it.
-        let is_inside = path.starts_with("/file/");
+        let is_inside =
+            ["/file/", "/databases/", "/memories/", "/w/{w}/analytics", "/w/{w}/import/", "/w/{w}/sync/"]
+                .iter()
+                .any(|base| path.starts_with(base));
         assert!(page.text.contains(id) && (is_inside || !page.text.contains("Home")), "{}", page.text);
     }
 }
@@ -257,7 +212,13 @@ async fn errors_are_sound_pages() {
 async fn what_is_in_trash_has_a_sound_page_that_brings_it_back() {
     let bench = bench().await;
     let cookie = cookie(&bench).await;
-    for path in [format!("/file/{TRASHED}"), format!("/file/{TRASHED}/edit")] {
+    for path in [
+        format!("/file/{TRASHED}"),
+        format!("/file/{TRASHED}/edit"),
+        format!("/memories/{TRASHED}"),
+        format!("/databases/{TRASHED}"),
+        format!("/databases/{DATABASE}?record={TRASHED}"),
+    ] {
         let page = get(&bench, &path, &cookie).await;
         assert_eq!(page.status, 404, "{path}: {}", page.text);
         assert!(page.text.contains("Restore") && page.text.contains("(a token)"), "{}", page.text);
@@ -267,25 +228,198 @@ async fn what_is_in_trash_has_a_sound_page_that_brings_it_back() {
     assert_eq!((nowhere.status.as_u16(), faults(&nowhere.text)), (404, Vec::new()), "{}", nowhere.text);
 }
 
+/// A form with a name that no schema takes, and how the name comes back.
+fn too_long() -> (String, String) {
+    let name = "w".repeat(300);
+    (format!("name={name}"), format!("value=\"{name}\""))
+}
+
 #[tokio::test]
 async fn forms_about_a_file_are_answered_with_sound_pages() {
     let bench = bench().await;
     let cookie = cookie(&bench).await;
+    let (long, kept) = too_long();
     for (path, body, status, told) in [
         ("preview", "content=%23+A%0D%0A%0D%0A%5Bx%5D%28y%29", 200, "<h3 id=\"s-a\""),
         ("edit", "hash=blake3:0001&content=mine", 409, "Keep theirs"),
         ("edit", "hash=blake3:0001&content=mine&then=merge", 200, "mine\n&gt;&gt;&gt;"),
-        ("rename", "name=", 400, "Put this right"),
+        ("rename", "name=", 400, "<h2>Rename</h2>"),
+        ("rename", long.as_str(), 400, kept.as_str()),
         ("versions/1/restore", "hash=x", 409, "changed meanwhile"),
     ] {
         let request = Request::post(format!("/file/{FILE}/{path}"))
             .header("cookie", &cookie)
             .header("sec-fetch-site", "same-origin")
             .header("content-type", "application/x-www-form-urlencoded");
-        let page = bench.send_as_is(request.body(Body::from(body)).unwrap()).await;
+        let page = bench.send_as_is(request.body(Body::from(body.to_owned())).unwrap()).await;
         assert_eq!(page.status, status, "{path}: {}", page.text);
         assert!(page.text.contains(told), "{path}: {told}: {}", page.text);
         assert_eq!(faults(&page.text), Vec::<String>::new(), "{path}: {}", page.text);
+    }
+}
+
+pub(in crate::pages) async fn send(
+    bench: &crate::testing::Bench,
+    path: &str,
+    body: &str,
+    cookie: &str,
+) -> Answer {
+    let request = Request::post(filled(path))
+        .header("cookie", cookie)
+        .header("sec-fetch-site", "same-origin")
+        .header("content-type", "application/x-www-form-urlencoded");
+    bench.send_as_is(request.body(Body::from(filled(body))).unwrap()).await
+}
+
+#[tokio::test]
+async fn forms_about_a_database_are_answered_with_sound_pages() {
+    let bench = bench().await;
+    let cookie = cookie(&bench).await;
+    let (long, kept) = too_long();
+    for (path, body, status, told) in [
+        ("records/{r}", "version=2&field={n}&v-{n}=x&back=record%3D{r}", 400, "must be a number."),
+        ("records/{r}", "version=1&field={n}&v-{n}=7&back=record%3D{r}", 409, "Keep theirs"),
+        ("records/{r}", "version=1&field={n}&v-{n}=7&then=merge&back=record%3D{r}", 200, "value=\"7\""),
+        ("records/{r}", "version=2&field={n}&v-{n}=x&cell={n}", 400, "Must be a number."),
+        (
+            "records/{r}",
+            "version=1&field={n}&v-{n}=7&cell={n}",
+            409,
+            "Meanwhile somebody wrote “<bdi>1.5</bdi>”",
+        ),
+        ("records/many", "do=trash", 400, "needs records that are selected"),
+        ("fields", "name=a%0Ab&type=text", 400, "Put this right"),
+        ("fields", "name=a&type=nothing", 400, "must be one of the types"),
+        ("views", "name=", 400, "<h2>Save as view</h2>"),
+        ("rename", "name=&description=kept+words", 400, "value=\"kept words\""),
+        ("fields/{n}", long.as_str(), 400, kept.as_str()),
+    ] {
+        let page = send(&bench, &format!("/databases/{{d}}/{path}"), body, &cookie).await;
+        assert_eq!(page.status, status, "{path} {body}: {}", page.text);
+        assert!(page.text.contains(told), "{path} {body}: {told}: {}", page.text);
+        assert_eq!(faults(&page.text), Vec::<String>::new(), "{path} {body}: {}", page.text);
+    }
+    for (path, body, to) in [
+        ("records/{r}", "version=2&field={n}&v-{n}=7&back=page%3D2%26record%3D{r}", "?page=2&record={r}"),
+        ("records/{r}", "version=1&field={n}&v-{n}=1.5&cell={n}&back=q%3Dx", "?q=x"),
+        ("records/{r}/delete", "back=q%3Dx%26record%3D{r}", "?q=x"),
+        ("records/many", "do=trash&item={r}", ""),
+    ] {
+        let done = send(&bench, &format!("/databases/{{d}}/{path}"), body, &cookie).await;
+        assert_eq!(done.status, 303, "{path} {body}: {}", done.text);
+        let to = filled(&format!("/databases/{{d}}{to}"));
+        assert_eq!(done.headers["location"].to_str().unwrap(), to, "{path} {body}");
+    }
+    for path in ["/w/{w}/databases/new", "/w/{w}/files/new", "/w/{w}/files/new-folder"] {
+        let made = send(&bench, path, &long, &cookie).await;
+        assert_eq!((made.status.as_u16(), faults(&made.text)), (400, Vec::new()), "{path}: {}", made.text);
+        assert!(made.text.contains(&kept), "{path}: {}", made.text);
+    }
+}
+
+#[tokio::test]
+async fn a_filter_that_cannot_be_is_told_and_stays_in_the_bar() {
+    let bench = bench().await;
+    let cookie = cookie(&bench).await;
+    let page = get(&bench, &filled("/databases/{d}?filter={n}:like:1"), &cookie).await;
+    assert_eq!((page.status.as_u16(), faults(&page.text)), (400, Vec::new()), "{}", page.text);
+    assert!(page.text.contains("href=\"#f-filter\""), "{}", page.text);
+    assert!(page.text.contains(&filled("value=\"{n}:like:1\"")), "{}", page.text);
+}
+
+#[tokio::test]
+async fn records_are_exported_as_a_table() {
+    let bench = bench().await;
+    let cookie = cookie(&bench).await;
+    let file = get(&bench, &filled("/databases/{d}/csv?q=x"), &cookie).await;
+    assert_eq!(file.status, 200, "{}", file.text);
+    assert!(file.headers["content-type"].to_str().unwrap().starts_with("text/csv"));
+    assert!(
+        file.headers["content-disposition"].to_str().unwrap().starts_with("attachment; filename*=UTF-8''")
+    );
+    // The head, and each record, a page at a time.
+    assert_eq!(file.text.matches("\r\n").count(), 121, "{}", file.text);
+    let wrong = get(&bench, &filled("/databases/{d}/csv?filter={n}:like:1"), &cookie).await;
+    assert_eq!((wrong.status.as_u16(), faults(&wrong.text)), (400, Vec::new()), "{}", wrong.text);
+}
+
+#[tokio::test]
+async fn forms_about_a_memory_are_answered_with_sound_pages() {
+    let bench = bench().await;
+    let cookie = cookie(&bench).await;
+    let (memory, new) = (format!("/memories/{MEMORY}"), format!("/w/{WORKSPACE}/memories/new"));
+    for (path, body, status, told) in [
+        (new.clone(), "name=&useWhen=kept", 400, "kept</textarea>"),
+        (new.clone(), "name=x&slug=guide", 400, "The slug is taken"),
+        (new, "name=x", 303, ""),
+        (format!("{memory}/edit"), "name=x&slug=&description=kept", 400, "kept</textarea>"),
+        (format!("{memory}/edit"), "name=x&slug=x", 303, ""),
+        (format!("{memory}/add"), "", 400, "Members need at least one"),
+        (format!("{memory}/add"), "item=file:x", 400, "Put this right"),
+        (format!("{memory}/move"), "member=x&position=1", 404, "There is nothing here"),
+        (format!("{memory}/publish"), "", 303, ""),
+        (format!("{memory}/delete"), "", 303, ""),
+    ] {
+        let request = Request::post(&path)
+            .header("cookie", &cookie)
+            .header("sec-fetch-site", "same-origin")
+            .header("content-type", "application/x-www-form-urlencoded");
+        let page = bench.send_as_is(request.body(Body::from(body)).unwrap()).await;
+        assert_eq!(page.status, status, "{path}: {}", page.text);
+        assert!(page.text.contains(told), "{path}: {told}: {}", page.text);
+        if status != 303 {
+            assert_eq!(faults(&page.text), Vec::<String>::new(), "{path}: {}", page.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_public_memory_is_a_sound_page_for_anybody() {
+    let bench = bench().await;
+    let cookie = cookie(&bench).await;
+    // Whoever reads it, the page is the same.
+    for cookie in ["", cookie.as_str()] {
+        let page = get(&bench, &format!("/m/{MEMORY}"), cookie).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        assert!(page.text.contains(&format!("anybody {MEMORY}")), "{}", page.text);
+        assert!(!page.text.contains("<script") && page.text.contains("<p data-l=\"1\">one"), "{}", page.text);
+        assert_eq!(page.headers["cache-control"], "public, max-age=60");
+        assert_eq!(page.headers["x-robots-tag"], "noindex");
+        assert_eq!(page.headers["content-security-policy"], super::document::READING);
+        assert!(!page.headers.contains_key("set-cookie"));
+        assert_eq!(faults(&page.text), Vec::<String>::new(), "{}", page.text);
+    }
+    for odd in ["?text=1", "?text=9&line=x", "?text=99999999999999999999", "?line=%00"] {
+        let page = get(&bench, &format!("/m/{MEMORY}{odd}"), "").await;
+        assert_eq!((page.status.as_u16(), faults(&page.text)), (200, Vec::new()), "{odd}: {}", page.text);
+    }
+}
+
+#[test]
+fn analytics_are_sound() {
+    use cairn_proto::retrieval::v1 as proto;
+    let counts = proto::Retrievals { total: 3, empty: 1, results: 4, ..Default::default() };
+    let day = proto::RetrievalDay { date: "2026-11-23".to_owned(), retrievals: Some(counts), latency: None };
+    let hostile = || crate::testing::console::HOSTILE.to_owned();
+    let share = proto::RetrievalShare { value: hostile(), retrievals: Some(counts), ..Default::default() };
+    let document = proto::TopDocument { title: Some(hostile()), path: Some(hostile()), ..Default::default() };
+    let answer = proto::GetRetrievalAnalyticsResponse {
+        total: Some(counts),
+        days: vec![day.clone(), day],
+        by_channel: vec![share.clone()],
+        by_operation: vec![share],
+        top_documents: vec![document, proto::TopDocument::default()],
+        ..Default::default()
+    };
+    let links = crate::answers::Links::new(None);
+    for answer in [answer, proto::GetRetrievalAnalyticsResponse::default()] {
+        let told = crate::answers::RetrievalAnalytics::read(WORKSPACE.parse().unwrap(), answer, &links);
+        let body = super::analytics::body("/w/x", 30, &told).into_string();
+        let page = format!(
+            "<!DOCTYPE html><html lang=en><head><title>x</title></head><body><main><h1>x</h1>{body}</main></body></html>"
+        );
+        assert_eq!(faults(&page), Vec::<String>::new(), "{page}");
+        assert!(!page.contains("<script"), "{page}");
     }
 }
 

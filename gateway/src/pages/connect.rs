@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use super::frame::Page;
 use super::parts::{self, Tone};
-use super::visitor::{Here, Visitor};
-use super::{Answer, MEMBER, words};
+use super::visitor::Visitor;
+use super::{Answer, MEMBER, wire, words};
 use crate::error::Error;
+use crate::events::Events;
 use crate::operations::{grants, tokens};
 use crate::origin::Origins;
 use crate::routes::Routes;
@@ -45,23 +46,17 @@ pub(super) async fn clients(visitor: &Visitor) -> Result<Vec<Client>, Error> {
     Ok(used)
 }
 
-/// The way to the page, for those who have connected nothing.
-pub(super) fn card(here: &Here) -> Markup {
-    html! {
-        section.card aria-labelledby="connect" {
-            h2 #connect { "Connect an agent" }
-            p { "No agent has come yet. It takes three steps: choose your client, copy one line, and ask it something." }
-            div.buttons { a.button.primary href={ "/w/" (here.id) "/connect" } { "Connect an agent" } }
-        }
-    }
-}
-
-async fn show(State(origins): State<Arc<Origins>>, visitor: Visitor, parts: Parts) -> Answer {
+async fn show(
+    State(origins): State<Arc<Origins>>,
+    State(events): State<Arc<Events>>,
+    visitor: Visitor,
+    parts: Parts,
+) -> Answer {
     let here = visitor.here()?;
     let used = clients(&visitor).await?;
     let base = origins.base_url(&parts.headers);
     let body = html! {
-        (standing(&used))
+        (standing(&used, wire::last_search(&events.recent(here.id)).as_deref()))
         @match &base {
             Some(base) => (ways(&format!("{base}/mcp"), origins.is_loopback())),
             None => p.notice { "This server does not know its own address: its operator has to set CAIRN_BASE_URL." },
@@ -72,17 +67,18 @@ async fn show(State(origins): State<Arc<Origins>>, visitor: Visitor, parts: Part
             a href={ "/w/" (here.id) "/tokens/new" } { "New token" }
         }
     };
-    Ok(Page::new("Connect").show(&visitor, &body))
+    Ok(Page::new("Connect").live().show(&visitor, &body))
 }
 
 /// Whether somebody has come: the page asks again until then.
-fn standing(used: &[Client]) -> Markup {
+fn standing(used: &[Client], searched: Option<&str>) -> Markup {
     html! {
-        p #standing role="status" data-poll=[used.is_empty().then_some("")] {
+        p #standing role="status" data-live="token call" data-poll=[used.is_empty().then_some("")] {
             @match used.first() {
                 Some(client) => {
                     (parts::badge(Tone::Ok, "Connected")) " " bdi { (client.name) } " came last, " (parts::time(&client.at)) "."
                     @if used.len() > 1 { " " (words::count(used.len() as u64 - 1, "other", "others")) " came before." }
+                    @if let Some(searched) = searched { " " (searched) }
                 }
                 None => { (parts::badge(Tone::Plain, "Waiting")) " No agent has come yet. This line changes when one does." }
             }

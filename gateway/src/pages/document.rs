@@ -12,6 +12,10 @@ pub(crate) const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; \
      frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types cairn",
 );
+/// What a page may load that is only read.
+pub(crate) const READING: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+);
 const SPECULATION_RULES: HeaderName = HeaderName::from_static("speculation-rules");
 
 /// What stands in the head, and around the body.
@@ -40,7 +44,8 @@ impl Document<'_> {
                     title { (self.title) " – Cairn" }
                     link rel="icon" type="image/svg+xml" href=(assets::ICON_SVG);
                     link rel="stylesheet" href=(assets::APP_CSS);
-                    @for module in self.modules { script type="module" src=(module) {} }
+                    // Times become local and buttons of scripts appear before anything is painted, so that nothing moves.
+                    @for module in self.modules { script type="module" src=(module) blocking="render" {} }
                 }
                 body class=(self.class) { (body) }
             }

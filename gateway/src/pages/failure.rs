@@ -11,6 +11,7 @@ use super::assets;
 use super::document::{self, Document};
 use super::frame::Page;
 use super::look::Look;
+use super::parts;
 use super::sign_in;
 use super::visitor::{Here, Seen, see_other};
 use super::words;
@@ -65,7 +66,7 @@ impl Asked {
                 @if at > 0 { " · " }
                 a href=(address) { (label) }
             } }
-            p.hint { "Request " code { (request_id) } }
+            p.hint { "Request " code #request { (request_id) } " " (parts::copy("request")) }
         };
         match self.seen.visitor() {
             Some(visitor) => {

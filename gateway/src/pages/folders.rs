@@ -35,12 +35,14 @@ pub(super) fn tags(text: &str) -> Vec<&str> {
 }
 
 /// The folders of a workspace: the first thousand by name, as a service gives them at once.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tree {
     /// By path.
     folders: Vec<Folder>,
     by_id: HashMap<String, usize>,
     is_whole: bool,
+    /// The token that it is seen as, which its links keep.
+    seen_as: Option<String>,
 }
 
 impl Tree {
@@ -52,7 +54,21 @@ impl Tree {
     fn new(mut folders: Vec<Folder>, is_whole: bool) -> Self {
         folders.sort_by(|one, other| one.path.split('/').cmp(other.path.split('/')));
         let by_id = folders.iter().enumerate().map(|(at, folder)| (folder.id.clone(), at)).collect();
-        Self { folders, by_id, is_whole }
+        Self { folders, by_id, is_whole, seen_as: None }
+    }
+
+    /// The same, whose links lead to what that token sees.
+    pub(super) fn seen_as(self, token: Option<&str>) -> Self {
+        Self { seen_as: token.map(ToOwned::to_owned), ..self }
+    }
+
+    /// The address of a folder's page; without one, of the root's.
+    pub(super) fn address(&self, workspace: WorkspaceId, folder: Option<&str>) -> String {
+        let address = address(workspace, folder);
+        match &self.seen_as {
+            Some(token) => format!("{address}{}as={token}", if folder.is_some() { '&' } else { '?' }),
+            None => address,
+        }
     }
 
     pub(super) fn get(&self, id: &str) -> Option<&Folder> {
@@ -69,25 +85,46 @@ impl Tree {
         self.folders.iter().filter(|folder| folder.parent_id.as_deref() == parent).collect()
     }
 
-    /// What leads to what stands in a folder, or in the root.
-    pub(super) fn crumbs(&self, workspace: WorkspaceId, folder: Option<&str>) -> Vec<(String, String)> {
-        let mut above = Vec::new();
+    /// A folder and those around it, from the inside.
+    fn way(&self, folder: Option<&str>) -> Vec<&Folder> {
+        let mut way = Vec::new();
         let mut next = folder.and_then(|id| self.get(id));
         while let Some(folder) = next {
-            above.push((folder.name.clone(), address(workspace, Some(&folder.id))));
-            next = folder
-                .parent_id
-                .as_deref()
-                .and_then(|id| self.get(id))
-                .filter(|_| above.len() < self.folders.len());
+            way.push(folder);
+            let parent = folder.parent_id.as_deref().and_then(|id| self.get(id));
+            next = parent.filter(|_| way.len() < self.folders.len());
         }
-        above.push(("Files".to_owned(), address(workspace, None)));
+        way
+    }
+
+    /// The ids of a folder and of those around it.
+    pub(super) fn above(&self, folder: Option<&str>) -> Vec<&str> {
+        self.way(folder).into_iter().map(|folder| folder.id.as_str()).collect()
+    }
+
+    /// What leads to what stands in a folder, or in the root.
+    pub(super) fn crumbs(&self, workspace: WorkspaceId, folder: Option<&str>) -> Vec<(String, String)> {
+        let way = self.way(folder).into_iter();
+        let mut above: Vec<(String, String)> =
+            way.map(|folder| (folder.name.clone(), self.address(workspace, Some(&folder.id)))).collect();
+        above.push(("Files".to_owned(), self.address(workspace, None)));
         above.reverse();
         above
     }
 
     /// A list to choose a folder from; `without` and what is below it are left out.
     pub(super) fn choice(&self, name: &str, current: Option<&str>, without: Option<&str>) -> Markup {
+        self.choice_by_key(name, current, without, None)
+    }
+
+    /// The same, which a key leads to.
+    pub(super) fn choice_by_key(
+        &self,
+        name: &str,
+        current: Option<&str>,
+        without: Option<&str>,
+        key: Option<&str>,
+    ) -> Markup {
         let without = without.and_then(|id| self.get(id)).map(|folder| format!("{}/", folder.path));
         let offered = self.folders.iter().filter(|folder| {
             without.as_ref().is_none_or(|without| !format!("{}/", folder.path).starts_with(without))
@@ -95,10 +132,10 @@ impl Tree {
         html! {
             div.field {
                 label for={ "f-" (name) } { "Folder" }
-                select id={ "f-" (name) } name=(name) {
+                select id={ "f-" (name) } name=(name) data-key=[key] {
                     option value="" selected[current.is_none()] { "/" }
                     @for folder in offered {
-                        option value=(folder.id) selected[current == Some(&folder.id)] { (folder.path) }
+                        option value=(folder.id) selected[current == Some(&folder.id)] dir="auto" { (folder.path) }
                     }
                 }
                 @if !self.is_whole { span.hint { "The first thousand folders." } }
@@ -117,8 +154,8 @@ impl Tree {
         html! {
             nav.tree aria-label="Folders" {
                 ul {
-                    li { a href=(address(workspace, None)) aria-current=[current.is_none().then_some("page")] { "All files" } }
-                    (level(&below, None, &Look { workspace, current, way: &way }, 0))
+                    li { a href=(self.address(workspace, None)) aria-current=[current.is_none().then_some("page")] { "All files" } }
+                    (level(&below, None, &Look { tree: self, workspace, current, way: &way }, 0))
                 }
             }
         }
@@ -126,6 +163,7 @@ impl Tree {
 }
 
 struct Look<'a> {
+    tree: &'a Tree,
     workspace: WorkspaceId,
     current: Option<&'a str>,
     /// The path of the current folder, ended.
@@ -142,16 +180,16 @@ fn level(
     html! {
         @for folder in folders {
             @let link = html! {
-                a href=(address(look.workspace, Some(&folder.id))) aria-current=[(look.current == Some(&folder.id)).then_some("page")] { bdi { (folder.name) } }
+                a href=(look.tree.address(look.workspace, Some(&folder.id))) aria-current=[(look.current == Some(&folder.id)).then_some("page")] { bdi { (folder.name) } }
             };
             li {
+                (link)
                 @if depth < MOST_LEVELS && below.contains_key(&Some(folder.id.as_str())) {
+                    // Beside the link and not around it: what opens something holds no other control.
                     details open[look.way.starts_with(&format!("{}/", folder.path))] {
-                        summary { (link) }
+                        summary { span.sr { "Folders in " bdi { (folder.name) } } }
                         ul { (level(below, Some(&folder.id), look, depth + 1)) }
                     }
-                } @else {
-                    (link)
                 }
             }
         }
@@ -188,6 +226,7 @@ mod tests {
         let crumbs = tree().crumbs(workspace, Some("4"));
         let titles: Vec<&str> = crumbs.iter().map(|(title, _)| title.as_str()).collect();
         assert_eq!(titles, ["Files", "a", "b", "c"]);
+        assert_eq!(tree().above(Some("4")), ["4", "2", "1"]);
         assert_eq!(tree().crumbs(workspace, None).len(), 1);
         assert_eq!(tree().crumbs(workspace, Some("nothing")).len(), 1);
         let html = tree().markup(workspace, Some("2")).into_string();
@@ -205,8 +244,8 @@ mod tests {
     fn a_folder_goes_anywhere_but_into_itself() {
         let html = tree().choice("to", Some("3"), Some("2")).into_string();
         assert!(
-            html.contains("<option value=\"1\">/a</option>")
-                && html.contains("<option value=\"3\" selected>/a&lt;</option>"),
+            html.contains("<option value=\"1\" dir=\"auto\">/a</option>")
+                && html.contains("<option value=\"3\" selected dir=\"auto\">/a&lt;</option>"),
             "{html}"
         );
         assert!(!html.contains("value=\"2\"") && !html.contains("value=\"4\""), "{html}");

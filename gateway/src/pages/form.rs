@@ -68,8 +68,20 @@ pub(crate) fn input<T: Input>(fields: Value) -> Result<T, Problem> {
     validate::read(fields, "form")
 }
 
+/// What is wrong with an input, told by the fields of a form where these have other names.
+pub(crate) fn renamed(mut problem: Problem, names: &[(&str, &str)]) -> Problem {
+    for broken in &mut problem.violations {
+        if let Some((_, field)) = names.iter().find(|(path, _)| *path == broken.path) {
+            (*field).clone_into(&mut broken.path);
+        }
+    }
+    problem
+}
+
 #[cfg(test)]
 mod tests {
+    use cairn_chassis::status::Violation;
+
     use super::*;
 
     #[test]
@@ -79,5 +91,14 @@ mod tests {
         assert_eq!(form.all("c").collect::<Vec<_>>(), ["x y&z", "2"]);
         assert!(form.has("d") && !form.has("e"));
         assert!(!format!("{form:?}").contains("x y"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_the_fields_of_the_form() {
+        let broken = |path: &str| Violation::new(path, "required", "is required");
+        let problem =
+            renamed(Problem::validation(vec![broken("parentId"), broken("name")]), &[("parentId", "parent")]);
+        let paths: Vec<&str> = problem.violations.iter().map(|broken| broken.path.as_str()).collect();
+        assert_eq!(paths, ["parent", "name"]);
     }
 }

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use super::assets;
 use super::document::{self, Document};
 use super::notice::Notice;
+use super::palette;
 use super::parts::{self, Icon, icon};
 use super::visitor::{Here, Visitor};
 
@@ -21,14 +22,26 @@ pub(crate) struct Entry {
     key: &'static str,
     /// A line is drawn above it.
     begins: bool,
+    /// It is for owners and admins.
+    manages: bool,
+}
+
+impl Entry {
+    pub(crate) const fn title(&self) -> &'static str {
+        self.title
+    }
 }
 
 const fn entry(title: &'static str, path: &'static str, icon: Icon, key: &'static str) -> Entry {
-    Entry { title, path, icon, key, begins: false }
+    Entry { title, path, icon, key, begins: false, manages: false }
+}
+
+const fn of_managers(title: &'static str, path: &'static str, icon: Icon, key: &'static str) -> Entry {
+    Entry { manages: true, ..entry(title, path, icon, key) }
 }
 
 const fn after_line(title: &'static str, path: &'static str, icon: Icon, key: &'static str) -> Entry {
-    Entry { title, path, icon, key, begins: true }
+    Entry { begins: true, ..entry(title, path, icon, key) }
 }
 
 /// Every page that there is.
@@ -36,6 +49,15 @@ pub(crate) const NAVIGATION: &[Entry] = &[
     entry("Overview", "", Icon::Home, "o"),
     entry("Search", "/search", Icon::Glass, "s"),
     entry("Files", "/files", Icon::File, "f"),
+    entry("Databases", "/databases", Icon::Table, "d"),
+    entry("Memories", "/memories", Icon::Stack, "m"),
+    entry("Documents", "/documents", Icon::Page, "e"),
+    entry("Sources", "/sources", Icon::Inbox, "r"),
+    entry("Sync", "/sync", Icon::Turn, "y"),
+    entry("Import", "/import", Icon::Tray, "i"),
+    entry("Activity", "/activity", Icon::Clock, "a"),
+    entry("Questions", "/questions", Icon::Bubble, "q"),
+    of_managers("Analytics", "/analytics", Icon::Bars, "n"),
     entry("Trash", "/trash", Icon::Trash, "t"),
     after_line("Connect", "/connect", Icon::Plug, "c"),
     entry("Tokens", "/tokens", Icon::Key, "k"),
@@ -55,6 +77,7 @@ pub(crate) struct Page<'a> {
     crumbs: Vec<(String, String)>,
     aside: Option<Markup>,
     modules: Vec<&'static str>,
+    is_live: bool,
 }
 
 impl<'a> Page<'a> {
@@ -67,6 +90,7 @@ impl<'a> Page<'a> {
             crumbs: Vec::new(),
             aside: None,
             modules: Vec::new(),
+            is_live: false,
         }
     }
 
@@ -83,6 +107,12 @@ impl<'a> Page<'a> {
     /// What stands beside the heading: the page's own buttons.
     pub(crate) fn actions(self, actions: Markup) -> Self {
         Self { aside: Some(actions), ..self }
+    }
+
+    /// The page follows what happens in its workspace: elements with `data-live`, which names kinds of events, are fetched
+    /// anew when one of these comes. A form that was refused is left alone: its address is none to ask again.
+    pub(crate) fn live(self) -> Self {
+        Self { is_live: true, ..self }
     }
 
     /// A module that the page needs besides, by its address.
@@ -109,10 +139,11 @@ impl<'a> Page<'a> {
             a.skip href="#main" { "Skip to content" }
             header {
                 a.brand href="/" { "Cairn" }
+                (palette::button(here))
                 button.menu type="button" popovertarget="menu" { (icon(Icon::Menu)) "Menu" }
                 nav #menu popover aria-label="Main" { (navigation(visitor, here)) }
             }
-            main #main tabindex="-1" {
+            main #main tabindex="-1" data-events=[here.filter(|_| self.is_live && !self.is_error).map(|here| format!("/w/{}/events", here.id))] {
                 (parts::crumbs(&self.crumbs, self.title))
                 div.top {
                     h1 { @if let Some(heading) = &self.heading { (heading) } @else { (self.title) } }
@@ -121,18 +152,24 @@ impl<'a> Page<'a> {
                 (toast(visitor, here))
                 (body)
             }
-            (keys())
+            (palette::dialog(here))
+            (keys(visitor))
         };
         let mut modules = vec![assets::APP_JS];
         modules.extend(&self.modules);
         let document = Document { title: &title, class: "console", modules: &modules, look: visitor.look };
-        let mut response = document.around(self.status, &whole);
+        let mut response = document.around(self.status_for(visitor), &whole);
         document::guard(&mut response);
         let cookies = [visitor.last_cookie(), visitor.notice.as_ref().and_then(|_| Notice::no_cookie())];
         for cookie in cookies.into_iter().flatten() {
             response.headers_mut().append(header::SET_COOKIE, cookie);
         }
         response
+    }
+
+    /// A browser reports what a script asks for in vain as an error of the page; the form in its place says what is wrong.
+    fn status_for(&self, visitor: &Visitor) -> StatusCode {
+        if visitor.takes_part && self.status.is_client_error() { StatusCode::OK } else { self.status }
     }
 
     fn full_title(&self, here: Option<&Here>) -> String {
@@ -142,6 +179,12 @@ impl<'a> Page<'a> {
             None => format!("{error}{}", self.title),
         }
     }
+}
+
+/// What the visitor is led to. On a page of no workspace nobody manages anything.
+pub(super) fn entries(visitor: &Visitor) -> impl Iterator<Item = &'static Entry> {
+    let manages = visitor.manages();
+    NAVIGATION.iter().filter(move |entry| manages || !entry.manages)
 }
 
 fn navigation(visitor: &Visitor, here: Option<&Here>) -> Markup {
@@ -158,7 +201,7 @@ fn navigation(visitor: &Visitor, here: Option<&Here>) -> Markup {
                 }
             }
             ul {
-                @for entry in NAVIGATION {
+                @for entry in entries(visitor) {
                     @let address = format!("/w/{}{}", here.id, entry.path);
                     li class=[entry.begins.then_some("line")] {
                         a href=(address) data-go=(entry.key) aria-current=[is_current(entry, &address, path)] {
@@ -173,6 +216,8 @@ fn navigation(visitor: &Visitor, here: Option<&Here>) -> Markup {
             li { a href="/account" aria-current=[(path == "/account").then_some("page")] { (icon(Icon::Person)) "Account" } }
             li { a href="/docs/guides" { (icon(Icon::Book)) "Guides" } }
         }
+        // The account's own page has it among the sessions.
+        @if path != "/account" { form.leave method="post" action="/sign-out" { button.link type="submit" { "Sign out" } } }
     }
 }
 
@@ -195,6 +240,7 @@ fn toast(visitor: &Visitor, here: Option<&Here>) -> Markup {
                 @if visitor.may(Permission::Write) {
                     form.inline method="post" action={ "/w/" (here.id) "/trash/restore" } {
                         @for (kind, id) in items { input type="hidden" name="item" value={ (kind.as_str()) ":" (id) }; }
+                        input type="hidden" name="back" value=(visitor.address);
                         button type="submit" { "Undo" }
                     }
                 }
@@ -204,23 +250,29 @@ fn toast(visitor: &Visitor, here: Option<&Here>) -> Markup {
 }
 
 /// What the keys do; `?` opens it.
-fn keys() -> Markup {
+fn keys(visitor: &Visitor) -> Markup {
     html! {
         dialog #keys aria-labelledby="keys-title" closedby="any" {
             h2 #keys-title { "Keys" }
             dl.facts {
                 dt { kbd { "g" } " then a letter" }
                 dd {
-                    @for (at, entry) in NAVIGATION.iter().enumerate() {
+                    @for (at, entry) in entries(visitor).enumerate() {
                         @if at > 0 { ", " }
                         kbd { (entry.key) } " " (entry.title)
                     }
                 }
                 dt { kbd { "j" } " " kbd { "k" } } dd { "Next and previous row" }
                 dt { kbd { "[" } " " kbd { "]" } } dd { "Previous and next page" }
-                dt { kbd { "n" } } dd { "New" }
-                dt { kbd { "e" } } dd { "Edit" }
+                dt { kbd { "x" } } dd { "Select the row; a click with Shift takes those between" }
+                dt { kbd { "n" } " " kbd { "e" } " " kbd { "m" } } dd { "New, edit, move" }
+                dt { kbd { "#" } " " kbd { "r" } } dd { "Move the selected to trash, restore them" }
+                dt { kbd { "y" } } dd { "Copy the link to what is shown" }
+                dt { kbd { "t" } } dd { "How a result was found" }
+                dt { kbd { "u" } } dd { "Undo what the list of activity says" }
                 dt { kbd { "/" } } dd { "Find" }
+                dt { kbd { "Ctrl" } " " kbd { "Enter" } } dd { "Send the form that is written in; " kbd { "Ctrl" } " " kbd { "S" } " in the editor" }
+                dt { kbd { "Ctrl" } " " kbd { "K" } } dd { "Go to a page, file, record, memory" }
             }
             p.hint { "They can be switched off in your account." }
             form method="dialog" { button { "Close" } }

@@ -4,30 +4,50 @@
 //! `docs/CONSOLE.md` says how a page is added.
 
 mod account;
+mod activity;
+mod analytics;
 mod apps;
 mod assets;
 mod connect;
+mod databases;
 pub(crate) mod document;
+mod documents;
+mod events;
 mod failure;
 mod file;
 mod files;
 mod folders;
 mod form;
 mod frame;
+mod freshness;
+mod go;
+mod golden;
 mod health;
+mod imports;
 mod look;
 mod members;
+mod memories;
 mod notice;
 mod overview;
+mod own_sessions;
+mod palette;
 mod parts;
 mod places;
+mod popover;
+mod questions;
+mod reading;
+mod runs;
 mod search;
+mod seeing;
 mod settings;
 pub(crate) mod sign_in;
+mod sources;
+mod syncs;
 pub(crate) mod text;
 mod tokens;
 mod trash;
 mod visitor;
+mod wire;
 pub(crate) mod words;
 mod workspaces;
 
@@ -59,7 +79,9 @@ pub(crate) fn routes() -> Routes {
         .merge(workspaces::routes())
         .merge(overview::routes())
         .merge(connect::routes())
+        .merge(events::routes())
         .merge(tokens::routes())
+        .merge(activity::routes())
         .merge(trash::routes())
         .merge(apps::routes())
         .merge(members::routes())
@@ -67,7 +89,18 @@ pub(crate) fn routes() -> Routes {
         .merge(settings::routes())
         .merge(files::routes())
         .merge(file::routes())
+        .merge(databases::routes())
         .merge(search::routes())
+        .merge(go::routes())
+        .merge(golden::routes())
+        .merge(memories::routes())
+        .merge(analytics::routes())
+        .merge(questions::routes())
+        .merge(freshness::routes())
+        .merge(documents::routes())
+        .merge(sources::routes())
+        .merge(imports::routes())
+        .merge(syncs::routes())
 }
 
 /// `GET /`.

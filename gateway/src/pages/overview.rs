@@ -1,53 +1,118 @@
-//! `/w/{id}`: a workspace at a glance, and until an agent has come, how to connect one.
+//! `/w/{id}`: a workspace at a glance, and until an agent has come, how to connect one. It follows what happens.
 
-use cairn_proto::domain::DocumentKind;
+use std::sync::Arc;
+
+use axum::extract::State;
+use cairn_proto::ids::WorkspaceId;
 use maud::{Markup, html};
 
+use super::activity::row;
 use super::connect;
 use super::frame::Page;
 use super::parts::{self, Tone};
-use super::visitor::Visitor;
+use super::visitor::{Here, Visitor};
+use super::wire::{self, Shown};
 use super::{Answer, MEMBER, places, words};
-use crate::answers::{IndexState, Indexing, RecentChange, WorkspaceOverview};
-use crate::operations::overview;
+use crate::answers::{ActivityEntry, IndexState, Indexing, WorkspaceOverview, time};
+use crate::error::Error;
+use crate::events::Events;
+use crate::extract::Query;
+use crate::operations::activity::{self, Asked};
+use crate::operations::{Paging, overview};
 use crate::routes::Routes;
+
+/// Changes that are told.
+const LATEST: u32 = 10;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}", show)
 }
 
-async fn show(visitor: Visitor) -> Answer {
+async fn show(State(events): State<Arc<Events>>, visitor: Visitor, Query(shown): Query<Shown>) -> Answer {
     let here = visitor.here()?;
     let context = visitor.context()?;
-    let (held, clients) = tokio::try_join!(
-        async { overview::get(&context).await.map_err(crate::error::Error::from) },
+    let latest = Paging { limit: Some(LATEST), cursor: None };
+    let (held, clients, done) = tokio::try_join!(
+        async { overview::get(&context).await.map_err(Error::from) },
         connect::clients(&visitor),
+        async { activity::list(&visitor.person, Asked::default(), latest).await.map_err(Error::from) },
     )?;
+    let base = format!("/w/{}", here.id);
     let body = html! {
-        @if clients.is_empty() { (connect::card(here)) }
-        (counts(&held))
-        (index(&held.indexing))
-        (changes(&held.recent_changes))
+        section #connected data-live="token call change" {
+            @if clients.is_empty() { (steps(&base, held.files.total > 0)) }
+        }
+        section #held data-live="change changes" { (counts(&base, &held)) }
+        (failing(here.id, &held))
+        section #indexing data-live="index" { (index(&held.indexing)) }
+        (wire::section(here.id, &events.recent(here.id), &shown))
+        @if visitor.manages() && held.indexing.state != IndexState::Unavailable { (answers(&base)) }
+        (parts::question_log(visitor.question_log_days()))
+        section #changed data-live="change changes" { (changes(here, &done.entries)) }
     };
-    Ok(Page::new("Overview").show(&visitor, &body))
+    Ok(Page::new("Overview").live().show(&visitor, &body))
 }
 
-fn counts(held: &WorkspaceOverview) -> Markup {
+/// What is done in a new workspace, until an agent has come.
+fn steps(base: &str, has_files: bool) -> Markup {
+    html! {
+        section.card aria-labelledby="steps" {
+            h2 #steps { "Three steps to begin with" }
+            ol.steps {
+                li { a href={ (base) "/connect" } { "Connect an agent" } span.hint { "Choose your client and copy one line. No agent has come yet." } }
+                li {
+                    a href={ (base) "/files" } { "Put in a file" } @if has_files { " " (parts::badge(Tone::Ok, "Done")) }
+                    span.hint { "What agents are to know: notes, guides, tables." }
+                }
+                li { a href={ (base) "/search" } { "Ask as an agent would" } span.hint { "See what it finds, and why." } }
+            }
+            p { a href="/docs/guides" { "What agents are told to do here" } }
+        }
+    }
+}
+
+fn counts(base: &str, held: &WorkspaceOverview) -> Markup {
     let figures = [
-        (held.files.total, "file", "files"),
-        (held.folders.total, "folder", "folders"),
-        (held.databases.total, "database", "databases"),
-        (held.memories.total, "memory", "memories"),
-        (held.connected_sources.len() as u64, "source", "sources"),
+        (held.files.total, "file", "files", "/files"),
+        (held.folders.total, "folder", "folders", "/files"),
+        (held.databases.total, "database", "databases", "/databases"),
+        (held.memories.total, "memory", "memories", "/memories"),
+        (held.connected_sources.len() as u64, "source", "sources", "/sources"),
     ];
     html! {
         h2 { "What is here" }
         ul.figures {
-            @for (number, one, many) in figures {
-                li { strong { (words::grouped(number)) } (if number == 1 { one } else { many }) }
+            @for (number, one, many, below) in figures {
+                li { a href={ (base) (below) } { strong { (words::grouped(number)) } (if number == 1 { one } else { many }) } }
             }
         }
     }
+}
+
+/// Sources that bring nothing new until somebody does something.
+fn failing(workspace: WorkspaceId, held: &WorkspaceOverview) -> Markup {
+    let words = [("failed", "Failed"), ("needs_credentials", "Needs credentials")];
+    let word = |status: &str| words.into_iter().find(|(known, _)| *known == status).map(|(_, word)| word);
+    let failing: Vec<_> =
+        held.connected_sources.iter().filter_map(|source| Some((source, word(&source.status)?))).collect();
+    html! {
+        @if !failing.is_empty() {
+            section.card aria-labelledby="failing" {
+                h2 #failing { "Sources that do not work" }
+                ul {
+                    @for (source, word) in failing {
+                        li { a href=(places::source(workspace, &source.id)) { bdi { (source.name) } } " " (parts::badge(Tone::Wrong, word)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What agents found nothing for is told by the page of analytics, which takes its time.
+fn answers(base: &str) -> Markup {
+    let page = format!("{base}/analytics?days=7");
+    html! { p #answers data-load=(page) { a href=(page) { "How questions were answered in the last 7 days" } } }
 }
 
 /// How far the index is, in words.
@@ -77,37 +142,25 @@ pub(super) fn index(indexing: &Indexing) -> Markup {
     }
 }
 
-fn changes(changes: &[RecentChange]) -> Markup {
+/// What was done last; deletions too.
+fn changes(here: &Here, entries: &[ActivityEntry]) -> Markup {
     html! {
         h2 { "Changed last" }
-        @if changes.is_empty() {
+        @if entries.is_empty() {
             (parts::empty("Nothing was written here yet.", &html! { a href="/docs/guides" { "What agents are told to do here" } }))
         } @else {
             @let rows = html! {
-                @for change in changes {
+                @for entry in entries {
                     tr {
-                        th scope="row" { (titled(change.kind, &change.id, &change.title)) }
-                        td { bdi { (change.path) } }
-                        td {
-                            @match &change.changed_by {
-                                Some(by) => bdi { (by.name) },
-                                None => span.quiet { "not known" },
-                            }
-                        }
-                        td { (parts::time(&change.changed_at)) }
+                        th scope="row" { (row::titled(here.id, entry)) }
+                        td { (row::did(entry)) }
+                        td { (row::who(entry)) }
+                        td { (parts::time(&time(entry.happened_at.as_ref()))) }
                     }
                 }
             };
-            (parts::table("Changed last", &["What", "Where", "By", "When"], &rows))
-        }
-    }
-}
-
-fn titled(kind: DocumentKind, id: &str, title: &str) -> Markup {
-    html! {
-        @match places::of(kind, id) {
-            Some(address) => a href=(address) { bdi { (title) } },
-            None => bdi { (title) },
+            (parts::table("Changed last", &["What", "Did", "By", "When"], &rows))
+            p { a href={ "/w/" (here.id) "/activity" } { "All activity" } }
         }
     }
 }

@@ -1,14 +1,48 @@
-//! Where things are shown. What has no page yet has no link either.
+//! Where things are shown.
+
+use std::fmt::Display;
 
 use cairn_proto::domain::DocumentKind;
 
-/// The page about a thing.
-pub(crate) fn of(kind: DocumentKind, id: &str) -> Option<String> {
+/// The page about a thing; a record is shown in its database.
+pub(crate) fn of(kind: DocumentKind, id: &str, database: Option<&str>) -> Option<String> {
     match kind {
-        DocumentKind::File => Some(super::file::address(id)),
-        DocumentKind::Record
-        | DocumentKind::SourceDocument
-        | DocumentKind::Ingested
-        | DocumentKind::Memory => None,
+        DocumentKind::File => Some(file(id)),
+        DocumentKind::Record => Some(record(database?, id)),
+        DocumentKind::Memory => Some(memory(id)),
+        // What was read just now and is kept nowhere has no id here.
+        DocumentKind::SourceDocument | DocumentKind::Ingested => {
+            Some(document(id)).filter(|_| !id.is_empty())
+        }
     }
+}
+
+/// The address of a file's page.
+pub(crate) fn file(id: impl Display) -> String {
+    format!("/file/{id}")
+}
+
+/// The address of a database's page.
+pub(crate) fn database(id: impl Display) -> String {
+    format!("/databases/{id}")
+}
+
+/// The address of a record: its database with the record beside the grid.
+pub(crate) fn record(database: &str, record: &str) -> String {
+    format!("/databases/{database}?record={record}")
+}
+
+/// The address of the page of a document from outside.
+pub(crate) fn document(id: impl Display) -> String {
+    format!("/documents/{id}")
+}
+
+/// The address of the page of a connected source.
+pub(crate) fn source(workspace: impl Display, id: impl Display) -> String {
+    format!("/w/{workspace}/sources/{id}")
+}
+
+/// The address of a memory's page.
+pub(crate) fn memory(id: impl Display) -> String {
+    format!("/memories/{id}")
 }

@@ -1,7 +1,11 @@
 //! `/w/{id}/search`: what an agent would find, with how it came about; and scripts over the workspace.
 
+#[cfg(test)]
+mod checks;
+mod missing;
+
 use cairn_chassis::status::Problem;
-use cairn_proto::domain::{Mode, Strategy};
+use cairn_proto::domain::{Mode, Permission, Strategy};
 use cairn_proto::retrieval::v1::Trace;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -10,10 +14,12 @@ use utoipa::ToSchema;
 
 use super::frame::Page;
 use super::parts as part;
+use super::seeing::Seeing;
 use super::visitor::Visitor;
-use super::{Answer, MEMBER, folders, form, places, words};
+use super::{Answer, MEMBER, folders, form, golden, places, words};
 use crate::answers::{Citation, ScriptAnswer, SearchAnswer, SearchResult};
 use crate::class::Class;
+use crate::error::Error;
 use crate::extract::Query;
 use crate::operations::Context;
 use crate::operations::browse::{self, ExecuteScript};
@@ -27,7 +33,11 @@ inputs!(Asked);
 const PATIENT: Class = MEMBER.patient();
 
 pub(super) fn routes() -> Routes {
-    Routes::default().get(PATIENT, "/w/{id}/search", show)
+    Routes::default().get(PATIENT, "/w/{id}/search", show).get(
+        PATIENT,
+        "/w/{id}/search/absence",
+        missing::show,
+    )
 }
 
 /// What is asked.
@@ -38,6 +48,9 @@ struct Asked {
     strategy: Option<String>,
     mode: Option<String>,
     folder: Option<String>,
+    /// The id of a token: it is searched as that one would.
+    #[serde(rename = "as")]
+    seen_as: Option<String>,
     /// `script` for scripts.
     view: Option<String>,
     script: Option<String>,
@@ -59,18 +72,25 @@ impl Asked {
 
 /// `GET /w/{id}/search`.
 async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
-    let context = visitor.context()?;
     let base = format!("/w/{}/search", visitor.here()?.id);
+    let seeing = Seeing::of(&visitor, asked.seen_as.as_deref()).await?;
+    let context = seeing.visitor.context()?;
     let body = if asked.is_script() {
         let script = asked.script.as_deref().unwrap_or_default();
         let answer = if script.trim().is_empty() { None } else { Some(run(&context, script).await) };
         script_page(&base, script, answer.as_ref())
     } else {
         let tree = folders::Tree::of(&context).await?;
-        let answer = if asked.query().is_empty() { None } else { Some(find(&context, &asked).await) };
-        search_page(&base, &asked, &tree, answer.as_ref())
+        let answer = if asked.query().is_empty() {
+            None
+        } else {
+            let found = find(&context, &asked).await;
+            Some(found.map_err(|problem| form::renamed(problem, &[("query", "q"), ("folderId", "folder")])))
+        };
+        search_page(&visitor, &asked, &tree, &seeing, answer.as_ref())?
     };
     let body = html! {
+        (part::question_log(visitor.question_log_days()))
         nav.tabs aria-label="Views" {
             a href=(base) aria-current=[(!asked.is_script()).then_some("page")] { "Search" }
             a href={ (base) "?view=script" } aria-current=[asked.is_script().then_some("page")] { "Script" }
@@ -81,17 +101,23 @@ async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
 }
 
 async fn find(context: &Context, asked: &Asked) -> Result<SearchAnswer, Problem> {
+    let mut fields = fields(asked);
+    fields.insert("explain".to_owned(), json!(true));
+    let input = form::input::<SearchContext>(Value::Object(fields))?;
+    search::search(context, input, Freshness::default()).await
+}
+
+/// The input of the search that is asked for.
+fn fields(asked: &Asked) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("query".to_owned(), json!(asked.query()));
-    fields.insert("explain".to_owned(), json!(true));
     let chosen = [("strategy", &asked.strategy), ("mode", &asked.mode), ("folderId", &asked.folder)];
     for (name, value) in chosen {
         if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
             fields.insert(name.to_owned(), json!(value));
         }
     }
-    let input = form::input::<SearchContext>(Value::Object(fields))?;
-    search::search(context, input, Freshness::default()).await
+    fields
 }
 
 async fn run(context: &Context, script: &str) -> Result<ScriptAnswer, Problem> {
@@ -100,29 +126,50 @@ async fn run(context: &Context, script: &str) -> Result<ScriptAnswer, Problem> {
 }
 
 fn search_page(
-    base: &str,
+    visitor: &Visitor,
     asked: &Asked,
     tree: &folders::Tree,
+    seeing: &Seeing,
     answer: Option<&Result<SearchAnswer, Problem>>,
-) -> Markup {
+) -> Result<Markup, Error> {
+    let here = visitor.here()?.id;
+    let base = format!("/w/{here}/search");
+    // Who may write pins.
+    let pins = |result: &SearchResult| {
+        let may = visitor.may(Permission::Write);
+        let question = || missing::chosen(asked).collect::<Vec<_>>();
+        may.then(|| golden::pins(here, &question(), golden::Passage::of(result)))
+    };
+    Ok(html! {
+        form.filter role="search" method="get" action=(base) {
+            (question(asked, tree))
+            (seeing.field())
+            button.primary type="submit" { "Search" }
+        }
+        (seeing.note(&base))
+        @match answer {
+            None => { p.quiet { "Ask as an agent would: a question, or words. " a href={ "/w/" (here) "/golden" } { "Golden questions" } " are asked again and again." } }
+            Some(Err(problem)) => (part::summary(Some(problem), &[("q", "Question"), ("folder", "Folder"), ("strategy", "Strategy"), ("mode", "Mode")])),
+            Some(Ok(answer)) => {
+                (results(answer, pins))
+                (missing::door(&base, asked, answer.results.is_empty()))
+            }
+        }
+    })
+}
+
+/// The fields of a question, with what was asked.
+fn question(asked: &Asked, tree: &folders::Tree) -> Markup {
     let strategies = Strategy::ALL.into_iter().map(Strategy::as_str);
     let modes = Mode::ALL.into_iter().map(Mode::as_str);
     html! {
-        form.filter role="search" method="get" action=(base) {
-            div.field {
-                label for="f-q" { "Question" }
-                input #f-q type="search" name="q" value=(asked.query()) maxlength="10000" autocomplete="off" data-key="/";
-            }
-            (choice("strategy", "Strategy", strategies, asked.strategy.as_deref().unwrap_or(Strategy::default().as_str())))
-            (choice("mode", "Mode", modes, asked.mode.as_deref().unwrap_or(Mode::default().as_str())))
-            (tree.choice("folder", asked.folder(), None))
-            button.primary type="submit" { "Search" }
+        div.field {
+            label for="f-q" { "Question" }
+            input #f-q type="search" name="q" value=(asked.query()) maxlength="10000" autocomplete="off" data-key="/";
         }
-        @match answer {
-            None => { p.quiet { "Ask as an agent would: a question, or words." } }
-            Some(Err(problem)) => (part::summary(Some(problem), &[("query", "Question"), ("folderId", "Folder")])),
-            Some(Ok(answer)) => (results(answer)),
-        }
+        (choice("strategy", "Strategy", strategies, asked.strategy.as_deref().unwrap_or(Strategy::default().as_str())))
+        (choice("mode", "Mode", modes, asked.mode.as_deref().unwrap_or(Mode::default().as_str())))
+        (tree.choice("folder", asked.folder(), None))
     }
 }
 
@@ -131,48 +178,49 @@ fn choice<'a>(name: &'a str, label: &'a str, values: impl Iterator<Item = &'a st
     part::choices(name, label, choices)
 }
 
-fn results(answer: &SearchAnswer) -> Markup {
+fn results(answer: &SearchAnswer, pins: impl Fn(&SearchResult) -> Option<Markup>) -> Markup {
     html! {
         p role="status" { (words::count(answer.results.len() as u64, "result", "results")) "." }
         @for note in &answer.coverage { p.notice { (words::sentence(&note.message)) } }
         @if answer.results.is_empty() { p { "Nothing was found. Try other words, or another folder." } }
-        @for (index, result) in answer.results.iter().enumerate() { (found(index + 1, result)) }
+        @for (index, result) in answer.results.iter().enumerate() { (found(index + 1, result, pins(result))) }
     }
 }
 
-fn found(place: usize, result: &SearchResult) -> Markup {
+fn found(place: usize, result: &SearchResult, pin: Option<Markup>) -> Markup {
     let citation = &result.citation;
     html! {
         section.result aria-label={ "Result " (place) } {
-            h2 { (place) ". " (chip(citation)) }
+            h2 { (place) ". " (chip(citation, result.database_id.as_deref())) }
             pre.passage tabindex="0" dir="auto" { (result.content) }
             p {
                 (bar(result.score))
                 " " span.quiet { "Score " (number(result.score)) }
-                @for copy in &result.also_in { " · also in " (chip(copy)) }
+                @for copy in &result.also_in { " · also in " (chip(copy, None)) }
             }
             @if let Some(trace) = &result.trace { (traced(place, trace)) }
+            @if let Some(pin) = pin { (pin) }
         }
     }
 }
 
-/// Where a passage stands: a link to its lines where there is a page for it.
-fn chip(citation: &Citation) -> Markup {
+/// Where a passage stands: a link to its lines where there is a page for it. That of a record is its database's.
+pub(super) fn chip(citation: &Citation, database: Option<&str>) -> Markup {
     let lines = match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => format!(":{start}–{end}"),
         _ => String::new(),
     };
     let label = html! { bdi { (citation.path) } (lines) };
     html! {
-        @match address(citation) {
+        @match address(citation, database) {
             Some(address) => { a.chip href=(address) { (label) } }
             None => { span.chip { (label) } }
         }
     }
 }
 
-fn address(citation: &Citation) -> Option<String> {
-    let page = places::of(citation.kind, &citation.id)?;
+fn address(citation: &Citation, database: Option<&str>) -> Option<String> {
+    let page = places::of(citation.kind, &citation.id, database)?;
     Some(match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => {
             format!("{page}?lines={start}-{end}&hash={}#L{start}", citation.content_hash)
@@ -182,7 +230,7 @@ fn address(citation: &Citation) -> Option<String> {
 }
 
 /// A score from 0 to 1.
-fn bar(score: f64) -> Markup {
+pub(super) fn bar(score: f64) -> Markup {
     let width = format!("{:.1}", if score.is_nan() { 0.0 } else { score.clamp(0.0, 1.0) * 100.0 });
     html! {
         svg.bar role="img" aria-label={ "Score " (number(score)) } viewBox="0 0 100 6" preserveAspectRatio="none" {
@@ -192,7 +240,7 @@ fn bar(score: f64) -> Markup {
     }
 }
 
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     format!("{value:.3}")
 }
 
@@ -258,7 +306,7 @@ fn output(answer: &ScriptAnswer) -> Markup {
         pre.passage tabindex="0" dir="auto" { (answer.output) }
         @if !answer.citations.is_empty() {
             h2 { "What it read" }
-            ul { @for citation in &answer.citations { li { (chip(citation)) } } }
+            ul { @for citation in &answer.citations { li { (chip(citation, None)) } } }
             @if let Some(more) = answer.uncited { p.quiet { "And " (words::count(u64::from(more), "other range", "other ranges")) " of lines." } }
         }
     }

@@ -1,4 +1,5 @@
-//! `/w/{id}/settings`: the workspace's name, who publishes, what it uses of what its plan limits, and its end.
+//! `/w/{id}/settings`: the workspace's name, who publishes, what it uses of what its plan limits, whether questions are kept,
+//! and its end.
 
 use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::domain::Publishers;
@@ -21,6 +22,7 @@ pub(super) fn routes() -> Routes {
         .get(MEMBER, "/w/{id}/settings", show)
         .post(MEMBER, "/w/{id}/settings/rename", rename)
         .post(MEMBER, "/w/{id}/settings/publishers", change_publishers)
+        .post(MEMBER, "/w/{id}/settings/questions", change_question_log)
         .post(MEMBER, "/w/{id}/settings/delete", delete)
 }
 
@@ -41,6 +43,16 @@ async fn rename(visitor: Visitor, form: Form) -> Answer {
 
 async fn change_publishers(visitor: Visitor, form: Form) -> Answer {
     change(&visitor, json!({"publishers": form.text("publishers")})).await?;
+    Ok(visitor.done(&address(visitor.here()?), &Notice::Saved))
+}
+
+/// Keeps questions for so many days, or none.
+async fn change_question_log(visitor: Visitor, form: Form) -> Answer {
+    let days = match form.trimmed("days") {
+        "off" => Value::Null,
+        days => days.parse::<u32>().map_or_else(|_| json!(days), |days| json!(days)),
+    };
+    change(&visitor, json!({"questionLogDays": days})).await?;
     Ok(visitor.done(&address(visitor.here()?), &Notice::Saved))
 }
 
@@ -85,7 +97,10 @@ async fn page(visitor: &Visitor, name: Option<&str>, problem: Option<&Problem>) 
         }
         (used(here, &usage))
         @if visitor.manages() { (publishers(here, known.publishers.unwrap_or_default())) }
-        @if visitor.owns() { (end(here, problem)) }
+        @if visitor.owns() {
+            (question_log(here, known.question_log_days))
+            (end(here, problem))
+        }
         @else { (parts::not_in_role(here.role.as_str())) }
     };
     let page = Page::new("Settings");
@@ -136,6 +151,23 @@ fn publishers(here: &Here, now: Publishers) -> Markup {
             p { "A public memory can be read by everybody who has its link. What is public already stays so." }
             form.fields method="post" action={ (address(here)) "/publishers" } {
                 (parts::choices("publishers", "Who may make memories public", choices))
+                div.buttons { button type="submit" { "Save" } }
+            }
+        }
+    }
+}
+
+fn question_log(here: &Here, now: Option<u32>) -> Markup {
+    let choices = [("off", "Off"), ("7", "7 days"), ("30", "30 days"), ("90", "90 days")];
+    let current = now.map_or_else(|| "off".to_owned(), |days| days.to_string());
+    let choices = choices.map(|(value, label)| Choice { value, label, is_chosen: value == current.as_str() });
+    html! {
+        section.card aria-labelledby="question-log" {
+            h2 #question-log { "What is asked" }
+            p { "While it is on, every question of agents and people is kept with what they were answered. All members are told so, and see the questions; viewers see their own." }
+            form.fields method="post" action={ (address(here)) "/questions" } {
+                (parts::choices("days", "Question log", choices))
+                p.hint { "Off deletes every question that is kept. A shorter time deletes those that are older." }
                 div.buttons { button type="submit" { "Save" } }
             }
         }

@@ -11,6 +11,7 @@ use super::form::Form;
 use super::frame::Page;
 use super::notice::Notice;
 use super::parts::{self, Field, Pages};
+use super::sign_in::is_own_path;
 use super::visitor::{Here, Visitor};
 use super::{Answer, MEMBER, words};
 use crate::answers::{TrashItem, optional_time, time};
@@ -46,7 +47,10 @@ async fn restore(visitor: Visitor, parts: Parts, form: Form) -> Answer {
     for (kind, id) in items {
         trash::restore(&visitor.person.upstreams, &visitor.person.call, kind, id.to_string()).await?;
     }
-    Ok(visitor.done(&address(visitor.here()?.id), &Notice::Restored))
+    // Back to where it was pressed: the page of what came back, or the list that it was taken from.
+    let back = form.text("back");
+    let to = if is_own_path(back) { back.to_owned() } else { address(visitor.here()?.id) };
+    Ok(visitor.done(&to, &Notice::Restored))
 }
 
 /// Removes one for good. What holds others is named first.

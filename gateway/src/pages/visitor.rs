@@ -23,10 +23,13 @@ use crate::error::Error;
 use crate::operations::Context;
 use crate::operations::person::Person;
 use crate::operations::sessions::Sessions;
+use crate::operations::views::{Eyes, Seen as Eye, View};
 use crate::own_writes::OwnWrites;
 
 /// Which workspace was looked at last.
 const LAST_COOKIE: &str = "cairn_last";
+/// The header of a request whose answer is looked through for one element.
+const PART: &str = "x-cairn-part";
 const LAST_SECONDS: u32 = 365 * 24 * 3600;
 
 /// A signed-in person who looks at a page.
@@ -43,6 +46,8 @@ pub(crate) struct Visitor {
     pub(crate) look: Look,
     /// The page's own address, with its query.
     pub(crate) address: String,
+    /// A script takes a part of the page; what went wrong stands in it.
+    pub(crate) takes_part: bool,
     here: Option<Here>,
     last: Option<WorkspaceId>,
     secret: String,
@@ -82,6 +87,7 @@ impl FromRequestParts<App> for Visitor {
             notice: Notice::of(&parts.headers),
             look: Look::of(&parts.headers),
             address: address_of(parts),
+            takes_part: parts.headers.contains_key(PART),
             here: None,
             last: last(parts),
             secret: authenticator.session_secret(&parts.headers).unwrap_or_default().to_owned(),
@@ -145,13 +151,44 @@ impl Visitor {
             identity: Arc::clone(&self.here()?.identity),
             step_up: None,
             writer: None,
+            events: None,
         })
+    }
+
+    /// The workspace as a token sees it, or would.
+    pub(crate) async fn see(&self, eye: Eye) -> Result<View, Error> {
+        let eyes = Eyes {
+            authenticator: Arc::clone(&self.authenticator),
+            upstreams: Arc::clone(&self.person.upstreams),
+            links: Arc::clone(&self.person.links),
+            own_writes: Arc::clone(&self.own_writes),
+        };
+        Ok(eyes.see(&self.person.call, self.here()?.id, eye).await?)
+    }
+
+    /// The same visitor, who reads what a token of that id reads and may change nothing.
+    pub(crate) async fn looking_as(&self, token: &str) -> Result<Self, Error> {
+        let token = token.parse().map_err(|_| Problem::not_found("there is no such token"))?;
+        let view = self.see(Eye::Token(token)).await?.context;
+        let here = Here { identity: view.identity, ..self.here()?.clone() };
+        let person = Person { call: view.call, ..self.person.clone() };
+        Ok(Self { person, here: Some(here), ..self.clone() })
     }
 
     /// Whether the role here allows it: what it does not allow is not drawn. The services judge again.
     pub(crate) fn may(&self, permission: Permission) -> bool {
         let permissions = self.here.as_ref().map(|here| here.identity.claims.permissions);
         permissions.is_some_and(|permissions| permissions.contains(permission))
+    }
+
+    /// Whether the visitor may make memories public here.
+    pub(crate) fn publishes(&self) -> bool {
+        self.here.as_ref().is_some_and(|here| here.identity.claims.may_publish)
+    }
+
+    /// For how many days what is asked here is kept; none: it is not.
+    pub(crate) fn question_log_days(&self) -> Option<u32> {
+        self.here.as_ref().and_then(|here| here.identity.claims.question_log_days)
     }
 
     /// Whether the visitor is an owner or admin here.

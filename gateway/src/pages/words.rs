@@ -3,6 +3,10 @@
 use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::{Permission, Role};
 
+/// What is done when a plan allows no more.
+pub(crate) const ROOM: &str =
+    "What is in trash counts too: remove there what nobody needs, or ask an owner for another plan.";
+
 /// What a message is for people: a sentence.
 pub(crate) fn sentence(message: &str) -> String {
     let ended = message.trim_end_matches('.');

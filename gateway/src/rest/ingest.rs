@@ -33,6 +33,10 @@ const NO_SNIFF: (HeaderName, HeaderValue) =
 pub(super) struct ListIngested {
     /// Only documents that are so far.
     status: Option<IngestStatus>,
+    /// Only documents whose title holds this, whatever the case of its letters.
+    #[schema(max_length = 255)]
+    #[param(max_length = 255)]
+    title: Option<String>,
     /// How many at once: 1 to 1000, 50 when left out.
     #[schema(minimum = 1, maximum = 1000)]
     #[param(minimum = 1, maximum = 1000)]
@@ -81,7 +85,7 @@ pub(super) async fn list(
     Query(query): Query<ListIngested>,
 ) -> Answer {
     let page = Paging { limit: query.limit, cursor: query.cursor };
-    Ok(paging::respond(ingest::list(&context, query.status, page).await?, &uri, &links))
+    Ok(paging::respond(ingest::list(&context, query.status, query.title, page).await?, &uri, &links))
 }
 
 /// Read how far an ingested document is. Takes a workspace-wide token.

@@ -18,7 +18,7 @@ use crate::auth::{self, Caller};
 use crate::error::Error;
 use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
-use crate::operations::memories::{self, AddMembers, CreateMemory, Membership, UpdateMemory};
+use crate::operations::memories::{self, AddMembers, CreateMemory, Membership, MoveMember, UpdateMemory};
 use crate::operations::{Context, Paging};
 use crate::rate_limit::Limits;
 use crate::schema::inputs;
@@ -152,6 +152,24 @@ pub(super) async fn add_members(
     Json(input): Json<AddMembers>,
 ) -> Answer {
     Ok(written(StatusCode::CREATED, memories::add_members(&context, id, input).await?))
+}
+
+/// Put a member of a memory at another place.
+#[utoipa::path(
+    patch, path = "/api/v1/memories/{id}/members/{memberId}", operation_id = "updateMember", tag = "Memories",
+    request_body = MoveMember,
+    params(
+        ("id" = String, Path, format = "uuid", description = "The memory."),
+        ("memberId" = String, Path, format = "uuid", description = "The member."),
+    ),
+    responses((status = 200, description = "The memory as it is now.", body = Memory)),
+)]
+pub(super) async fn move_member(
+    context: Context,
+    PathIds(id, member): PathIds<MemoryId, MemberId>,
+    Json(input): Json<MoveMember>,
+) -> Answer {
+    Ok(written(StatusCode::OK, memories::move_member(&context, id, member, input).await?))
 }
 
 /// Take a member out of a memory.

@@ -13,7 +13,7 @@ mod memories;
 pub(crate) mod paging;
 mod records;
 mod related;
-mod search;
+pub(crate) mod search;
 mod sources;
 mod syncs;
 mod trash;
@@ -72,6 +72,7 @@ pub(crate) fn routes() -> Routes {
         .api(WRITE, routes!(memories::update))
         .api(DELETE, routes!(memories::delete))
         .api(WRITE, routes!(memories::add_members))
+        .api(WRITE, routes!(memories::move_member))
         .api(DELETE, routes!(memories::remove_member))
         .api(ANYBODY, routes!(memories::export))
         .api(DELETE, routes!(trash::restore_memory))
@@ -92,6 +93,7 @@ pub(crate) fn routes() -> Routes {
         .api(WRITE, routes!(databases::delete_view))
         .api(READ, routes!(records::list))
         .api(WRITE, routes!(records::create))
+        .api(WRITE.patient().up_to(FILE_BYTES), routes!(records::import))
         .api(READ, routes!(records::get))
         .api(WRITE, routes!(records::update))
         .api(DELETE, routes!(records::delete))
@@ -104,6 +106,8 @@ pub(crate) fn routes() -> Routes {
         .api(READ.with_upload(), routes!(assets::content))
         .api(READ, routes!(feedback::submit))
         .api(READ.patient(), routes!(search::search_context))
+        .api(READ.patient(), routes!(search::explain_absence))
+        .api(READ.patient(), routes!(search::document_status))
         .api(READ.patient(), routes!(related::list))
         .api(READ.patient(), routes!(browse::execute))
         .api(READ, routes!(sources::list))

@@ -14,10 +14,16 @@ const CURSOR: &str = "cursor";
 
 /// A page as a response; `uri` is the request's.
 pub(crate) fn respond<T: Serialize>(page: Page<T>, uri: &Uri, links: &Links) -> Response {
-    let mut response = JsonBody(page.items).into_response();
+    let mut response = linked(&page.items, page.next, uri, links);
+    response.headers_mut().insert(TOTAL, HeaderValue::from(page.total));
+    response
+}
+
+/// The same of a list that nobody counts.
+pub(crate) fn linked<T: Serialize>(items: &[T], next: Option<String>, uri: &Uri, links: &Links) -> Response {
+    let mut response = JsonBody(items).into_response();
     let headers = response.headers_mut();
-    headers.insert(TOTAL, HeaderValue::from(page.total));
-    let link = page.next.and_then(|cursor| HeaderValue::from_str(&next_link(uri, &cursor, links)).ok());
+    let link = next.and_then(|cursor| HeaderValue::from_str(&next_link(uri, &cursor, links)).ok());
     if let Some(link) = link {
         headers.insert(header::LINK, link);
     }

@@ -13,11 +13,11 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, conditional, done, paging, written};
-use crate::answers::{Backlink, Links, Record, RecordPage, RecordVersion};
+use crate::answers::{Backlink, ImportedTable, Links, Record, RecordPage, RecordVersion};
 use crate::error::Error;
 use crate::extract::{Json, PathId, PathIds, Query};
 use crate::json_body::JsonBody;
-use crate::operations::records::{self, CreateRecord, Selection, UpdateRecord};
+use crate::operations::records::{self, CreateRecord, ImportTable, Selection, UpdateRecord};
 use crate::operations::{Context, Paging, Written};
 use crate::schema::inputs;
 
@@ -154,6 +154,29 @@ pub(super) async fn create(
     Json(input): Json<CreateRecord>,
 ) -> Answer {
     Ok(tagged(StatusCode::CREATED, records::create(&context, id, input, false).await?))
+}
+
+/// Make a record of each row of a table (CSV), or of none: every row is checked before the first is written.
+///
+/// `errors` of a 400 name the first of what is wrong at paths such as `rows[17].Points`; the row with the names is row 1.
+#[utoipa::path(
+    post, path = "/api/v1/databases/{databaseId}/records/csv", operation_id = "createRecordsOfTable", tag = "Records",
+    request_body = ImportTable,
+    params(("databaseId" = String, Path, format = "uuid", description = "The database.")),
+    responses(
+        (status = 201, description = "The records are made.", body = ImportedTable),
+        (status = 200, description = "What would become of the table: a dry run.", body = ImportedTable),
+    ),
+)]
+pub(super) async fn import(
+    context: Context,
+    PathId(id): PathId<DatabaseId>,
+    Json(input): Json<ImportTable>,
+) -> Answer {
+    if input.dry_run {
+        return Ok(JsonBody(records::import(&context, id, input).await?.value).into_response());
+    }
+    Ok(written(StatusCode::CREATED, records::import(&context, id, input).await?))
 }
 
 /// Read one record.

@@ -32,7 +32,7 @@ pub(super) async fn preview(context: Context, Json(input): Json<PreviewSync>) ->
     responses((status = 200, description = "The run.", body = SyncRun)),
 )]
 pub(super) async fn get(context: Context, PathId(id): PathId<SyncRunId>) -> Answer {
-    Ok(JsonBody(syncs::get(&context, id).await?).into_response())
+    Ok(JsonBody(syncs::get(&context.upstreams, &context.call, id).await?).into_response())
 }
 
 /// Start a sync run, or one that failed or was cancelled where it stopped. Takes a workspace-wide token.
@@ -45,7 +45,8 @@ pub(super) async fn get(context: Context, PathId(id): PathId<SyncRunId>) -> Answ
     ),
 )]
 pub(super) async fn start(context: Context, PathId(id): PathId<SyncRunId>) -> Answer {
-    Ok((StatusCode::ACCEPTED, JsonBody(syncs::start(&context, id).await?)).into_response())
+    Ok((StatusCode::ACCEPTED, JsonBody(syncs::start(&context.upstreams, &context.call, id).await?))
+        .into_response())
 }
 
 /// Remove a sync run with its manifest. What it wrote stays, and can no longer be rolled back. Takes a workspace-wide token.
@@ -58,6 +59,6 @@ pub(super) async fn start(context: Context, PathId(id): PathId<SyncRunId>) -> An
     ),
 )]
 pub(super) async fn delete(context: Context, PathId(id): PathId<SyncRunId>) -> Answer {
-    syncs::delete(&context, id).await?;
+    syncs::delete(&context.upstreams, &context.call, id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -47,6 +47,22 @@ impl TokenService for Tokens {
         Err(Status::unimplemented(""))
     }
 
+    async fn issue_token_view(
+        &self,
+        request: Request<auth::IssueTokenViewRequest>,
+    ) -> Answered<auth::IssueTokenViewResponse> {
+        let asked = request.into_inner();
+        if !asked.token_id.is_empty() && asked.token_id != console::token().id {
+            return Err(Problem::not_found("there is no such token").into());
+        }
+        Ok(Response::new(auth::IssueTokenViewResponse {
+            identity: self.identity.clone(),
+            expires_at: None,
+            permissions: vec![auth::Permission::Read.into(), auth::Permission::Write.into()],
+            scope: asked.scope,
+        }))
+    }
+
     async fn delete_token(
         &self,
         _: Request<auth::DeleteTokenRequest>,
@@ -137,6 +153,31 @@ impl SessionService for Sessions {
     ) -> Answered<auth::DeleteSessionResponse> {
         self.ended.store(true, Ordering::SeqCst);
         Ok(Response::new(auth::DeleteSessionResponse {}))
+    }
+
+    async fn list_sessions(
+        &self,
+        request: Request<auth::ListSessionsRequest>,
+    ) -> Answered<auth::ListSessionsResponse> {
+        assert_eq!(request.into_inner().session_secret.as_deref(), Some(SECRET));
+        let session = |id: &str, current| auth::Session {
+            id: id.to_owned(),
+            agent: console::HOSTILE.to_owned(),
+            place: "203.0.113.0/24".to_owned(),
+            created_at: Some(prost_types::Timestamp { seconds: 1_800_000_000, nanos: 0 }),
+            last_used_at: None,
+            expires_at: Some(prost_types::Timestamp { seconds: 4_000_000_000, nanos: 0 }),
+            current,
+        };
+        let sessions = vec![
+            session("0199c0de-0000-7000-8000-0000000000e1", true),
+            session("0199c0de-0000-7000-8000-0000000000e2", false),
+        ];
+        Ok(Response::new(auth::ListSessionsResponse { sessions }))
+    }
+
+    async fn end_session(&self, _: Request<auth::EndSessionRequest>) -> Answered<auth::EndSessionResponse> {
+        Ok(Response::new(auth::EndSessionResponse {}))
     }
 
     async fn delete_sessions(

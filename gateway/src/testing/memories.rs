@@ -141,6 +141,15 @@ impl MemoryService for Memories {
         Ok(Response::new(content::AddMembersResponse { members, change_position: 10 }))
     }
 
+    /// The place comes back as the name.
+    async fn move_member(
+        &self,
+        request: Request<content::MoveMemberRequest>,
+    ) -> Result<Response<content::MoveMemberResponse>, Status> {
+        let name = format!("at {}", request.get_ref().position);
+        Ok(Response::new(content::MoveMemberResponse { memory: Some(memory(&name)), change_position: 12 }))
+    }
+
     async fn remove_member(
         &self,
         _: Request<content::RemoveMemberRequest>,

@@ -129,8 +129,8 @@ pub(super) static UPDATE_FILE: Tool = Tool {
 pub(super) static DELETE_FILE: Tool = Tool {
     name: "delete_file",
     title: "Move a file to trash",
-    description: "Move a file to trash: it disappears from lists and searches, and a person can restore it on the \
-        console's Trash page. Make sure that the user wants it gone; to correct a file use update_file instead. Example: \
+    description: "Move a file to trash: it disappears from lists and searches, and a person can restore it in \
+        the console. Make sure that the user wants it gone; to correct a file use update_file instead. Example: \
         {\"id\": \"…\"}. Needs the permission delete.",
     hints: Hints::OVERWRITE,
     terms: Terms::DELETE,
@@ -144,8 +144,8 @@ pub(super) static SEARCH_FILES: Tool = Tool {
     name: "search_files",
     title: "Find files by name",
     description: "Find files whose name contains a text, in any case: exact names first, then \
-        names that begin with it. It does not look into files: \
-        for that use search_context (meaning and words) or browse_context with grep (exact text). Example: {\"query\": \
+        names that begin with it. For what files say \
+        use search_context (meaning and words) or browse_context with grep (exact text). Example: {\"query\": \
         \"onboarding\"}.",
     hints: Hints::READ,
     terms: Terms::READ,

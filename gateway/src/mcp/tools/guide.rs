@@ -34,7 +34,7 @@ pub(super) static GET_USAGE_GUIDE: Tool = Tool {
     title: "Read how to use Cairn",
     description: "Read how Cairn's tools are used well, as markdown. Without arguments it gives the list of topics as JSON; \
         then call it with one: {\"topic\": \"searching\"}. Use it when a tool did not do what you expected, or before \
-        larger work. It says nothing about the workspace's own content: for that use search_context. Needs no permission.",
+        larger work. For the workspace's content use search_context. Needs no permission.",
     hints: Hints::READ,
     terms: Terms::ORDINARY,
     input: GetUsageGuide::contract,

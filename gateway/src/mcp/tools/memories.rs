@@ -179,6 +179,7 @@ async fn update(context: &Context, arguments: Arguments) -> Result<Outcome, Prob
         description: input.description.map(cleared_when_empty),
         use_when: input.use_when.map(cleared_when_empty),
         is_public: input.is_public,
+        is_listed: None,
     };
     let members = Membership {
         add: input.add_members.unwrap_or_default(),

@@ -18,6 +18,7 @@ mod search;
 mod sources;
 
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use cairn_chassis::identity::Permission;
 use cairn_chassis::status::{Problem, Reason};
@@ -29,6 +30,7 @@ use self::outcome::Outcome;
 use super::envelope::Request;
 use super::failure::Failure;
 use crate::class::{FILE_BYTES, ORDINARY_BYTES};
+use crate::events;
 use crate::operations::Context;
 use crate::schema::Contract;
 use crate::validate;
@@ -142,15 +144,18 @@ pub(super) async fn call(context: &Context, mut request: Request) -> Result<Map<
         Some(Value::Object(given)) => given,
         Some(_) => return Err(Failure::invalid_params("tools/call: `arguments` must be an object")),
     };
+    let started = Instant::now();
     let sketch = refusal::sketch(&given);
     let refused = |problem: &Problem, next: Option<&str>| {
         refusal::refused(tool, &sketch, problem, next, context.step_up.as_deref())
     };
     if let Err(problem) = permit(context, tool, &given) {
-        return Ok(refused(&problem, None));
+        let result = refused(&problem, None);
+        note(context, tool, &result, started.elapsed());
+        return Ok(result);
     }
     let arguments = Arguments::prepare(given, request.params.get("_meta"), (tool.input)());
-    Ok(match (tool.run)(context, arguments).await {
+    let result = match (tool.run)(context, arguments).await {
         Ok(Outcome { refusal: Some((problem, next)), .. }) => refused(&problem, Some(&next)),
         Ok(outcome) => {
             if let (Some(change), Some(writer)) = (outcome.change, &context.writer) {
@@ -159,7 +164,29 @@ pub(super) async fn call(context: &Context, mut request: Request) -> Result<Map<
             outcome.into_result()
         }
         Err(problem) => refused(&problem, None),
-    })
+    };
+    note(context, tool, &result, started.elapsed());
+    Ok(result)
+}
+
+/// Tells those who look at the workspace of the call.
+fn note(context: &Context, tool: &Tool, result: &Map<String, Value>, took: Duration) {
+    let Some(events) = &context.events else { return };
+    let lists = result.get("structuredContent").and_then(Value::as_object);
+    let call = events::Asked {
+        channel: context.call.channel(),
+        tool: tool.name.to_owned(),
+        results: lists.and_then(listed).map(Vec::len),
+        has_failed: result.get("isError") == Some(&Value::Bool(true)),
+        took,
+    };
+    events.note(&context.identity.claims, call);
+}
+
+/// The list that an answer is about, where it is about one.
+fn listed(fields: &Map<String, Value>) -> Option<&Vec<Value>> {
+    let results = fields.get("results").and_then(Value::as_array);
+    results.or_else(|| fields.values().find_map(Value::as_array))
 }
 
 /// Whether a tool is called at all.

@@ -15,6 +15,7 @@ if (field) {
     try { sessionStorage.setItem(key, JSON.stringify({ hash, text: field.value })); } catch { /* Full: the draft stays in the field. */ }
   };
   const draft = kept();
+  sessionStorage.removeItem("cairn-sent");
   // A draft of an older text, and whatever stands where two texts were put together, is not replaced.
   if (draft && draft.hash === hash && draft.text !== field.value && !form.hasAttribute("data-merged")) {
     field.value = draft.text;
@@ -54,7 +55,11 @@ if (field) {
     event.preventDefault();
     form.requestSubmit(form.querySelector("button.primary"));
   });
-  form.addEventListener("submit", event => { if (!event.submitter?.dataset.swap) isLeaving = true; });
+  form.addEventListener("submit", event => {
+    if (event.submitter?.dataset.swap) return;
+    isLeaving = true;
+    sessionStorage.setItem("cairn-sent", key);
+  });
   form.querySelector("a.button")?.addEventListener("click", () => { isLeaving = true; sessionStorage.removeItem(key); });
   window.addEventListener("beforeunload", event => {
     if (!isLeaving && field.value !== begun) event.preventDefault();

@@ -30,16 +30,27 @@ impl FromRequestParts<App> for At {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let visitor = Visitor::from_request_parts(parts, app).await?;
-        let path = RawPathParams::from_request_parts(parts, app).await.map_err(|_| no_file())?;
-        let named = path.iter().find(|(name, _)| *name == "id").and_then(|(_, id)| id.parse().ok());
-        let id: FileId = named.ok_or_else(no_file)?;
-        let among = visitor.workspaces.iter().map(|workspace| workspace.id.clone()).collect();
-        let found = locations::locate_among(&visitor.person, among, TrashKind::File, DocumentId(id.0)).await;
-        let workspace =
-            found.map_err(|problem| if problem.reason == Reason::NotFound { no_file() } else { problem })?;
-        Ok(Self { visitor: visitor.enter(parts, workspace).await?, id })
+        let (visitor, id) = located(parts, app, TrashKind::File, no_file).await?;
+        Ok(Self { visitor, id: FileId(id.0) })
     }
+}
+
+/// The item of that kind that the path names as `id`, live or in trash, and its visitor in the item's workspace.
+pub(in crate::pages) async fn located(
+    parts: &mut Parts,
+    app: &App,
+    kind: TrashKind,
+    missing: fn() -> Problem,
+) -> Result<(Visitor, DocumentId), Error> {
+    let visitor = Visitor::from_request_parts(parts, app).await?;
+    let path = RawPathParams::from_request_parts(parts, app).await.map_err(|_| missing())?;
+    let named = path.iter().find(|(name, _)| *name == "id").and_then(|(_, id)| id.parse().ok());
+    let id: DocumentId = named.ok_or_else(missing)?;
+    let among = visitor.workspaces.iter().map(|workspace| workspace.id.clone()).collect();
+    let found = locations::locate_among(&visitor.person, among, kind, id).await;
+    let workspace =
+        found.map_err(|problem| if problem.reason == Reason::NotFound { missing() } else { problem })?;
+    Ok((visitor.enter(parts, workspace).await?, id))
 }
 
 fn no_file() -> Problem {
@@ -90,7 +101,8 @@ fn show(visitor: &Visitor, kind: TrashKind, id: &str, item: &TrashItem) -> Resul
         Some(by) => html! { bdi { (by.name) } @if by.kind == "token" { " (a token)" } },
         None => html! { "somebody that nobody noted" },
     };
-    let permission = to_restore(of);
+    let may = visitor.may(to_restore(of));
+    let permission = words::capital(to_restore(of).as_str());
     let body = html! {
         @if went_along {
             p { "This " (kind.as_str()) " went to trash along with the " (of.as_str()) " " bdi { (item.name) } "." }
@@ -101,12 +113,15 @@ fn show(visitor: &Visitor, kind: TrashKind, id: &str, item: &TrashItem) -> Resul
             dt { "Where it stood" } dd { bdi { (item.path) } }
             dt { "Deleted" } dd { (part::time_or(deleted.as_deref(), "nobody knows when")) " by " (by) }
         }
-        @if visitor.may(permission) {
-            (part::action(&format!("/w/{here}/trash/restore"), "Restore", &item.name, &[("item", &format!("{}:{}", of.as_str(), item.id))]))
-        } @else {
-            p.quiet { "To restore it takes the permission " (words::capital(permission.as_str())) ", which your role here does not have: ask an owner." }
+        @if !may {
+            p.quiet { "To restore it takes the permission " (permission) ", which your role here does not have: ask an owner." }
         }
-        p { a href={ "/w/" (here) "/trash" } { "All that is in trash" } }
+        div.buttons {
+            @if may {
+                (part::action(&format!("/w/{here}/trash/restore"), "Restore", &item.name, &[("item", &format!("{}:{}", of.as_str(), item.id)), ("back", &visitor.address)]))
+            }
+            a.button href={ "/w/" (here) "/trash" } { "All that is in trash" }
+        }
     };
     Ok(Page::new("In trash").with_error(StatusCode::NOT_FOUND).show(visitor, &body))
 }

@@ -8,12 +8,13 @@ use serde::de::IgnoredAny;
 use utoipa::ToSchema;
 
 use super::at::{At, Found};
-use super::{address, endings, is_markdown, page, parts};
+use super::{address, endings, is_markdown, page};
 use crate::answers::File;
 use crate::error::Error;
 use crate::extract::Query;
 use crate::pages::assets;
 use crate::pages::form::Form;
+use crate::pages::reading::parts;
 use crate::pages::text::{self, Lines, Relative, Style};
 use crate::pages::{Answer, folders, words};
 use crate::schema::inputs;
@@ -22,6 +23,10 @@ inputs!(Looking);
 
 /// A larger text is edited in parts: browsers take minutes for so many lines in one field.
 pub(super) const MOST_BYTES: usize = 700_000;
+/// So much is shown beside the field from the start; editor.js asks for no more either.
+const MOST_PREVIEWED: usize = 200_000;
+/// A field with more lines takes a browser minutes to lay out, however short they are.
+const MOST_LINES: usize = 20_000;
 
 /// Where the editor begins.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -54,7 +59,12 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
     may_edit(&at)?;
     let content = file.content.as_deref().unwrap_or_default();
     let draft = Draft { text: content, hash: &file.content_hash, ..Draft::default() };
-    if content.len() <= MOST_BYTES {
+    let draft = if content.len() <= MOST_PREVIEWED {
+        Draft { preview: previewed(&file, content, None), ..draft }
+    } else {
+        draft
+    };
+    if content.len() <= MOST_BYTES && content.split('\n').count() <= MOST_LINES {
         return show_draft(&at, &file, draft, Status::Fine).await;
     }
     let line = looking.line.as_deref().and_then(|line| line.parse().ok()).unwrap_or(1);
@@ -120,6 +130,7 @@ pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: S
                     button.primary type="submit" { "Save" }
                     @if status == Status::Wrong { button type="submit" name="anyway" value="yes" { "Save anyway" } }
                     button type="submit" formaction={ (base) "/preview" } data-swap="#preview" { "Preview" }
+                    button type="submit" formaction={ (base) "/check" } data-swap="#preview" { "Check golden questions" }
                     a.button href=(base) { "Cancel" }
                 }
             }
@@ -137,7 +148,8 @@ fn previewed(file: &File, typed: &str, lines: Option<Lines>) -> Markup {
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let relative = Relative::Folder { workspace: &file.workspace_id, path: folder };
         let first_line = lines.map_or(1, |lines| lines.first);
-        let rendered = text::render(typed, Style { top_level: 3, first_line, cited: None, relative });
+        let rendered =
+            text::render(typed, Style { top_level: 3, first_line, cited: None, relative, ids: "" });
         return html! { h2 { "Preview" } article.prose dir="auto" { (rendered.markup) } };
     }
     let problem = lines.is_none().then(|| problem(file, typed)).flatten();

@@ -5,8 +5,8 @@ mod changes;
 mod cited;
 mod edit;
 mod endings;
+mod index;
 mod merge;
-mod parts;
 mod read;
 mod save;
 mod uses;
@@ -22,6 +22,8 @@ use self::at::{At, Found};
 use super::form::{self, Form};
 use super::frame::Page;
 use super::notice::Notice;
+pub(super) use super::places::file as address;
+use super::popover::{Popovers, Refused, is_of_a_form};
 use super::text::Language;
 use super::visitor::Visitor;
 use super::{Answer, PERSON, folders, parts as part};
@@ -32,13 +34,14 @@ use crate::operations::files::{self, UpdateFile};
 use crate::operations::trash;
 use crate::routes::Routes;
 
-pub(super) use self::at::trashed;
+pub(super) use self::at::{located, trashed};
 
 pub(super) fn routes() -> Routes {
     let writing = PERSON.up_to(FILE_BYTES);
     Routes::default()
         .get(PERSON, "/file/{id}", read::show)
         .get(PERSON, "/file/{id}/download", download)
+        .get(PERSON.patient(), "/file/{id}/index", index::show)
         .post(PERSON, "/file/{id}/rename", rename)
         .post(PERSON, "/file/{id}/move", move_to)
         .post(PERSON, "/file/{id}/tags", tag)
@@ -47,13 +50,9 @@ pub(super) fn routes() -> Routes {
         .get(PERSON, "/file/{id}/edit", edit::show)
         .post(writing, "/file/{id}/edit", save::save)
         .post(writing, "/file/{id}/preview", edit::preview)
+        .post(writing.patient(), "/file/{id}/check", save::check)
         .get(PERSON, "/file/{id}/versions/{version}", version::show)
         .post(PERSON, "/file/{id}/versions/{version}/restore", version::restore)
-}
-
-/// The address of a file's page.
-pub(super) fn address(id: impl std::fmt::Display) -> String {
-    format!("/file/{id}")
 }
 
 /// The views of a file, as the query names them.
@@ -95,31 +94,54 @@ fn page<'a>(at: &At, file: &'a File, tree: &folders::Tree) -> Result<Page<'a>, E
     Ok(Page::new(&file.name).heading(html! { bdi { (file.name) } }).crumbs(crumbs))
 }
 
+/// The forms behind buttons, as far as the visitor's role goes.
+fn forms<'a>(
+    visitor: &Visitor,
+    file: &'a File,
+    tree: &'a folders::Tree,
+    refused: Option<Refused<'a>>,
+) -> Popovers<'a> {
+    let base = address(&file.id);
+    let mut forms = Popovers::new(refused);
+    if !visitor.may(Permission::Write) {
+        return forms;
+    }
+    forms.add("rename", "Rename", None, |filled| {
+        html! {
+            form method="post" action={ (base) "/rename" } {
+                (filled.field(part::Field::text("name", "Name"), &file.name).render())
+                button type="submit" { "Rename" }
+            }
+        }
+    });
+    forms.add("move", "Move", Some("m"), |filled| {
+        html! {
+            form method="post" action={ (base) "/move" } {
+                (tree.choice("folder", filled.choice("folder", file.folder_id.as_deref()), None))
+                button type="submit" { "Move" }
+            }
+        }
+    });
+    let tags = file.tags.join(", ");
+    forms.add("tag", "Tags", None, |filled| {
+        let field = part::Field::text("tags", "Tags").optional().hint("Words with commas between them.");
+        html! {
+            form method="post" action={ (base) "/tags" } {
+                (filled.field(field, &tags).render())
+                button type="submit" { "Save tags" }
+            }
+        }
+    });
+    forms
+}
+
 /// What can be done with a file, as far as the visitor's role goes.
-fn actions(visitor: &Visitor, file: &File, tree: &folders::Tree) -> Markup {
+fn actions(visitor: &Visitor, file: &File, forms: &Popovers<'_>) -> Markup {
     let base = address(&file.id);
     html! {
-        @if visitor.may(Permission::Write) {
-            a.button href={ (base) "/edit" } data-key="e" { "Edit" }
-            (folders::popover("rename", "Rename", None, &html! {
-                form method="post" action={ (base) "/rename" } {
-                    (part::Field::text("name", "Name").value(&file.name).render())
-                    button type="submit" { "Rename" }
-                }
-            }))
-            (folders::popover("move", "Move", Some("m"), &html! {
-                form method="post" action={ (base) "/move" } {
-                    (tree.choice("folder", file.folder_id.as_deref(), None))
-                    button type="submit" { "Move" }
-                }
-            }))
-            (folders::popover("tag", "Tags", None, &html! {
-                form method="post" action={ (base) "/tags" } {
-                    (part::Field::text("tags", "Tags").optional().value(&file.tags.join(", ")).hint("Words with commas between them.").render())
-                    button type="submit" { "Save tags" }
-                }
-            }))
-        }
+        @if visitor.may(Permission::Write) { a.button href={ (base) "/edit" } data-key="e" { "Edit" } }
+        (forms.buttons())
+        (part::copy_link())
         a.button href={ (base) "/download" } { "Download" }
         @if visitor.may(Permission::Delete) {
             (part::action(&format!("{base}/delete"), "Move to trash", "", &[]))
@@ -161,22 +183,23 @@ async fn download(at: At) -> Answer {
 
 /// `POST /file/{id}/rename`.
 async fn rename(at: At, form: Form) -> Answer {
-    change(at, json!({"name": form.trimmed("name")}), &Notice::Renamed).await
+    change(at, ("rename", &form), json!({"name": form.trimmed("name")}), &Notice::Renamed).await
 }
 
 /// `POST /file/{id}/move`.
 async fn move_to(at: At, form: Form) -> Answer {
     let folder = form.trimmed("folder");
     let folder = (!folder.is_empty()).then_some(folder);
-    change(at, json!({"folderId": folder}), &Notice::Saved).await
+    change(at, ("move", &form), json!({"folderId": folder}), &Notice::Saved).await
 }
 
 /// `POST /file/{id}/tags`.
 async fn tag(at: At, form: Form) -> Answer {
-    change(at, json!({"tags": folders::tags(form.text("tags"))}), &Notice::Saved).await
+    change(at, ("tag", &form), json!({"tags": folders::tags(form.text("tags"))}), &Notice::Saved).await
 }
 
-async fn change(at: At, fields: serde_json::Value, notice: &Notice) -> Answer {
+/// Changes the file as a form says: which one of the page, and its fields.
+async fn change(at: At, (of, form): (&str, &Form), fields: serde_json::Value, notice: &Notice) -> Answer {
     let context = at.visitor.context()?;
     let changed = match form::input::<UpdateFile>(fields) {
         Ok(input) => files::update(&context, at.id, input, Vec::new()).await,
@@ -184,8 +207,11 @@ async fn change(at: At, fields: serde_json::Value, notice: &Notice) -> Answer {
     };
     match changed {
         Ok(_) => Ok(at.visitor.done(&address(at.id), notice)),
-        Err(problem) if problem.violations.is_empty() => Err(problem.into()),
-        Err(problem) => read::failed(&at, &problem).await,
+        Err(problem) if is_of_a_form(&problem) => {
+            let problem = form::renamed(problem, &[("folderId", "folder")]);
+            read::failed(&at, Refused { of, form, problem: &problem }).await
+        }
+        Err(problem) => Err(problem.into()),
     }
 }
 

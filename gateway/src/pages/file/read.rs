@@ -1,18 +1,19 @@
 //! `GET /file/{id}`: the text rendered or as it was typed, and the other views.
 
-use cairn_chassis::status::Problem;
 use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::at::{At, Found};
 use super::cited::{self, Cited};
-use super::parts::{self, Part};
-use super::{View, actions, address, changes, is_markdown, language, page, tabs, uses};
+use super::{View, actions, address, changes, forms, index, language, page, tabs, uses};
 use crate::answers::File;
 use crate::extract::Query;
+use crate::pages::notice::Notice;
 use crate::pages::parts as part;
-use crate::pages::text::{self, Lines, Relative, Style};
+use crate::pages::popover::Refused;
+use crate::pages::reading::Reading;
+use crate::pages::text::Relative;
 use crate::pages::{Answer, folders, words};
 use crate::schema::inputs;
 
@@ -41,14 +42,14 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
 }
 
 /// The page again, with what was wrong with a form on it.
-pub(super) async fn failed(at: &At, problem: &Problem) -> Answer {
+pub(super) async fn failed(at: &At, refused: Refused<'_>) -> Answer {
     match at.file().await? {
-        Found::Live(file) => shown(at, &file, Looking::default(), Some(problem)).await,
+        Found::Live(file) => shown(at, &file, Looking::default(), Some(refused)).await,
         Found::Elsewhere(response) => Ok(response),
     }
 }
 
-async fn shown(at: &At, file: &File, looking: Looking, problem: Option<&Problem>) -> Answer {
+async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'_>>) -> Answer {
     let context = at.visitor.context()?;
     let view = View::of(looking.view.as_deref().unwrap_or_default());
     let tree = folders::Tree::of(&context).await?;
@@ -59,17 +60,26 @@ async fn shown(at: &At, file: &File, looking: Looking, problem: Option<&Problem>
             reading(file, view, &looking, &cited)
         }
         View::Changes => changes::list(&context, at, file, looking.from).await?,
-        View::Uses => uses::show(&context, at, file).await,
+        View::Uses => uses::show(&context, at, file, &tree).await,
     };
-    let labels = [("name", "Name"), ("tags", "Tags"), ("folderId", "Folder")];
+    let labels = [("name", "Name"), ("tags", "Tags"), ("folder", "Folder")];
+    let forms = forms(&at.visitor, file, &tree, refused);
+    // It follows its own changes, and the index, which says when they can be found.
+    let follows = format!("change:{} changes index", file.id);
     let body = html! {
-        (part::summary(problem, &labels))
-        (facts(file))
-        (tabs(&file.id, Some(view)))
-        (body)
+        (part::summary(refused.map(|refused| refused.problem), &labels))
+        (forms.open())
+        section #file data-live=(follows) {
+            (facts(file))
+            @if at.visitor.notice == Some(Notice::Saved) {
+                p.notice { "Searches find it as it is now as soon as it is marked as searchable above. " a href={ "/w/" (at.visitor.here()?.id) "/search" } { "Ask again" } }
+            }
+            (tabs(&file.id, Some(view)))
+            (body)
+        }
     };
-    let page = page(at, file, &tree)?.actions(actions(&at.visitor, file, &tree));
-    let page = if problem.is_some() { page.failed() } else { page };
+    let page = page(at, file, &tree)?.actions(actions(&at.visitor, file, &forms)).live();
+    let page = if refused.is_some() { page.failed() } else { page };
     Ok(page.show(&at.visitor, &body))
 }
 
@@ -79,87 +89,27 @@ fn facts(file: &File) -> Markup {
         p.quiet {
             bdi { (file.path) } " · " (words::bytes(file.size_bytes)) " · changed " (part::time_or(changed.as_deref(), "at a time that nobody noted"))
             @for tag in &file.tags { " " span.badge { bdi { (tag) } } }
+            " · " (index::place(&file.id))
         }
         @if let Some(description) = &file.description { p { bdi { (description) } } }
     }
 }
 
 fn reading(file: &File, view: View, looking: &Looking, cited: &Cited) -> Markup {
-    let content = file.content.as_deref().unwrap_or_default();
-    let line = looking.line.as_deref().and_then(|line| line.parse().ok());
-    let line: usize = line.or(cited.now.map(|lines| lines.first)).unwrap_or(1);
-    let part = parts::around(content, line);
-    let ways = ways(file, view, &part);
-    let text = if view == View::Read && is_markdown(file) {
-        rendered(file, &part, cited.now)
-    } else {
-        source(file, &part, cited.now)
+    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let page = address(&file.id);
+    let reading = Reading {
+        page: &page,
+        content: file.content.as_deref().unwrap_or_default(),
+        hash: Some(&file.content_hash),
+        language: language(file),
+        is_source: view == View::Source,
+        line: looking.line.as_deref().and_then(|line| line.parse().ok()),
+        cited: cited.now,
+        relative: Relative::Folder { workspace: &file.workspace_id, path: folder },
     };
     html! {
         (cited.notice)
-        (ways)
-        @if content.trim().is_empty() { p.quiet { "The file is empty." } } @else { (text) }
-        (ways)
-    }
-}
-
-fn rendered(file: &File, part: &Part<'_>, cited: Option<Lines>) -> Markup {
-    let workspace = file.workspace_id.as_str();
-    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let relative = Relative::Folder { workspace, path: folder };
-    let style = Style { top_level: 2, first_line: part.lines.first, cited, relative };
-    let rendered = text::render(part.text, style);
-    html! {
-        div.reading {
-            article.prose dir="auto" { (rendered.markup) }
-            @if rendered.outline.len() > 1 {
-                nav.outline aria-label="Outline" {
-                    ul {
-                        @for heading in &rendered.outline {
-                            li class={ "l" (heading.level) } { a href={ "#" (heading.id) } { bdi { (heading.text) } } }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The lines with their numbers.
-fn source(file: &File, part: &Part<'_>, cited: Option<Lines>) -> Markup {
-    numbered(language(file), part.text, part.lines.first, cited)
-}
-
-pub(super) fn numbered(
-    language: text::Language,
-    content: &str,
-    first_line: usize,
-    cited: Option<Lines>,
-) -> Markup {
-    html! {
-        pre.source tabindex="0" dir="auto" aria-label="Source" role="group" {
-            @for (index, line) in text::source_lines(language, content).enumerate() {
-                @let number = first_line + index;
-                @let is_cited = cited.is_some_and(|cited| cited.has(number));
-                span.line id={ "L" (number) } data-n=(number) data-cited[is_cited] aria-current=[is_cited.then_some("true")] { (line) }
-                "\n"
-            }
-        }
-    }
-}
-
-/// The way through a text that is shown in parts.
-fn ways(file: &File, view: View, part: &Part<'_>) -> Markup {
-    if part.is_all() {
-        return html! {};
-    }
-    let name = if view == View::Source { "view=source&" } else { "" };
-    let page = |line: usize| format!("{}?{name}line={line}", address(&file.id));
-    html! {
-        nav.pages aria-label="Pages" {
-            @if let Some(previous) = part.previous { a.button rel="prev" href=(page(previous)) { "Previous" } }
-            span { "Lines " (words::grouped(part.lines.first as u64)) "–" (words::grouped(part.lines.last as u64)) " of " (words::grouped(part.total as u64)) }
-            @if let Some(next) = part.next { a.button rel="next" href=(page(next)) { "Next" } }
-        }
+        (reading.show("The file"))
     }
 }

@@ -7,14 +7,15 @@ use maud::html;
 
 use super::at::{At, Found};
 use super::edit::{self, Draft, MOST_BYTES, Status};
-use super::{address, cited, endings, merge, page, parts};
+use super::{address, cited, endings, merge, page};
 use crate::answers::File;
 use crate::error::Error;
 use crate::operations::files::{self, UpdateFile};
 use crate::pages::form::Form;
 use crate::pages::notice::Notice;
+use crate::pages::reading::parts;
 use crate::pages::text::{Lines, compare};
-use crate::pages::{Answer, folders, parts as part};
+use crate::pages::{Answer, folders, golden, parts as part};
 
 pub(super) async fn save(at: At, form: Form) -> Answer {
     let file = match at.file().await? {
@@ -50,6 +51,25 @@ pub(super) async fn save(at: At, form: Form) -> Answer {
         },
         Err(problem) => refused(&at, &file, &form, lines, &problem).await,
     }
+}
+
+/// `POST /file/{id}/check`: the editor as it is, with what the text in it would do to the golden questions beside it.
+pub(super) async fn check(at: At, form: Form) -> Answer {
+    let file = match at.file().await? {
+        Found::Live(file) => file,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    edit::may_edit(&at)?;
+    let lines = Lines::parse(form.text("part"));
+    let content = file.content.as_deref().unwrap_or_default();
+    let text = match form.text("hash") == file.content_hash {
+        true => typed(content, form.text("content"), lines),
+        false => mine_of(&at, content, &form, lines).await?,
+    };
+    let preview = golden::effects(&at.visitor, file.id.clone(), text).await;
+    let typed = endings::plain(form.text("content"));
+    let draft = Draft { text: &typed, hash: form.text("hash"), lines, preview, ..Draft::default() };
+    edit::show_draft(&at, &file, draft, Status::Fine).await
 }
 
 /// Where the page goes on.

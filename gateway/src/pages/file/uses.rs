@@ -1,40 +1,71 @@
-//! Where a file is used: records that name it, and files that mean nearly the same. A part that fails leaves the others.
+//! Where a file is used: memories that hold it, records that name it, and files that mean nearly the same. A part that fails leaves the others.
 
 use cairn_chassis::status::Problem;
 use maud::{Markup, html};
 
 use super::address;
 use super::at::At;
-use crate::answers::{Backlink, File, RelatedFile, RelatedFiles};
+use crate::answers::{Backlink, File, Member, Memory, RelatedFile, RelatedFiles};
 use crate::operations::search::Freshness;
-use crate::operations::{Context, Page, Paging, records, related};
-use crate::pages::words;
+use crate::operations::{Context, Page, Paging, memories, records, related};
+use crate::pages::{folders, parts as part, places, words};
 
 const MOST: u32 = 100;
 
-pub(super) async fn show(context: &Context, at: &At, file: &File) -> Markup {
+pub(super) async fn show(context: &Context, at: &At, file: &File, tree: &folders::Tree) -> Markup {
     let paging = Paging { limit: Some(MOST), cursor: None };
-    let (records, related) = tokio::join!(
+    let (memories, records, related) = tokio::join!(
+        // As many as a service gives at once; nobody has more.
+        memories::list(context, Paging::default()),
         records::backlinks(context, at.id, paging),
         related::files(context, file.id.clone(), None, Freshness::default()),
     );
+    let above = tree.above(file.folder_id.as_deref());
     html! {
+        h2 { "Memories that hold it" }
+        (of_memories(&memories, &file.id, &above, &at.visitor.address))
         h2 { "Records that name it" }
-        (of_records(&records))
+        (of_records(&records, &at.visitor.address))
         h2 { "Files that mean nearly the same" }
-        (of_files(&related))
+        (of_files(&related, &at.visitor.address))
     }
 }
 
-fn of_records(records: &Result<Page<Backlink>, Problem>) -> Markup {
+/// Those that hold the file itself, or one of the folders that it stands in.
+fn of_memories(memories: &Result<Page<Memory>, Problem>, file: &str, above: &[&str], again: &str) -> Markup {
+    let memories = match memories {
+        Err(problem) => return part::failed(problem, again),
+        Ok(page) => &page.items,
+    };
+    let is_file = |member: &Member| member.file_id.as_deref() == Some(file);
+    let is_above = |member: &Member| member.folder_id.as_deref().is_some_and(|id| above.contains(&id));
+    let holding: Vec<(&Memory, bool)> = memories
+        .iter()
+        .filter(|memory| memory.members.iter().any(|member| is_file(member) || is_above(member)))
+        .map(|memory| (memory, memory.members.iter().any(is_file)))
+        .collect();
+    html! {
+        @if holding.is_empty() { p.quiet { "No memory holds this file." } }
+        @else {
+            ul {
+                @for (memory, is_itself) in holding {
+                    li { a href=(places::memory(&memory.id)) { bdi { (memory.name) } } @if !is_itself { ", with a folder that it is in" } }
+                }
+            }
+        }
+    }
+}
+
+fn of_records(records: &Result<Page<Backlink>, Problem>, again: &str) -> Markup {
     match records {
-        Err(problem) => html! { p { (words::told(problem)) } },
+        Err(problem) => part::failed(problem, again),
         Ok(page) if page.items.is_empty() => html! { p.quiet { "No record names this file." } },
         Ok(page) => html! {
             ul {
                 @for link in &page.items {
                     li {
-                        bdi { (link.record_title) } " in " bdi { (link.database_name) }
+                        a href=(places::record(&link.database_id, &link.record_id)) { bdi { (link.record_title) } }
+                        " in " bdi { (link.database_name) }
                         @match &link.property_name {
                             Some(name) => { ", as " bdi { (name) } }
                             None => { ", as the body of its page" }
@@ -47,9 +78,9 @@ fn of_records(records: &Result<Page<Backlink>, Problem>) -> Markup {
     }
 }
 
-fn of_files(related: &Result<RelatedFiles, Problem>) -> Markup {
+fn of_files(related: &Result<RelatedFiles, Problem>, again: &str) -> Markup {
     match related {
-        Err(problem) => html! { p { (words::told(problem)) } },
+        Err(problem) => part::failed(problem, again),
         Ok(answer) => html! {
             @if answer.files.is_empty() { p.quiet { "No other file is near it." } }
             ul { @for file in &answer.files { (near(file)) } }
@@ -83,9 +114,10 @@ mod tests {
     fn a_part_that_fails_says_so_in_its_place() {
         let down =
             Problem::unavailable("a service that this needs does not answer now", Duration::from_secs(1));
-        let html = of_files(&Err(down)).into_string();
+        let html = of_files(&Err(down), "/file/1?view=uses").into_string();
         assert!(html.contains("A service that this needs does not answer now."), "{html}");
+        assert!(html.contains("<a href=\"/file/1?view=uses\">Try again</a>"), "{html}");
         let none = Page { items: Vec::new(), next: None, total: 0 };
-        assert!(of_records(&Ok(none)).into_string().contains("No record"));
+        assert!(of_records(&Ok(none), "/").into_string().contains("No record"));
     }
 }

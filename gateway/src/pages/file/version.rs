@@ -9,7 +9,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::at::{At, Found};
-use super::{address, changes, language, page, read, tabs};
+use super::{address, changes, language, page, tabs};
 use crate::app::App;
 use crate::error::Error;
 use crate::extract::Query;
@@ -17,7 +17,7 @@ use crate::operations::file_versions;
 use crate::pages::notice::Notice;
 use crate::pages::parts as part;
 use crate::pages::text::{Lines, compare};
-use crate::pages::{Answer, folders, words};
+use crate::pages::{Answer, folders, reading, words};
 use crate::schema::inputs;
 
 inputs!(Looking);
@@ -60,7 +60,9 @@ pub(super) async fn show(at: At, Number(number): Number, Query(looking): Query<L
     let wanted = looking.show.as_deref().unwrap_or_default();
     let here = format!("{}/versions/{number}", address(at.id));
     let shown = match wanted {
-        "text" => read::numbered(language(&file), text, 1, looking.lines.as_deref().and_then(Lines::parse)),
+        "text" => {
+            reading::numbered(language(&file), text, None, 1, looking.lines.as_deref().and_then(Lines::parse))
+        }
         "now" => compare(text, now).markup(),
         _ => {
             let before = match around.older {

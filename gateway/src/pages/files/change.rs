@@ -3,7 +3,6 @@
 use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::{FileType, TrashKind};
 use cairn_proto::ids::{FileId, FolderId};
-use maud::html;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -13,6 +12,7 @@ use crate::operations::files::{self, CreateFile, UpdateFile};
 use crate::operations::folders::{self as folder_operations, CreateFolder, UpdateFolder};
 use crate::pages::form::{self, Form};
 use crate::pages::notice::Notice;
+use crate::pages::popover::{Refused, is_of_a_form};
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, file, folders, words};
 
@@ -44,7 +44,7 @@ pub(super) async fn new_file(visitor: Visitor, form: Form) -> Answer {
     };
     match made {
         Ok(made) => Ok(visitor.done(&format!("{}/edit", file::address(&made.value.id)), &Notice::Created)),
-        Err(problem) => refused(&visitor, folder, problem).await,
+        Err(problem) => refused(&visitor, folder, ("new", &form), problem).await,
     }
 }
 
@@ -60,20 +60,21 @@ pub(super) async fn new_folder(visitor: Visitor, form: Form) -> Answer {
         Ok(made) => {
             Ok(visitor.done(&folders::address(visitor.here()?.id, Some(&made.value.id)), &Notice::Created))
         }
-        Err(problem) => refused(&visitor, folder, problem).await,
+        Err(problem) => refused(&visitor, folder, ("new-folder", &form), problem).await,
     }
 }
 
 pub(super) async fn rename(visitor: Visitor, form: Form) -> Answer {
-    change(&visitor, &form, json!({"name": form.trimmed("name")}), &Notice::Renamed).await
+    change(&visitor, ("rename-folder", &form), json!({"name": form.trimmed("name")}), &Notice::Renamed).await
 }
 
 pub(super) async fn move_folder(visitor: Visitor, form: Form) -> Answer {
-    change(&visitor, &form, json!({"parentId": given(&form, "parent")}), &Notice::Saved).await
+    let fields = json!({"parentId": given(&form, "parent")});
+    change(&visitor, ("move-folder", &form), fields, &Notice::Saved).await
 }
 
-async fn change(visitor: &Visitor, form: &Form, fields: serde_json::Value, notice: &Notice) -> Answer {
-    let id = form.trimmed("folder");
+async fn change(visitor: &Visitor, sent: Sent<'_>, fields: serde_json::Value, notice: &Notice) -> Answer {
+    let id = sent.1.trimmed("folder");
     let folder: FolderId = id.parse().map_err(|_| no_folder())?;
     let context = visitor.context()?;
     let changed = match form::input::<UpdateFolder>(fields) {
@@ -82,7 +83,7 @@ async fn change(visitor: &Visitor, form: &Form, fields: serde_json::Value, notic
     };
     match changed {
         Ok(_) => Ok(visitor.done(&folders::address(visitor.here()?.id, Some(id)), notice)),
-        Err(problem) => refused(visitor, Some(id), problem).await,
+        Err(problem) => refused(visitor, Some(id), sent, problem).await,
     }
 }
 
@@ -99,11 +100,17 @@ fn no_folder() -> Problem {
     Problem::not_found("there is no such folder here")
 }
 
-async fn refused(visitor: &Visitor, folder: Option<&str>, problem: Problem) -> Answer {
-    if problem.violations.is_empty() {
+/// A form that was sent: which one of the page, and its fields.
+type Sent<'a> = (&'a str, &'a Form);
+
+async fn refused(visitor: &Visitor, folder: Option<&str>, (of, form): Sent<'_>, problem: Problem) -> Answer {
+    if !is_of_a_form(&problem) {
         return Err(problem.into());
     }
-    list::again(visitor, folder, Told { problem: Some(&problem), more: html! {} }).await
+    let to = if of == list::MANY { "to" } else { "parent" };
+    let problem = form::renamed(problem, &[("parentId", to), ("folderId", to)]);
+    let refused = Some(Refused { of, form, problem: &problem });
+    list::again(visitor, folder, Told { problem: Some(&problem), refused, ..Told::default() }).await
 }
 
 /// What is done with each of many.
@@ -124,7 +131,7 @@ pub(super) async fn many(visitor: Visitor, form: Form) -> Answer {
     };
     if items.is_empty() {
         let problem = nothing("item", "needs at least one: select files or folders first");
-        return refused(&visitor, within, problem).await;
+        return refused(&visitor, within, (list::MANY, &form), problem).await;
     }
     let context = visitor.context()?;
     let (mut done, mut left) = (Vec::new(), Vec::new());
@@ -142,7 +149,8 @@ pub(super) async fn many(visitor: Visitor, form: Form) -> Answer {
     let message =
         format!("{} done, the rest was left as it is", words::count(done.len() as u64, "was", "were"));
     let problem = Problem::new(cairn_chassis::status::Reason::ValidationError, message);
-    list::again(&visitor, within, Told { problem: Some(&problem), more: list::some(&left) }).await
+    list::again(&visitor, within, Told { problem: Some(&problem), more: list::some(&left), refused: None })
+        .await
 }
 
 fn nothing(path: &str, message: &str) -> Problem {

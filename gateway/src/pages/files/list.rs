@@ -16,6 +16,8 @@ use crate::operations::files::{self, SearchFiles, Selection};
 use crate::operations::{Context, Page, Paging};
 use crate::pages::frame;
 use crate::pages::parts as part;
+use crate::pages::popover::{Filled, Popovers, Refused};
+use crate::pages::seeing::Seeing;
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, assets, file, folders, form, words};
 use crate::schema::inputs;
@@ -23,6 +25,11 @@ use crate::schema::inputs;
 inputs!(Looking);
 
 const PAGE: u32 = 50;
+/// The form about what is selected.
+pub(super) const MANY: &str = "many";
+/// The fields of the forms, with what they are called.
+const LABELS: [(&str, &str); 4] =
+    [("name", "Name"), ("parent", "Folder"), ("to", "Folder"), ("tag-selected", "Tag")];
 
 /// What of the files is looked at.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -33,6 +40,9 @@ pub(super) struct Looking {
     /// A part of a name, in the folder and below it.
     q: Option<String>,
     tag: Option<String>,
+    /// The id of a token: the list is what that one sees.
+    #[serde(rename = "as")]
+    seen_as: Option<String>,
     /// The marks of the pages up to this one.
     #[serde(default)]
     from: Vec<String>,
@@ -43,21 +53,25 @@ pub(super) struct Looking {
 pub(super) struct Told<'a> {
     pub(super) problem: Option<&'a Problem>,
     pub(super) more: Markup,
+    /// The form, where it can be put right.
+    pub(super) refused: Option<Refused<'a>>,
 }
 
 pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
-    shown(&visitor, &looking, Told::default()).await
+    let seeing = Seeing::of(&visitor, looking.seen_as.as_deref()).await?;
+    shown(&seeing, &looking, Told::default()).await
 }
 
 /// The list of a folder again, with what became of a form.
 pub(super) async fn again(visitor: &Visitor, folder: Option<&str>, told: Told<'_>) -> Answer {
     let looking = Looking { folder: folder.map(ToOwned::to_owned), ..Looking::default() };
-    shown(visitor, &looking, told).await
+    shown(&Seeing::of(visitor, None).await?, &looking, told).await
 }
 
-async fn shown(visitor: &Visitor, looking: &Looking, told: Told<'_>) -> Answer {
+async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
+    let visitor = &seeing.visitor;
     let context = visitor.context()?;
-    let tree = folders::Tree::of(&context).await?;
+    let tree = folders::Tree::of(&context).await?.seen_as(seeing.token());
     let here = match looking.folder.as_deref().filter(|id| !id.is_empty()) {
         None => None,
         Some(id) => match folder(visitor, &context, &tree, id).await? {
@@ -71,7 +85,7 @@ async fn shown(visitor: &Visitor, looking: &Looking, told: Told<'_>) -> Answer {
     let is_first = looking.from.is_empty() && looking.q.is_none() && looking.tag.is_none();
     let below: Vec<&Folder> = if is_first { tree.below(current) } else { Vec::new() };
     let path = folders::address(workspace, None);
-    let kept = [("folder", current), ("tag", looking.tag.as_deref())];
+    let kept = [("folder", current), ("tag", looking.tag.as_deref()), ("as", seeing.token())];
     let query: Vec<(&str, &str)> =
         kept.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     let pages = part::Pages {
@@ -83,15 +97,18 @@ async fn shown(visitor: &Visitor, looking: &Looking, told: Told<'_>) -> Answer {
         page_size: u64::from(PAGE),
         shown: files.items.len(),
     };
-    let labels = [("name", "Name"), ("parentId", "Folder"), ("folderId", "Folder")];
+    let forms = forms(visitor, &tree, here.as_ref(), told.refused);
+    let labels: &[_] = if told.refused.is_some() { &LABELS } else { &[] };
     let body = html! {
-        (part::summary(told.problem, &labels))
+        (part::summary(told.problem, labels))
         (told.more)
+        (forms.open())
+        (seeing.note(&folders::address(workspace, current)))
         div.files {
             (tree.markup(workspace, current))
             div {
-                (filter(visitor, looking, current))
-                (table(visitor, &tree, current, &below, &files)?)
+                (filter(seeing, looking, current))
+                (table(visitor, &tree, current, &below, &files, told.refused)?)
                 (part::pages(&pages))
             }
         }
@@ -103,7 +120,7 @@ async fn shown(visitor: &Visitor, looking: &Looking, told: Told<'_>) -> Answer {
     let page = frame::Page::new(title)
         .heading(html! { bdi { (title) } })
         .crumbs(crumbs)
-        .actions(actions(visitor, &tree, here.as_ref())?)
+        .actions(actions(visitor, here.as_ref(), &forms))
         .module(assets::UPLOAD_JS);
     let page = if told.problem.is_some() { page.failed() } else { page };
     Ok(page.show(visitor, &body))
@@ -158,19 +175,20 @@ async fn found(context: &Context, looking: &Looking, folder: Option<&str>) -> Re
     files::list(context, selection, paging).await
 }
 
-fn filter(visitor: &Visitor, looking: &Looking, folder: Option<&str>) -> Markup {
-    let action = visitor.here_if_any().map(|here| folders::address(here.id, None)).unwrap_or_default();
+fn filter(seeing: &Seeing, looking: &Looking, folder: Option<&str>) -> Markup {
+    let action = seeing.visitor.here_if_any().map(|here| folders::address(here.id, None)).unwrap_or_default();
     html! {
         form.filter role="search" method="get" action=(action) {
             @if let Some(folder) = folder { input type="hidden" name="folder" value=(folder); }
             div.field {
-                label for="f-q" { "Name" }
-                input #f-q type="search" name="q" value=[looking.q.as_deref()] maxlength="255" autocomplete="off" data-key="/";
+                label for="f-q" { "Find" }
+                input #f-q type="search" name="q" value=[looking.q.as_deref()] maxlength="255" autocomplete="off" placeholder="A part of the name" data-key="/";
             }
             div.field {
-                label for="f-tag" { "Tag" }
-                input #f-tag type="text" name="tag" value=[looking.tag.as_deref()] autocomplete="off";
+                label for="f-tag" { "With tag" }
+                input #f-tag type="text" name="tag" value=[looking.tag.as_deref()] autocomplete="off" dir="auto";
             }
+            (seeing.field())
             button type="submit" { "Find" }
         }
     }
@@ -182,8 +200,11 @@ fn table(
     folder: Option<&str>,
     below: &[&Folder],
     files: &Page<File>,
+    refused: Option<Refused<'_>>,
 ) -> Result<Markup, Error> {
     let workspace = visitor.here()?.id;
+    let again = refused.filter(|refused| refused.of == MANY).map(|refused| refused.form);
+    let is_selected = |value: &str| again.is_some_and(|form| form.all("item").any(|item| item == value));
     let may_write = visitor.may(Permission::Write);
     let may_select = may_write || visitor.may(Permission::Delete);
     if below.is_empty() && files.items.is_empty() {
@@ -196,15 +217,17 @@ fn table(
     let rows = html! {
         @for one in below {
             tr {
-                td { @if may_select { input type="checkbox" name="item" form="many" value={ "folder:" (one.id) } aria-label={ "Select " (one.name) }; } }
-                th scope="row" { a href=(folders::address(workspace, Some(&one.id))) { bdi { (one.name) } "/" } }
+                @let value = format!("folder:{}", one.id);
+                td { @if may_select { input type="checkbox" name="item" form="many" value=(value) checked[is_selected(&value)] aria-label={ "Select " (one.name) }; } }
+                th scope="row" { a href=(tree.address(workspace, Some(&one.id))) { bdi { (one.name) } "/" } }
                 td { "Folder" } td {} td {} td {}
             }
         }
         @for one in &files.items {
             @let changed = optional_time(one.updated_at.as_ref());
             tr {
-                td { @if may_select { input type="checkbox" name="item" form="many" value={ "file:" (one.id) } aria-label={ "Select " (one.name) }; } }
+                @let value = format!("file:{}", one.id);
+                td { @if may_select { input type="checkbox" name="item" form="many" value=(value) checked[is_selected(&value)] aria-label={ "Select " (one.name) }; } }
                 th scope="row" { a href=(file::address(&one.id)) { bdi { (one.name) } } }
                 td { (FileType::from_number(one.file_type).unwrap_or_default().as_str()) }
                 td { @for tag in &one.tags { span.badge { bdi { (tag) } } " " } }
@@ -216,7 +239,7 @@ fn table(
     let columns = ["", "Name", "Type", "Tags", "Size", "Changed"];
     Ok(html! {
         (part::table("Files", &columns, &rows))
-        @if may_select { (many(visitor, tree, workspace, folder)) }
+        @if may_select { (many(visitor, tree, workspace, folder, Filled::new(MANY, refused))) }
     })
 }
 
@@ -226,73 +249,94 @@ fn many(
     tree: &folders::Tree,
     workspace: cairn_proto::ids::WorkspaceId,
     folder: Option<&str>,
+    filled: Filled<'_>,
 ) -> Markup {
     html! {
         form #many .many method="post" action={ "/w/" (workspace) "/files/many" } aria-label="With those that are selected" {
             @if let Some(folder) = folder { input type="hidden" name="in" value=(folder); }
-            @if visitor.may(Permission::Delete) { button type="submit" name="do" value="trash" { "Move selected to trash" } }
+            @if visitor.may(Permission::Delete) { button type="submit" name="do" value="trash" data-key="#" { "Move selected to trash" } }
             @if visitor.may(Permission::Write) {
-                (tree.choice("to", folder, None))
+                (tree.choice_by_key("to", filled.choice("to", folder), None, Some("m")))
                 button type="submit" name="do" value="move" { "Move selected" }
-                (part::Field::text("tag-selected", "Tag").optional().render())
+                (filled.field(part::Field::text("tag-selected", "Tag").optional(), "").id("f-tag-selected").render())
                 button type="submit" name="do" value="tag" { "Tag selected" }
             }
         }
     }
 }
 
-fn actions(visitor: &Visitor, tree: &folders::Tree, here: Option<&Folder>) -> Result<Markup, Error> {
-    let base = folders::address(visitor.here()?.id, None);
-    let folder = here.map(|folder| folder.id.as_str());
-    let within =
-        html! { @if let Some(folder) = folder { input type="hidden" name="folder" value=(folder); } };
-    Ok(html! {
-        @if visitor.may(Permission::Write) {
-            (folders::popover("new", "New file", Some("n"), &html! {
-                form method="post" action={ (base) "/new" } {
-                    (within)
-                    (part::Field::text("name", "Name").hint("With its ending, such as notes.md.").render())
-                    button.primary type="submit" { "Create file" }
-                }
-            }))
-            (folders::popover("new-folder", "New folder", None, &html! {
-                form method="post" action={ (base) "/new-folder" } {
-                    (within)
-                    div.field { label for="f-folder-name" { "Name" } input #f-folder-name type="text" name="name" required autocomplete="off"; }
-                    button.primary type="submit" { "Create folder" }
-                }
-            }))
-            (folders::popover("upload", "Upload", None, &html! {
-                form method="post" enctype="multipart/form-data" action={ (base) "/upload" } data-upload {
-                    (within)
-                    div.field { label for="f-files" { "Files" } input #f-files type="file" name="files" multiple required; }
-                    p.hint { "Texts of at most 5 MB each. Files can also be dropped on the list." }
-                    button.primary type="submit" { "Upload files" }
-                }
-            }))
-        }
-        @if let Some(here) = here {
-            @if visitor.may(Permission::Write) {
-                (folders::popover("rename-folder", "Rename", None, &html! {
-                    form method="post" action={ (base) "/rename" } {
-                        (within)
-                        div.field { label for="f-new-name" { "Name" } input #f-new-name type="text" name="name" value=(here.name) required autocomplete="off"; }
-                        button type="submit" { "Rename folder" }
-                    }
-                }))
-                (folders::popover("move-folder", "Move", None, &html! {
-                    form method="post" action={ (base) "/move-folder" } {
-                        (within)
-                        (tree.choice("parent", here.parent_id.as_deref(), Some(&here.id)))
-                        button type="submit" { "Move folder" }
-                    }
-                }))
-            }
-            @if visitor.may(Permission::Delete) {
-                (part::action(&format!("{base}/delete-folder"), "Move to trash", &here.name, &[("folder", &here.id)]))
+/// The forms behind buttons, as far as the visitor's role goes.
+fn forms<'a>(
+    visitor: &Visitor,
+    tree: &'a folders::Tree,
+    here: Option<&'a Folder>,
+    refused: Option<Refused<'a>>,
+) -> Popovers<'a> {
+    let mut forms = Popovers::new(refused);
+    let Some(workspace) = visitor.here_if_any().filter(|_| visitor.may(Permission::Write)) else {
+        return forms;
+    };
+    let base = folders::address(workspace.id, None);
+    let within = html! { @if let Some(here) = here { input type="hidden" name="folder" value=(here.id); } };
+    forms.add("new", "New file", Some("n"), |filled| {
+        let name = part::Field::text("name", "Name").hint("With its ending, such as notes.md.");
+        html! {
+            form method="post" action={ (base) "/new" } {
+                (within)
+                (filled.field(name, "").render())
+                button.primary type="submit" { "Create file" }
             }
         }
-    })
+    });
+    forms.add("new-folder", "New folder", None, |filled| {
+        html! {
+            form method="post" action={ (base) "/new-folder" } {
+                (within)
+                (filled.field(part::Field::text("name", "Name"), "").render())
+                button.primary type="submit" { "Create folder" }
+            }
+        }
+    });
+    forms.add("upload", "Upload", None, |_| {
+        html! {
+            form method="post" enctype="multipart/form-data" action={ (base) "/upload" } data-upload {
+                (within)
+                div.field { label for="f-files" { "Files" } input #f-files type="file" name="files" multiple required; }
+                p.hint { "Texts of at most 5 MB each. Files can also be dropped on the list." }
+                button.primary type="submit" { "Upload files" }
+            }
+        }
+    });
+    let Some(here) = here else { return forms };
+    forms.add("rename-folder", "Rename", None, |filled| {
+        html! {
+            form method="post" action={ (base) "/rename" } {
+                (within)
+                (filled.field(part::Field::text("name", "Name"), &here.name).render())
+                button type="submit" { "Rename folder" }
+            }
+        }
+    });
+    forms.add("move-folder", "Move", None, |filled| {
+        html! {
+            form method="post" action={ (base) "/move-folder" } {
+                (within)
+                (tree.choice("parent", filled.choice("parent", here.parent_id.as_deref()), Some(&here.id)))
+                button type="submit" { "Move folder" }
+            }
+        }
+    });
+    forms
+}
+
+fn actions(visitor: &Visitor, here: Option<&Folder>, forms: &Popovers<'_>) -> Markup {
+    let base = visitor.here_if_any().map(|here| folders::address(here.id, None)).unwrap_or_default();
+    html! {
+        (forms.buttons())
+        @if let Some(here) = here.filter(|_| visitor.may(Permission::Delete)) {
+            (part::action(&format!("{base}/delete-folder"), "Move to trash", &here.name, &[("folder", &here.id)]))
+        }
+    }
 }
 
 /// Names, as many as people read at once.

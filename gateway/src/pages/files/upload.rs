@@ -117,5 +117,5 @@ pub(super) async fn upload(visitor: Visitor, upload: Upload) -> Answer {
     } else {
         list::some(&left)
     };
-    list::again(&visitor, folder, Told { problem: Some(&problem), more }).await
+    list::again(&visitor, folder, Told { problem: Some(&problem), more, refused: None }).await
 }

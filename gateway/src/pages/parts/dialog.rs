@@ -6,7 +6,7 @@ use maud::{Markup, html};
 pub(crate) fn opens(id: &str, label: &str, about: &str) -> Markup {
     html! {
         button type="button" command="show-modal" commandfor=(id) {
-            (label) @if !about.is_empty() { span.sr { " " (about) } } "…"
+            span { (label) @if !about.is_empty() { span.sr { " " bdi { (about) } } } "…" }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Fields of forms, and what is wrong with them.
 
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Reason};
 use maud::{Markup, html};
 
 use crate::pages::words;
@@ -18,6 +18,8 @@ pub(crate) struct Field<'a> {
     problem: Option<&'a Problem>,
     /// Where a page has several fields of the name.
     id: Option<&'a str>,
+    /// The same by the form that it stands in.
+    form: Option<&'a str>,
 }
 
 impl<'a> Field<'a> {
@@ -32,6 +34,7 @@ impl<'a> Field<'a> {
             is_required: true,
             problem: None,
             id: None,
+            form: None,
         }
     }
 
@@ -52,6 +55,15 @@ impl<'a> Field<'a> {
         Self { id: Some(id), ..self }
     }
 
+    /// Its id begins with that of its form.
+    pub(crate) const fn within(self, form: &'a str) -> Self {
+        Self { form: Some(form), ..self }
+    }
+
+    pub(crate) const fn name(&self) -> &'a str {
+        self.name
+    }
+
     pub(crate) const fn optional(self) -> Self {
         Self { is_required: false, ..self }
     }
@@ -70,22 +82,45 @@ impl<'a> Field<'a> {
     }
 
     pub(crate) fn render(&self) -> Markup {
+        self.around(|id, invalid, about| {
+            html! {
+                input id=(id) type=(self.kind) name=(self.name) value=[(!self.value.is_empty()).then_some(self.value)]
+                    autocomplete=(self.autocomplete) required[self.is_required] dir=[(self.kind == "text").then_some("auto")]
+                    aria-invalid=[invalid] aria-describedby=[about];
+            }
+        })
+    }
+
+    /// The same with several lines.
+    pub(crate) fn area(&self, rows: u32) -> Markup {
+        self.around(|id, invalid, about| {
+            html! {
+                textarea id=(id) name=(self.name) rows=(rows) autocomplete=(self.autocomplete) required[self.is_required] dir="auto"
+                    aria-invalid=[invalid] aria-describedby=[about] { "\n" (self.value) }
+            }
+        })
+    }
+
+    /// The label, the hint and what is wrong, around what is typed in: of its id, and what it says of itself.
+    fn around(&self, typed_in: impl Fn(&str, Option<&str>, Option<&str>) -> Markup) -> Markup {
         let said = of_field(self.problem, self.name);
-        let id = self.id.map_or_else(|| id(self.name), ToOwned::to_owned);
+        let id = match (self.id, self.form) {
+            (Some(own), _) => own.to_owned(),
+            (None, Some(form)) => format!("{form}-{}", self.name),
+            (None, None) => id(self.name),
+        };
         let about = [
             (!self.hint.is_empty()).then(|| format!("{id}-hint")),
             said.as_ref().map(|_| format!("{id}-said")),
         ];
         let about = about.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let invalid = said.as_ref().map(|_| "true");
         html! {
             div.field {
                 label for=(id) { (self.label) }
                 @if !self.hint.is_empty() { span.hint id={ (id) "-hint" } { (self.hint) } }
                 @if let Some(said) = &said { span.said id={ (id) "-said" } { (said) } }
-                input id=(id) type=(self.kind) name=(self.name) value=[(!self.value.is_empty()).then_some(self.value)]
-                    autocomplete=(self.autocomplete) required[self.is_required]
-                    aria-invalid=[said.as_ref().map(|_| "true")]
-                    aria-describedby=[(!about.is_empty()).then_some(&about)];
+                (typed_in(&id, invalid, Some(about.as_str()).filter(|about| !about.is_empty())))
             }
         }
     }
@@ -106,7 +141,7 @@ pub(crate) fn choices<'a>(name: &str, label: &str, choices: impl IntoIterator<It
             label for=(id(name)) { (label) }
             select id=(id(name)) name=(name) {
                 @for choice in choices {
-                    option value=(choice.value) selected[choice.is_chosen] { (choice.label) }
+                    option value=(choice.value) selected[choice.is_chosen] dir="auto" { (choice.label) }
                 }
             }
         }
@@ -120,6 +155,7 @@ pub(crate) fn summary(problem: Option<&Problem>, labels: &[(&str, &str)]) -> Mar
         div #problem .problem role="alert" tabindex="-1" autofocus {
             @if problem.violations.is_empty() {
                 p { (words::sentence(&problem.message)) }
+                @if problem.reason == Reason::LimitExceeded { p { (words::ROOM) } }
             } @else {
                 h2 { "Put this right:" }
                 ul {
@@ -172,6 +208,11 @@ mod tests {
             "{html}"
         );
         assert!(html.contains("aria-describedby=\"f-name-hint f-name-said\""), "{html}");
+        let area = Field::text("name", "Name").value("<b>\nx").area(4).into_string();
+        assert!(
+            area.contains("rows=\"4\"") && area.contains("required dir=\"auto\">\n&lt;b&gt;\nx</textarea>"),
+            "{area}"
+        );
         let told = summary(Some(&problem), &[("name", "Name")]).into_string();
         assert!(told.contains("<a href=\"#f-name\">Name may have at most 100 characters.</a>"), "{told}");
         assert!(told.contains("<li>Body needs a field.</li>"), "{told}");

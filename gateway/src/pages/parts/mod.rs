@@ -1,17 +1,22 @@
 //! What pages are made of: each part is a function that gives HTML. They know nothing of who looks.
 
+mod chart;
 mod dialog;
 mod fields;
 mod icons;
 mod secret;
 mod table;
 
+use cairn_chassis::status::Problem;
 use maud::{Markup, html};
 
+use crate::pages::words;
+
+pub(crate) use self::chart::{Series, columns, lines, shares};
 pub(crate) use self::dialog::{dialog, opens};
 pub(crate) use self::fields::{Choice, Field, choices, summary};
 pub(crate) use self::icons::{Icon, icon};
-pub(crate) use self::secret::{secret, snippet};
+pub(crate) use self::secret::{copy, copy_link, secret, snippet};
 pub(crate) use self::table::{MARK, Pages, pages, table};
 
 /// How something stands.
@@ -37,6 +42,11 @@ pub(crate) fn badge(tone: Tone, word: &str) -> Markup {
 /// What belongs here, and how the first of it comes here.
 pub(crate) fn empty(sentence: &str, action: &Markup) -> Markup {
     html! { div.empty { h2 { (sentence) } (action) } }
+}
+
+/// A part of a page that could not be had, in its place: the rest of the page stands. `again` is the page's address.
+pub(crate) fn failed(problem: &Problem, again: &str) -> Markup {
+    html! { p { (words::told(problem)) " " a href=(again) { "Try again" } } }
 }
 
 /// The way to a page.
@@ -82,7 +92,7 @@ pub(crate) fn action(address: &str, label: &str, about: &str, fields: &[(&str, &
     html! {
         form.inline method="post" action=(address) {
             @for (name, value) in fields { input type="hidden" name=(name) value=(value); }
-            button type="submit" { (label) @if !about.is_empty() { span.sr { " " (about) } } }
+            button type="submit" { (label) @if !about.is_empty() { span.sr { " " bdi { (about) } } } }
         }
     }
 }
@@ -92,10 +102,20 @@ pub(crate) fn not_in_role(role: &str) -> Markup {
     html! { p.quiet { "Your role here is " (role) ". An owner of the workspace can give you another." } }
 }
 
+/// Tells every member that questions are kept, for how long, and who sees them; nothing while they are not.
+pub(crate) fn question_log(days: Option<u32>) -> Markup {
+    let Some(days) = days else { return html! {} };
+    html! {
+        p.hint {
+            "The question log is on: what is asked here is kept for " (words::count(u64::from(days), "day", "days"))
+            ", with what was answered. Members see all of it, viewers their own."
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::words;
 
     #[test]
     fn what_people_wrote_is_text() {

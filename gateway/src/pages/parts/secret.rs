@@ -23,6 +23,12 @@ pub(crate) fn secret(id: &str, label: &str, text: &str) -> Markup {
     }
 }
 
-fn copy(id: &str) -> Markup {
+/// Copies the address of what is looked at, with its lines; `y` presses it.
+pub(crate) fn copy_link() -> Markup {
+    html! { button.copy type="button" hidden data-copy="" data-done="Copied" data-key="y" { "Copy link" } }
+}
+
+/// Copies what the element of that id holds.
+pub(crate) fn copy(id: &str) -> Markup {
     html! { button.copy type="button" hidden data-copy={ "#" (id) } data-done="Copied" { "Copy" } }
 }

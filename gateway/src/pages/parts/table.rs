@@ -45,6 +45,14 @@ pub(crate) struct Pages<'a> {
 pub(crate) const MARK: &str = "from";
 
 impl Pages<'_> {
+    /// The address of this page, with one thing more.
+    pub(crate) fn with(&self, name: &str, value: &str) -> String {
+        let address = self.address(&self.trail);
+        let mark = if address.contains('?') { '&' } else { '?' };
+        let more = form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish();
+        format!("{address}{mark}{more}")
+    }
+
     fn address(&self, trail: &[String]) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(self.query);

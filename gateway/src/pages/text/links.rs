@@ -10,6 +10,8 @@ use percent_encoding::percent_decode_str;
 pub(crate) enum Relative<'a> {
     /// The address of the page.
     Page,
+    /// Nothing that the reader could open.
+    Nothing,
     /// A folder of a workspace: what it names is opened there.
     Folder { workspace: &'a str, path: &'a str },
 }
@@ -55,6 +57,7 @@ pub(super) fn target(address: &str, relative: Relative<'_>) -> Target {
     }
     match relative {
         Relative::Page => Target::Own(address.to_owned()),
+        Relative::Nothing => Target::Nowhere,
         Relative::Folder { workspace, path } => {
             let named = address.split(['?', '#']).next().unwrap_or_default();
             opened(workspace, "path", &joined(path, &decoded(named)))
@@ -67,7 +70,7 @@ pub(super) fn named(name: &str, relative: Relative<'_>) -> Target {
     let name = name.split('#').next().unwrap_or_default().trim();
     match relative {
         Relative::Folder { workspace, .. } if !name.is_empty() => opened(workspace, "name", name),
-        Relative::Folder { .. } | Relative::Page => Target::Nowhere,
+        Relative::Folder { .. } | Relative::Page | Relative::Nothing => Target::Nowhere,
     }
 }
 
@@ -173,6 +176,7 @@ mod tests {
         assert_eq!(target("/file/1?lines=2-3#L2", Relative::Page), own("/file/1?lines=2-3#L2"));
         assert_eq!(target("#Set%20up", Relative::Page), own("#s-set-up"));
         assert_eq!(target("tools.md", Relative::Page), own("tools.md"));
+        assert_eq!(target("tools.md", Relative::Nothing), Target::Nowhere);
         for (address, path) in [
             ("new.md", "%2Fplans%2Fold%2Fnew.md"),
             ("./new%20one.md#x", "%2Fplans%2Fold%2Fnew+one.md"),

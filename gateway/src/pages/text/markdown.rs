@@ -30,6 +30,8 @@ pub(crate) struct Style<'a> {
     /// The lines that are cited.
     pub(crate) cited: Option<Lines>,
     pub(crate) relative: Relative<'a>,
+    /// What the ids begin with where a page has several texts: letters, digits and hyphens.
+    pub(crate) ids: &'a str,
 }
 
 /// A text that is shown.
@@ -295,7 +297,13 @@ impl<'a> Writer<'a> {
     fn anchor(&mut self, target: &Target, title: &str) {
         self.out.push_str("<a href=\"");
         match target {
-            Target::Own(address) => escape(&mut self.out, address),
+            Target::Own(address) => match address.strip_prefix('#') {
+                Some(id) => {
+                    let _ = write!(self.out, "#{}", self.style.ids);
+                    escape(&mut self.out, id);
+                }
+                None => escape(&mut self.out, address),
+            },
             Target::Elsewhere(address) => {
                 escape(&mut self.out, address);
                 self.out.push_str("\" rel=\"noopener noreferrer");

@@ -10,9 +10,11 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::address;
-use super::reach::Reach;
-use crate::answers::{Folder, Token};
+use super::reach;
+use crate::answers::{Folder, Token, TokenReach};
+use crate::error::Error;
 use crate::operations::tokens::{self, CreateToken};
+use crate::operations::views::{Seen, WishedToken};
 use crate::operations::{Paging, folders};
 use crate::pages::form::{self, Form};
 use crate::pages::frame::Page;
@@ -24,11 +26,11 @@ const USUAL_LIFE: Duration = Duration::from_secs(90 * 24 * 3600);
 /// So many folders can be chosen from.
 const MOST_FOLDERS: u32 = 200;
 /// The number of a form: when it was shown.
-const NUMBER: &str = "number";
+pub(super) const NUMBER: &str = "number";
 
 /// What was typed into the form, or stands in a new one.
-struct Typed {
-    name: String,
+pub(super) struct Typed {
+    pub(super) name: String,
     permissions: Vec<Permission>,
     folders: Vec<String>,
     end: String,
@@ -60,8 +62,20 @@ impl Typed {
         }
     }
 
+    /// What makes a token like that one.
+    pub(super) fn like(token: &Token, form: &Form, visitor: &Visitor) -> Self {
+        let end = token.expires_at.as_deref().and_then(|end| end.get(..10));
+        Self {
+            name: token.name.clone(),
+            permissions: token.permissions.clone(),
+            folders: token.scope.folder_ids.clone().unwrap_or_default(),
+            end: end.unwrap_or_default().to_owned(),
+            number: form.text(NUMBER).parse().unwrap_or_else(|_| visitor.now().as_micros()),
+        }
+    }
+
     /// The same input as the API takes. A day ends with its last second, UTC.
-    fn input(&self) -> Result<CreateToken, Problem> {
+    pub(super) fn input(&self) -> Result<CreateToken, Problem> {
         let permissions: Vec<_> = self.permissions.iter().map(|one| one.as_str()).collect();
         let mut fields = json!({"name": self.name, "permissions": permissions});
         if let Some(fields) = fields.as_object_mut() {
@@ -71,6 +85,21 @@ impl Typed {
             if !self.end.is_empty() {
                 fields.insert("expiresAt".to_owned(), json!(format!("{}T23:59:59Z", self.end)));
             }
+        }
+        form::input(fields)
+    }
+}
+
+impl Typed {
+    /// What of it says what the token would reach. Without a permission yet: what it would read.
+    fn wished(&self) -> Result<WishedToken, Problem> {
+        let mut permissions: Vec<_> = self.permissions.iter().map(|one| one.as_str()).collect();
+        if permissions.is_empty() {
+            permissions.push(Permission::Read.as_str());
+        }
+        let mut fields = json!({"permissions": permissions});
+        if let Some(fields) = fields.as_object_mut().filter(|_| !self.folders.is_empty()) {
+            fields.insert("scope".to_owned(), json!({"type": "folders", "folderIds": self.folders}));
         }
         form::input(fields)
     }
@@ -89,7 +118,7 @@ pub(super) async fn create(visitor: Visitor, form: Form) -> Answer {
         Ok(input) => input,
         Err(problem) => return form_page(&visitor, &typed, Some(&problem), None).await,
     };
-    if form.has(NUMBER) && is_made(&visitor, here, &typed).await? {
+    if form.has(NUMBER) && is_made(&visitor, here, &typed, None).await? {
         return Ok(made_before(&visitor, here, &typed.name));
     }
     match tokens::create(&visitor.person, here.id, input).await {
@@ -101,29 +130,38 @@ pub(super) async fn create(visitor: Visitor, form: Form) -> Answer {
     }
 }
 
-/// Whether the visitor has made a token of that name since the form was shown.
-async fn is_made(visitor: &Visitor, here: &Here, typed: &Typed) -> Result<bool, Problem> {
+/// Whether the visitor has made a token of that name since the form was shown, besides one that was there.
+pub(super) async fn is_made(
+    visitor: &Visitor,
+    here: &Here,
+    typed: &Typed,
+    besides: Option<&str>,
+) -> Result<bool, Problem> {
     let shown = Timestamp::from_micros(typed.number).as_seconds();
     let listed = tokens::list(&visitor.person, here.id).await?;
     Ok(listed.iter().any(|token| {
         let is_later =
             Timestamp::parse_rfc3339(&token.created_at).is_some_and(|made| made.as_seconds() >= shown);
-        token.owner_id == visitor.user.id && token.name == typed.name && is_later
+        let is_other = besides != Some(token.id.as_str());
+        is_other && token.owner_id == visitor.user.id && token.name == typed.name && is_later
     }))
 }
 
 /// Tells what the token would reach, before it is made.
 pub(super) async fn preview(visitor: Visitor, form: Form) -> Answer {
     let typed = Typed::read(&form, &visitor);
-    let reach = Reach::of(&visitor.context()?, &typed.folders).await?;
-    form_page(&visitor, &typed, None, Some(&reach)).await
+    let counted = async {
+        let view = visitor.see(Seen::Wished(typed.wished()?)).await?;
+        Ok::<_, Error>(view.reach(&visitor.context()?).await?)
+    };
+    form_page(&visitor, &typed, None, Some(&counted.await?)).await
 }
 
 async fn form_page(
     visitor: &Visitor,
     typed: &Typed,
     problem: Option<&Problem>,
-    reach: Option<&Reach>,
+    reach: Option<&TokenReach>,
 ) -> Answer {
     let here = visitor.here()?;
     let paging = Paging { limit: Some(MOST_FOLDERS), cursor: None };
@@ -148,7 +186,7 @@ async fn form_page(
                 p.hint { "It can never do more than your own role here, " (here.role.as_str()) ", now or later." }
             }
             @if !folders.items.is_empty() { (scope(&folders.items, typed)) }
-            p #reach role="status" { @if let Some(reach) = reach { (reach.sentence()) } }
+            p #reach role="status" { @if let Some(reach) = reach { (reach::sentences(reach)) } }
             (Field::date("expiresAt", "Last day").optional().value(&typed.end).hint("UTC. Empty: it never ends.").problem(problem).render())
             div.buttons {
                 button.primary type="submit" { "Create token" }
@@ -177,18 +215,25 @@ fn scope(folders: &[Folder], typed: &Typed) -> Markup {
     }
 }
 
-fn made(visitor: &Visitor, here: &Here, token: &Token) -> Response {
+/// The secret of a new token, and what is done with it.
+pub(super) fn secret(here: &Here, token: &Token) -> Markup {
     let secret = token.token.as_deref().unwrap_or_default();
-    let body = html! {
+    html! {
         p { bdi { (token.name) } " is made. Copy it now: nobody can see it again." }
         div.fields { (parts::secret("secret", "Token", secret)) }
         p { "It is sent as " code { "Authorization: Bearer <token>" } ". " a href={ "/w/" (here.id) "/connect" } { "How clients take it" } }
+    }
+}
+
+fn made(visitor: &Visitor, here: &Here, token: &Token) -> Response {
+    let body = html! {
+        (secret(here, token))
         div.buttons { a.button href=(address(here.id)) { "Done" } }
     };
     Page::new("Token made").crumbs(vec![("Tokens".to_owned(), address(here.id))]).show(visitor, &body)
 }
 
-fn made_before(visitor: &Visitor, here: &Here, name: &str) -> Response {
+pub(super) fn made_before(visitor: &Visitor, here: &Here, name: &str) -> Response {
     let body = html! {
         p { "This form was sent before: " bdi { (name) } " is made, and its secret was shown then. Nothing new was made." }
         p { "Whoever did not copy it deletes the token and makes another." }

@@ -3,6 +3,7 @@
 mod create;
 mod one;
 mod reach;
+mod replace;
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::domain::Permission;
@@ -28,6 +29,8 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/tokens/preview", create::preview)
         .post(MEMBER.with_secrets(), "/w/{id}/tokens", create::create)
         .get(MEMBER, "/w/{id}/tokens/{token}", one::show)
+        .post(MEMBER.with_secrets(), "/w/{id}/tokens/{token}/replace", replace::replace)
+        .post(MEMBER, "/w/{id}/tokens/{token}/rename", one::rename)
         .post(MEMBER, "/w/{id}/tokens/{token}/off", switch_off)
         .post(MEMBER, "/w/{id}/tokens/{token}/on", switch_on)
         .post(MEMBER, "/w/{id}/tokens/{token}/delete", delete)
@@ -72,20 +75,21 @@ fn table(visitor: &Visitor, here: &Here, listed: &[Token], now: Timestamp) -> Ma
                 td { (standing(token, now)) }
                 td { (parts::time_or(token.last_used_at.as_deref(), "never")) }
                 td { (parts::time_or(token.expires_at.as_deref(), "no end")) }
-                td { (deeds(here, token)) }
+                td { (deeds(visitor, here, token)) }
             }
         }
     };
     parts::table("Tokens", &["Name", "May", "Reaches", "State", "Last used", "Ends", ""], &rows)
 }
 
-fn deeds(here: &Here, token: &Token) -> Markup {
+fn deeds(visitor: &Visitor, here: &Here, token: &Token) -> Markup {
     let (base, dialog) = (format!("{}/{}", address(here.id), token.id), format!("delete-{}", token.id));
     let told = html! { p { "What uses " bdi { (token.name) } " is refused from now on. This cannot be undone; to stop it for a while, switch it off." } };
     html! {
         div.buttons {
             @if token.active { (parts::action(&format!("{base}/off"), "Switch off", &token.name, &[])) }
             @else { (parts::action(&format!("{base}/on"), "Switch on", &token.name, &[])) }
+            (replace::button(visitor, here, token))
             (parts::opens(&dialog, "Delete", &token.name))
             (parts::dialog(&dialog, "Delete this token?", &told, &format!("{base}/delete"), "Delete token", &html! {}))
         }

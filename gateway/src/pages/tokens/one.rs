@@ -1,39 +1,98 @@
-//! `/w/{id}/tokens/{token}`: one token, with what it reaches now.
+//! `/w/{id}/tokens/{token}`: one token, with what it reaches now, and the ways to look as it does.
 
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::ids::{TokenId, WorkspaceId};
 use maud::html;
+use serde_json::json;
 
-use super::reach::Reach;
-use super::{address, deeds, permitted, standing};
+use super::{address, deeds, permitted, reach, standing};
+use crate::answers::Token;
+use crate::error::Error;
 use crate::extract::PathIds;
-use crate::operations::tokens;
+use crate::operations::tokens::{self, UpdateToken};
+use crate::operations::views::Seen;
+use crate::pages::form::{self, Form};
 use crate::pages::frame::Page;
+use crate::pages::notice::Notice;
+use crate::pages::popover::{Popovers, Refused};
 use crate::pages::visitor::Visitor;
-use crate::pages::{Answer, parts};
+use crate::pages::{Answer, folders, parts, questions};
+
+/// The form that renames it.
+const RENAME: &str = "rename";
+
+/// A token of the workspace that the visitor may see.
+pub(super) async fn find(visitor: &Visitor, id: TokenId) -> Result<Token, Error> {
+    let id = id.to_string();
+    let listed = tokens::list(&visitor.person, visitor.here()?.id).await?;
+    let token = listed.into_iter().find(|token| token.id == id);
+    Ok(token.ok_or_else(|| Problem::not_found("there is no such token"))?)
+}
 
 pub(super) async fn show(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, TokenId>) -> Answer {
+    let token = find(&visitor, id).await?;
+    shown(&visitor, id, &token, None).await
+}
+
+/// `POST /w/{id}/tokens/{token}/rename`.
+pub(super) async fn rename(
+    visitor: Visitor,
+    PathIds(workspace, id): PathIds<WorkspaceId, TokenId>,
+    form: Form,
+) -> Answer {
+    let token = find(&visitor, id).await?;
+    let renamed = match form::input::<UpdateToken>(json!({"name": form.trimmed("name")})) {
+        Ok(input) => tokens::update(&visitor.person, workspace, id, input).await,
+        Err(problem) => Err(problem),
+    };
+    match renamed {
+        Ok(_) => Ok(visitor.done(&format!("{}/{id}", address(workspace)), &Notice::Renamed)),
+        Err(problem) if problem.reason == Reason::ValidationError => {
+            let refused = Refused { of: RENAME, form: &form, problem: &problem };
+            shown(&visitor, id, &token, Some(refused)).await
+        }
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Refused<'_>>) -> Answer {
     let here = visitor.here()?;
-    let id = id.to_string();
-    let listed = tokens::list(&visitor.person, here.id).await?;
-    let token = listed.into_iter().find(|token| token.id == id);
-    let token = token.ok_or_else(|| Problem::not_found("there is no such token"))?;
-    let folders = token.scope.folder_ids.as_deref().unwrap_or_default();
-    let reach = Reach::of(&visitor.context()?, folders).await?;
+    let reach = visitor.see(Seen::Token(id)).await?.reach(&visitor.context()?).await?;
+    let mut forms = Popovers::new(refused);
+    forms.add(RENAME, "Rename", None, |filled| {
+        html! {
+            form method="post" action={ (address(here.id)) "/" (id) "/rename" } {
+                (filled.field(parts::Field::text("name", "Name"), &token.name).render())
+                button type="submit" { "Rename token" }
+            }
+        }
+    });
     let body = html! {
-        p { (standing(&token, visitor.now())) " " (reach.sentence()) }
+        (parts::summary(refused.map(|refused| refused.problem), &[("name", "Name")]))
+        (forms.open())
+        p { (standing(token, visitor.now())) " " (reach::sentences(&reach)) }
+        p {
+            "See as this token: "
+            a href={ "/w/" (here.id) "/search?as=" (id) } { "search" } ", "
+            a href={ (folders::address(here.id, None)) "?as=" (id) } { "files" } "."
+        }
         dl.facts {
             dt { "Ends with" } dd { code { "…" (token.last_four) } }
             dt { "May" } dd { (permitted(&token.permissions)) }
-            @if !reach.folders.is_empty() {
+            @if !reach.folder_paths.is_empty() {
                 dt { "Folders" }
-                dd { ul { @for path in &reach.folders { li { bdi { (path) } } } } }
+                dd { ul { @for path in &reach.folder_paths { li { bdi { (path) } } } } }
             }
             dt { "Made" } dd { (parts::time(&token.created_at)) }
             dt { "Last used" } dd { (parts::time_or(token.last_used_at.as_deref(), "never")) }
             dt { "Ends" } dd { (parts::time_or(token.expires_at.as_deref(), "no end")) }
         }
+        @if visitor.question_log_days().is_some() {
+            p { a href={ (questions::address(here.id)) "?who=" (token.id) } { "What it asked, and what it was answered" } }
+        }
     };
-    let page = Page::new("Token").heading(html! { bdi { (token.name) } }).actions(deeds(here, &token));
-    Ok(page.crumbs(vec![("Tokens".to_owned(), address(here.id))]).show(&visitor, &body))
+    let actions = html! { (forms.buttons()) (deeds(visitor, here, token)) };
+    let page = Page::new("Token").heading(html! { bdi { (token.name) } }).actions(actions);
+    let page = if refused.is_some() { page.failed() } else { page };
+    Ok(page.crumbs(vec![("Tokens".to_owned(), address(here.id))]).show(visitor, &body))
 }

@@ -1,88 +1,100 @@
-//! What a token reaches: the folders that it names, and how many files stand in them.
+//! What a token reaches, in words: how much it reads, where it writes, what it does not see.
 
-use cairn_chassis::status::{Problem, Reason};
-use futures::future::try_join_all;
+use cairn_proto::domain::Permission;
+use maud::{Markup, html};
 
-use crate::operations::{Context, Paging, files, folders};
+use crate::answers::TokenReach;
 use crate::pages::words;
 
-/// What a token can see.
-#[derive(Debug)]
-pub(super) struct Reach {
-    /// The paths of its folders; none: the whole workspace.
-    pub(super) folders: Vec<String>,
-    /// Files in them, at any depth.
-    files: u64,
-    /// Folders that are no longer there.
-    gone: usize,
-}
+/// So many hidden folders are named.
+const MOST_NAMED: usize = 3;
 
-impl Reach {
-    /// Counts what is in those folders, each once though one may be below another.
-    pub(super) async fn of(context: &Context, folder_ids: &[String]) -> Result<Self, Problem> {
-        if folder_ids.is_empty() {
-            let files = count(context, files::Selection::default()).await?;
-            return Ok(Self { folders: Vec::new(), files, gone: 0 });
+/// What a token can do where, in whole sentences.
+pub(super) fn sentences(reach: &TokenReach) -> Markup {
+    let may = |permission: Permission| reach.permissions.contains(&permission);
+    html! {
+        @if may(Permission::Read) { (reads(reach)) } @else { "It reads nothing. " }
+        @if may(Permission::Write) {
+            " It can write in "
+            @if reach.whole_workspace { "all of it." } @else { (words::count(reach.folders, "folder", "folders")) "." }
         }
-        let found = try_join_all(folder_ids.iter().map(|id| path_of(context, id))).await?;
-        let known: Vec<(&String, String)> =
-            folder_ids.iter().zip(found).filter_map(|(id, path)| Some((id, path?))).collect();
-        let is_below = |path: &str| {
-            known
-                .iter()
-                .any(|(_, above)| path.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('/')))
-        };
-        let tops = known.iter().filter(|(_, path)| !is_below(path));
-        let counts = tops.map(|(id, _)| count(context, files::Selection::of_folder((*id).clone(), true)));
-        let files = try_join_all(counts).await?.into_iter().sum();
-        let gone = folder_ids.len() - known.len();
-        Ok(Self { folders: known.into_iter().map(|(_, path)| path).collect(), files, gone })
+        @if may(Permission::Delete) { " What it writes in, it can move to trash." }
+        @if reach.hidden_folders_total > 0 { (hidden(reach)) }
+        @if reach.folders_gone > 0 { " " (words::count(reach.folders_gone, "folder of it is", "folders of it are")) " gone." }
     }
+}
 
-    pub(super) fn sentence(&self) -> String {
-        let files = words::count(self.files, "file", "files");
-        if self.folders.is_empty() && self.gone == 0 {
-            return format!(
-                "It reaches the whole workspace: {files}, and every database, memory and source."
-            );
+fn reads(reach: &TokenReach) -> String {
+    let files = words::count(reach.files, "file", "files");
+    let databases = words::count(reach.databases, "database", "databases");
+    let memories = words::count(reach.memories, "memory", "memories");
+    if reach.whole_workspace {
+        return format!(
+            "It reaches the whole workspace: {files}, {databases}, {memories}, and every source."
+        );
+    }
+    let folders = words::count(reach.folder_paths.len() as u64, "folder", "folders");
+    format!("It reaches {files} in {folders}, {databases} and {memories}, and nothing else.")
+}
+
+fn hidden(reach: &TokenReach) -> Markup {
+    let named: Vec<_> = reach.hidden_folders.iter().take(MOST_NAMED).collect();
+    let others = reach.hidden_folders_total.saturating_sub(named.len() as u64);
+    html! {
+        " It cannot see "
+        @for (at, name) in named.iter().enumerate() {
+            @if at > 0 { ", " }
+            bdi { (name) }
         }
-        let folders = words::count(self.folders.len() as u64, "folder", "folders");
-        let gone = match self.gone {
-            0 => String::new(),
-            gone => format!(" {} gone.", words::count(gone as u64, "folder is", "folders are")),
-        };
-        format!("It reaches {files} in {folders}, with the databases there, and nothing else.{gone}")
+        @if others > 0 { " and " (words::count(others, "other folder", "other folders")) }
+        "."
     }
-}
-
-/// `None` for a folder that is no more.
-async fn path_of(context: &Context, id: &str) -> Result<Option<String>, Problem> {
-    let Ok(id) = id.parse() else { return Ok(None) };
-    match folders::get(context, id).await {
-        Ok(folder) => Ok(Some(folder.path)),
-        Err(problem) if problem.reason == Reason::NotFound => Ok(None),
-        Err(problem) => Err(problem),
-    }
-}
-
-async fn count(context: &Context, selection: files::Selection) -> Result<u64, Problem> {
-    let first = Paging { limit: Some(1), cursor: None };
-    Ok(files::list(context, selection, first).await?.total)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn told(reach: &TokenReach) -> String {
+        sentences(reach).into_string()
+    }
+
     #[test]
     fn what_is_reached_is_told_in_words() {
-        let of = |folders: &[&str], files, gone| {
-            Reach { folders: folders.iter().map(ToString::to_string).collect(), files, gone }.sentence()
+        let whole = TokenReach {
+            permissions: vec![Permission::Read, Permission::Write],
+            whole_workspace: true,
+            files: 1,
+            databases: 4,
+            memories: 2,
+            ..TokenReach::default()
         };
-        assert!(of(&[], 1, 0).starts_with("It reaches the whole workspace: 1 file,"));
-        assert!(of(&["/a", "/b"], 1_204, 0).starts_with("It reaches 1\u{202f}204 files in 2 folders,"));
-        assert!(
-            of(&[], 0, 2).contains("0 files in 0 folders") && of(&[], 0, 2).ends_with("2 folders are gone.")
+        assert_eq!(
+            told(&whole),
+            "It reaches the whole workspace: 1 file, 4 databases, 2 memories, and every source. It can write in all of it."
         );
+        let names = ["<b>", "HR", "Law", "Old"].map(ToOwned::to_owned).to_vec();
+        let part = TokenReach {
+            permissions: vec![Permission::Read],
+            folder_paths: vec!["/a".to_owned(), "/b".to_owned()],
+            files: 1_204,
+            hidden_folders: names,
+            hidden_folders_total: 12,
+            folders_gone: 1,
+            ..TokenReach::default()
+        };
+        let part = told(&part);
+        assert!(
+            part.starts_with("It reaches 1\u{202f}204 files in 2 folders, 0 databases and 0 memories"),
+            "{part}"
+        );
+        assert!(
+            part.contains(
+                "It cannot see <bdi>&lt;b&gt;</bdi>, <bdi>HR</bdi>, <bdi>Law</bdi> and 9 other folders."
+            ),
+            "{part}"
+        );
+        assert!(part.ends_with("1 folder of it is gone."), "{part}");
+        assert!(told(&TokenReach::default()).starts_with("It reads nothing."));
     }
 }

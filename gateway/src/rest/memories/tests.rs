@@ -76,6 +76,11 @@ async fn members_are_added_and_removed() {
             "{count}"
         );
     }
+    let moved = send(&bench, "PATCH", &format!("{path}/{FILE}"), &json!({"position": 3})).await;
+    assert_eq!((moved.status.as_u16(), moved.json()["name"].as_str()), (200, Some("at 3")), "{}", moved.text);
+    for odd in [json!({}), json!({"position": -1}), json!({"position": 1, "id": FILE})] {
+        assert_eq!(send(&bench, "PATCH", &format!("{path}/{FILE}"), &odd).await.status, 400, "{odd}");
+    }
     assert_eq!(send(&bench, "DELETE", &format!("{path}/{FILE}"), &json!({})).await.status, 204);
     assert_eq!(send(&bench, "DELETE", &format!("{path}/x"), &json!({})).await.status, 404);
 }

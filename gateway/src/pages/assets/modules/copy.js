@@ -1,11 +1,13 @@
-// Buttons with data-copy="#id" copy that element's text, and say so for a moment (data-done).
+// Buttons with data-copy="#id" copy that element's text, without an id the address of the page, and say so for a moment
+// (data-done).
 document.addEventListener("click", async event => {
   const button = event.target.closest?.("[data-copy]");
-  const source = button && document.querySelector(button.dataset.copy);
-  if (!source) return;
+  if (!button) return;
+  const source = button.dataset.copy && document.querySelector(button.dataset.copy);
   try {
-    await navigator.clipboard.writeText(source.value ?? source.textContent);
+    await navigator.clipboard.writeText(source ? source.value ?? source.textContent : location.href);
   } catch {
+    if (!source) return;
     const range = document.createRange();
     range.selectNodeContents(source);
     getSelection().removeAllRanges();

@@ -1,14 +1,40 @@
 // Single keys press what bears them (data-key), `g` and a key go to a place (data-go). Never in fields.
-const isField = element => element?.matches?.("input, textarea, select, [contenteditable]");
+const isField = element => element?.matches?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
 const press = (name, key) => {
-  const found = [...document.querySelectorAll(`[${name}]`)].find(one => one.getAttribute(name) === key);
+  const all = [...document.querySelectorAll(`[${name}]`)].filter(one => one.getAttribute(name) === key);
+  // Where each row has one, that of the row that is focused.
+  const found = all.find(one => one.closest("tr")?.contains(document.activeElement)) ?? all[0];
   if (!found) return false;
   if (isField(found)) found.focus();
   else found.click();
   return true;
 };
-const rows = () => [...document.querySelectorAll("main tbody tr")].map(row => row.querySelector("a, button, input")).filter(Boolean);
+// A row, or something that was found, is its link; a check box before it is only reached where there is none.
+const ROW = "main tbody tr, main .result";
+const rows = () => [...document.querySelectorAll(ROW)]
+  .filter(row => row.checkVisibility() && !row.parentElement.closest(".result"))
+  .map(row => row.querySelector("a") ?? row.querySelector("button, input")).filter(Boolean);
+const current = () => document.activeElement.closest("main .result") ?? document.activeElement.closest(ROW);
+// What needs the row that has the focus: `x` selects it, `t` shows how it was found.
+const inRow = key => {
+  if (key === "x") current()?.querySelector("input[type=checkbox]")?.click();
+  else if (key === "t") (current() ?? document.querySelector("main .result"))?.querySelector("summary")?.click();
+  else return false;
+  return true;
+};
 let goes = false;
+
+// Ctrl or ⌘ with Enter sends the form that is written in, wherever in it.
+document.addEventListener("keydown", event => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing || !isField(event.target)) return;
+  // Where it means something else, as in the palette, it is done with by now.
+  if (event.defaultPrevented) return;
+  const form = event.target.form;
+  const send = form?.querySelector("button.primary");
+  if (!form || event.target.closest("[data-grid]")) return;
+  event.preventDefault();
+  form.requestSubmit(send && !send.disabled ? send : undefined);
+});
 
 document.addEventListener("keydown", event => {
   if (document.documentElement.dataset.keys === "off") return;
@@ -18,16 +44,22 @@ document.addEventListener("keydown", event => {
   if (goes) isOurs = press("data-go", key);
   else if (key === "j" || key === "k") {
     const all = rows();
-    const at = all.findIndex(one => one.closest("tr").contains(document.activeElement));
+    const at = all.findIndex(one => one.closest(ROW) === current());
     all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + (key === "j" ? 1 : -1)))]?.focus();
   } else if (key === "[" || key === "]") {
     const link = document.querySelector(key === "[" ? "a[rel=prev]" : "a[rel=next]");
     link?.click();
   } else if (key === "?") document.getElementById("keys")?.showModal();
-  else isOurs = key !== "g" && press("data-key", key);
+  else isOurs = key !== "g" && (press("data-key", key) || inRow(key));
   goes = !goes && key === "g";
   if (isOurs) event.preventDefault();
 });
+
+// What opens takes the focus to its first field, so that a key and then a name is enough.
+document.addEventListener("toggle", event => {
+  if (event.newState !== "open" || !event.target.matches?.("main [popover]")) return;
+  event.target.querySelector("input:not([type=hidden]), select, textarea")?.focus();
+}, true);
 
 // Shift-click takes the check boxes between.
 let last = null;

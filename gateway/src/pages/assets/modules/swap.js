@@ -2,16 +2,19 @@
 // The one place that makes HTML of text: only what our own origin answers as HTML comes this far.
 const policy = window.trustedTypes?.createPolicy("cairn", { createHTML: text => text }) ?? { createHTML: text => text };
 
+const fetched = async (selector, address, options) => {
+  const answer = await fetch(address, { ...options, headers: { "x-cairn-part": selector.slice(1), accept: "text/html" } });
+  const isOurs = new URL(answer.url).origin === location.origin;
+  if (!isOurs || !answer.headers.get("content-type")?.startsWith("text/html")) return null;
+  return new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html").querySelector(selector);
+};
+
 const swap = async (selector, address, options) => {
   const place = document.querySelector(selector);
   if (!place) return false;
-  place.setAttribute("aria-busy", "true");
+  if (!options?.quiet) place.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(address, { ...options, headers: { "x-cairn-part": place.id, accept: "text/html" } });
-    const isOurs = new URL(answer.url).origin === location.origin;
-    if (!isOurs || !answer.headers.get("content-type")?.startsWith("text/html")) return false;
-    const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
-    const part = page.querySelector(selector);
+    const part = await fetched(selector, address, options);
     if (!part) return false;
     const focused = document.activeElement?.id;
     place.replaceWith(document.adoptNode(part));
@@ -52,11 +55,20 @@ document.addEventListener("submit", async event => {
   }
 });
 
+// Other modules ask for a part of a page by this event; `take` is given the element, or null.
+document.addEventListener("cairn:fetch", async ({ detail: { selector, address, take } }) => {
+  take(await fetched(selector, address).catch(() => null));
+});
+
 window.addEventListener("popstate", () => location.reload());
 
 for (const place of document.querySelectorAll("[data-load]")) swap(`#${CSS.escape(place.id)}`, place.dataset.load);
 // What is awaited is asked for again until the page that answers no longer says so.
 setInterval(() => {
   if (document.hidden) return;
-  for (const place of document.querySelectorAll("[data-poll]")) swap(`#${CSS.escape(place.id)}`, place.dataset.poll || location.href);
+  for (const place of document.querySelectorAll("[data-poll]")) {
+    // Whoever is in it by keys stays there.
+    if (place.contains(document.activeElement)) continue;
+    swap(`#${CSS.escape(place.id)}`, place.dataset.poll || location.href, { quiet: true });
+  }
 }, 2000);

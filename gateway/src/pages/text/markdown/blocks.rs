@@ -170,7 +170,7 @@ impl Writer<'_> {
         let inner = self.out.split_off(heading.at);
         let lines = self.places.lines(&heading.range);
         let text = heading.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let id = self.fresh_id(anchor(&text));
+        let id = self.fresh_id(format!("{}{}", self.style.ids, anchor(&text)));
         let level = heading.level;
         let _ = write!(self.out, "<h{level} id=\"{id}\" data-l=\"{lines}\"");
         let place = self.mark(lines);
@@ -227,28 +227,29 @@ impl Writer<'_> {
     }
 
     pub(super) fn refer(&mut self, label: &str) {
-        let number = self.footnote(label);
+        let (number, ids) = (self.footnote(label), self.style.ids);
         if self.links > 0 {
             let _ = write!(self.out, "<sup>{number}</sup>");
             return;
         }
-        let id = if self.referred.insert(number) { format!(" id=\"fnref-{number}\"") } else { String::new() };
+        let id =
+            if self.referred.insert(number) { format!(" id=\"{ids}fnref-{number}\"") } else { String::new() };
         let _ = write!(
             self.out,
-            "<sup><a href=\"#fn-{number}\"{id} aria-label=\"Footnote {number}\">{number}</a></sup>"
+            "<sup><a href=\"#{ids}fn-{number}\"{id} aria-label=\"Footnote {number}\">{number}</a></sup>"
         );
     }
 
     pub(super) fn define(&mut self, label: &str) {
-        let number = self.footnote(label);
+        let (number, ids) = (self.footnote(label), self.style.ids);
         if !self.defined.insert(number) || self.blocks >= MOST_DEPTH {
             return self.push("", Depth::None);
         }
-        let _ = write!(self.out, "<div class=\"footnote\" id=\"fn-{number}\"><sup>{number}</sup>");
+        let _ = write!(self.out, "<div class=\"footnote\" id=\"{ids}fn-{number}\"><sup>{number}</sup>");
         if self.referred.contains(&number) {
             let _ = write!(
                 self.out,
-                " <a href=\"#fnref-{number}\" aria-label=\"Back to footnote {number}\">↩</a>"
+                " <a href=\"#{ids}fnref-{number}\" aria-label=\"Back to footnote {number}\">↩</a>"
             );
         }
         self.out.push('\n');

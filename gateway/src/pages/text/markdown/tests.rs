@@ -11,6 +11,7 @@ const STYLE: Style<'static> = Style {
     first_line: 1,
     cited: None,
     relative: Relative::Folder { workspace: "w1", path: "/notes" },
+    ids: "",
 };
 
 fn html(text: &str) -> String {
@@ -357,5 +358,21 @@ proptest! {
     ) {
         let html = cited(&text, first, first + 2);
         prop_assert_eq!(faults(&html), Vec::<String>::new(), "{}", html);
+    }
+}
+
+#[test]
+fn several_texts_of_a_page_share_no_ids() {
+    let text = "# A\n[a](#a) x[^1]\n\n[^1]: note\n";
+    let html = render(text, Style { ids: "d2-", ..STYLE }).markup.into_string();
+    for part in [
+        "id=\"d2-s-a\"",
+        "href=\"#d2-s-a\"",
+        "id=\"d2-fn-1\"",
+        "href=\"#d2-fn-1\"",
+        "id=\"d2-fnref-1\"",
+        "href=\"#d2-fnref-1\"",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
     }
 }

@@ -4,35 +4,38 @@ use crate::pages::text::Lines;
 
 /// A part is about so large.
 const PART_BYTES: usize = 256 * 1024;
+/// And has at most so many lines: a hundred thousand short ones keep a browser busy for minutes.
+const PART_LINES: usize = 5_000;
 
 /// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part<'a> {
-    pub(super) text: &'a str,
+pub(in crate::pages) struct Part<'a> {
+    pub(in crate::pages) text: &'a str,
     /// Which of the text's lines.
-    pub(super) lines: Lines,
+    pub(in crate::pages) lines: Lines,
     /// Where the next part begins, and the one before.
-    pub(super) next: Option<usize>,
-    pub(super) previous: Option<usize>,
+    pub(in crate::pages) next: Option<usize>,
+    pub(in crate::pages) previous: Option<usize>,
     /// How many lines the text has.
-    pub(super) total: usize,
+    pub(in crate::pages) total: usize,
 }
 
 impl Part<'_> {
     /// Whether there is more of the text than this.
-    pub(super) const fn is_all(&self) -> bool {
+    pub(in crate::pages) const fn is_all(&self) -> bool {
         self.next.is_none() && self.previous.is_none()
     }
 }
 
 /// The part of a text in which that line is; the last part when it has fewer lines.
-pub(super) fn around(text: &str, line: usize) -> Part<'_> {
+pub(in crate::pages) fn around(text: &str, line: usize) -> Part<'_> {
     // Where parts begin: the number of the line, and the byte.
     let (mut starts, mut at, mut number) = (vec![(1, 0)], 0, 0);
     for part in text.split_inclusive('\n') {
-        let begun = starts.last().map_or(0, |(_, begun)| *begun);
+        let (first, begun) = starts.last().copied().unwrap_or((1, 0));
         number += 1;
-        if at > begun && at + part.len() - begun > PART_BYTES {
+        let is_full = at + part.len() - begun > PART_BYTES || number - first >= PART_LINES;
+        if at > begun && is_full {
             starts.push((number, at));
         }
         at += part.len();
@@ -52,7 +55,7 @@ pub(super) fn around(text: &str, line: usize) -> Part<'_> {
 }
 
 /// The same text with other lines in place of these.
-pub(super) fn replaced(text: &str, lines: Lines, with: &str) -> String {
+pub(in crate::pages) fn replaced(text: &str, lines: Lines, with: &str) -> String {
     let mut parts = text.split_inclusive('\n');
     let before: usize = parts.by_ref().take(lines.first - 1).map(str::len).sum();
     let within: usize = parts.take(lines.last + 1 - lines.first).map(str::len).sum();
@@ -77,6 +80,15 @@ mod tests {
             assert!(part.is_all());
             assert_eq!(around(text, 999).text, text);
         }
+    }
+
+    #[test]
+    fn many_short_lines_are_cut_too() {
+        let text = "a\n".repeat(12_000);
+        let part = around(&text, 5_001);
+        assert_eq!(part.lines, Lines { first: 5_001, last: 10_000 });
+        assert_eq!((part.previous, part.next, part.total), (Some(1), Some(10_001), 12_000));
+        assert_eq!(around(&text, 12_000).lines, Lines { first: 10_001, last: 12_000 });
     }
 
     #[test]

@@ -11,8 +11,8 @@ use multer::{Constraints, Field, Multipart, SizeLimit};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+use super::{Door, ImportForm, preview};
 use crate::answers::ImportRun;
-use crate::operations::imports::{self, Door, ImportForm};
 use crate::validate;
 
 const ARCHIVE: &str = "archive";
@@ -42,7 +42,13 @@ impl From<Problem> for Stopped {
 }
 
 /// Takes the form, and what the service says to it.
-pub(super) async fn receive(door: &Door<'_>, headers: &HeaderMap, body: Body) -> Result<ImportRun, Problem> {
+/// `fields` are those that the address says; the form may not say them again, and adds its own.
+pub(crate) async fn receive(
+    door: &Door<'_>,
+    headers: &HeaderMap,
+    body: Body,
+    fields: &mut Map<String, Value>,
+) -> Result<ImportRun, Problem> {
     let sent = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let boundary = multer::parse_boundary(sent)
         .map_err(|_| refusal(ARCHIVE, "required", "send a form (multipart/form-data) with the ZIP file"))?;
@@ -53,7 +59,7 @@ pub(super) async fn receive(door: &Door<'_>, headers: &HeaderMap, body: Body) ->
     let parts = stream::unfold(receiver, async |mut receiver: mpsc::Receiver<PreviewImportRequest>| {
         receiver.recv().await.map(|part| (part, receiver))
     });
-    let (read, taken) = tokio::join!(read_parts(form, door, sender), imports::preview(door.person, parts));
+    let (read, taken) = tokio::join!(read_parts(form, door, sender, fields), preview(door.person, parts));
     match read {
         Err(Stopped::Refused(problem)) => Err(problem),
         Ok(()) | Err(Stopped::Unwanted) => taken,
@@ -66,8 +72,8 @@ async fn read_parts(
     mut form: Multipart<'_>,
     door: &Door<'_>,
     sender: mpsc::Sender<PreviewImportRequest>,
+    fields: &mut Map<String, Value>,
 ) -> Result<(), Stopped> {
-    let mut fields = Map::new();
     let mut is_told = false;
     let mut size_bytes = 0;
     while let Some(field) = form.next_field().await.map_err(|error| unreadable(&error))? {
@@ -91,12 +97,12 @@ async fn read_parts(
         fields.insert(name, Value::String(file_name));
         if NEEDED.iter().all(|needed| fields.contains_key(*needed)) {
             is_told = true;
-            tell(&fields, door, &sender).await?;
+            tell(fields, door, &sender).await?;
         }
         size_bytes = hand_on(field, &sender).await?;
     }
     if !is_told {
-        tell(&fields, door, &sender).await?;
+        tell(fields, door, &sender).await?;
     }
     send(&sender, Part::End(ImportEnd { size_bytes })).await
 }

@@ -1,0 +1,96 @@
+//! Calls of agents and programs, as they are answered here: who, what, how many results, how long. Not what was asked.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cairn_chassis::call::Channel;
+use cairn_chassis::clock::Timestamp;
+use cairn_chassis::identity::{Identity, PrincipalKind};
+use cairn_proto::ids::WorkspaceId;
+use quick_cache::sync::Cache;
+use serde::Serialize;
+
+/// Workspaces whose calls are kept; what falls out is not told any more.
+const WORKSPACES: usize = 1_024;
+/// Calls kept of one, about 300 bytes each.
+const KEPT: usize = 50;
+
+/// A call that was answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) channel: Channel,
+    /// The tool, or the method and the route.
+    pub(crate) tool: String,
+    /// Where the answer is a list.
+    pub(crate) results: Option<usize>,
+    pub(crate) has_failed: bool,
+    pub(crate) took: Duration,
+}
+
+/// The same with whose call it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AgentCall {
+    /// `token` or `grant`.
+    pub(crate) principal_kind: &'static str,
+    pub(crate) principal_id: String,
+    /// For the page: a stream tells no texts.
+    #[serde(skip)]
+    pub(crate) principal_name: String,
+    pub(crate) channel: &'static str,
+    pub(crate) tool: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) results: Option<usize>,
+    pub(crate) failed: bool,
+    pub(crate) ms: u64,
+    pub(crate) at: String,
+}
+
+impl AgentCall {
+    /// `None` for calls of people and of services.
+    pub(super) fn of(caller: &Identity, call: Asked, at: Timestamp) -> Option<Self> {
+        let principal = &caller.principal;
+        if !matches!(principal.kind, PrincipalKind::Token | PrincipalKind::Grant) {
+            return None;
+        }
+        Some(Self {
+            principal_kind: principal.kind.as_str(),
+            principal_id: principal.id.clone(),
+            principal_name: principal.name.clone(),
+            channel: call.channel.as_str(),
+            tool: call.tool,
+            results: call.results,
+            failed: call.has_failed,
+            ms: u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX),
+            at: at.to_rfc3339(),
+        })
+    }
+}
+
+type Kept = Arc<Mutex<VecDeque<Arc<AgentCall>>>>;
+
+/// The calls of late.
+pub(super) struct Recent(Cache<WorkspaceId, Kept>);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self(Cache::new(WORKSPACES))
+    }
+}
+
+impl Recent {
+    pub(super) fn keep(&self, workspace: WorkspaceId, call: Arc<AgentCall>) {
+        let made =
+            self.0.get_or_insert_with(&workspace, || Ok::<_, std::convert::Infallible>(Kept::default()));
+        let Ok(kept) = made;
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.truncate(KEPT - 1);
+        kept.push_front(call);
+    }
+
+    pub(super) fn of(&self, workspace: WorkspaceId) -> Vec<Arc<AgentCall>> {
+        let Some(kept) = self.0.get(&workspace) else { return Vec::new() };
+        kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}

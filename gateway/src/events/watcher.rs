@@ -1,0 +1,199 @@
+//! One task that looks at a workspace for everybody who looks at it.
+//!
+//! The feeds are read as a service of the mesh. The index and the runs are asked about with the identity of a member who
+//! looks: every member sees the same of them, and what that member may not see is not told.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use cairn_chassis::call::Call;
+use cairn_proto::domain::{RunStatus, SourceRunStatus};
+use cairn_proto::ids::WorkspaceId;
+use cairn_proto::ingest::v1::ListConnectedSourcesRequest;
+use cairn_proto::retrieval::v1::GetIndexStatusRequest;
+use cairn_proto::sync::v1::{ListImportsRequest, ListSyncsRequest};
+use tokio::sync::broadcast;
+
+use super::position::Position;
+use super::{EVENTS_KEPT, Event, Events, feeds};
+use crate::upstreams::Upstreams;
+
+/// People see within three seconds what happened.
+const EVERY: Duration = Duration::from_secs(1);
+const BUDGET: Duration = Duration::from_secs(3);
+/// The newest runs of each kind: what moves is among them.
+const RUNS: u32 = 10;
+
+/// A workspace that somebody looks at.
+pub(super) struct Watched {
+    pub(super) workspace: WorkspaceId,
+    sender: broadcast::Sender<Event>,
+    /// Where the feeds were when the first stream began.
+    begun: OnceLock<Position>,
+    /// The identity of whoever was checked last.
+    lent: Mutex<Option<String>>,
+}
+
+impl Watched {
+    pub(super) fn new(workspace: WorkspaceId) -> Self {
+        Self {
+            workspace,
+            sender: broadcast::channel(EVENTS_KEPT).0,
+            begun: OnceLock::new(),
+            lent: Mutex::default(),
+        }
+    }
+
+    pub(super) fn listen(&self) -> broadcast::Receiver<Event> {
+        self.sender.subscribe()
+    }
+
+    pub(super) fn is_heard(&self) -> bool {
+        self.sender.receiver_count() > 0
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        // Nobody listening is no failure.
+        let _listeners = self.sender.send(event);
+    }
+
+    /// A stream tells what comes after that; the first of them says from where the watch begins.
+    pub(super) fn begin(&self, at: Position) {
+        // Later ones began later, and hear what is told meanwhile.
+        let _is_known = self.begun.set(at);
+    }
+
+    /// Whoever was just found to be a member lends their identity for the next questions.
+    pub(super) fn lend(&self, signed: &str) {
+        *self.lent.lock().unwrap_or_else(PoisonError::into_inner) = Some(signed.to_owned());
+    }
+
+    /// Taken, so that it is used for one round and not after its owner has left.
+    fn borrowed(&self) -> Option<Call> {
+        let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Call::within(BUDGET).with_identity(&lent))
+    }
+}
+
+/// Looks until nobody listens.
+pub(super) async fn watch(events: Arc<Events>, watched: Arc<Watched>) {
+    let mut closed = events.closed.subscribe();
+    let (mut told, mut standing) = (None, Standing::default());
+    loop {
+        tokio::select! {
+            _ = closed.changed() => return,
+            () = tokio::time::sleep(EVERY) => {}
+        }
+        if events.leave(&watched) {
+            return;
+        }
+        let Some(mut after) = told.or_else(|| watched.begun.get().copied()) else { continue };
+        for event in feeds::since(&events.upstreams, watched.workspace, after).await {
+            if let Event::Change { feed, position, .. } | Event::Changes { feed, position } = &event {
+                after.advance(*feed, *position);
+            }
+            watched.tell(event);
+        }
+        told = Some(after);
+        if let Some(call) = watched.borrowed() {
+            standing.look(&events.upstreams, &call).await.into_iter().for_each(|event| watched.tell(event));
+        }
+    }
+}
+
+/// By kind and id: the status, and how much is done.
+type Runs = HashMap<(&'static str, String), (String, u64)>;
+
+/// What was last seen of the index and the runs.
+#[derive(Default)]
+struct Standing {
+    index: Option<(&'static str, u64)>,
+    /// `None` before the first look.
+    runs: Option<Runs>,
+}
+
+impl Standing {
+    async fn look(&mut self, upstreams: &Upstreams, call: &Call) -> Vec<Event> {
+        let (index, runs) = tokio::join!(index(upstreams, call), runs(upstreams, call));
+        let mut events = Vec::new();
+        if self.index != Some(index) {
+            let (state, behind) = index;
+            // Where it stands at the beginning is news to whoever began to look before.
+            events.push(Event::Index { state, behind });
+            self.index = Some(index);
+        }
+        if let Some(known) = &self.runs {
+            let moved = runs.iter().filter(|(run, standing)| known.get(*run) != Some(*standing));
+            events.extend(moved.map(|((kind, id), (status, _))| Event::Run {
+                kind,
+                id: id.clone(),
+                status: status.clone(),
+            }));
+        }
+        self.runs = Some(runs);
+        events
+    }
+}
+
+async fn index(upstreams: &Upstreams, call: &Call) -> (&'static str, u64) {
+    match upstreams.index().get_index_status(call.request(GetIndexStatusRequest {})).await {
+        Ok(status) => {
+            let status = status.into_inner();
+            let behind = status.feeds.iter().map(|feed| feed.behind).sum::<u64>();
+            let state = if behind == 0 { "current" } else { "behind" };
+            (state, behind + status.not_embedded)
+        }
+        Err(_) => ("unavailable", 0),
+    }
+}
+
+/// The newest runs. A service that does not answer now has none that move.
+async fn runs(upstreams: &Upstreams, call: &Call) -> Runs {
+    let (mut syncs, mut imports, mut sources) = (upstreams.syncs(), upstreams.imports(), upstreams.sources());
+    let newest = || (RUNS, String::new());
+    let (syncs, imports, sources) = tokio::join!(
+        syncs.list_syncs(call.request({
+            let (page_size, page_token) = newest();
+            ListSyncsRequest { page_size, page_token, ..ListSyncsRequest::default() }
+        })),
+        imports.list_imports(call.request({
+            let (page_size, page_token) = newest();
+            ListImportsRequest { page_size, page_token }
+        })),
+        sources.list_connected_sources(call.request(ListConnectedSourcesRequest {})),
+    );
+    let status = |number: i32| RunStatus::from_number(number).map_or("unknown", RunStatus::as_str).to_owned();
+    let mut found = Runs::new();
+    for run in syncs.map(|answer| answer.into_inner().runs).unwrap_or_default() {
+        found.insert(("sync", run.id), (status(run.status), run.processed));
+    }
+    for run in imports.map(|answer| answer.into_inner().runs).unwrap_or_default() {
+        found.insert(("import", run.id), (status(run.status), run.processed));
+    }
+    for source in sources.map(|answer| answer.into_inner().sources).unwrap_or_default() {
+        let Some(run) = source.run else { continue };
+        let word = SourceRunStatus::from_number(run.status).map_or("unknown", SourceRunStatus::as_str);
+        let done = run.counters.map_or(0, |counters| counters.listed + counters.fetched + counters.failed);
+        found.insert(("source", run.id), (word.to_owned(), done));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_asked_without_a_member_who_looks() {
+        let watched = Watched::new("0199c0de-0000-7000-8000-0000000000a1".parse().unwrap());
+        assert!(watched.borrowed().is_none() && !watched.is_heard());
+        let hears = watched.listen();
+        watched.lend("signed");
+        assert!(watched.borrowed().is_some() && watched.is_heard());
+        assert!(watched.borrowed().is_none(), "lent for one round");
+        drop(hears);
+        watched.tell(Event::Ready {});
+        assert!(!watched.is_heard());
+    }
+}

@@ -1,0 +1,95 @@
+//! Golden questions: what a workspace knows must be found, and what an edit would do to it.
+
+use cairn_chassis::status::Problem;
+use cairn_proto::domain::DocumentKind;
+use cairn_proto::retrieval::v1 as proto;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::person::Person;
+use super::search::{self, SearchContext};
+use super::{answered, present};
+use crate::answers::{EditCheck, GoldenQuestion, GoldenRun};
+use crate::schema::inputs;
+
+inputs!(CreateGoldenQuestion, CheckEdit);
+
+/// A question, and what must be found.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CreateGoldenQuestion {
+    /// How it is asked; always in the mode `fast`.
+    search: SearchContext,
+    kind: DocumentKind,
+    /// The document that must be found.
+    #[schema(format = "uuid")]
+    document_id: String,
+    /// The passage that must be found in it, which may be mended later; any will do when left out.
+    #[schema(max_length = 8192)]
+    quote: Option<String>,
+    /// Where the passage stands, from 1.
+    #[schema(minimum = 1)]
+    start_line: Option<u32>,
+    /// Its last line, inclusive.
+    #[schema(minimum = 1)]
+    end_line: Option<u32>,
+    /// Of the text that these lines were counted in.
+    #[schema(max_length = 100)]
+    content_hash: Option<String>,
+}
+
+/// A file, and the text that it would have.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CheckEdit {
+    #[schema(format = "uuid")]
+    file_id: String,
+    /// The whole text, at most 5 MiB.
+    content: String,
+}
+
+pub(crate) async fn list(person: &Person) -> Result<Vec<GoldenQuestion>, Problem> {
+    let request = person.call.request(proto::ListGoldenQuestionsRequest {});
+    let listed = answered(person.upstreams.golden().list_golden_questions(request).await)?;
+    Ok(listed.questions.into_iter().map(|question| GoldenQuestion::read(question, &person.links)).collect())
+}
+
+pub(crate) async fn create(person: &Person, input: CreateGoldenQuestion) -> Result<GoldenQuestion, Problem> {
+    let request = person.call.request(proto::CreateGoldenQuestionRequest {
+        search: Some(search::message(input.search)?),
+        kind: input.kind.into(),
+        document_id: input.document_id,
+        quote: input.quote.unwrap_or_default(),
+        start_line: input.start_line.unwrap_or_default(),
+        end_line: input.end_line.unwrap_or_default(),
+        content_hash: input.content_hash.unwrap_or_default(),
+    });
+    let created = answered(person.upstreams.golden().create_golden_question(request).await)?;
+    Ok(GoldenQuestion::read(present(created.question)?, &person.links))
+}
+
+pub(crate) async fn delete(person: &Person, id: String) -> Result<(), Problem> {
+    let request = person.call.request(proto::DeleteGoldenQuestionRequest { id });
+    answered(person.upstreams.golden().delete_golden_question(request).await).map(drop)
+}
+
+/// Asks all of them.
+pub(crate) async fn run(person: &Person) -> Result<GoldenRun, Problem> {
+    let request = person.call.request(proto::RunGoldenQuestionsRequest {});
+    answered(person.upstreams.golden().run_golden_questions(request).await)
+}
+
+/// Asks all of them as things are, and as they would be.
+pub(crate) async fn check(person: &Person, input: CheckEdit) -> Result<EditCheck, Problem> {
+    check_text(person, input.file_id, input.content).await
+}
+
+/// The same of a text that is at hand.
+pub(crate) async fn check_text(
+    person: &Person,
+    file_id: String,
+    content: String,
+) -> Result<EditCheck, Problem> {
+    let request = person.call.request(proto::CheckEditRequest { file_id, content });
+    answered(person.upstreams.golden().check_edit(request).await)
+}

@@ -1,0 +1,111 @@
+//! What of the activity an address asks for.
+
+use std::time::Duration;
+
+use cairn_chassis::clock::Timestamp;
+use cairn_proto::domain::TrashKind;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::answers::ActivityEntry;
+use crate::operations::activity::Asked;
+use crate::pages::folders::Tree;
+use crate::schema::inputs;
+
+inputs!(Looking);
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What is chosen; what is empty, or nothing that there is, chooses nothing.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Looking {
+    /// A person, a token or a grant, by id.
+    #[serde(default, deserialize_with = "chosen")]
+    #[schema(value_type = Option<String>)]
+    pub(super) who: Option<String>,
+    #[serde(default, deserialize_with = "chosen")]
+    #[schema(value_type = Option<String>)]
+    kind: Option<String>,
+    #[serde(default, deserialize_with = "chosen")]
+    #[schema(value_type = Option<String>)]
+    pub(super) folder: Option<String>,
+    /// A day of UTC: `2026-11-23`.
+    #[serde(default, deserialize_with = "chosen")]
+    #[schema(value_type = Option<String>)]
+    day: Option<String>,
+    /// The entry whose change is shown.
+    #[serde(default, deserialize_with = "chosen")]
+    #[schema(value_type = Option<String>)]
+    open: Option<String>,
+}
+
+fn chosen<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.filter(|text| !text.trim().is_empty()))
+}
+
+impl Looking {
+    pub(super) fn kind(&self) -> Option<TrashKind> {
+        self.kind.as_deref()?.parse().ok()
+    }
+
+    /// The day, when it is one.
+    pub(super) fn day(&self) -> Option<&str> {
+        self.day.as_deref().filter(|day| begins(day).is_some())
+    }
+
+    /// The same for the operation; a folder that is not there any more is left out.
+    pub(super) fn asked(&self, tree: &Tree) -> Asked {
+        let since = self.day().and_then(begins);
+        Asked {
+            principal: self.who.clone(),
+            kind: self.kind(),
+            folder: self.folder.clone().filter(|id| tree.get(id).is_some()),
+            since,
+            until: since.map(|begin| begin.plus(DAY)),
+        }
+    }
+
+    /// The parts of the address that choose something.
+    pub(super) fn query(&self) -> Vec<(&'static str, String)> {
+        let kind = self.kind().map(|kind| kind.as_str().to_owned());
+        let parts = [
+            ("who", self.who.clone()),
+            ("kind", kind),
+            ("folder", self.folder.clone()),
+            ("day", self.day().map(ToOwned::to_owned)),
+        ];
+        parts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    /// The entry whose change is to be shown.
+    pub(super) fn opened<'a>(&self, entries: &'a [ActivityEntry]) -> Option<&'a ActivityEntry> {
+        let open = self.open.as_deref()?;
+        entries.iter().find(|entry| entry.id == open && super::row::has_texts(entry))
+    }
+}
+
+/// When a day of UTC begins.
+fn begins(day: &str) -> Option<Timestamp> {
+    Timestamp::parse_rfc3339(&format!("{day}T00:00:00Z"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonsense_chooses_nothing() {
+        let looking = Looking {
+            who: Some("x".into()),
+            kind: Some("nothing".into()),
+            day: Some("yesterday".into()),
+            ..Looking::default()
+        };
+        assert_eq!(looking.query(), [("who", "x".to_owned())]);
+        let looking =
+            Looking { day: Some("2026-11-23".into()), kind: Some("file".into()), ..Looking::default() };
+        assert_eq!(looking.query(), [("kind", "file".to_owned()), ("day", "2026-11-23".to_owned())]);
+    }
+}

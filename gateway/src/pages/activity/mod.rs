@@ -1,0 +1,142 @@
+//! `/w/{id}/activity`: who did what, the latest first. What is chosen stands in the address.
+
+mod asked;
+pub(super) mod row;
+mod undo;
+
+use cairn_chassis::status::Reason;
+use cairn_proto::domain::TrashKind;
+use http::request::Parts;
+use maud::{Markup, html};
+
+use self::asked::Looking;
+use super::frame::Page;
+use super::parts::{self, Choice, Field, Pages};
+use super::visitor::Visitor;
+use super::{Answer, MEMBER, folders, words};
+use crate::answers::{ActivityEntry, Author};
+use crate::extract::Query;
+use crate::operations::{Paging, activity};
+use crate::routes::Routes;
+
+const PAGE_SIZE: u32 = 50;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(MEMBER, "/w/{id}/activity", show)
+        .get(MEMBER, "/w/{id}/activity/undo", undo::show)
+        .post(MEMBER, "/w/{id}/activity/undo", undo::carry_out)
+}
+
+async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<Looking>) -> Answer {
+    let context = visitor.context()?;
+    let path = format!("/w/{}/activity", visitor.here()?.id);
+    let trail = super::marks(&parts);
+    let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
+    let (actors, tree) = tokio::try_join!(activity::actors(&visitor.person), folders::Tree::of(&context))?;
+    let asked = looking.asked(&tree);
+    let listed = match activity::list(&visitor.person, asked, paging).await {
+        // A mark that is none of ours: the list begins anew.
+        Err(problem) if problem.reason == Reason::ValidationError && !trail.is_empty() => {
+            return Ok(super::see_other(&path));
+        }
+        listed => listed?,
+    };
+    let query = looking.query();
+    let query: Vec<(&str, &str)> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let pages = Pages {
+        path: &path,
+        query: &query,
+        trail,
+        next: listed.next,
+        total: 0,
+        page_size: u64::from(PAGE_SIZE),
+        shown: listed.entries.len(),
+    };
+    let opened = match looking.opened(&listed.entries) {
+        Some(entry) => Some((entry.id.clone(), row::difference(&context, entry).await?)),
+        None => None,
+    };
+    let body = html! {
+        (choices(&path, &looking, &actors, &tree))
+        (undo::of_all(&visitor, &path, &looking, &actors))
+        @if listed.entries.is_empty() {
+            (nothing(!query.is_empty()))
+        } @else {
+            (table(&visitor, &listed.entries, &pages, opened.as_ref())?)
+        }
+        (parts::pages(&pages))
+    };
+    Ok(Page::new("Activity").show(&visitor, &body))
+}
+
+fn nothing(is_narrowed: bool) -> Markup {
+    let sentence =
+        if is_narrowed { "Nothing like that was done here." } else { "Nothing was done here yet." };
+    let more =
+        html! { p.quiet { "What people and agents create, change and delete is listed here for 180 days." } };
+    parts::empty(sentence, &more)
+}
+
+/// What is to be listed, as a form that makes the address.
+fn choices(path: &str, looking: &Looking, actors: &[Author], tree: &folders::Tree) -> Markup {
+    let anybody = Choice { value: "", label: "Everybody", is_chosen: looking.who.is_none() };
+    let labels: Vec<String> = actors.iter().map(row::named).collect();
+    let known = actors.iter().zip(&labels).map(|(actor, label)| Choice {
+        value: &actor.id,
+        label,
+        is_chosen: looking.who.as_deref() == Some(&actor.id),
+    });
+    let everything = Choice { value: "", label: "Everything", is_chosen: looking.kind().is_none() };
+    let kinds = TrashKind::ALL.into_iter().map(|kind| Choice {
+        value: kind.as_str(),
+        label: row::many(kind),
+        is_chosen: looking.kind() == Some(kind),
+    });
+    html! {
+        form.filter method="get" action=(path) {
+            (parts::choices("who", "Who", std::iter::once(anybody).chain(known)))
+            (parts::choices("kind", "What", std::iter::once(everything).chain(kinds)))
+            (tree.choice("folder", looking.folder.as_deref(), None))
+            (Field::date("day", "Day (UTC)").optional().value(looking.day().unwrap_or_default()).render())
+            div.buttons {
+                button type="submit" { "Show" }
+                @if !looking.query().is_empty() { a.button href=(path) { "Show everything" } }
+            }
+        }
+    }
+}
+
+fn table(
+    visitor: &Visitor,
+    entries: &[ActivityEntry],
+    pages: &Pages<'_>,
+    opened: Option<&(String, Markup)>,
+) -> Result<Markup, crate::error::Error> {
+    let here = visitor.here()?;
+    let rows = html! {
+        @for entry in entries {
+            tr id={ "e-" (entry.id) } {
+                td { (row::who(entry)) }
+                td { (row::did(entry)) }
+                th scope="row" { (row::titled(here.id, entry)) }
+                td { bdi { (entry.path) } }
+                td { (parts::time(&crate::answers::time(entry.happened_at.as_ref()))) }
+                td { div.buttons { (row::look(entry, pages)) (undo::of_one(visitor, pages.path, entry)) } }
+            }
+            @if let Some((_, difference)) = opened.filter(|(id, _)| *id == entry.id) {
+                tr { td colspan="6" { details open { summary { "What it changed" } (difference) } } }
+            }
+        }
+    };
+    Ok(html! {
+        div #activity {
+            h2 { "What was done" }
+            (parts::table("Activity", &["Who", "Did", "What", "Where", "When", ""], &rows))
+        }
+        p.quiet { (words::count(entries.len() as u64, "entry", "entries")) " on this page. Entries are kept for 180 days." }
+    })
+}
+
+#[cfg(test)]
+mod checks;

@@ -1,0 +1,61 @@
+// The page follows its workspace: elements with data-live="change index …" are fetched anew when such an event comes
+// ("change:<id>" for one item). The stream is closed while nobody looks, and without one the page asks by itself.
+const main = document.querySelector("main[data-events]");
+if (main) {
+  const EVERYTHING = "everything";
+  const wanted = new Set();
+  let source, timer;
+
+  const isWanted = part => wanted.has(EVERYTHING) || part.dataset.live.split(" ").some(kind => wanted.has(kind));
+  // What somebody types in or has opened is left alone, and tried again.
+  const isInUse = part => part.matches(":focus-within") || part.querySelector("details[open] :focus, dialog[open], :popover-open");
+  const follow = () => {
+    timer = 0;
+    if (document.hidden) return;
+    const parts = [...document.querySelectorAll("[data-live]")].filter(isWanted);
+    const free = parts.filter(part => !isInUse(part));
+    if (free.length === parts.length) wanted.clear();
+    else note([]);
+    if (!free.length) return;
+    const take = fresh => {
+      if (!fresh) setTimeout(note, 5000, [EVERYTHING]);
+      else if (!source && fresh.dataset.events && !document.hidden) open();
+      for (const part of free) {
+        const next = fresh?.querySelector(`#${CSS.escape(part.id)}`);
+        if (!next || next.isEqualNode(part) || isInUse(part)) continue;
+        part.replaceWith(document.adoptNode(next));
+        document.dispatchEvent(new CustomEvent("cairn:swapped", { detail: next }));
+      }
+    };
+    document.dispatchEvent(new CustomEvent("cairn:fetch", { detail: { selector: "main", address: location.href, take } }));
+  };
+  const note = kinds => {
+    for (const kind of kinds) wanted.add(kind);
+    timer ||= setTimeout(follow, kinds.length ? 500 : 2000);
+  };
+
+  const close = () => {
+    source?.close();
+    source = undefined;
+  };
+  const open = () => {
+    close();
+    source = new EventSource(main.dataset.events);
+    for (const kind of ["change", "changes", "index", "run", "token", "call"]) {
+      source.addEventListener(kind, event => note([kind, `${kind}:${JSON.parse(event.data).id}`]));
+    }
+    // It comes back when the page was read anew: what was missed is in it, and whoever is signed out is not asked for more.
+    source.addEventListener("error", () => {
+      close();
+      setTimeout(note, 3000, [EVERYTHING]);
+    });
+  };
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return close();
+    // The page is read anew first, which says whether there still is something to follow.
+    note([EVERYTHING]);
+  });
+  window.addEventListener("pagehide", close);
+  window.addEventListener("pageshow", event => { if (event.persisted && !document.hidden) note([EVERYTHING]); });
+  if (!document.hidden) open();
+}

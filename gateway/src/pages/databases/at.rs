@@ -1,0 +1,90 @@
+//! Which database an address names, in which of the visitor's workspaces, and what is shown when it is in trash.
+
+use std::str::FromStr;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::response::Response;
+use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::domain::TrashKind;
+use cairn_proto::ids::{DatabaseId, DocumentId};
+use http::request::Parts;
+
+use crate::answers::Database;
+use crate::app::App;
+use crate::error::Error;
+use crate::operations::{databases, locations};
+use crate::pages::file;
+use crate::pages::visitor::Visitor;
+
+/// A database and its visitor, in the database's workspace.
+#[derive(Debug)]
+pub(super) struct At {
+    pub(super) visitor: Visitor,
+    pub(super) id: DatabaseId,
+}
+
+impl FromRequestParts<App> for At {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let visitor = Visitor::from_request_parts(parts, app).await?;
+        let path = RawPathParams::from_request_parts(parts, app).await.map_err(|_| no_database())?;
+        let named = path.iter().find(|(name, _)| *name == "id").and_then(|(_, id)| id.parse().ok());
+        let id: DatabaseId = named.ok_or_else(no_database)?;
+        let among = visitor.workspaces.iter().map(|workspace| workspace.id.clone()).collect();
+        let found =
+            locations::locate_among(&visitor.person, among, TrashKind::Database, DocumentId(id.0)).await;
+        let is_nowhere = |problem: &Problem| problem.reason == Reason::NotFound;
+        let workspace =
+            found.map_err(|problem| if is_nowhere(&problem) { no_database() } else { problem })?;
+        Ok(Self { visitor: visitor.enter(parts, workspace).await?, id })
+    }
+}
+
+fn no_database() -> Problem {
+    Problem::not_found("there is no such database, or it is nothing that you may see")
+}
+
+/// A database, and what of it the path names behind it: a record, a property, a view.
+#[derive(Debug)]
+pub(super) struct PartOf<T> {
+    pub(super) at: At,
+    pub(super) id: T,
+}
+
+impl<T: FromStr + Send> FromRequestParts<App> for PartOf<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let at = At::from_request_parts(parts, app).await?;
+        let path = RawPathParams::from_request_parts(parts, app).await.map_err(|_| no_part())?;
+        let named = path.iter().find(|(name, _)| *name != "id").and_then(|(_, id)| id.parse().ok());
+        Ok(Self { at, id: named.ok_or_else(no_part)? })
+    }
+}
+
+/// What a path or a query names that a database does not have.
+pub(super) fn no_part() -> Problem {
+    Problem::not_found("the database has nothing like that")
+}
+
+/// A database, or what is shown instead.
+pub(super) enum Found {
+    Live(Box<Database>),
+    Elsewhere(Response),
+}
+
+impl At {
+    /// The database with its properties and views; of one in trash the page that says so.
+    pub(super) async fn database(&self) -> Result<Found, Error> {
+        let context = self.visitor.context()?;
+        match databases::get(&context, self.id).await {
+            Ok(database) => Ok(Found::Live(Box::new(database))),
+            Err(problem) if problem.reason == Reason::NotFound => {
+                let page = file::trashed(&self.visitor, TrashKind::Database, self.id.to_string()).await?;
+                page.map(Found::Elsewhere).ok_or_else(|| problem.into())
+            }
+            Err(problem) => Err(problem.into()),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What is done with a database and its records beside editing them: names, places, trash, pages, versions.
+
+use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_proto::domain::TrashKind;
+use cairn_proto::ids::RecordId;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::asked::Asked;
+use super::at::{At, PartOf};
+use super::grid;
+use super::model::title_of;
+use super::told::Told;
+use super::{address, list};
+use crate::operations::databases::{self, UpdateDatabase};
+use crate::operations::files::{self, CreateFile};
+use crate::operations::records::{self, UpdateRecord};
+use crate::pages::form::{self, Form};
+use crate::pages::notice::Notice;
+use crate::pages::popover::{Refused, is_of_a_form};
+use crate::pages::{Answer, file, words};
+
+/// As many as a page of the grid shows, and a notice can take back.
+const MOST_AT_ONCE: usize = 90;
+const MOST_CHARS_OF_A_NAME: usize = 200;
+
+/// `POST /databases/{id}/rename`.
+pub(super) async fn rename(at: At, form: Form) -> Answer {
+    let description = Some(form.trimmed("description")).filter(|text| !text.is_empty());
+    let fields = json!({"name": form.trimmed("name"), "description": description});
+    change(&at, ("rename", &form), fields, &Notice::Renamed).await
+}
+
+/// `POST /databases/{id}/move`.
+pub(super) async fn move_to(at: At, form: Form) -> Answer {
+    let folder = Some(form.trimmed("folder")).filter(|id| !id.is_empty());
+    change(&at, ("move", &form), json!({"folderId": folder}), &Notice::Saved).await
+}
+
+/// Changes the database as a form says: which one of the page, and its fields.
+async fn change(at: &At, (of, form): (&str, &Form), fields: Value, notice: &Notice) -> Answer {
+    let changed = match form::input::<UpdateDatabase>(fields) {
+        Ok(input) => databases::update(&at.visitor.context()?, at.id, input).await,
+        Err(problem) => Err(problem),
+    };
+    match changed {
+        Ok(_) => Ok(at.visitor.done(&address(at.id), notice)),
+        Err(problem) if is_of_a_form(&problem) => {
+            let problem = form::renamed(problem, &[("folderId", "folder")]);
+            let told = Told::of_button(Refused { of, form, problem: &problem });
+            grid::again(at, &Asked::default(), told).await
+        }
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+async fn refused(at: &At, asked: &Asked, problem: Problem) -> Answer {
+    if problem.violations.is_empty() {
+        return Err(problem.into());
+    }
+    grid::again(at, asked, Told::of_page(&problem)).await
+}
+
+/// `POST /databases/{id}/delete`: into the trash, with Undo on the page that follows.
+pub(super) async fn delete(at: At) -> Answer {
+    databases::delete(&at.visitor.context()?, at.id).await?;
+    let to = list::address(at.visitor.here()?.id);
+    Ok(at.visitor.done(&to, &Notice::Trashed(vec![(TrashKind::Database, at.id.0)])))
+}
+
+/// `POST /databases/{id}/records/{record}/delete`: into the trash, with Undo on the page that follows.
+pub(super) async fn delete_record(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
+    records::delete(&at.visitor.context()?, at.id, id).await?;
+    let to = Asked::read(form.text("back")).grid().address(&at.id.to_string());
+    Ok(at.visitor.done(&to, &Notice::Trashed(vec![(TrashKind::Record, id.0)])))
+}
+
+/// `POST /databases/{id}/records/many`: those that are selected go into the trash, and come back with one Undo.
+pub(super) async fn many(at: At, form: Form) -> Answer {
+    let asked = Asked::read(form.text("back"));
+    let items: Option<Vec<RecordId>> = form.all("item").map(|id| id.parse().ok()).collect();
+    let items = items.filter(|items| (1..=MOST_AT_ONCE).contains(&items.len()));
+    let (Some(items), "trash") = (items, form.text("do")) else {
+        let message = format!("needs records that are selected: 1 to {MOST_AT_ONCE} at once");
+        let problem = Problem::validation(vec![Violation::new("item", "required", message)]);
+        return refused(&at, &asked, problem).await;
+    };
+    let context = at.visitor.context()?;
+    let mut done: Vec<(TrashKind, Uuid)> = Vec::with_capacity(items.len());
+    for id in items {
+        match records::delete(&context, at.id, id).await {
+            Ok(_) => done.push((TrashKind::Record, id.0)),
+            // Somebody else was faster.
+            Err(problem) if problem.reason == Reason::NotFound => {}
+            Err(problem) if done.is_empty() => return Err(problem.into()),
+            Err(problem) => {
+                let message = format!(
+                    "{} moved to trash, the rest was left as it is: {}",
+                    words::count(done.len() as u64, "record was", "records were"),
+                    problem.message
+                );
+                return grid::again(&at, &asked, Told::of_page(&Problem { message, ..problem })).await;
+            }
+        }
+    }
+    Ok(at.visitor.done(&asked.grid().address(&at.id.to_string()), &Notice::Trashed(done)))
+}
+
+/// `POST /databases/{id}/records/{record}/restore`: what the record was at a version, as a new version.
+pub(super) async fn restore_version(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
+    let version = form.text("version").parse().map_err(|_| super::at::no_part())?;
+    let asked = Asked::read(form.text("back"));
+    match records::restore_version(&at.visitor.context()?, at.id, id, version).await {
+        Ok(_) => Ok(at.visitor.done(&beside(&at, id, &asked), &Notice::Restored)),
+        Err(problem) => refused(&at, &asked.beside(&id.to_string()), problem).await,
+    }
+}
+
+/// `POST /databases/{id}/records/{record}/page`: a file for the record, beside the database, and on to its text.
+pub(super) async fn add_page(PartOf { at, id }: PartOf<RecordId>) -> Answer {
+    let context = at.visitor.context()?;
+    let (database, record) =
+        tokio::try_join!(databases::get(&context, at.id), records::get(&context, at.id, id))?;
+    if let Some(has) = &record.content_file_id {
+        return Ok(at.visitor.done(&file::address(has), &Notice::Saved));
+    }
+    let fields = json!({
+        "name": file_name(title_of(&record)),
+        "content": "",
+        "fileType": "markdown",
+        "folderId": database.folder_id,
+    });
+    let made = files::create(&context, form::input::<CreateFile>(fields)?).await?.value;
+    let input = form::input::<UpdateRecord>(json!({"contentFileId": made.id}))?;
+    records::update(&context, at.id, id, input, vec![record.version], false).await?;
+    Ok(at.visitor.done(&format!("{}/edit", file::address(&made.id)), &Notice::Created))
+}
+
+/// `POST /databases/{id}/records/{record}/no-page`: the file stays where it is.
+pub(super) async fn remove_page(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
+    let input = form::input::<UpdateRecord>(json!({"contentFileId": null}))?;
+    records::update(&at.visitor.context()?, at.id, id, input, Vec::new(), false).await?;
+    Ok(at.visitor.done(&beside(&at, id, &Asked::read(form.text("back"))), &Notice::Saved))
+}
+
+/// The record beside the grid as it was looked at.
+fn beside(at: &At, record: RecordId, asked: &Asked) -> String {
+    asked.beside(&record.to_string()).address(&at.id.to_string())
+}
+
+/// A title as the name of a file: without what no name may hold.
+fn file_name(title: &str) -> String {
+    let name: String = title
+        .chars()
+        .map(|letter| if letter == '/' || letter.is_control() { '-' } else { letter })
+        .take(MOST_CHARS_OF_A_NAME)
+        .collect();
+    let name = name.trim().trim_matches('.').trim();
+    format!("{}.md", if name.is_empty() { "Page" } else { name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_becomes_a_name() {
+        for (title, name) in [
+            ("Plan", "Plan.md"),
+            ("a/b\nc", "a-b-c.md"),
+            ("..", "Page.md"),
+            (" ", "Page.md"),
+            ("", "Page.md"),
+        ] {
+            assert_eq!(file_name(title), name);
+        }
+        assert_eq!(file_name(&"é".repeat(999)).chars().count(), MOST_CHARS_OF_A_NAME + 3);
+    }
+}

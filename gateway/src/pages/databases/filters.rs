@@ -1,0 +1,170 @@
+//! The filter bar: words to find, the conditions that hold as links that take them away, and one more to add.
+
+use cairn_proto::domain::Operator;
+use maud::{Markup, html};
+
+use super::asked::{Asked, Condition, property};
+use crate::answers::{Database, View};
+use crate::pages::parts as part;
+use crate::pages::words;
+
+/// An operator in words that stand between a property and a value.
+const fn word(operator: Operator) -> &'static str {
+    match operator {
+        Operator::Equals => "is",
+        Operator::NotEquals => "is not",
+        Operator::Contains => "contains",
+        Operator::In => "is one of",
+        Operator::Gt => "is greater than",
+        Operator::Gte => "is at least",
+        Operator::Lt => "is less than",
+        Operator::Lte => "is at most",
+        Operator::Before => "is before",
+        Operator::After => "is after",
+        Operator::IsEmpty => "is empty",
+        Operator::IsNotEmpty => "is not empty",
+    }
+}
+
+/// The bar over the grid, with how many records there are.
+pub(super) fn bar(database: &Database, asked: &Asked, total: Option<u64>) -> Markup {
+    let address = super::address(&database.id);
+    html! {
+        form.filter role="search" method="get" action=(address) aria-label="Filter" {
+            (kept(asked))
+            div.field {
+                label for="f-q" { "Find" }
+                input #f-q type="search" name="q" value=(asked.search) maxlength="1000" autocomplete="off" data-key="/";
+            }
+            div.field {
+                label for="f-filter" { "Filter by" }
+                select #f-filter name="field" {
+                    option value="" { "–" }
+                    @for one in &database.properties { option value=(one.id) dir="auto" { (one.name) } }
+                }
+            }
+            (part::choices("operator", "Condition", Operator::ALL.into_iter().map(|operator| part::Choice {
+                value: operator.as_str(),
+                label: word(operator),
+                is_chosen: operator == Operator::Equals,
+            })))
+            div.field {
+                label for="f-value" { "Value" }
+                input #f-value type="text" name="value" autocomplete="off" dir="auto";
+            }
+            button type="submit" { "Apply" }
+        }
+        (chips(database, asked))
+        @if let Some(total) = total {
+            p.count role="status" { (words::count(total, "record", "records")) @if is_narrowed(asked) { " found" } "." }
+        }
+    }
+}
+
+/// What the form has to carry along, since a form that asks begins its query anew.
+fn kept(asked: &Asked) -> Markup {
+    // The words stand in a field, and another choice begins with the first page.
+    let kept = Asked { search: String::new(), ..asked.anew() };
+    let query = kept.query();
+    html! {
+        @for (name, value) in form_urlencoded::parse(query.as_bytes()) { input type="hidden" name=(name) value=(value); }
+    }
+}
+
+/// Whether more than a view decides which records are shown.
+pub(super) fn is_narrowed(asked: &Asked) -> bool {
+    !asked.search.is_empty() || !asked.filters.is_empty()
+}
+
+fn chips(database: &Database, asked: &Asked) -> Markup {
+    let of_view = asked.view_of(database).map(|view| view.filters.as_slice()).unwrap_or_default();
+    if of_view.is_empty() && !is_narrowed(asked) {
+        return html! {};
+    }
+    html! {
+        ul.chips aria-label="Filters" {
+            @for condition in of_view {
+                @let value = super::model::as_text(condition.value.as_ref());
+                @let operator = condition.operator.map_or("", Operator::as_str);
+                li { span.chip { (told(database, &condition.field_id, operator, &value)) span.quiet { " (of the view)" } } }
+            }
+            @for (place, Condition { field, operator, value }) in asked.filters.iter().enumerate() {
+                li {
+                    a.chip href=(asked.without_filter(place).address(&database.id)) {
+                        span.sr { "Remove the filter " } (told(database, field, operator, value)) span aria-hidden="true" { " ×" }
+                    }
+                }
+            }
+            @if is_narrowed(asked) {
+                @let cleared = Asked { search: String::new(), filters: Vec::new(), ..asked.anew() };
+                li { a href=(cleared.address(&database.id)) { "Clear all" } }
+            }
+        }
+    }
+}
+
+fn told(database: &Database, field: &str, operator: &str, value: &str) -> Markup {
+    let name =
+        property(&database.properties, field).map_or("A field that is no more", |one| one.name.as_str());
+    html! {
+        bdi { (name) } " "
+        @match operator.parse::<Operator>() {
+            Ok(operator @ (Operator::IsEmpty | Operator::IsNotEmpty)) => { (word(operator)) }
+            Ok(operator) => { (word(operator)) " “" bdi { (value) } "”" }
+            Err(_) => { bdi { (operator) } " “" bdi { (value) } "”" }
+        }
+    }
+}
+
+/// Whether the address asks for something that the view does not say by itself.
+pub(super) fn differs(asked: &Asked, view: &View) -> bool {
+    !asked.filters.is_empty()
+        || (!asked.orders.is_empty()
+            && asked.orders.iter().map(|order| (order.field.as_str(), order.is_descending)).ne(view
+                .sorts
+                .iter()
+                .map(|sort| {
+                    (sort.field_id.as_str(), sort.direction == cairn_proto::domain::SortOrder::Desc)
+                })))
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_proto::content::v1 as proto;
+
+    use super::*;
+
+    fn database() -> Database {
+        let property =
+            proto::Property { id: "p".into(), name: "<b>Points</b>".into(), ..proto::Property::default() };
+        let view = proto::View { id: "v".into(), is_default: true, ..proto::View::default() };
+        proto::Database {
+            id: "d".into(),
+            properties: vec![property],
+            views: vec![view],
+            ..proto::Database::default()
+        }
+        .into()
+    }
+
+    #[test]
+    fn a_filter_is_a_link_that_takes_it_away() {
+        let asked = Asked::read("filter=p%3Agte%3A%3Ci%3E&filter=p%3Ais_empty%3A&q=x&page=3");
+        let html = bar(&database(), &asked, Some(2)).into_string();
+        assert!(
+            html.contains("&lt;b&gt;Points&lt;/b&gt;</bdi> is at least “<bdi>&lt;i&gt;</bdi>”"),
+            "{html}"
+        );
+        assert!(html.contains("href=\"/databases/d?q=x&amp;filter=p%3Ais_empty%3A\""), "{html}");
+        assert!(html.contains("2 records found."), "{html}");
+        assert!(html.contains("name=\"filter\" value=\"p:is_empty:\""), "the form carries them: {html}");
+        assert!(!html.contains("name=\"page\""), "{html}");
+    }
+
+    #[test]
+    fn a_view_differs_from_what_is_asked() {
+        let database = database();
+        let differs = |query: &str| differs(&Asked::read(query), &database.views[0]);
+        assert!(!differs("q=x") && differs("filter=p%3Ais_empty%3A") && differs("sort=p"));
+    }
+}

@@ -1,0 +1,261 @@
+//! `GET /databases/{id}`: the grid of a database, and beside it a record.
+
+use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::domain::{Permission, TrashKind};
+use cairn_proto::ids::RecordId;
+use http::StatusCode;
+use http::request::Parts;
+use maud::{Markup, html};
+
+use super::asked::{Asked, NEW};
+use super::at::{At, Found, no_part};
+use super::model::field_name;
+use super::names::{Names, Wanted};
+use super::record::Beside;
+use super::rows::{Cell, Grid};
+use super::told::{Place, Told};
+use super::values::typed;
+use super::{address, asked, filters, list, tabs};
+use crate::answers::{Database, Record, RecordPage};
+use crate::error::Error;
+use crate::operations::Context;
+use crate::operations::records::{self, Selection};
+use crate::pages::frame::Page;
+use crate::pages::popover::{Popovers, Refused};
+use crate::pages::visitor::Visitor;
+use crate::pages::{Answer, assets, file, folders, parts as part};
+
+pub(super) async fn show(at: At, parts: Parts) -> Answer {
+    shown(&at, &Asked::read(parts.uri.query().unwrap_or_default()), Told::default()).await
+}
+
+/// The page again, with what became of a form on it.
+pub(super) async fn again(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
+    shown(at, asked, told).await
+}
+
+async fn shown(at: &At, asked: &Asked, told: Told<'_>) -> Answer {
+    let database = match at.database().await? {
+        Found::Live(database) => database,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    let context = at.visitor.context()?;
+    let (page, problem) = match listed(&context, at, &database, asked).await {
+        Ok(page) => (page, None),
+        Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
+        Err(problem) => (nothing(), Some(asked.named(problem, &database))),
+    };
+    let opened = match asked.record.as_deref() {
+        None | Some(NEW) => None,
+        Some(id) => match opened(&context, at, id).await? {
+            Opened::Record(record) => Some(record),
+            Opened::Trashed(response) => return Ok(response),
+        },
+    };
+    let wanted = {
+        let known: Vec<&Record> = page.records.iter().chain(opened.as_deref()).collect();
+        Wanted::by(&database.properties, &known)
+    };
+    let names = Names::of(&context, wanted).await;
+    let grid = Grid {
+        visitor: &at.visitor,
+        database: &database,
+        asked,
+        page: &page,
+        names: &names,
+        // Who may not write gets no form, whatever the address asks for.
+        cell: if at.visitor.may(Permission::Write) { cell(&database, asked, told) } else { None },
+    };
+    let is_asked_well = problem.is_none();
+    let problem = problem.as_ref().or(told.problem);
+    let aside = if asked.record.is_some() {
+        let beside = Beside {
+            visitor: &at.visitor,
+            database: &database,
+            asked,
+            record: opened.as_deref(),
+            names: &names,
+            told: told.at(Place::Record).unwrap_or_default(),
+        };
+        Some(beside.markup(&context).await)
+    } else {
+        None
+    };
+    let tree =
+        if at.visitor.may(Permission::Write) { Some(folders::Tree::of(&context).await?) } else { None };
+    let forms = forms(&at.visitor, &database, tree.as_ref(), told.refused);
+    let is_left_out =
+        opened.as_deref().is_some_and(|record| !page.records.iter().any(|one| one.id == record.id));
+    let body = html! {
+        // What is wrong with a cell stands in it.
+        @if told.place != Place::Cell || !is_asked_well { (summary(&database, told, problem)) }
+        @if let Some(description) = &database.description { p { bdi { (description) } } }
+        (forms.open())
+        (tabs::tabs(&at.visitor, &database, asked, told.refused))
+        div.beside[aside.is_some()] {
+            div {
+                (filters::bar(&database, asked, is_asked_well.then_some(page.total)))
+                @if is_left_out { p.notice { "The record beside is not among those that the grid shows now." } }
+                @if page.records.is_empty() { (none(&at.visitor, &database, asked)) } @else { (grid.table()) }
+            }
+            @if let Some(aside) = aside { (aside) }
+        }
+    };
+    let crumbs = vec![("Databases".to_owned(), list::address(at.visitor.here()?.id))];
+    let page = Page::new(&database.name)
+        .heading(html! { bdi { (database.name) } })
+        .crumbs(crumbs)
+        .actions(actions(&at.visitor, &database, asked, &forms))
+        .module(assets::GRID_JS);
+    let page = match problem {
+        None => page,
+        Some(problem) if problem.reason == Reason::VersionConflict => page.with_error(StatusCode::CONFLICT),
+        Some(_) => page.failed(),
+    };
+    Ok(page.show(&at.visitor, &body))
+}
+
+const fn nothing() -> RecordPage {
+    RecordPage {
+        records: Vec::new(),
+        total: 0,
+        limit: asked::PAGE,
+        offset: 0,
+        property_names: std::collections::BTreeMap::new(),
+    }
+}
+
+/// The page that the address asks for: where it names a record and no page, the one that has the record.
+async fn listed(
+    context: &Context,
+    at: &At,
+    database: &Database,
+    asked: &Asked,
+) -> Result<RecordPage, Problem> {
+    let record = asked.record.as_ref().filter(|id| *id != NEW && asked.page.is_none());
+    if let Some(record) = record {
+        let selection = Selection { record_id: Some(record.clone()), ..asked.selection(database) };
+        match records::list(context, at.id, selection).await {
+            // There is none, or what is asked leaves it out: the first page then, and the record by itself.
+            Err(problem) if problem.reason == Reason::NotFound => {}
+            listed => return listed,
+        }
+    }
+    records::list(context, at.id, asked.selection(database)).await
+}
+
+enum Opened {
+    Record(Box<Record>),
+    Trashed(axum::response::Response),
+}
+
+/// The record that the query names; of one in trash the page that says so.
+async fn opened(context: &Context, at: &At, id: &str) -> Result<Opened, Error> {
+    let id: RecordId = id.parse().map_err(|_| no_part())?;
+    match records::get(context, at.id, id).await {
+        Ok(record) => Ok(Opened::Record(Box::new(record))),
+        Err(problem) if problem.reason == Reason::NotFound => {
+            let page = file::trashed(&at.visitor, TrashKind::Record, id.to_string()).await?;
+            page.map(Opened::Trashed).ok_or_else(|| no_part().into())
+        }
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+/// The cell that is a form: one that the address asks for, or whose form could not be saved.
+fn cell<'a>(database: &Database, asked: &'a Asked, told: Told<'a>) -> Option<Cell<'a>> {
+    let (record, field) = asked.cell.as_ref()?;
+    let told = told.at(Place::Cell);
+    let property = asked::property(&database.properties, field)?;
+    let problem = told.and_then(|told| told.problem);
+    Some(Cell {
+        record,
+        field,
+        typed: told.and_then(|told| told.form).map(|form| typed(property, form)),
+        problem,
+        is_outrun: problem.is_some_and(|problem| problem.reason == Reason::VersionConflict),
+    })
+}
+
+fn summary(database: &Database, told: Told<'_>, problem: Option<&Problem>) -> Markup {
+    let fields: Vec<(String, &str)> = match told.place {
+        Place::Record => database.properties.iter().map(|one| (field_name(one), one.name.as_str())).collect(),
+        Place::Page | Place::Cell => Vec::new(),
+    };
+    let of_record = fields.iter().map(|(name, label)| (name.as_str(), *label));
+    let of_button = [("name", "Name"), ("description", "Description"), ("folder", "Folder")];
+    let of_button = of_button.into_iter().filter(|_| told.refused.is_some());
+    let labels: Vec<(&str, &str)> = of_record.chain(of_button).chain([("filter", "Filter")]).collect();
+    part::summary(problem, &labels)
+}
+
+fn none(visitor: &Visitor, database: &Database, asked: &Asked) -> Markup {
+    let of_view = asked.view_of(database).is_some_and(|view| !view.filters.is_empty());
+    if filters::is_narrowed(asked) || of_view || asked.page.is_some_and(|page| page > 1) {
+        let all = Asked { view: asked.view.clone(), ..Asked::default() };
+        let action =
+            html! { p { a href=(all.address(&database.id)) { "Show the view without further filters" } } };
+        return part::empty("No record fits.", &action);
+    }
+    let action = html! {
+        @if visitor.may(Permission::Write) {
+            p { a.button href=(asked.beside(NEW).address(&database.id)) { "Add the first record" } }
+            @if database.properties.len() < 2 {
+                p.quiet { "It has only a name so far. " a href={ (address(&database.id)) "/fields" } { "Add fields" } " for what else is to be kept." }
+            }
+        }
+        p { a href="/docs/guides" { "How agents use databases" } }
+    };
+    part::empty("No records are here.", &action)
+}
+
+/// The forms behind buttons, for those who may write: they have the folders to choose from.
+fn forms<'a>(
+    visitor: &Visitor,
+    database: &'a Database,
+    tree: Option<&'a folders::Tree>,
+    refused: Option<Refused<'a>>,
+) -> Popovers<'a> {
+    let base = address(&database.id);
+    let mut forms = Popovers::new(refused);
+    let Some(tree) = tree.filter(|_| visitor.may(Permission::Write)) else { return forms };
+    let told = "What agents are told that it holds.";
+    forms.add("rename", "Rename", None, |filled| {
+        let description = part::Field::text("description", "Description").optional().hint(told);
+        html! {
+            form method="post" action={ (base) "/rename" } {
+                (filled.field(part::Field::text("name", "Name"), &database.name).render())
+                (filled.field(description, database.description.as_deref().unwrap_or_default()).render())
+                button type="submit" { "Rename" }
+            }
+        }
+    });
+    forms.add("move", "Move", Some("m"), |filled| {
+        html! {
+            form method="post" action={ (base) "/move" } {
+                (tree.choice("folder", filled.choice("folder", database.folder_id.as_deref()), None))
+                button type="submit" { "Move" }
+            }
+        }
+    });
+    forms
+}
+
+/// What can be done with a database, as far as the visitor's role goes.
+fn actions(visitor: &Visitor, database: &Database, asked: &Asked, forms: &Popovers<'_>) -> Markup {
+    let base = address(&database.id);
+    let query = asked.anew().query();
+    let export = if query.is_empty() { format!("{base}/csv") } else { format!("{base}/csv?{query}") };
+    html! {
+        @if visitor.may(Permission::Write) {
+            a.button.primary href=(asked.beside(NEW).address(&database.id)) data-key="n" { "New record" }
+        }
+        a.button href={ (base) "/fields" } { "Fields" }
+        a.button href=(export) data-no-prefetch download { "Export CSV" }
+        @if visitor.may(Permission::Write) { a.button href={ (base) "/import" } { "Import CSV" } }
+        (forms.buttons())
+        @if visitor.may(Permission::Delete) {
+            (part::action(&format!("{base}/delete"), "Move to trash", &database.name, &[]))
+        }
+    }
+}

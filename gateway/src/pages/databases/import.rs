@@ -1,0 +1,265 @@
+//! `/databases/{id}/import`: a table that becomes records. What its columns are, and what is wrong with which row, is told before
+//! anything is written; the table travels along in the page, so that nothing is kept of it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequest, Request};
+use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_proto::content::v1::{RowProblem, TableColumn, TableRow};
+use cairn_proto::domain::Permission;
+use futures::stream;
+use http::{StatusCode, header};
+use maud::{Markup, html};
+use multer::Multipart;
+use serde_json::{Value, json};
+
+use super::at::{At, Found};
+use super::{address, list};
+use crate::answers::{Database, ImportedTable};
+use crate::app::App;
+use crate::class::Class;
+use crate::error::Error;
+use crate::intake::Intake;
+use crate::operations::records::{self, ImportTable};
+use crate::pages::form;
+use crate::pages::frame::Page;
+use crate::pages::notice::Notice;
+use crate::pages::{Answer, parts as part, words};
+
+/// A form's fields, in their order; a file is a field too.
+#[derive(Debug, Default)]
+pub(super) struct Sent(Vec<(String, String)>);
+
+impl FromRequest<App> for Sent {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
+        let (parts, body) = request.into_parts();
+        let sent =
+            parts.headers.get(header::CONTENT_TYPE).and_then(|sent| sent.to_str().ok()).unwrap_or_default();
+        let boundary = multer::parse_boundary(sent)
+            .map_err(|_| unreadable("incomplete", "did not arrive as a whole form: send it again"))?;
+        let intake = Arc::<Intake>::from_ref(app);
+        let limit = Class::of(&parts.extensions).most_bytes;
+        let bytes = intake.receive(body, limit, &parts.extensions, None).await?;
+        let mut form = Multipart::new(stream::iter([Ok::<_, Infallible>(bytes)]), boundary);
+        let mut fields = Vec::new();
+        let cut = |_| unreadable("incomplete", "did not arrive as a whole form: send it again");
+        while let Some(field) = form.next_field().await.map_err(cut)? {
+            let name = field.name().unwrap_or_default().to_owned();
+            let bytes = field.bytes().await.map_err(cut)?;
+            let text = String::from_utf8(bytes.to_vec());
+            let text =
+                text.map_err(|_| unreadable("invalid", "must be UTF-8: save the table as 'CSV UTF-8'"))?;
+            // The file wins over what an earlier page had.
+            if name != CSV || !text.is_empty() {
+                fields.push((name, text));
+            }
+        }
+        Ok(Self(fields))
+    }
+}
+
+const CSV: &str = "csv";
+
+fn unreadable(code: &str, message: &str) -> Problem {
+    Problem::validation(vec![Violation::new(CSV, code, message)])
+}
+
+impl Sent {
+    fn text(&self, name: &str) -> &str {
+        self.0.iter().rev().find(|(of, _)| of == name).map(|(_, text)| text.as_str()).unwrap_or_default()
+    }
+
+    /// The table as it came, but for the line ends that a browser makes of it.
+    fn table(&self) -> String {
+        self.text(CSV).replace("\r\n", "\n")
+    }
+
+    /// Where the form says that columns go, by their places.
+    fn columns(&self) -> Vec<Value> {
+        let column = |(name, field): &(String, String)| {
+            let index: u32 = name.strip_prefix("column-")?.parse().ok()?;
+            let field = Some(field.trim()).filter(|field| !field.is_empty());
+            Some(json!({"index": index, "fieldId": field}))
+        };
+        self.0.iter().filter_map(column).collect()
+    }
+}
+
+pub(super) async fn show(at: At) -> Answer {
+    let database = match at.database().await? {
+        Found::Live(database) => database,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    page(&at, &database, None, &choosing(&at, &database))
+}
+
+/// Looks at the table, or takes it when that is asked.
+pub(super) async fn send(at: At, sent: Sent) -> Answer {
+    let database = match at.database().await? {
+        Found::Live(database) => database,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    let table = sent.table();
+    let imports = sent.text("then") == "import";
+    if imports {
+        match read(&at, &table, sent.columns(), false).await {
+            Ok(_) => return Ok(at.visitor.done(&address(at.id), &Notice::RecordsImported)),
+            Err(error) if error.status != StatusCode::BAD_REQUEST => return Err(error),
+            // What is wrong is told below, row by row.
+            Err(_) => {}
+        }
+    }
+    match read(&at, &table, sent.columns(), true).await {
+        Ok(looked) => {
+            let wrong = imports.then(|| wrong_rows(&looked)).flatten();
+            page(&at, &database, wrong.as_ref(), &mapping(&database, &table, &looked))
+        }
+        Err(error) if error.status != StatusCode::BAD_REQUEST => Err(error),
+        Err(error) => {
+            let problem = Problem::validation(error.violations);
+            // The columns can be put right, when the table can be read at all.
+            match read(&at, &table, Vec::new(), true).await {
+                Ok(looked) => page(&at, &database, Some(&problem), &mapping(&database, &table, &looked)),
+                Err(_) => page(&at, &database, Some(&problem), &choosing(&at, &database)),
+            }
+        }
+    }
+}
+
+async fn read(at: &At, table: &str, columns: Vec<Value>, dry_run: bool) -> Result<ImportedTable, Error> {
+    let fields = json!({"csv": table, "columns": columns, "dryRun": dry_run});
+    let input = form::input::<ImportTable>(fields)?;
+    Ok(records::import(&at.visitor.context()?, at.id, input).await?.value)
+}
+
+fn wrong_rows(looked: &ImportedTable) -> Option<Problem> {
+    let message = format!(
+        "{} cannot be taken, so nothing was written: put them right in the table, or leave their columns out",
+        words::count(looked.wrong_rows, "row", "rows")
+    );
+    (looked.wrong_rows > 0).then(|| Problem::new(Reason::ValidationError, message))
+}
+
+fn page(at: &At, database: &Database, problem: Option<&Problem>, body: &Markup) -> Answer {
+    let here = at.visitor.here()?.id;
+    let body = html! {
+        (part::summary(problem, &[(CSV, "Table")]))
+        @if !at.visitor.may(Permission::Write) { (part::not_in_role(at.visitor.here()?.role.as_str())) }
+        (body)
+    };
+    let crumbs =
+        vec![("Databases".to_owned(), list::address(here)), (database.name.clone(), address(&database.id))];
+    let page = Page::new("Import CSV").crumbs(crumbs);
+    let page = if problem.is_some() { page.failed() } else { page };
+    Ok(page.show(&at.visitor, &body))
+}
+
+/// The form that takes the table.
+fn choosing(at: &At, database: &Database) -> Markup {
+    if !at.visitor.may(Permission::Write) {
+        return html! {};
+    }
+    html! {
+        p { "Each row of the table becomes a record of " bdi { (database.name) } ". You see which column goes to which field, and what cannot be taken, before anything is written." }
+        form.fields.card method="post" action={ (address(&database.id)) "/import" } enctype="multipart/form-data" {
+            div.field {
+                label for="f-csv" { "Table" }
+                span.hint #csv-hint { "A CSV file in UTF-8 whose first row names its columns: at most 1 000 rows and 2 MB." }
+                input #f-csv type="file" name=(CSV) accept=".csv,text/csv" required aria-describedby="csv-hint";
+            }
+            div.buttons { button.primary type="submit" { "Upload" } }
+        }
+    }
+}
+
+/// Where the columns go, the first rows, and what is wrong.
+fn mapping(database: &Database, table: &str, looked: &ImportedTable) -> Markup {
+    let goes = looked.columns.iter().any(|column| column.property_id.is_some());
+    html! {
+        form method="post" action={ (address(&database.id)) "/import" } enctype="multipart/form-data" {
+            textarea name=(CSV) aria-label="Table" hidden readonly { "\n" (table) }
+            h2 { "Where the columns go" }
+            div.fields {
+                @for (place, column) in looked.columns.iter().enumerate() { (choice(database, place, column)) }
+            }
+            div.buttons.deeds {
+                button type="submit" name="then" value="check" { "Check again" }
+                @if goes && looked.rows > 0 && looked.wrong_rows == 0 {
+                    button.primary type="submit" name="then" value="import" {
+                        "Import " (words::count(looked.rows, "record", "records"))
+                    }
+                }
+            }
+        }
+        (problems(looked))
+        h2 { "The first rows" }
+        (first_rows(&looked.columns, &looked.first_rows))
+        p { a href={ (address(&database.id)) "/import" } { "Choose another table" } }
+    }
+}
+
+fn choice(database: &Database, place: usize, column: &TableColumn) -> Markup {
+    let name = format!("column-{place}");
+    let label = if column.name.is_empty() { format!("Column {}", place + 1) } else { column.name.clone() };
+    html! {
+        div.field {
+            label for={ "f-" (name) } { bdi { (label) } }
+            select id={ "f-" (name) } name=(name) {
+                option value="" selected[column.property_id.is_none()] { "Left out" }
+                @for property in &database.properties {
+                    option value=(property.id) selected[column.property_id.as_ref() == Some(&property.id)] { (property.name) }
+                }
+            }
+        }
+    }
+}
+
+fn problems(looked: &ImportedTable) -> Markup {
+    if looked.wrong_rows == 0 {
+        return html! { p.quiet { (words::count(looked.rows, "row", "rows")) " can be taken." } };
+    }
+    let row = |problem: &RowProblem| {
+        html! {
+            tr {
+                th scope="row" { "Row " (words::grouped(problem.row)) }
+                td { bdi { (problem.column) } }
+                td { (words::sentence(&problem.message)) }
+            }
+        }
+    };
+    let rows = html! { @for problem in &looked.problems { (row(problem)) } };
+    html! {
+        h2 { "What cannot be taken" }
+        p { (words::count(looked.wrong_rows, "row", "rows")) " of " (words::grouped(looked.rows)) ". Row 1 is the one with the names of the columns." }
+        (part::table("What cannot be taken", &["Row", "Column", "Why"], &rows))
+    }
+}
+
+fn first_rows(columns: &[TableColumn], first: &[TableRow]) -> Markup {
+    let rows = html! {
+        @for row in first {
+            tr { @for place in 0..columns.len() { td { bdi { (row.cells.get(place).map(|cell| shortened(cell)).unwrap_or_default()) } } } }
+        }
+    };
+    html! {
+        div.frame role="region" tabindex="0" aria-label="The first rows" {
+            table {
+                caption.sr { "The first rows" }
+                thead { tr { @for column in columns { th scope="col" { bdi { (column.name) } } } } }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
+/// As much of a cell as a table of a page has room for.
+fn shortened(cell: &str) -> String {
+    const MOST_CHARS: usize = 80;
+    if cell.chars().count() <= MOST_CHARS {
+        return cell.to_owned();
+    }
+    cell.chars().take(MOST_CHARS).chain(['…']).collect()
+}

@@ -1,0 +1,60 @@
+//! `/w/{id}/databases` and `/databases/{id}`: the databases of a workspace; one of them as a grid, with a record beside it;
+//! its fields and its views. Filters, sorts, the view, the page and the record stand in the address.
+
+mod asked;
+mod at;
+mod change;
+mod conflict;
+mod export;
+mod fields;
+mod filters;
+mod grid;
+mod import;
+mod list;
+mod model;
+mod names;
+mod record;
+mod rows;
+mod save;
+mod tabs;
+mod told;
+mod values;
+mod views;
+
+#[cfg(test)]
+mod checks;
+
+use super::places::{database as address, record as record_address};
+use super::{MEMBER, PERSON};
+use crate::class::{FILE_BYTES, ORDINARY_BYTES};
+use crate::routes::Routes;
+
+pub(super) fn routes() -> Routes {
+    let writing = PERSON.up_to(FILE_BYTES);
+    let several = PERSON.up_to(ORDINARY_BYTES);
+    Routes::default()
+        .get(MEMBER, "/w/{id}/databases", list::show)
+        .post(MEMBER, "/w/{id}/databases/new", list::create)
+        .get(PERSON, "/databases/{id}", grid::show)
+        .get(PERSON.patient(), "/databases/{id}/csv", export::csv)
+        .get(PERSON, "/databases/{id}/import", import::show)
+        .post(writing.patient(), "/databases/{id}/import", import::send)
+        .post(PERSON, "/databases/{id}/rename", change::rename)
+        .post(PERSON, "/databases/{id}/move", change::move_to)
+        .post(PERSON, "/databases/{id}/delete", change::delete)
+        .post(writing, "/databases/{id}/records", save::create)
+        .post(several, "/databases/{id}/records/many", change::many)
+        .post(writing, "/databases/{id}/records/{record}", save::save)
+        .post(PERSON, "/databases/{id}/records/{record}/delete", change::delete_record)
+        .post(PERSON, "/databases/{id}/records/{record}/restore", change::restore_version)
+        .post(PERSON, "/databases/{id}/records/{record}/page", change::add_page)
+        .post(PERSON, "/databases/{id}/records/{record}/no-page", change::remove_page)
+        .post(PERSON, "/databases/{id}/views", views::create)
+        .post(PERSON, "/databases/{id}/views/{view}", views::update)
+        .post(PERSON, "/databases/{id}/views/{view}/delete", views::delete)
+        .get(PERSON, "/databases/{id}/fields", fields::show)
+        .post(several, "/databases/{id}/fields", fields::create)
+        .post(several, "/databases/{id}/fields/{field}", fields::update)
+        .post(PERSON, "/databases/{id}/fields/{field}/move", fields::move_to)
+        .post(PERSON, "/databases/{id}/fields/{field}/delete", fields::delete)
+}

@@ -1,0 +1,48 @@
+//! What a page has to say about the form that led to it.
+
+use cairn_chassis::status::Problem;
+
+use crate::pages::form::Form;
+use crate::pages::popover::Refused;
+
+/// What a form on the page leaves to say, and where on it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Told<'a> {
+    pub(super) problem: Option<&'a Problem>,
+    /// What was typed, which nobody has to type again.
+    pub(super) form: Option<&'a Form>,
+    pub(super) place: Place,
+    /// The form behind a button, where it is one.
+    pub(super) refused: Option<Refused<'a>>,
+}
+
+/// Where on the page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    #[default]
+    Page,
+    Record,
+    Cell,
+}
+
+impl<'a> Told<'a> {
+    pub(super) const fn of_page(problem: &'a Problem) -> Self {
+        Self { problem: Some(problem), form: None, place: Place::Page, refused: None }
+    }
+
+    pub(super) const fn of_button(refused: Refused<'a>) -> Self {
+        Self { refused: Some(refused), ..Self::of_page(refused.problem) }
+    }
+
+    pub(super) const fn of_record(problem: Option<&'a Problem>, form: &'a Form) -> Self {
+        Self { problem, form: Some(form), place: Place::Record, refused: None }
+    }
+
+    pub(super) const fn of_cell(problem: &'a Problem, form: &'a Form) -> Self {
+        Self { problem: Some(problem), form: Some(form), place: Place::Cell, refused: None }
+    }
+
+    pub(super) fn at(self, place: Place) -> Option<Self> {
+        (self.place == place).then_some(self)
+    }
+}

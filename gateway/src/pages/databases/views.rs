@@ -1,0 +1,108 @@
+//! What becomes of views: saved, changed, deleted.
+
+use cairn_chassis::status::Problem;
+use cairn_proto::ids::ViewId;
+use serde_json::{Value, json};
+
+use super::asked::{Asked, sorts_as_json};
+use super::at::{At, Found, PartOf};
+use super::grid;
+use super::tabs;
+use super::told::Told;
+use crate::answers::{Database, View};
+use crate::operations::databases::{self, CreateView, UpdateView};
+use crate::pages::Answer;
+use crate::pages::form::{self, Form};
+use crate::pages::notice::Notice;
+use crate::pages::popover::{Refused, is_of_a_form};
+
+/// `POST /databases/{id}/views`: what is looked at, under a name.
+pub(super) async fn create(at: At, form: Form) -> Answer {
+    let database = match at.database().await? {
+        Found::Live(database) => database,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    let asked = Asked::read(form.text("back"));
+    let hidden = asked.view_of(&database).map(|view| view.hidden_field_ids.clone()).unwrap_or_default();
+    let fields = json!({
+        "name": form.trimmed("name"),
+        "filters": filters(&database, &asked),
+        "sorts": sorts_as_json(&asked.orders_of(&database)),
+        "hiddenFieldIds": hidden,
+    });
+    let made = match form::input::<CreateView>(fields) {
+        Ok(input) => databases::create_view(&at.visitor.context()?, at.id, input).await,
+        Err(problem) => Err(problem),
+    };
+    match made {
+        Ok(made) => Ok(at.visitor.done(&Asked::in_view(&made.value).address(&database.id), &Notice::Created)),
+        Err(problem) => refused(&at, &asked, Some((tabs::SAVE, &form)), problem).await,
+    }
+}
+
+/// `POST /databases/{id}/views/{view}`: another name and other columns, or the filters and the order that are looked at.
+pub(super) async fn update(PartOf { at, id }: PartOf<ViewId>, form: Form) -> Answer {
+    let database = match at.database().await? {
+        Found::Live(database) => database,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    let asked = Asked::read(form.text("back"));
+    let is_of_filters = form.text("what") == "filters";
+    let fields = if is_of_filters {
+        json!({"filters": filters(&database, &asked), "sorts": sorts_as_json(&asked.orders_of(&database))})
+    } else {
+        let hidden: Vec<&str> = form.all("hide").collect();
+        json!({"name": form.trimmed("name"), "hiddenFieldIds": hidden})
+    };
+    let changed = match form::input::<UpdateView>(fields) {
+        Ok(input) => databases::update_view(&at.visitor.context()?, at.id, id, input).await,
+        Err(problem) => Err(problem),
+    };
+    match changed {
+        Ok(changed) => {
+            Ok(at.visitor.done(&Asked::in_view(&changed.value).address(&database.id), &Notice::Saved))
+        }
+        Err(problem) => {
+            let sent = (!is_of_filters).then_some((tabs::CHANGE, &form));
+            refused(&at, &asked, sent, problem).await
+        }
+    }
+}
+
+/// `POST /databases/{id}/views/{view}/delete`.
+pub(super) async fn delete(PartOf { at, id }: PartOf<ViewId>) -> Answer {
+    match databases::delete_view(&at.visitor.context()?, at.id, id).await {
+        Ok(_) => Ok(at.visitor.done(&super::address(at.id), &Notice::Deleted)),
+        Err(problem) => refused(&at, &Asked::default(), None, problem).await,
+    }
+}
+
+/// All that decides which records are shown: the view's own conditions and those of the address.
+fn filters(database: &Database, asked: &Asked) -> Vec<Value> {
+    let of_view = asked.view_of(database).map(of_view).unwrap_or_default();
+    of_view
+        .into_iter()
+        .chain(asked.filters.iter().map(|condition| condition.as_json(&database.properties)))
+        .collect()
+}
+
+fn of_view(view: &View) -> Vec<Value> {
+    // One of a newer service has an operator that nobody here knows.
+    view.filters
+        .iter()
+        .filter(|filter| filter.operator.is_some())
+        .filter_map(|filter| serde_json::to_value(filter).ok())
+        .collect()
+}
+
+/// The page again, with the form of it that was sent: which one, and its fields.
+async fn refused(at: &At, asked: &Asked, sent: Option<(&str, &Form)>, problem: Problem) -> Answer {
+    if !is_of_a_form(&problem) {
+        return Err(problem.into());
+    }
+    let told = match sent {
+        Some((of, form)) => Told::of_button(Refused { of, form, problem: &problem }),
+        None => Told::of_page(&problem),
+    };
+    grid::again(at, asked, told).await
+}

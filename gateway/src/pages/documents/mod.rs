@@ -1,0 +1,99 @@
+//! Documents from outside: the list of a workspace, and one of them to read. What it says is changed where it comes from.
+
+mod at;
+#[cfg(test)]
+mod checks;
+mod list;
+mod outside;
+mod send;
+mod show;
+
+use cairn_proto::domain::{FileType, IngestStatus};
+
+use super::parts::Tone;
+pub(super) use super::places::document as address;
+use super::text::Language;
+use super::{MEMBER, PERSON};
+use crate::class::FILE_BYTES;
+use crate::routes::Routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(MEMBER, "/w/{id}/documents", list::show)
+        .get(MEMBER, "/w/{id}/documents/new", send::ask)
+        .post(MEMBER.up_to(FILE_BYTES), "/w/{id}/documents/new", send::send)
+        .get(PERSON, "/documents/{id}", show::show)
+        .get(PERSON, "/documents/{id}/download", show::download)
+        .post(PERSON, "/documents/{id}/read", show::read_now)
+        .post(PERSON, "/documents/{id}/delete", show::delete)
+}
+
+/// How a document stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    Pending,
+    Indexing,
+    Indexed,
+    Catalog,
+    Failed,
+}
+
+impl Standing {
+    /// All of them with their names in the API, and what they are called for people.
+    pub(super) const ALL: [(Self, &'static str, &'static str); 5] = [
+        (Self::Pending, "pending", "Waiting to be read"),
+        (Self::Indexing, "indexing", "Not searchable yet"),
+        (Self::Indexed, "indexed", "Searchable"),
+        (Self::Catalog, "catalog", "Catalog only"),
+        (Self::Failed, "failed", "Failed"),
+    ];
+
+    /// What a source's document has as `indexStatus`; one that is not known here waits.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, known, _)| *known == name).map(|(standing, ..)| standing)
+    }
+
+    const fn of(status: IngestStatus) -> Self {
+        match status {
+            IngestStatus::Pending => Self::Pending,
+            IngestStatus::Indexing => Self::Indexing,
+            IngestStatus::Indexed => Self::Indexed,
+            IngestStatus::Failed => Self::Failed,
+        }
+    }
+
+    pub(super) const fn tone(self) -> Tone {
+        match self {
+            Self::Indexed => Tone::Ok,
+            Self::Pending | Self::Indexing => Tone::Warn,
+            Self::Catalog => Tone::Plain,
+            Self::Failed => Tone::Wrong,
+        }
+    }
+
+    /// What it is called for people.
+    pub(super) fn word(self) -> &'static str {
+        Self::ALL.into_iter().find(|(standing, ..)| *standing == self).map_or("", |(_, _, word)| word)
+    }
+
+    /// Whether it changes by itself soon.
+    pub(super) const fn is_under_way(self) -> bool {
+        matches!(self, Self::Pending | Self::Indexing)
+    }
+}
+
+/// How the lines of a text are coloured.
+const fn language(file_type: FileType) -> Language {
+    match file_type {
+        FileType::Markdown => Language::Markdown,
+        FileType::Json => Language::Json,
+        FileType::Yaml => Language::Yaml,
+        FileType::Text => Language::Plain,
+    }
+}
+
+/// The address of a document outside, when a browser can go there.
+pub(super) fn web(address: &str) -> Option<&str> {
+    let is_web = ["https://", "http://"].iter().any(|scheme| address.starts_with(scheme));
+    Some(address).filter(|_| is_web)
+}

@@ -1,0 +1,254 @@
+//! `/documents/{id}`: the retained text with the cited lines marked, where it comes from, and how it stands.
+
+use axum::response::IntoResponse as _;
+use cairn_chassis::status::Problem;
+use cairn_proto::domain::Permission;
+use http::{HeaderValue, StatusCode, header};
+use maud::{Markup, html};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::at::At;
+use super::outside::{Document, Text};
+use super::{Standing, address, web};
+use crate::error::Error;
+use crate::extract::Query;
+use crate::operations::{ingest, sources};
+use crate::pages::frame::Page;
+use crate::pages::notice::Notice;
+use crate::pages::parts as part;
+use crate::pages::reading::Reading;
+use crate::pages::text::{Language, Lines, Relative};
+use crate::pages::{Answer, places, words};
+use crate::schema::inputs;
+
+inputs!(Looking);
+
+/// What of a document is looked at.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Looking {
+    view: Option<String>,
+    /// The cited lines, and the hash of the text that they were counted in.
+    lines: Option<String>,
+    hash: Option<String>,
+    /// A line of the part that is wanted of a large text.
+    line: Option<String>,
+}
+
+pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
+    let document = at.document().await?;
+    let body = html! {
+        (state(&at, &document))
+        (facts(&at, &document))
+        @if let Some(text) = &document.text { (reading(&at, &document, text, &looking)) }
+    };
+    page(&at, &document, &body, None)
+}
+
+fn page(at: &At, document: &Document, body: &Markup, status: Option<StatusCode>) -> Answer {
+    let above = vec![("Documents".to_owned(), format!("/w/{}/documents", at.visitor.here()?.id))];
+    let page = Page::new(&document.title)
+        .heading(html! { bdi { (document.title) } })
+        .crumbs(above)
+        .actions(actions(at, document));
+    let page = match status {
+        Some(status) => page.with_error(status),
+        None => page,
+    };
+    Ok(page.show(&at.visitor, body))
+}
+
+fn actions(at: &At, document: &Document) -> Markup {
+    let base = address(at.id);
+    html! {
+        @if let Some(url) = document.url.as_deref().and_then(web) {
+            a.button href=(url) rel="noopener noreferrer" { "Open the original" }
+        }
+        @if document.text.is_some() { a.button href={ (base) "/download" } { "Download" } }
+        @if at.is_ingested() && at.visitor.may(Permission::Delete) {
+            (part::opens("delete", "Delete", ""))
+            (part::dialog("delete", "Delete this document for good?", &html! {
+                p { "Searches find it no more, and citations of it lead nowhere. Whoever sent it can send it again under the same key." }
+            }, &format!("{base}/delete"), "Delete for good", &html! {}))
+        }
+    }
+}
+
+/// How it stands, and what can be done about that.
+fn state(at: &At, document: &Document) -> Markup {
+    let standing = document.standing;
+    html! {
+        div #state data-poll=[standing.is_under_way().then_some("")] {
+            p { (part::badge(standing.tone(), standing.word())) " " (told(document)) }
+            @if standing == Standing::Failed {
+                div.notice {
+                    p { strong { "Why: " } bdi { (words::sentence(document.error.as_deref().unwrap_or("nobody noted a reason"))) } }
+                    p {
+                        @if document.source.is_some() { "A later run of its source tries to read it again." }
+                        @else { "A document never changes: delete it, and send it again in a form that can be read." }
+                    }
+                }
+            }
+            @if standing == Standing::Catalog {
+                (part::action(&format!("{}/read", address(at.id)), "Read it now", "", &[]))
+            }
+        }
+    }
+}
+
+/// What a standing means for this document.
+fn told(document: &Document) -> Markup {
+    html! {
+        @match document.standing {
+            Standing::Indexed => "Searches and agents find it.",
+            Standing::Pending => "Its text is still to be read.",
+            Standing::Indexing => "Its text is on its way into the index.",
+            Standing::Failed if document.text.is_some() => "It is kept, and searches do not find it.",
+            Standing::Failed => "Nothing of its text is kept.",
+            Standing::Catalog => {
+                "Its title and its place are kept, its text is not. When somebody asks for it, it is read from "
+                @match &document.source { Some(source) => { bdi { (source.name) } " (" (source.provider) ")" } None => { "its source" } }
+                ", which takes requests of the day's budget of its source."
+            }
+        }
+    }
+}
+
+fn facts(at: &At, document: &Document) -> Markup {
+    let here = at.visitor.here_if_any().map(|here| here.id);
+    html! {
+        details open[document.text.is_none()] {
+            summary { "Where it comes from" }
+            dl.facts {
+                @if let (Some(source), Some(here)) = (&document.source, here) {
+                    dt { "Comes from" }
+                    dd { "the source " a href=(places::source(here, &source.id)) { bdi { (source.name) } } " (" (source.provider) ")" }
+                }
+                (document.facts)
+                @if let Some(path) = &document.path { dt { "In scripts" } dd { code { bdi { (path) } } } }
+            }
+        }
+    }
+}
+
+fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Markup {
+    let page = address(at.id);
+    let is_source = looking.view.as_deref() == Some("source");
+    let is_rendered = text.language() == Language::Markdown;
+    let reading = Reading {
+        page: &page,
+        content: &text.content,
+        hash: Some(&text.content_hash),
+        language: text.language(),
+        is_source,
+        line: looking.line.as_deref().and_then(|line| line.parse().ok()),
+        cited: looking.lines.as_deref().and_then(Lines::parse),
+        relative: Relative::Nothing,
+    };
+    html! {
+        @if is_rendered {
+            nav.tabs aria-label="Views" {
+                a href=(page) aria-current=[(!is_source).then_some("page")] { "Read" }
+                a href={ (page) "?view=source" } aria-current=[is_source.then_some("page")] { "Source" }
+            }
+        }
+        @if is_stale(text, looking) { (stale(document)) }
+        (reading.show("The document"))
+    }
+}
+
+fn is_stale(text: &Text, looking: &Looking) -> bool {
+    looking.hash.as_deref().is_some_and(|hash| !hash.is_empty() && hash != text.content_hash)
+}
+
+/// Of a document from outside one text is kept: the one that it has now.
+fn stale(document: &Document) -> Markup {
+    html! {
+        div.notice {
+            p { strong { "The text has changed since it was cited." } " The text of then is not kept here, so nobody can say what these lines were." }
+            @if let Some(url) = document.url.as_deref().and_then(web) {
+                p { "Where it comes from there may be older versions: " a href=(url) rel="noopener noreferrer" { "open the original" } "." }
+            }
+        }
+    }
+}
+
+/// `GET /documents/{id}/download`: the retained text as it is.
+pub(super) async fn download(at: At) -> Answer {
+    let document = at.document().await?;
+    let text = document.text.ok_or_else(|| Problem::not_found("no text of this document is retained"))?;
+    let name = document.path.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or("document");
+    let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    let disposition = format!("attachment; filename*=UTF-8''{}", name.replace('+', "%20"));
+    let kind = HeaderValue::from_str(&format!("{}; charset=utf-8", text.file_type.media_type()));
+    let mut response = text.content.into_response();
+    let headers = response.headers_mut();
+    if let (Ok(kind), Ok(disposition)) = (kind, HeaderValue::from_str(&disposition)) {
+        headers.insert(header::CONTENT_TYPE, kind);
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    Ok(response)
+}
+
+/// `POST /documents/{id}/read`: the text as its provider has it just now. It is shown once and kept nowhere.
+pub(super) async fn read_now(at: At) -> Answer {
+    let document = at.document().await?;
+    let Some(source) = &document.source else {
+        return Err(Problem::not_found("this document was sent: it is read here alone").into());
+    };
+    let context = at.visitor.context()?;
+    let read = sources::fetch(&context, source.id()?.to_string(), source.external_id.clone()).await;
+    let (told, status) = match read {
+        Ok(read) => {
+            let (used, left) = (read.provider_operations.used, read.provider_operations.remaining_today);
+            let used = words::count(u64::from(used), "request", "requests");
+            let reading = Reading {
+                page: &address(at.id),
+                content: &read.content,
+                hash: None,
+                language: by_name(document.path.as_deref().unwrap_or_default()),
+                is_source: false,
+                line: None,
+                cited: None,
+                relative: Relative::Nothing,
+            };
+            let told = html! {
+                p.notice { "Read from " (source.provider) " just now, and kept nowhere. It took " (used) "; today " (words::grouped(u64::from(left))) " are left." }
+                (reading.show("The document"))
+            };
+            (told, None)
+        }
+        Err(problem) => {
+            let told = part::summary(Some(&problem), &[]);
+            (told, Some(Error::from(problem).status))
+        }
+    };
+    let body = html! {
+        (told)
+        @if status.is_some() { (state(&at, &document)) }
+        (facts(&at, &document))
+    };
+    page(&at, &document, &body, status)
+}
+
+/// What a text is written in, by the ending of its name.
+fn by_name(path: &str) -> Language {
+    match path.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("md" | "markdown") => Language::Markdown,
+        Some("json") => Language::Json,
+        Some("yaml" | "yml") => Language::Yaml,
+        _ => Language::Plain,
+    }
+}
+
+/// `POST /documents/{id}/delete`: for good, its key is free again.
+pub(super) async fn delete(at: At) -> Answer {
+    if !at.is_ingested() {
+        let message = "this document is its source's: delete it there, and the next run removes it here";
+        return Err(Error::from(Problem::forbidden(message)));
+    }
+    ingest::delete(&at.visitor.context()?, at.id).await?;
+    let to = format!("/w/{}/documents", at.visitor.here()?.id);
+    Ok(at.visitor.done(&to, &Notice::Deleted))
+}

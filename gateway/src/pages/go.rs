@@ -1,0 +1,228 @@
+//! `/w/{id}/go`: pages and things of a workspace by their names. The command palette reads its list.
+
+use cairn_chassis::status::Problem;
+use cairn_proto::ids::DatabaseId;
+use futures::future::join_all;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::frame::{self, Page};
+use super::visitor::Visitor;
+use super::{Answer, MEMBER, folders as folder_pages, form, palette, places, words};
+use crate::answers::Database;
+use crate::extract::Query;
+use crate::operations::files::{self, SearchFiles};
+use crate::operations::{Context, Paging, databases, folders, memories, records};
+use crate::routes::Routes;
+use crate::schema::inputs;
+
+inputs!(Asked);
+
+/// So many of each kind are listed.
+const MOST: usize = 8;
+/// Records are looked for in so many databases: each is asked by itself.
+const MOST_DATABASES: usize = 8;
+
+pub(super) fn routes() -> Routes {
+    Routes::default().get(MEMBER, "/w/{id}/go", show)
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+struct Asked {
+    q: Option<String>,
+}
+
+/// Where one can go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    kind: &'static str,
+    name: String,
+    address: String,
+}
+
+/// What was found, and what could not be looked for.
+#[derive(Debug, Default)]
+struct Found {
+    places: Vec<Place>,
+    problems: Vec<Problem>,
+    /// Not every database was asked for records.
+    is_part: bool,
+}
+
+impl Found {
+    fn take(&mut self, found: Result<Vec<Place>, Problem>) {
+        match found {
+            Ok(found) => self.places.extend(found),
+            // What is wrong with the words is wrong for each of them.
+            Err(problem) if self.problems.contains(&problem) => {}
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+}
+
+/// `GET /w/{id}/go?q=`.
+async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
+    // No name holds control characters, and not every database takes them.
+    let typed: String = asked.q.unwrap_or_default().chars().filter(|one| !one.is_control()).collect();
+    let typed = typed.trim();
+    let found = if typed.is_empty() { None } else { Some(find(&visitor, typed).await?) };
+    let body = html! {
+        form.filter role="search" method="get" action=(palette::address(visitor.here()?)) {
+            div.field {
+                label for="f-q" { "Name" }
+                input #f-q type="search" name="q" value=(typed) maxlength="255" autocomplete="off" data-key="/";
+            }
+            button.primary type="submit" { "Find" }
+        }
+        @match &found {
+            None => p.quiet { "Type a part of the name of a page, file, folder, database, record or memory." },
+            Some(found) => (list(found)),
+        }
+    };
+    Ok(Page::new("Go to").show(&visitor, &body))
+}
+
+fn list(found: &Found) -> Markup {
+    html! {
+        @for problem in &found.problems { p.notice { (words::told(problem)) } }
+        p role="status" {
+            (words::count(found.places.len() as u64, "place", "places")) "."
+            @if found.is_part { " Records were looked for in the first " (MOST_DATABASES) " databases." }
+        }
+        ul #found {
+            @for place in &found.places {
+                li { a href=(place.address) { bdi { (place.name) } } " " span.quiet { (place.kind) } }
+            }
+        }
+    }
+}
+
+/// Everything whose name holds the words; a part that fails leaves the others.
+async fn find(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Error> {
+    let (here, context) = (visitor.here()?.id, visitor.context()?);
+    let listed = async { databases::list(&context, None, Paging::default()).await };
+    let (of_files, of_folders, of_memories, all) = tokio::join!(
+        found_files(&context, typed),
+        found_folders(visitor, &context, typed),
+        found_memories(&context, typed),
+        listed,
+    );
+    let mut found = Found::default();
+    found.take(Ok(pages(visitor, here, typed)));
+    found.take(of_files);
+    found.take(of_folders);
+    match all {
+        Ok(all) => {
+            found.take(Ok(named_databases(&all.items, typed)));
+            found.is_part = all.items.len() > MOST_DATABASES;
+            let asked = all.items.iter().take(MOST_DATABASES);
+            for of_one in join_all(asked.map(|database| found_records(&context, database, typed))).await {
+                found.take(of_one);
+            }
+        }
+        Err(problem) => found.take(Err(problem)),
+    }
+    found.take(of_memories);
+    Ok(found)
+}
+
+fn pages(visitor: &Visitor, here: impl std::fmt::Display, typed: &str) -> Vec<Place> {
+    let fitting = frame::entries(visitor).filter(|entry| has(entry.title(), typed));
+    fitting
+        .map(|entry| Place {
+            kind: "page",
+            name: entry.title().to_owned(),
+            address: format!("/w/{here}{}", entry.path),
+        })
+        .collect()
+}
+
+async fn found_files(context: &Context, typed: &str) -> Result<Vec<Place>, Problem> {
+    let input = form::input::<SearchFiles>(json!({"query": typed, "limit": MOST}))?;
+    let found = files::search(context, input).await?.items;
+    Ok(found
+        .into_iter()
+        .map(|one| Place { kind: "file", address: places::file(&one.id), name: one.path })
+        .collect())
+}
+
+async fn found_folders(visitor: &Visitor, context: &Context, typed: &str) -> Result<Vec<Place>, Problem> {
+    let Some(here) = visitor.here_if_any().map(|here| here.id) else { return Ok(Vec::new()) };
+    let listed = folders::list(context, folders::Selection::default(), Paging::default()).await?.items;
+    let fitting = listed.into_iter().filter(|folder| has(&folder.name, typed)).take(MOST);
+    Ok(fitting
+        .map(|folder| Place {
+            kind: "folder",
+            address: folder_pages::address(here, Some(&folder.id)),
+            name: format!("{}/", folder.path),
+        })
+        .collect())
+}
+
+fn named_databases(all: &[Database], typed: &str) -> Vec<Place> {
+    let fitting = all.iter().filter(|database| has(&database.name, typed)).take(MOST);
+    fitting
+        .map(|one| Place { kind: "database", name: one.name.clone(), address: places::database(&one.id) })
+        .collect()
+}
+
+/// The records of a database that hold the words, their titles first.
+async fn found_records(context: &Context, database: &Database, typed: &str) -> Result<Vec<Place>, Problem> {
+    let Ok(id) = database.id.parse::<DatabaseId>() else { return Ok(Vec::new()) };
+    let selection = records::Selection {
+        search: Some(typed.to_owned()),
+        limit: u32::try_from(MOST).ok(),
+        ..records::Selection::default()
+    };
+    let mut found = records::list(context, id, selection).await?.records;
+    found.sort_by_key(|record| !has(&record.title, typed));
+    Ok(found
+        .into_iter()
+        .map(|record| Place {
+            kind: "record",
+            address: places::record(&database.id, &record.id),
+            name: format!("{} · {}", record.title, database.name),
+        })
+        .collect())
+}
+
+async fn found_memories(context: &Context, typed: &str) -> Result<Vec<Place>, Problem> {
+    let listed = memories::list(context, Paging::default()).await?.items;
+    let fitting =
+        listed.into_iter().filter(|memory| has(&memory.name, typed) || has(&memory.slug, typed)).take(MOST);
+    Ok(fitting
+        .map(|memory| Place { kind: "memory", address: places::memory(&memory.id), name: memory.name })
+        .collect())
+}
+
+/// Whether a name holds the words, whatever the case.
+fn has(name: &str, typed: &str) -> bool {
+    name.to_lowercase().contains(&typed.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::status::Violation;
+
+    use super::*;
+
+    #[test]
+    fn names_are_shown_as_text_and_a_problem_is_told_once() {
+        let wrong = || Err(Problem::validation(vec![Violation::new("query", "too_long", "is too long")]));
+        let mut found = Found::default();
+        found.take(wrong());
+        found.take(wrong());
+        let place = Place { kind: "file", name: "<b>".to_owned(), address: "/file/x".to_owned() };
+        found.take(Ok(vec![place]));
+        let html = list(&found).into_string();
+        assert_eq!(html.matches("is too long").count(), 1, "{html}");
+        assert!(
+            html.contains("<a href=\"/file/x\"><bdi>&lt;b&gt;</bdi></a>") && html.contains("1 place."),
+            "{html}"
+        );
+        assert!(!html.contains("Records were looked for"), "{html}");
+        assert!(has("Release plans", "PLAN") && !has("Release", "plan"));
+    }
+}

@@ -1,0 +1,28 @@
+//! `/w/{id}/import`: archives of other tools that become content of the workspace, each told before anything is written.
+
+mod list;
+mod run;
+mod words;
+
+#[cfg(test)]
+mod checks;
+
+use cairn_proto::ids::WorkspaceId;
+
+use super::MEMBER;
+use crate::routes::Routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(MEMBER, "/w/{id}/import", list::show)
+        .post(MEMBER.with_upload(), "/w/{id}/import", list::upload)
+        .get(MEMBER, "/w/{id}/import/{run}", run::show)
+        .post(MEMBER, "/w/{id}/import/{run}/start", run::start)
+        .post(MEMBER, "/w/{id}/import/{run}/cancel", run::cancel)
+        .post(MEMBER, "/w/{id}/import/{run}/rollback", run::roll_back)
+}
+
+/// The address of the list.
+fn address(workspace: WorkspaceId) -> String {
+    format!("/w/{workspace}/import")
+}

@@ -1,0 +1,152 @@
+//! Forms behind buttons, without a script. One that was refused stands in the page itself, with what was typed and with what is
+//! wrong: nobody types a word twice.
+
+use cairn_chassis::status::{Problem, Reason};
+use maud::{Markup, html};
+
+use super::form::Form;
+use super::parts::Field;
+
+/// A form that was sent and refused.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refused<'a> {
+    /// Which one: the id of what its button opens.
+    pub(super) of: &'a str,
+    pub(super) form: &'a Form,
+    pub(super) problem: &'a Problem,
+}
+
+/// Whether a problem is shown at the form that it is about; others are pages of their own.
+pub(super) fn is_of_a_form(problem: &Problem) -> bool {
+    let by_itself = matches!(
+        problem.reason,
+        Reason::LimitExceeded | Reason::AlreadyExists | Reason::SlugTaken | Reason::PayloadTooLarge
+    );
+    by_itself || !problem.violations.is_empty()
+}
+
+/// What the fields of a form hold: what was typed before it was refused, else what there is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Filled<'a> {
+    id: &'a str,
+    refused: Option<Refused<'a>>,
+}
+
+impl<'a> Filled<'a> {
+    /// Of the form of that id.
+    pub(super) fn new(id: &'a str, refused: Option<Refused<'a>>) -> Self {
+        Self { id, refused: refused.filter(|refused| refused.of == id) }
+    }
+
+    /// What was typed, when it was refused.
+    pub(super) fn form(self) -> Option<&'a Form> {
+        self.refused.map(|refused| refused.form)
+    }
+
+    pub(super) fn text<'b>(self, name: &str, otherwise: &'b str) -> &'b str
+    where
+        'a: 'b,
+    {
+        self.refused.map_or(otherwise, |refused| refused.form.text(name))
+    }
+
+    /// The same of what may be absent, as the folder of something in the root is.
+    pub(super) fn choice<'b>(self, name: &str, otherwise: Option<&'b str>) -> Option<&'b str>
+    where
+        'a: 'b,
+    {
+        let typed = self.refused.map(|refused| Some(refused.form.text(name)).filter(|text| !text.is_empty()));
+        typed.unwrap_or(otherwise)
+    }
+
+    /// A field with what it holds. The summary of a page leads to the fields of the form that was refused; those of the others
+    /// have ids of their own.
+    pub(super) fn field<'b>(self, field: Field<'b>, otherwise: &'b str) -> Field<'b>
+    where
+        'a: 'b,
+    {
+        let field = field.value(self.text(field.name(), otherwise));
+        match self.refused {
+            Some(refused) => field.problem(Some(refused.problem)),
+            None => field.within(self.id),
+        }
+    }
+}
+
+/// The buttons of a page that open forms.
+#[derive(Debug)]
+pub(super) struct Popovers<'a> {
+    refused: Option<Refused<'a>>,
+    buttons: Vec<Markup>,
+    open: Markup,
+}
+
+impl<'a> Popovers<'a> {
+    pub(super) fn new(refused: Option<Refused<'a>>) -> Self {
+        Self { refused, buttons: Vec::new(), open: html! {} }
+    }
+
+    /// One more; the key presses it.
+    pub(super) fn add(
+        &mut self,
+        id: &'a str,
+        label: &str,
+        key: Option<&str>,
+        form: impl FnOnce(Filled<'a>) -> Markup,
+    ) {
+        let filled = Filled::new(id, self.refused);
+        let form = form(filled);
+        if filled.form().is_some() {
+            self.open = html! { section.card.again aria-label=(label) { h2 { (label) } (form) } };
+        } else {
+            self.buttons.push(super::folders::popover(id, label, key, &form));
+        }
+    }
+
+    pub(super) fn buttons(&self) -> Markup {
+        html! { @for button in &self.buttons { (button) } }
+    }
+
+    /// The form that was refused, open.
+    pub(super) fn open(&self) -> &Markup {
+        &self.open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_chassis::status::Violation;
+
+    use super::*;
+
+    fn drawn(refused: Option<Refused<'_>>) -> (String, String) {
+        let mut all = Popovers::new(refused);
+        for (id, label) in [("rename", "Rename"), ("copy", "Copy to")] {
+            all.add(id, label, None, |filled| filled.field(Field::text("name", "Name"), "before").render());
+        }
+        (all.buttons().into_string(), all.open().clone().into_string())
+    }
+
+    #[test]
+    fn a_form_that_was_refused_stands_open_with_what_was_typed() {
+        let (buttons, open) = drawn(None);
+        assert!(buttons.contains("id=\"rename-name\"") && buttons.contains("id=\"copy-name\""), "{buttons}");
+        assert_eq!((buttons.matches("value=\"before\"").count(), open.as_str()), (2, ""), "{buttons}");
+        let problem = Problem::validation(vec![Violation::new("name", "required", "is required")]);
+        let form = Form::read(b"name=%3Ctyped%3E");
+        let (buttons, open) = drawn(Some(Refused { of: "rename", form: &form, problem: &problem }));
+        assert!(!buttons.contains("rename-name") && buttons.contains("id=\"copy-name\""), "{buttons}");
+        for part in ["id=\"f-name\"", "value=\"&lt;typed&gt;\"", "Is required.", "<h2>Rename</h2>"] {
+            assert!(open.contains(part), "{part}: {open}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_put_right_is_told_at_the_form() {
+        assert!(is_of_a_form(&Problem::new(Reason::LimitExceeded, "at most 2000 files")));
+        assert!(is_of_a_form(&Problem::validation(vec![Violation::new("name", "required", "is required")])));
+        assert!(
+            !is_of_a_form(&Problem::forbidden("not yours")) && !is_of_a_form(&Problem::not_found("gone"))
+        );
+    }
+}

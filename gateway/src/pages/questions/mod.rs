@@ -1,0 +1,46 @@
+//! `/w/{id}/questions`: what agents and people asked, where the owner keeps it, and what they were answered.
+
+mod again;
+mod groups;
+mod list;
+mod replay;
+mod shown;
+mod write;
+
+#[cfg(test)]
+mod checks;
+
+use cairn_proto::ids::WorkspaceId;
+use maud::{Markup, html};
+
+use super::MEMBER;
+use super::visitor::Here;
+use crate::class::FILE_BYTES;
+use crate::routes::Routes;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(MEMBER, "/w/{id}/questions", list::show)
+        .get(MEMBER, "/w/{id}/questions/write", write::ask)
+        .post(MEMBER.up_to(FILE_BYTES), "/w/{id}/questions/write", write::save)
+        .get(MEMBER.patient(), "/w/{id}/questions/{question}", replay::show)
+        .post(MEMBER, "/w/{id}/questions/{question}/delete", replay::delete)
+}
+
+/// The address of the log.
+pub(super) fn address(workspace: WorkspaceId) -> String {
+    format!("/w/{workspace}/questions")
+}
+
+/// The ways to look at the log; one of them is looked at.
+fn tabs(here: &Here, current: &str) -> Markup {
+    let base = address(here.id);
+    html! {
+        nav.tabs aria-label="Views" {
+            @for (view, label) in [("", "All"), ("groups", "Groups"), ("gaps", "Gaps")] {
+                @let query = if view.is_empty() { String::new() } else { format!("?view={view}") };
+                a href={ (base) (query) } aria-current=[(view == current).then_some("page")] { (label) }
+            }
+        }
+    }
+}

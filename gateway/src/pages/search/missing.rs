@@ -1,0 +1,346 @@
+//! `/w/{id}/search/absence`: why a search does not return a file. The file is picked by its name, its link or its id.
+
+use cairn_chassis::status::Problem;
+use cairn_proto::domain::{TrashKind, Verdict};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{Asked, address, list, number, question};
+use crate::answers::{Absence, AbsenceCheck, Citation, MissedDocument};
+use crate::extract::Query;
+use crate::operations::absence::{self, ExplainAbsence};
+use crate::operations::files::{self, SearchFiles};
+use crate::operations::search::Freshness;
+use crate::operations::{Context, Paging, trash};
+use crate::pages::frame::Page;
+use crate::pages::parts as part;
+use crate::pages::visitor::Visitor;
+use crate::pages::{Answer, folders, form, places, words};
+use crate::schema::inputs;
+
+inputs!(Looking);
+
+/// What the fields of the input are called here.
+const NAMES: [(&str, &str); 3] = [("query", "q"), ("folderId", "folder"), ("documentId", "find")];
+/// Files that are offered for a name.
+const MOST_OFFERED: usize = 20;
+/// What is in trash is looked through so far.
+const MOST_TRASHED: u32 = 200;
+
+/// The search, and which file is missing.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Looking {
+    q: Option<String>,
+    strategy: Option<String>,
+    mode: Option<String>,
+    folder: Option<String>,
+    /// A part of the file's name, its link, or its id.
+    find: Option<String>,
+    /// The id of the file that was picked.
+    document: Option<String>,
+}
+
+impl Looking {
+    fn into_parts(self) -> (Asked, String, Option<String>) {
+        let Self { q, strategy, mode, folder, find, document } = self;
+        let asked = Asked { q, strategy, mode, folder, ..Asked::default() };
+        (asked, find.unwrap_or_default().trim().to_owned(), document.filter(|id| !id.is_empty()))
+    }
+}
+
+/// `GET /w/{id}/search/absence`.
+pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+    let context = visitor.context()?;
+    let search = format!("/w/{}/search", visitor.here()?.id);
+    let (asked, find, picked) = looking.into_parts();
+    let tree = folders::Tree::of(&context).await?;
+    let document = picked.or_else(|| named(&find));
+    let told = match &document {
+        Some(document) if !asked.query().is_empty() => {
+            let told = explained(&context, &asked, document).await;
+            Some(told.map_err(|problem| form::renamed(problem, &NAMES)))
+        }
+        _ => None,
+    };
+    let offers = match document.is_none() && !find.is_empty() {
+        true => Some(offers(&visitor, &context, &find).await),
+        false => None,
+    };
+    let base = format!("{search}/absence");
+    let body = html! {
+        p.quiet { "Every search goes through the same steps. Pick the file that you miss, and see what each of them does to it." }
+        form.filter role="search" method="get" action=(base) {
+            (question(&asked, &tree))
+            div.field {
+                label for="f-find" { "File" }
+                span.hint #f-find-hint { "A part of its name, its link, or its id." }
+                input #f-find type="search" name="find" value=(document.as_deref().unwrap_or(&find)) maxlength="1000" autocomplete="off" aria-describedby="f-find-hint";
+            }
+            button.primary type="submit" { "Look" }
+        }
+        @if document.is_some() && asked.query().is_empty() { p.notice role="status" { "Type the question, too: the checks are about a question and a file." } }
+        @match &told {
+            None => {}
+            Some(Err(problem)) => (part::summary(Some(problem), &[("q", "Question"), ("folder", "Folder"), ("strategy", "Strategy"), ("mode", "Mode"), ("find", "File")])),
+            Some(Ok(absence)) => (verdict(absence, &asked, &search)),
+        }
+        @if let Some((offers, problems)) = &offers {
+            @for problem in problems { p { (words::told(problem)) } }
+            (offered(&base, &asked, offers))
+        }
+    };
+    let crumbs = vec![("Search".to_owned(), format!("{search}{}", query_of(&asked, None)))];
+    Ok(Page::new("Something missing?").crumbs(crumbs).show(&visitor, &body))
+}
+
+/// Where a search of a workspace asks what is missing: a form in its results.
+pub(super) fn door(base: &str, asked: &Asked, is_open: bool) -> Markup {
+    html! {
+        details open[is_open] {
+            summary { "Something missing?" }
+            form.filter method="get" action={ (base) "/absence" } {
+                @for (name, value) in chosen(asked) { input type="hidden" name=(name) value=(value); }
+                div.field {
+                    label for="f-find" { "File" }
+                    span.hint #f-find-hint { "A part of its name, its link, or its id." }
+                    input #f-find type="search" name="find" maxlength="1000" autocomplete="off" required aria-describedby="f-find-hint";
+                }
+                button type="submit" { "Why is it not found?" }
+            }
+        }
+    }
+}
+
+async fn explained(context: &Context, asked: &Asked, document: &str) -> Result<Absence, Problem> {
+    let mut fields = super::fields(asked);
+    fields.insert("documentId".to_owned(), json!(document));
+    let input = form::input::<ExplainAbsence>(Value::Object(fields))?;
+    absence::explain(context, input, Freshness::default()).await
+}
+
+/// The id in a link or a text; of a record its own, not its database's.
+fn named(text: &str) -> Option<String> {
+    let ids = |text: &str| -> Option<String> {
+        let starts = text.char_indices().map(|(at, _)| at);
+        let mut found = starts.filter_map(|at| text.get(at..at + 36)).filter_map(|part| {
+            let is_plain = part.as_bytes().get(8) == Some(&b'-');
+            Uuid::try_parse(part).ok().filter(|_| is_plain)
+        });
+        found.next_back().map(|id| id.to_string())
+    };
+    let record = text.split_once("record=").and_then(|(_, record)| ids(record.get(..36)?));
+    record.or_else(|| ids(text.split(['?', '#']).next().unwrap_or(text)))
+}
+
+/// What was chosen for the search, as fields of a form.
+pub(super) fn chosen(asked: &Asked) -> impl Iterator<Item = (&'static str, &str)> {
+    let all =
+        [("q", &asked.q), ("strategy", &asked.strategy), ("mode", &asked.mode), ("folder", &asked.folder)];
+    all.into_iter().filter_map(|(name, value)| {
+        value.as_deref().filter(|value| !value.is_empty()).map(|value| (name, value))
+    })
+}
+
+/// The same as a query, with the file that is picked.
+fn query_of(asked: &Asked, document: Option<&str>) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(chosen(asked));
+    if let Some(document) = document {
+        query.append_pair("document", document);
+    }
+    let query = query.finish();
+    if query.is_empty() { query } else { format!("?{query}") }
+}
+
+/// Something that a name could mean.
+struct Offer {
+    id: String,
+    path: String,
+    is_trashed: bool,
+}
+
+/// Files of that name, live ones first. A part that fails leaves the other.
+async fn offers(visitor: &Visitor, context: &Context, name: &str) -> (Vec<Offer>, Vec<Problem>) {
+    let paging = Paging { limit: Some(MOST_TRASHED), cursor: None };
+    let (live, trashed) = tokio::join!(live(context, name), trash::list(&visitor.person, paging));
+    let (mut offers, mut problems) = (Vec::new(), Vec::new());
+    match live {
+        Ok(live) => offers.extend(live),
+        Err(problem) => problems.push(problem),
+    }
+    match trashed {
+        Ok(trashed) => {
+            let words = name.to_lowercase();
+            let fitting = trashed.items.into_iter().filter(|item| {
+                item.kind == TrashKind::File.number() && item.name.to_lowercase().contains(&words)
+            });
+            offers.extend(fitting.map(|item| Offer { id: item.id, path: item.path, is_trashed: true }));
+        }
+        Err(problem) => problems.push(problem),
+    }
+    offers.truncate(MOST_OFFERED);
+    (offers, problems)
+}
+
+async fn live(context: &Context, name: &str) -> Result<Vec<Offer>, Problem> {
+    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MOST_OFFERED}))?;
+    let found = files::search(context, input).await?.items.into_iter();
+    Ok(found.map(|file| Offer { id: file.id, path: file.path, is_trashed: false }).collect())
+}
+
+fn offered(base: &str, asked: &Asked, offers: &[Offer]) -> Markup {
+    html! {
+        h2 { "Which file?" }
+        p role="status" { (words::count(offers.len() as u64, "file has", "files have")) " such a name." }
+        ul {
+            @for offer in offers {
+                li {
+                    a href={ (base) (query_of(asked, Some(&offer.id))) } { bdi { (offer.path) } }
+                    @if offer.is_trashed { " " (part::badge(part::Tone::Warn, "In trash")) }
+                }
+            }
+        }
+        @if offers.is_empty() { p { "No file here has such a name. If it was removed for good or never came in, it is not in the index either." } }
+    }
+}
+
+/// Whether the document is found, why not, and every check.
+fn verdict(absence: &Absence, asked: &Asked, search: &str) -> Markup {
+    html! {
+        h2 { @match &absence.document { Some(document) => (name(document)), None => { "No such file" } } }
+        div role="status" {
+            @if let Some(place) = absence.place {
+                p { (part::badge(part::Tone::Ok, "Found")) " It is result " (place) " of this search." }
+            } @else {
+                p { (part::badge(part::Tone::Wrong, "Not found")) " " @if let Some(cause) = absence.cause() { (cause.message) } @else { "It is not among the results." } }
+                @if let Some(cause) = absence.cause().filter(|cause| !cause.advice.is_empty()) { p { b { "What to do: " } (cause.advice) } }
+            }
+        }
+        @for note in &absence.coverage { p.notice { (words::sentence(&note.message)) } }
+        h2 { "What the search does to it" }
+        ol.checks { @for check in &absence.checks { li { (checked(check)) } } }
+        p { a.button href={ (search) (query_of(asked, None)) } { "Back to the results" } }
+    }
+}
+
+fn name(document: &MissedDocument) -> Markup {
+    html! {
+        @match places::of(document.kind, &document.id, document.database_id.as_deref()) {
+            Some(address) => { a href=(address) { bdi { (document.path) } } }
+            None => { bdi { (document.path) } }
+        }
+    }
+}
+
+/// What a check is about.
+fn label(code: &str) -> &str {
+    match code {
+        "exists" => "It exists",
+        "trash" => "Trash",
+        "reach" => "Reach",
+        "source" => "Source and mode",
+        "filters" => "Filters",
+        "indexed" => "Index",
+        "words" => "Words of the question",
+        "excluded" => "Excluded words",
+        "phrases" => "Quoted words",
+        "rank_words" => "Rank by words",
+        "rank_meaning" => "Rank by meaning",
+        "rank" => "Rank in all",
+        "copies" => "Copies",
+        "min_score" => "Least score",
+        "limit" => "Number of results",
+        "token_budget" => "Token budget",
+        other => other,
+    }
+}
+
+fn checked(check: &AbsenceCheck) -> Markup {
+    let (tone, word) = match check.verdict {
+        Verdict::Passed => (part::Tone::Ok, "Fine"),
+        Verdict::Weak => (part::Tone::Warn, "Weak"),
+        Verdict::Failed => (part::Tone::Wrong, "In the way"),
+        Verdict::Skipped => (part::Tone::Plain, "Not looked at"),
+    };
+    html! {
+        b { (label(&check.code)) } " " (part::badge(tone, word)) " "
+        span dir="auto" { (check.message) }
+        @if let Some(copy) = &check.copy_of { " " (shown_instead(copy)) }
+        @if !check.advice.is_empty() && check.verdict == Verdict::Weak { span.hint { (check.advice) } }
+        @if !check.words.is_empty() {
+            details {
+                summary { "Word by word" }
+                ul {
+                    @for word in &check.words {
+                        li { bdi { (word.word) } " (looked up as " bdi { (word.stems.join(", ")) } "): " @if word.held { "it is there" } @else { "it is not there" } }
+                    }
+                }
+            }
+        }
+        @if check.ranks.len() > 1 {
+            details {
+                summary { "List by list" }
+                ul {
+                    @for rank in &check.ranks {
+                        li {
+                            (list(&rank.list)) @if !rank.query.is_empty() { ", " bdi { (rank.query) } } ": "
+                            @if rank.rank > 0 { (rank.rank) " of " (rank.of) ", with the score " (number(rank.score)) } @else { "not among " (rank.of) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn shown_instead(copy: &Citation) -> Markup {
+    html! {
+        @match address(copy, None) {
+            Some(address) => { a href=(address) { bdi { (copy.path) } } }
+            None => { bdi { (copy.path) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0199c0de-0000-7000-8000-000000000001";
+    const OTHER: &str = "0199c0de-0000-7000-8000-000000000002";
+
+    #[test]
+    fn a_file_is_named_by_its_link_or_its_id() {
+        let links = [
+            ID.to_owned(),
+            format!("https://cairn.example/file/{ID}?lines=2-3&hash=blake3:00#L2"),
+            format!("/w/{OTHER}/documents/{ID}"),
+            format!("/databases/{OTHER}?page=2&record={ID}"),
+            format!("  {ID}, please"),
+        ];
+        for link in links {
+            assert_eq!(named(&link).as_deref(), Some(ID), "{link}");
+        }
+        for name in
+            ["weekly.md", "", "0199c0de00007000800000000000000100000000", "ünïcödé ünïcödé ünïcödé ünïcödé"]
+        {
+            assert_eq!(named(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_choice_keeps_the_question() {
+        let asked = Asked { q: Some("a & b".to_owned()), mode: Some(String::new()), ..Asked::default() };
+        assert_eq!(query_of(&asked, Some(ID)), format!("?q=a+%26+b&document={ID}"));
+        assert_eq!(query_of(&Asked::default(), None), "");
+        let offers = [Offer { id: ID.to_owned(), path: "/<b>.md".to_owned(), is_trashed: true }];
+        let html = offered("/w/1/search/absence", &asked, &offers).into_string();
+        for part in ["In trash", "/&lt;b&gt;.md", "1 file has such a name."] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! `/w/{id}/sources/new`: a provider, what it asks for, what it costs, and only then how much of it is kept.
+
+use axum::response::Response;
+use cairn_chassis::status::Problem;
+use cairn_proto::domain::SourceMode;
+use http::StatusCode;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::draft::{self, CREDENTIALS, SETTINGS, Typed};
+use super::providers::{self, Provider};
+use super::{address, all, cost, require_manager};
+use crate::answers::CheckedSource;
+use crate::error::Error;
+use crate::extract::Query;
+use crate::operations::sources::{self, CheckSource, ConnectSource};
+use crate::operations::workspace;
+use crate::pages::form::{self, Form};
+use crate::pages::frame::Page;
+use crate::pages::notice::Notice;
+use crate::pages::parts::{self as part, Field, Tone};
+use crate::pages::visitor::Visitor;
+use crate::pages::{Answer, words};
+use crate::schema::inputs;
+
+inputs!(Looking);
+
+/// Which provider is asked about; all of them without one.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Looking {
+    provider: Option<String>,
+}
+
+/// What the form has besides what is typed into it.
+#[derive(Debug, Default)]
+struct Told<'a> {
+    form: Option<&'a Form>,
+    problem: Option<&'a Problem>,
+    /// What the provider says; then the problem is the check's, too.
+    checked: Option<&'a CheckedSource>,
+    was_check: bool,
+}
+
+/// `GET /w/{id}/sources/new?provider=`.
+pub(super) async fn ask(visitor: Visitor, Query(looking): Query<Looking>) -> Answer {
+    require_manager(&visitor)?;
+    match looking.provider.as_deref().filter(|name| !name.is_empty()) {
+        None => choose(&visitor),
+        Some(name) => {
+            let provider = providers::named(name).ok_or_else(no_provider)?;
+            show(&visitor, provider, Told::default()).await
+        }
+    }
+}
+
+fn no_provider() -> Problem {
+    Problem::not_found("there is no such provider")
+}
+
+fn choose(visitor: &Visitor) -> Answer {
+    let here = visitor.here()?.id;
+    let own = format!("{}/new", all(here));
+    let body = html! {
+        p { "Where are the documents? What is connected is read and searched here; it is changed there." }
+        ul.providers {
+            @for provider in providers::ALL {
+                li { a href={ (own) "?provider=" (provider.name) } { (provider.title) } span.hint { (provider.told) } }
+            }
+        }
+    };
+    let above = vec![("Sources".to_owned(), all(here))];
+    Ok(Page::new("Connect a source").crumbs(above).show(visitor, &body))
+}
+
+/// `POST /w/{id}/sources/new`: asks the provider, or connects.
+pub(super) async fn send(visitor: Visitor, form: Form) -> Answer {
+    require_manager(&visitor)?;
+    let provider = providers::named(form.trimmed("provider")).ok_or_else(no_provider)?;
+    let fields = fields_of(provider, &form);
+    if form.trimmed("then") == "check" {
+        return check(&visitor, provider, &form, fields).await;
+    }
+    let connected = match form::input::<ConnectSource>(Value::Object(fields)) {
+        Ok(input) => sources::connect(&visitor.person, input).await,
+        Err(problem) => Err(problem),
+    };
+    match connected {
+        Ok(connected) => {
+            let to = address(visitor.here()?.id, &connected.source.id);
+            Ok(visitor.done(&to, &Notice::Connected))
+        }
+        Err(problem) => {
+            let problem = draft::of_form(told_here(problem)?);
+            show(&visitor, provider, Told { form: Some(&form), problem: Some(&problem), ..Told::default() })
+                .await
+        }
+    }
+}
+
+/// What the person can put right stays on the page; the rest is an error of its own.
+pub(super) fn told_here(problem: Problem) -> Result<Problem, Error> {
+    let error = Error::from(problem.clone());
+    if error.status.is_client_error() && error.status != StatusCode::FORBIDDEN {
+        Ok(problem)
+    } else {
+        Err(error)
+    }
+}
+
+async fn check(
+    visitor: &Visitor,
+    provider: &Provider,
+    form: &Form,
+    mut fields: Map<String, Value>,
+) -> Answer {
+    // A check needs no name.
+    if fields.get("name").and_then(Value::as_str) == Some("") {
+        fields.remove("name");
+    }
+    let checked = match form::input::<CheckSource>(Value::Object(fields)) {
+        Ok(input) => sources::check(&visitor.person, input).await,
+        Err(problem) => Err(problem),
+    };
+    let told = Told { form: Some(form), was_check: true, ..Told::default() };
+    match checked {
+        Ok(checked) => show(visitor, provider, Told { checked: Some(&checked), ..told }).await,
+        Err(problem) => {
+            let problem = draft::of_form(told_here(problem)?);
+            show(visitor, provider, Told { problem: Some(&problem), ..told }).await
+        }
+    }
+}
+
+/// The form as the API takes it.
+fn fields_of(provider: &Provider, form: &Form) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
+    put("name", json!(form.trimmed("name")));
+    put("provider", json!(provider.name));
+    put("settings", Value::Object(draft::read(SETTINGS, provider.settings, form)));
+    let credentials = draft::read(CREDENTIALS, provider.credentials, form);
+    if !credentials.is_empty() {
+        put("credentials", Value::Object(credentials));
+    }
+    for name in ["mode", "every"] {
+        if !form.trimmed(name).is_empty() {
+            put(name, json!(form.trimmed(name)));
+        }
+    }
+    if !form.trimmed("dailyBudget").is_empty() {
+        put("dailyBudget", draft::number(form.trimmed("dailyBudget")));
+    }
+    if form.has("paused") {
+        put("paused", json!(true));
+    }
+    fields
+}
+
+async fn show(visitor: &Visitor, provider: &Provider, told: Told<'_>) -> Result<Response, Error> {
+    let here = visitor.here()?.id;
+    let usage = workspace::of_member(&visitor.person, here).await?;
+    let own = format!("{}/new", all(here));
+    let typed = Typed { form: told.form, settings: None };
+    let text = |name: &str| told.form.map(|form| form.trimmed(name)).unwrap_or_default();
+    let problem = told.problem;
+    let of_connecting = problem.filter(|_| !told.was_check);
+    let (name, every, budget) = (text("name"), text("every"), text("dailyBudget"));
+    let chosen = text("mode").parse::<SourceMode>().ok().filter(|mode| provider.modes.contains(mode));
+    let chosen = chosen.or(provider.modes.first().copied()).unwrap_or_default();
+    let body = html! {
+        (draft::summary(provider, of_connecting))
+        form.source method="post" action=(own) {
+            input type="hidden" name="provider" value=(provider.name);
+            div.fields {
+                (Field::text("name", "Name").value(name).hint("It is a folder below /sources in scripts, too.").problem(problem).render())
+                (draft::fields(SETTINGS, provider.settings, typed, problem))
+            }
+            (credentials(provider, &told))
+            (cost::show(provider, &usage))
+            (modes(provider, chosen))
+            details open[!every.is_empty() || !budget.is_empty()] {
+                summary { "How often, and how much" }
+                div.fields {
+                    (Field::text("every", "Read every").optional().value(every).hint("Such as 15m, 6h or 1d; what is usual for the provider when left empty.").problem(problem).render())
+                    (Field::text("dailyBudget", "Requests a day").optional().value(budget).hint("Of questions; 500 when left empty. Runs are not counted in it.").problem(problem).render())
+                    div.option {
+                        input #f-paused type="checkbox" name="paused" value="yes" checked[told.form.is_some_and(|form| form.has("paused"))];
+                        label for="f-paused" { "Connect it paused: nothing is read before somebody resumes it" }
+                    }
+                }
+            }
+            (tested(provider, &told))
+            div.buttons {
+                button type="submit" name="then" value="check" formnovalidate data-swap="#tested" { "Test" }
+                button.primary type="submit" name="then" value="connect" { "Connect" }
+            }
+        }
+    };
+    let title = format!("Connect {}", provider.title);
+    let above = vec![("Sources".to_owned(), all(here)), ("Connect a source".to_owned(), own)];
+    let page = Page::new(&title).crumbs(above);
+    let page = match problem {
+        None => page,
+        // What was asked is answered: browsers note every other status of what a script fetches as an error.
+        Some(_) if told.was_check => page.with_error(StatusCode::OK),
+        Some(_) => page.failed(),
+    };
+    Ok(page.show(visitor, &body))
+}
+
+fn credentials(provider: &Provider, told: &Told<'_>) -> Markup {
+    let typed = Typed { form: told.form, settings: None };
+    html! {
+        @if !provider.credentials.is_empty() {
+            h2 { "Credentials" }
+            @if let Some(rights) = provider.row("Rights") {
+                div.prose.hint { (cost::markdown(rights)) }
+            }
+            @if told.form.is_some() { p.notice { "Secrets are never written back: type them again." } }
+            div.fields { (draft::fields(CREDENTIALS, provider.credentials, typed, told.problem)) }
+        }
+    }
+}
+
+fn modes(provider: &Provider, chosen: SourceMode) -> Markup {
+    html! {
+        fieldset #f-mode {
+            legend { "Mode" }
+            @for mode in provider.modes {
+                @let id = format!("f-mode-{}", mode.as_str());
+                div.option {
+                    input id=(id) type="radio" name="mode" value=(mode.as_str()) checked[*mode == chosen];
+                    label for=(id) { (super::mode_word(*mode)) span.hint { (cost::of_mode(*mode)) } }
+                }
+            }
+        }
+    }
+}
+
+/// What the provider says to what was typed, at the button that asked.
+fn tested(provider: &Provider, told: &Told<'_>) -> Markup {
+    html! {
+        div #tested role="status" {
+            @if told.was_check { (draft::summary(provider, told.problem)) }
+            @if let Some(checked) = told.checked {
+                p {
+                    @if checked.ok { (part::badge(Tone::Ok, "It works")) } @else { (part::badge(Tone::Wrong, "It does not work")) }
+                    " " bdi { (words::sentence(&checked.message)) }
+                    @if let Some(account) = &checked.account { " The credentials are of " bdi { (account) } "." }
+                }
+            }
+        }
+    }
+}

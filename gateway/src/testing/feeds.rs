@@ -1,0 +1,53 @@
+//! A change feed that moves when a test says so.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cairn_proto::feed::v1::feed_service_server::FeedService;
+use cairn_proto::feed::v1::{
+    Change, Kind, Op, ReadFeedRequest, ReadFeedResponse, WatchFeedRequest, WatchFeedResponse,
+};
+use futures::stream::Pending;
+use tonic::{Request, Response, Status};
+
+use super::FILE;
+
+/// How far the feed is; each of its changes is one of the file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Feed(pub(super) Arc<AtomicU64>);
+
+impl Feed {
+    /// So many changes more.
+    pub(crate) fn moves(&self, by: u64) {
+        self.0.fetch_add(by, Ordering::SeqCst);
+    }
+}
+
+#[tonic::async_trait]
+impl FeedService for Feed {
+    type WatchFeedStream = Pending<Result<WatchFeedResponse, Status>>;
+
+    async fn read_feed(
+        &self,
+        request: Request<ReadFeedRequest>,
+    ) -> Result<Response<ReadFeedResponse>, Status> {
+        let asked = request.into_inner();
+        let head = self.0.load(Ordering::SeqCst);
+        let last = asked.after.saturating_add(asked.limit.into()).min(head);
+        let change = |position| Change {
+            position,
+            kind: Kind::File.into(),
+            item_id: FILE.to_owned(),
+            op: Op::Upsert.into(),
+        };
+        let changes = (asked.after.saturating_add(1)..=last).map(change).collect();
+        Ok(Response::new(ReadFeedResponse { changes, head }))
+    }
+
+    async fn watch_feed(
+        &self,
+        _: Request<WatchFeedRequest>,
+    ) -> Result<Response<Self::WatchFeedStream>, Status> {
+        Err(Status::unimplemented(""))
+    }
+}
