@@ -21,7 +21,8 @@ use cairn_gateway::{Config, Gateway, Upstreams};
 use cairn_proto::auth::v1::token_service_server::{self, TokenService, TokenServiceServer};
 use cairn_proto::auth::v1::{
     CreateTokenRequest, CreateTokenResponse, DeleteTokenRequest, DeleteTokenResponse, ExchangeRequest,
-    ExchangeResponse, ListTokensRequest, ListTokensResponse, UpdateTokenRequest, UpdateTokenResponse,
+    ExchangeResponse, IssueTokenViewRequest, IssueTokenViewResponse, ListTokensRequest, ListTokensResponse,
+    UpdateTokenRequest, UpdateTokenResponse,
 };
 use cairn_proto::ids::WorkspaceId;
 use clap::Parser;
@@ -101,6 +102,13 @@ impl TokenService for Tokens {
     ) -> Result<Response<DeleteTokenResponse>, Status> {
         Err(Status::unimplemented("not measured"))
     }
+
+    async fn issue_token_view(
+        &self,
+        _: tonic::Request<IssueTokenViewRequest>,
+    ) -> Result<Response<IssueTokenViewResponse>, Status> {
+        Err(Status::unimplemented("not measured"))
+    }
 }
 
 fn main() -> anyhow::Result<()> {
@@ -155,7 +163,9 @@ async fn gateway(identity: String, ambient: Ambient) -> anyhow::Result<Router> {
     let nobody = ServiceChannel::remote("http://127.0.0.1:1")?;
     let upstreams = Upstreams {
         auth: ServiceChannel::local(composed.routes),
+        content_feed: nobody.clone(),
         content: nobody.clone(),
+        ingest_feed: nobody.clone(),
         ingest: nobody.clone(),
         retrieval: nobody.clone(),
         sync: nobody,
