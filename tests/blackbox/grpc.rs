@@ -250,6 +250,7 @@ async fn a_flood_of_sign_ins_over_grpc_is_refused(deployment: &Deployment) {
             password: "a wrong one".into(),
             // Each comes from another address.
             source_address: Some(format!("2001:db8:{guesses:x}::1")),
+            ..CreateSessionRequest::default()
         };
         let answer = SessionServiceClient::new(auth.clone()).create_session(as_caller(&service, form)).await;
         answer.err().filter(|status| status.code() != Code::Unauthenticated)

@@ -61,6 +61,7 @@ async fn every_operation_of_the_spec_is_described(deployment: &Deployment) {
         ("delete", "/api/v1/sync/{runId}"),
         ("post", "/api/v1/feedback"),
         ("post", "/api/v1/search_context"),
+        ("post", "/api/v1/search_context/absence"),
         ("get", "/api/v1/workspace"),
     ] {
         let operation = &document["paths"][path][method];

@@ -29,41 +29,86 @@ const ROLES: [&str; 5] = ["owner", "admin", "editor", "contributor", "viewer"];
 /// Pages of everybody who is signed in.
 const OF_PEOPLE: [&str; 2] = ["/account", "/workspaces"];
 /// Pages below a workspace, for each of its members.
-const OF_MEMBERS: [&str; 11] = [
+const OF_MEMBERS: &[&str] = &[
     "",
     "/connect",
     "/tokens",
     "/tokens/new",
+    "/activity",
     "/trash",
     "/apps",
     "/members",
     "/health",
     "/files",
+    "/databases",
     "/search",
+    "/search/absence",
+    "/go",
+    "/golden",
+    "/memories",
+    "/questions",
+    "/documents",
+    "/sources",
     "/settings",
+    "/import",
+    "/sync",
+];
+/// Those for its owners and admins, and those for whoever may write; their own scenarios have them.
+const OF_SOME: &[&str] = &[
+    "/activity/undo",
+    "/analytics",
+    "/analytics/csv",
+    "/freshness",
+    "/documents/new",
+    "/memories/new",
+    "/questions/write",
+    "/sources/new",
 ];
 /// Pages of one thing below a workspace.
-const ABOUT_THINGS: [&str; 1] = ["/tokens/{id}"];
+const ABOUT_THINGS: &[&str] = &["/tokens/{id}", "/questions/{id}", "/sources/{id}"];
 /// The fields of a form.
 type Fields = &'static [(&'static str, &'static str)];
 /// Forms below a workspace that name nothing that is there, or nothing that can be read: who may send them is told so, with
 /// the last role that may. Below that it is 403.
-const FORMS: [(&str, Fields, &str); 5] = [
+const FORMS: &[(&str, Fields, &str)] = &[
     ("/settings/rename", &[("name", "")], "admin"),
     ("/settings/publishers", &[("publishers", "nobody")], "admin"),
+    ("/settings/questions", &[("days", "8")], "owner"),
     ("/settings/delete", &[("typed", "another name")], "viewer"),
     ("/members", &[("email", "x"), ("role", "viewer")], "admin"),
     ("/trash/delete", &[("item", "nonsense")], "viewer"),
+    ("/activity/undo", &[("entry", "nonsense")], "editor"),
+    ("/databases/new", &[("name", "")], "contributor"),
+    ("/questions/write", &[("name", "")], "contributor"),
+    ("/documents/new", &[("title", "")], "contributor"),
+    ("/sources/new", &[("provider", "github")], "admin"),
+    ("/import", &[("provider", "nothing")], "contributor"),
+    ("/golden/pin", &[("q", "")], "contributor"),
 ];
 /// The same, where it depends on what they name, not on the role; these name what is not there.
-const FORMS_ABOUT_THINGS: [&str; 7] = [
+const FORMS_ABOUT_THINGS: &[&str] = &[
+    "/tokens/0199c0de-0000-7000-8000-00000000ffff/rename",
+    "/golden/0199c0de-0000-7000-8000-00000000ffff/unpin",
     "/tokens/0199c0de-0000-7000-8000-00000000ffff/off",
     "/tokens/0199c0de-0000-7000-8000-00000000ffff/on",
+    "/tokens/0199c0de-0000-7000-8000-00000000ffff/replace",
     "/tokens/0199c0de-0000-7000-8000-00000000ffff/delete",
     "/apps/0199c0de-0000-7000-8000-00000000ffff/end",
+    "/questions/0199c0de-0000-7000-8000-00000000ffff/delete",
     "/members/0199c0de-0000-7000-8000-00000000ffff/role",
     "/members/0199c0de-0000-7000-8000-00000000ffff/remove",
     "/members/invitations/0199c0de-0000-7000-8000-00000000ffff/withdraw",
+    "/sources/0199c0de-0000-7000-8000-00000000ffff/sync",
+    "/sources/0199c0de-0000-7000-8000-00000000ffff/pause",
+    "/sources/0199c0de-0000-7000-8000-00000000ffff/resume",
+    "/sources/0199c0de-0000-7000-8000-00000000ffff/disconnect",
+    "/import/0199c0de-0000-7000-8000-00000000ffff/start",
+    "/import/0199c0de-0000-7000-8000-00000000ffff/cancel",
+    "/import/0199c0de-0000-7000-8000-00000000ffff/rollback",
+    "/sync/0199c0de-0000-7000-8000-00000000ffff/start",
+    "/sync/0199c0de-0000-7000-8000-00000000ffff/cancel",
+    "/sync/0199c0de-0000-7000-8000-00000000ffff/rollback",
+    "/sync/0199c0de-0000-7000-8000-00000000ffff/delete",
 ];
 
 async fn send(caller: &impl Caller, path: &str, fields: &[(&str, &str)]) -> Reply {
@@ -171,7 +216,7 @@ async fn forms_are_for_those_who_may(deployment: &Deployment) {
         }
         assert_page(&send(&stranger, &path, &[]).await, 404, &path);
     }
-    let all = FORMS.iter().map(|(below, ..)| *below).chain(FORMS_ABOUT_THINGS);
+    let all = FORMS.iter().map(|(below, ..)| *below).chain(FORMS_ABOUT_THINGS.iter().copied());
     for below in all.chain(["/tokens", "/trash/restore"]) {
         let path = format!("{base}{below}");
         assert_eq!(send(&nobody, &path, &[]).await.status, 303, "{path}");
@@ -198,6 +243,7 @@ async fn every_link_leads_to_a_page(deployment: &Deployment) {
     known.extend(OF_PEOPLE.iter().map(ToString::to_string));
     known.extend(["/", "/docs/guides"].map(ToOwned::to_owned));
     let pages = known.clone();
+    known.extend(OF_SOME.iter().map(|below| format!("{base}{below}")));
     known.extend(ABOUT_THINGS.iter().map(|below| format!("{base}{below}")));
     for path in pages.into_iter().filter(|path| path != "/") {
         let page = workspace.session.get(&path).await.expect(200).text();
@@ -207,8 +253,11 @@ async fn every_link_leads_to_a_page(deployment: &Deployment) {
                 || path.starts_with("/console/")
                 || path.starts_with("/docs/")
                 || (path.starts_with("/w/") && !path.starts_with(&base));
-            // Its own scenarios have what is about a file.
-            let is_elsewhere = is_elsewhere || path.starts_with("/file/") || path == format!("{base}/open");
+            // Scenarios of their own have what is about a file, a database, a memory or a document.
+            let is_about_one = ["/file/", "/databases/", "/memories/", "/documents/"]
+                .iter()
+                .any(|about| path.starts_with(about));
+            let is_elsewhere = is_elsewhere || is_about_one || path == format!("{base}/open");
             let is_clients = href.starts_with("cursor:") || href.starts_with("vscode:");
             assert!(
                 is_elsewhere || is_clients || known.contains(&without_id(path)),
@@ -352,6 +401,16 @@ async fn a_token_is_shown_once(deployment: &Deployment) {
     let asked = [("number", number.as_str()), ("name", "x"), ("folders", folder.as_str())];
     let preview = send(&workspace.session, &format!("{base}/preview"), &asked).await.expect(200).text();
     assert!(preview.contains("It reaches 1 file in 1 folder"), "{preview}");
+    // A new one like it is shown once, and the old one opens nothing from then on.
+    let replace = format!("{base}/{token}/replace");
+    let replaced = send(&workspace.session, &replace, &[("number", &number)]).await;
+    assert_page(&replaced, 200, &replace);
+    let text = replaced.text();
+    let newer = values(&text, "value").into_iter().find(|value| value.starts_with("cairn_")).unwrap();
+    assert!(newer != secret && text.contains("The old one is switched off."), "{text}");
+    deployment.token(newer).get("/api/v1/files").await.expect(200);
+    let again = send(&workspace.session, &replace, &[("number", &number)]).await.expect(200).text();
+    assert!(!again.contains("cairn_") && again.contains("sent before"), "{again}");
     for (verb, opens) in [("off", false), ("on", true), ("delete", false)] {
         send(&workspace.session, &format!("{base}/{token}/{verb}"), &[]).await.expect(303);
         let expected = if opens { 200 } else { 401 };

@@ -35,9 +35,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("restoreMemory", "delete"),
     named("deleteMemoryPermanently", "delete"),
     named("createMembers", "write"),
+    named("updateMember", "write"),
     named("deleteMember", "delete"),
     shown("exportMemory"),
     shown("searchContext"),
+    shown("explainAbsence"),
+    absent("getDocumentStatus", "read"),
     shown("executeScript"),
     named("getRelatedFiles", "read"),
     shown("listDatabases"),
@@ -56,6 +59,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("deleteView", "write"),
     named("queryRecords", "read"),
     named("createRecord", "write"),
+    named("createRecordsOfTable", "write"),
     named("getRecord", "read"),
     named("updateRecord", "write"),
     named("deleteRecord", "delete"),
@@ -121,10 +125,12 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         | "restoreMemory"
         | "deleteMemoryPermanently"
         | "createMembers"
+        | "updateMember"
         | "deleteMember"
         | "exportMemory" => memories(operation, stage).await,
         "queryRecords"
         | "createRecord"
+        | "createRecordsOfTable"
         | "getRecord"
         | "updateRecord"
         | "deleteRecord"
@@ -133,6 +139,11 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         | "listRecordVersions"
         | "restoreRecordVersion" => records(operation, stage).await,
         "searchContext" => search(stage).await,
+        "getDocumentStatus" => Call::get(format!("/api/v1/index/file/{}", stage.file().await)),
+        "explainAbsence" => {
+            let body = json!({"query": "anything", "documentId": stage.file().await});
+            Call::post("/api/v1/search_context/absence", body)
+        }
         "executeScript" => {
             stage.file().await;
             let script = format!("grep -rn {} /files || ls /", stage.marker);
@@ -244,6 +255,10 @@ async fn memories(operation: &str, stage: &Stage<'_>) -> Call {
         "createMembers" => {
             Call::post(format!("{path}/members"), json!({"members": [stage.file_member().await]}))
         }
+        "updateMember" => {
+            let member = id(&items(&memory["members"])[0]);
+            Call::patch(format!("{path}/members/{member}"), json!({"position": 0}))
+        }
         "deleteMember" => Call::delete(format!("{path}/members/{}", id(&items(&memory["members"])[0]))),
         "exportMemory" => Call::get(format!("{path}/export")),
         _ => panic!("no way to call {operation}"),
@@ -311,6 +326,10 @@ async fn records(operation: &str, stage: &Stage<'_>) -> Call {
     let all = format!("/api/v1/databases/{}/records", database.id);
     if operation == "createRecord" {
         return Call::post(all, json!({"values": stage.values(&database)}));
+    }
+    if operation == "createRecordsOfTable" {
+        let table = json!({"csv": "x\na", "columns": [{"index": 0, "fieldId": database.field}]});
+        return Call::post(format!("{all}/csv"), table);
     }
     let (path, _) = stage.record(&database).await;
     let other = json!({"values": {database.field.clone(): "other"}});

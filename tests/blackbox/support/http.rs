@@ -89,6 +89,59 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Opens a stream of server-sent events.
+    pub(crate) async fn events(self) -> Events {
+        let response = self.builder.send().await.unwrap_or_else(|error| panic!("{}: {error:?}", self.label));
+        assert_eq!(response.status().as_u16(), 200, "{}", self.label);
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        assert_eq!(kind, Some("text/event-stream"), "{}", self.label);
+        Events { label: self.label, response, text: String::new() }
+    }
+}
+
+/// A stream of server-sent events.
+#[derive(Debug)]
+pub(crate) struct Events {
+    label: String,
+    response: reqwest::Response,
+    /// What arrived and was not looked at yet.
+    text: String,
+}
+
+/// An event that arrived.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) id: Option<String>,
+    pub(crate) data: Value,
+}
+
+impl Events {
+    /// The next event of that name; others and comments are passed over. `None` when the stream has ended.
+    pub(crate) async fn next(&mut self, name: &str) -> Option<Event> {
+        loop {
+            while let Some((event, rest)) = self.text.split_once("\n\n") {
+                let field = |name: &str| {
+                    let begin = format!("{name}: ");
+                    event.lines().find_map(|line| line.strip_prefix(begin.as_str())).map(ToOwned::to_owned)
+                };
+                let is_wanted = field("event").is_some_and(|event| event == name);
+                let (id, data) = (field("id"), field("data"));
+                self.text = rest.to_owned();
+                if is_wanted {
+                    let data = serde_json::from_str(&data.unwrap_or_default()).unwrap();
+                    return Some(Event { id, data });
+                }
+            }
+            let chunk = tokio::time::timeout(super::wait::LIMIT, self.response.chunk()).await;
+            let chunk = chunk.unwrap_or_else(|_| panic!("{}: waited in vain for '{name}'", self.label));
+            // A server that goes down may break the connection instead of ending the body.
+            let bytes = chunk.ok()??;
+            self.text.push_str(&String::from_utf8_lossy(&bytes));
+        }
+    }
+}
+
 impl IntoFuture for Request {
     type Output = Reply;
     type IntoFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;

@@ -22,6 +22,7 @@ pub(crate) mod single;
 pub(crate) mod site;
 pub(crate) mod smtp;
 pub(crate) mod sources;
+pub(crate) mod tables;
 pub(crate) mod wait;
 pub(crate) mod windows;
 pub(crate) mod workspace;

@@ -129,7 +129,9 @@ async fn open(folder: &TempDir) -> (Router, Routes) {
     let nowhere = || ServiceChannel::remote_over(NOWHERE, None).expect("an address");
     let identity = ServiceIdentitySource::new("gateway", MESH_SECRET.to_owned(), here.clone(), clock);
     let upstreams = cairn_gateway::Upstreams {
-        auth: here.clone().presenting(identity),
+        auth: here.clone().presenting(identity.clone()),
+        content_feed: here.clone().presenting(identity),
+        ingest_feed: nowhere(),
         content: here,
         ingest: nowhere(),
         retrieval: nowhere(),

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# The console's pages in Debian's Chromium: run.sh CAIRN_BINARY [SCREENSHOTS_FOLDER | --paint]. It installs playwright-core
+# and axe into a temporary folder, starts a server of its own on a free port, and walks the pages; with a folder it only
+# writes pictures of every page and state there, with --paint it measures first paints. Without a browser it says
+# `skipped: …`, which is a failure when CAIRN_REQUIRE_ENGINES names chromium. CAIRN_CONSOLE_TEST=PATTERN runs the tests whose
+# names match.
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+cairn=$(realpath "${1:-target/debug/cairn}")
+paint=
+pictures=
+case "${2:-}" in
+    "") ;;
+    --paint) paint=1 ;;
+    *) pictures=$(mkdir -p "$2" && realpath "$2") ;;
+esac
+packages=(playwright-core@1.65.1 axe-core@4.14.1)
+
+work=$(mktemp -d)
+server=
+looks=
+clean_up() {
+    [ -z "$looks" ] || kill "$looks" 2>/dev/null || true
+    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    [ -z "$server" ] || wait "$server" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap clean_up EXIT
+
+# Without what it needs, the walk is left out aloud; whoever requires it gets a failure.
+skip() {
+    case ",${CAIRN_REQUIRE_ENGINES:-}," in
+        *,chromium,*) echo "failed: the console in a browser: $1" >&2; exit 1 ;;
+    esac
+    echo "skipped: the console in a browser: $1"
+    exit 0
+}
+
+# Starts a server on a free port and waits until it answers.
+start() {
+    "$cairn" up --data "$work/data" --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --quiet >"$work/cairn.log" 2>&1 &
+    server=$!
+    for _ in $(seq 1 240); do
+        [ -s "$work/data/bootstrap.json" ] && "$cairn" health --url "$(base_url)" >/dev/null 2>&1 && return
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.5
+    done
+    cat "$work/cairn.log"
+    echo "failed: $cairn does not start"
+    return 1
+}
+
+base_url() {
+    sed -n 's/.*"baseUrl": *"\([^"]*\)".*/\1/p' "$work/data/bootstrap.json"
+}
+
+CAIRN_CHROMIUM=${CAIRN_CHROMIUM:-$(command -v chromium || true)}
+export CAIRN_CHROMIUM
+[ -n "$CAIRN_CHROMIUM" ] || skip "chromium is not installed"
+command -v npm >/dev/null || skip "npm is not installed"
+node --eval 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' 2>/dev/null || skip "it takes Node 20 or newer"
+npm="$work/npm"
+timeout 120 npm install --loglevel=error --no-audit --no-fund --prefix "$npm" "${packages[@]}" >"$work/npm.log" 2>&1 ||
+    skip "npm cannot fetch what it takes: $(tail -n 1 "$work/npm.log")"
+
+# Runs the tests of those files.
+walk() {
+    node --test-reporter=spec ${CAIRN_CONSOLE_TEST:+--test-name-pattern="$CAIRN_CONSOLE_TEST"} \
+        "$here/all.mjs" "$work/data/bootstrap.json" "$npm" "$@"
+}
+
+start
+if [ -n "$pictures" ]; then
+    node "$here/pictures.mjs" "$work/data/bootstrap.json" "$npm" "$pictures"
+    exit
+fi
+# In two browsers at once: one looks at every page, the other does what people do, which is waiting for the most part.
+walk pages weight >"$work/looks.log" 2>&1 &
+looks=$!
+failed=0
+walk journeys files databases memories keyboard without_script hostile media || failed=1
+wait "$looks" || failed=1
+looks=
+cat "$work/looks.log"
+exit "$failed"

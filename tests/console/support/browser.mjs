@@ -1,0 +1,155 @@
+// Chromium, and what must never happen in it.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { base, npm } from "./server.mjs";
+
+const require = createRequire(`${npm}/`);
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const ALL_RULES = { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] };
+/** What differs from one look to the next. */
+export const COLOURS = { type: "rule", values: ["color-contrast", "link-in-text-block"] };
+
+// As root, as CI is, Chromium has no sandbox.
+const browser = await chromium.launch({
+  executablePath: process.env.CAIRN_CHROMIUM,
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+
+export const quit = () => browser.close();
+
+export const DESK = { width: 1280, height: 900 };
+export const PHONE = { width: 360, height: 740 };
+export const NARROW = { width: 320, height: 640 };
+
+/** Everything that a page must not do, as it happens: the list that is answered grows. */
+function watch(context, elsewhere, mayFail) {
+  const found = [];
+  const documents = new Set();
+  context.on("request", request => {
+    const url = request.url();
+    if (request.isNavigationRequest()) documents.add(url);
+    if (!url.startsWith(`${base}/`) && !(elsewhere && url.startsWith(elsewhere)) && !/^(data|blob|about):/.test(url)) found.push(`a request elsewhere: ${url}`);
+  });
+  context.on("response", answer => {
+    if (answer.status() >= 500) found.push(`${answer.status()}: ${answer.url()}`);
+  });
+  context.on("console", message => {
+    if (message.type() !== "error") return;
+    // Chromium says so of each document with such a status, which may be what the page is to answer.
+    const isStatus = /^Failed to load resource: the server responded with a status of 4\d\d/.test(message.text());
+    if (mayFail?.test(message.text())) return;
+    if (isStatus && documents.has(message.location().url)) return;
+    found.push(`console: ${message.text()} (${message.location().url})`);
+  });
+  context.on("weberror", error => found.push(`page error: ${error.error()}`));
+  context.on("dialog", dialog => {
+    found.push(`a dialog: ${dialog.message()}`);
+    dialog.dismiss().catch(() => {});
+  });
+  return found;
+}
+
+/** With CAIRN_CONSOLE_ASSETS, style and modules are those of that folder, so that a change is seen without a build. */
+async function withAssets(context) {
+  const folder = process.env.CAIRN_CONSOLE_ASSETS;
+  if (!folder) return;
+  const all = (name, wrapped) => readdirSync(`${folder}/${name}`).sort().map(file => wrapped(readFileSync(`${folder}/${name}/${file}`, "utf8"))).join("");
+  const texts = { "app.css": () => all("style", text => text), "app.js": () => all("modules", text => `{\n${text}}\n`) };
+  await context.route(/\/console\/[a-z]+-[0-9a-f]+\.(css|js)$/, route => {
+    const name = new URL(route.request().url()).pathname.replace("/console/", "").replace(/-[0-9a-f]+\./, ".");
+    const file = `${folder}/${name}`;
+    const body = texts[name]?.() ?? (existsSync(file) ? readFileSync(file, "utf8") : undefined);
+    if (body === undefined) return route.continue();
+    return route.fulfill({ contentType: name.endsWith("css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8", body });
+  });
+}
+
+/** Runs the steps in a browser of that person (nobody without one), and fails by whatever a page must not do; only what
+ * begins with `elsewhere` may be asked of others, as an app's own address, and `mayFail` is what the console may say. */
+export async function browse({ as, viewport = DESK, elsewhere, mayFail, ...options } = {}, steps) {
+  // A style that comes through here is not there when a page begins to move into the next.
+  const motion = process.env.CAIRN_CONSOLE_ASSETS ? { reducedMotion: "reduce" } : {};
+  const context = await browser.newContext({ ...motion, baseURL: base, viewport, locale: "en-GB", timezoneId: "UTC", ...options });
+  const found = watch(context, elsewhere, mayFail);
+  await withAssets(context);
+  await context.addInitScript(() => {
+    addEventListener("securitypolicyviolation", event => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`));
+  });
+  if (as) await context.addCookies(as.cookies());
+  try {
+    await steps(await context.newPage(), context);
+  } catch (error) {
+    error.message = error.message.replace(/Browser logs:[^]*?Call log:/, "Call log:");
+    if (found.length) error.message += `\nSeen on the way:\n${found.join("\n")}`;
+    throw error;
+  } finally {
+    await context.close();
+  }
+  assert.deepEqual(found, []);
+}
+
+/** Runs a test of the group for each of them, as many at once as the group allows: what each of them answers is a name and
+ * the test. */
+export const atOnce = (group, all, of) => Promise.all(all.map(one => group.test(...of(one))));
+
+/** Goes there, and holds the status. */
+export async function open(page, path, status = 200) {
+  const answer = await page.goto(path);
+  assert.equal(answer.status(), status, path);
+}
+
+/** Sign-in as people do it. */
+export async function signIn(page, person) {
+  await page.getByLabel("Email").fill(person.email);
+  await page.getByLabel("Password").fill(person.password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.waitForURL(url => !url.pathname.startsWith("/sign-in"));
+}
+
+/** The button in the form that this field belongs to. */
+export const inForm = (field, name) => field.locator("xpath=ancestor::form").getByRole("button", { name });
+
+/** Ends transitions, so that colours are what they will be. */
+export const settle = page => page.evaluate(() => document.getAnimations().forEach(one => { try { one.finish(); } catch { one.cancel(); } }));
+
+/** What axe finds, one line a rule, as the page is now, of all rules or of those that look at colours; `unsure` is told
+ * what it could not decide. */
+export async function violations(page, { rules = ALL_RULES, unsure = () => {} } = {}) {
+  await settle(page);
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe);
+  const [found, undecided] = await page.evaluate(async runOnly => {
+    const found = await globalThis.axe.run(document, { runOnly });
+    const told = node => `${node.target.join(" ")} (${node.any.concat(node.all, node.none).map(one => one.message).join("; ")})`;
+    const lines = rules => rules.map(one => `${one.id}: ${one.nodes.slice(0, 3).map(told).join(" | ")}`);
+    return [lines(found.violations), lines(found.incomplete)];
+  }, rules);
+  undecided.forEach(unsure);
+  return found;
+}
+
+/** What stands out of a window of that width; `innerWidth` would grow with the fault. */
+export async function overflow(page, viewport) {
+  await page.setViewportSize(viewport);
+  return page.evaluate(width => {
+    const whole = document.documentElement.scrollWidth;
+    if (whole <= width) return [];
+    const isScrolled = element => {
+      for (let at = element.parentElement; at; at = at.parentElement) {
+        if (/auto|scroll|hidden/.test(getComputedStyle(at).overflowX)) return true;
+      }
+      return false;
+    };
+    const out = [...document.body.querySelectorAll("*")].filter(one => one.getBoundingClientRect().right > width + 1 && !isScrolled(one));
+    return [`${whole} px in ${width}: ${out.slice(-3).map(one => one.outerHTML.slice(0, 120)).join(" | ")}`];
+  }, viewport.width);
+}
+
+/** That the page is sound as it stands: axe, and nothing cut at 320 px. */
+export async function isSound(page) {
+  const viewport = page.viewportSize();
+  const found = [...(await violations(page)), ...(await overflow(page, NARROW))];
+  await page.setViewportSize(viewport);
+  assert.deepEqual(found, [], page.url());
+}
