@@ -177,7 +177,7 @@ impl Undoing {
             Err(_) => Vec::new(),
         };
         if found.is_empty() {
-            let message = "there is no such write: it may be older than entries are kept";
+            let message = "names no write that is known: it may be older than entries are kept";
             return Err(Error::invalid("write", "not_found", message));
         }
         Ok(found)

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::identity::Permission;
-use cairn_chassis::wording;
+use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::limits::{ITEMS_AT_ONCE, PAGE};
 use cairn_proto::ids::FolderId;
 use uuid::Uuid;
@@ -217,12 +217,12 @@ impl Batches {
         };
         if total > ITEMS_AT_ONCE as u64 {
             let message = format!(
-                "{total} files match, and one call changes at most {ITEMS_AT_ONCE}: narrow what is to match"
+                "are {total} that match, and one call changes at most {ITEMS_AT_ONCE}: narrow what is to match"
             );
             return Err(Error::invalid("files", "too_many", message));
         }
         if let Some(expected) = expected.filter(|expected| *expected != total) {
-            let message = format!("{total} files match by now, and not {expected}: look at them again");
+            let message = format!("is {expected}, and {total} files match by now: look at them again");
             return Err(Error::invalid("files.expectedCount", "changed", message));
         }
         Ok(found.into_iter().map(|file| Named { kind: Kind::File, id: file.id.to_string() }).collect())
@@ -249,8 +249,8 @@ fn named(items: Vec<(Kind, String)>) -> Result<Vec<Named>, Error> {
         return Err(Error::invalid("items", "required", wording::EMPTY));
     }
     if items.len() > ITEMS_AT_ONCE {
-        let message =
-            format!("one call changes at most {ITEMS_AT_ONCE} items; this one names {}", items.len());
+        let most = wording::at_most(ITEMS_AT_ONCE, Unit::Entries);
+        let message = format!("{most}; this call has {}", items.len());
         return Err(Error::invalid("items", "too_long", message));
     }
     let mut known = HashSet::with_capacity(items.len());

@@ -21,10 +21,10 @@ impl TagChange {
     pub(crate) fn checked(self) -> Result<Self, Error> {
         let (add, remove) = (checked_as("add", self.add)?, checked_as("remove", self.remove)?);
         if add.is_empty() && remove.is_empty() {
-            return Err(Error::invalid("add", "required", "name a tag to add or to remove"));
+            return Err(Error::invalid("add", "required", "needs at least one, or one to remove"));
         }
         if let Some(both) = add.iter().find(|tag| remove.contains(tag)) {
-            let message = format!("'{both}' is among the tags to add: a tag comes or goes");
+            let message = format!("may not have '{both}', which is among those to add");
             return Err(Error::invalid("remove", "invalid", message));
         }
         Ok(Self { add, remove })

@@ -7,7 +7,7 @@ use super::activity_rules::token;
 use super::tables::Table;
 use super::*;
 use crate::activity::{Selection, Undoing};
-use crate::batch::{Batches, Deed, FileMatch, ItemsChanged, ItemsWanted};
+use crate::batch::{Batches, Deed, FileMatch, ItemsChanged, ItemsWanted, Write};
 use crate::files::TagChange;
 
 impl Bench {
@@ -243,6 +243,11 @@ async fn records_come_back_beside_files_and_too_many_are_refused() {
         let many = (0..1_001).map(|_| (Kind::File, missing_file())).collect();
         let many = bench.change_items(&bench.caller, ItemsWanted::Named(many), Deed::Trash).await;
         assert_eq!(violations(many), pairs(&[("items", "too_long")]));
+        let drafts = (0..1_000).map(|number| Write::CreateFile(draft(&format!("{number}.md"), None)));
+        Batches::new(bench.context.clone()).write(&bench.caller, drafts).await.unwrap();
+        let all = ItemsWanted::Matching(FileMatch::default());
+        let refused = bench.change_items(&bench.caller, all, Deed::Trash).await;
+        assert_eq!(violations(refused), pairs(&[("files", "too_many")]), "{}", bench.engine());
         let nowhere = Deed::Move(Some(missing_folder().to_string()));
         assert_not_found(bench.change_items(&bench.caller, items(&[&file], &[]), nowhere).await, "folder");
     }
