@@ -150,15 +150,16 @@ impl Batches {
         let mut skipped = Vec::new();
         for (place, item) in in_order(change, caller, deed, items).await? {
             let before = change.noted();
-            match self.apply_to(change, caller, deed, item).await {
+            let outcome = self.apply_to(change, caller, deed, item).await;
+            let is_along = matches!(&outcome, Err(Error::NotFound { .. }))
+                && went_along(change, caller, deed, item, &gone).await?;
+            match outcome {
                 Ok(()) if change.noted() == before => done.unchanged += 1,
                 Ok(()) => {
                     done.changed += 1;
                     gone.insert(item.id.as_str());
                 }
-                Err(Error::NotFound { .. }) if went_along(change, caller, deed, item, &gone).await? => {
-                    done.changed += 1;
-                }
+                Err(_) if is_along => done.changed += 1,
                 Err(error) => {
                     let why = of_the_item(error)?;
                     skipped.push((place, Skipped { kind: item.kind, id: item.id.clone(), why }));

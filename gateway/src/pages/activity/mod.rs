@@ -118,17 +118,17 @@ fn table(
         @for run in entries.chunk_by(|one, next| !one.write_id.is_empty() && one.write_id == next.write_id) {
             @if let [first, _, ..] = run { (together(visitor, pages.path, first, run.len())) }
             @for entry in run {
-            tr id={ "e-" (entry.id) } {
-                td { (row::who(entry)) }
-                td { (row::did(entry)) }
-                th scope="row" { (row::titled(here.id, entry)) }
-                td { bdi { (entry.path) } }
-                td { (parts::time(&crate::answers::time(entry.happened_at.as_ref()))) }
-                td { div.buttons { (row::look(entry, pages)) (undo::of_one(visitor, pages.path, entry)) } }
-            }
-            @if let Some((_, difference)) = opened.filter(|(id, _)| *id == entry.id) {
-                tr { td colspan="6" { details open { summary { "What it changed" } (difference) } } }
-            }
+                tr id={ "e-" (entry.id) } {
+                    td { (row::who(entry)) }
+                    td { (row::did(entry)) }
+                    th scope="row" { (row::titled(here.id, entry)) }
+                    td { bdi { (entry.path) } }
+                    td { (parts::time(&crate::answers::time(entry.happened_at.as_ref()))) }
+                    td { div.buttons { (row::look(entry, pages)) (undo::of_one(visitor, pages.path, entry)) } }
+                }
+                @if let Some((_, difference)) = opened.filter(|(id, _)| *id == entry.id) {
+                    tr { td colspan="6" { details open { summary { "What it changed" } (difference) } } }
+                }
             }
         }
     };

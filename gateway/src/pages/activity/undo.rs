@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
+use cairn_proto::content::v1::UndoStep;
 use cairn_proto::domain::{ActivityAction, TrashKind, UndoAction};
 use http::request::Parts;
 use maud::{Markup, html};
@@ -158,9 +159,11 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
     let selected = Selected::read(&form);
     let path = format!("/w/{}/activity", visitor.here()?.id);
     let planned = activity::undo(&visitor.person, selected.input(true)).await?.value.left_alone.len();
-    let mut is_whole = false;
+    let (mut is_whole, mut is_all_back) = (false, true);
     for _ in 0..MOST_CALLS {
         let undone = activity::undo(&visitor.person, selected.input(false)).await?.value;
+        let comes_back = |step: &UndoStep| step.action == UndoAction::Restore.number();
+        is_all_back = is_all_back && undone.steps.iter().all(comes_back);
         if !undone.has_more {
             is_whole = undone.left_alone.len() <= planned;
             break;
@@ -169,7 +172,10 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
     if is_whole {
         // Back to where it was pressed, or to the list that says what was done for it.
         let back = form.text("back");
-        return Ok(visitor.done(if is_own_path(back) { back } else { &path }, &Notice::Undone));
+        if !is_own_path(back) {
+            return Ok(visitor.done(&path, &Notice::Undone));
+        }
+        return Ok(visitor.done(back, if is_all_back { &Notice::Restored } else { &Notice::Undone }));
     }
     Ok(visitor.done(&format!("{path}/undo?{}", selected.query()), &Notice::UndoneInPart))
 }
