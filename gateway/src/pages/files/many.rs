@@ -137,6 +137,7 @@ pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
         form.buttons method="post" action={ (folders::address(workspace, None)) "/many" } {
             @if planned.changed_count > 0 {
                 @for (name, value) in kept(&form) { input type="hidden" name=(name) value=(value); }
+                @if !form.has("all") { input type="hidden" name="all" value="yes"; }
                 input type="hidden" name="expect" value=(planned.selected_count);
                 input type="hidden" name="sure" value="yes";
                 button.primary type="submit" { (doing(&deed, &words::count(planned.changed_count, "file", "files"))) }
