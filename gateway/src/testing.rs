@@ -2,6 +2,7 @@
 
 mod activity;
 mod auth;
+mod batches;
 pub(crate) mod console;
 mod content;
 pub(crate) mod databases;
@@ -32,6 +33,7 @@ use cairn_proto::auth::v1::session_service_server::SessionServiceServer;
 use cairn_proto::auth::v1::token_service_server::TokenServiceServer;
 use cairn_proto::auth::v1::workspace_service_server::WorkspaceServiceServer;
 use cairn_proto::content::v1::activity_service_server::ActivityServiceServer;
+use cairn_proto::content::v1::batch_service_server::BatchServiceServer;
 use cairn_proto::content::v1::database_service_server::DatabaseServiceServer;
 use cairn_proto::content::v1::file_service_server::FileServiceServer;
 use cairn_proto::content::v1::file_version_service_server::FileVersionServiceServer;
@@ -164,6 +166,7 @@ async fn bench_as(
         .add_service(MemoryServiceServer::new(memories::Memories))
         .add_service(OverviewServiceServer::new(console::Console))
         .add_service(ActivityServiceServer::new(activity::Activity))
+        .add_service(BatchServiceServer::new(batches::Batches))
         .add_service(TrashServiceServer::new(console::Console))
         .add_service(UsageServiceServer::new(console::Console))
         .add_service(FolderServiceServer::new(console::Console))

@@ -12,6 +12,7 @@ use cairn_proto::auth::v1::token_service_client::TokenServiceClient;
 use cairn_proto::auth::v1::workspace_service_client::WorkspaceServiceClient;
 use cairn_proto::content::v1::activity_service_client::ActivityServiceClient;
 use cairn_proto::content::v1::asset_service_client::AssetServiceClient;
+use cairn_proto::content::v1::batch_service_client::BatchServiceClient;
 use cairn_proto::content::v1::database_service_client::DatabaseServiceClient;
 use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::content::v1::file_version_service_client::FileVersionServiceClient;
@@ -80,6 +81,7 @@ clients!(
     invitations: InvitationServiceClient on auth,
     activity: ActivityServiceClient on content,
     assets: AssetServiceClient on content,
+    batches: BatchServiceClient on content,
     databases: DatabaseServiceClient on content,
     records: RecordServiceClient on content,
     files: FileServiceClient on content,

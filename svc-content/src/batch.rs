@@ -1,4 +1,6 @@
-//! The rules of batches: many writes in one transaction, all of them or none.
+//! The rules of batches: many writes in one transaction, all of them or none; and the same to many items, as far as it goes.
+
+mod items;
 
 use cairn_chassis::feed::{Kind, Positions};
 use cairn_chassis::identity::Permission;
@@ -7,6 +9,7 @@ use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{FileId, FolderId, RecordId};
 use uuid::Uuid;
 
+pub(crate) use self::items::{Deed, FileMatch, ItemsChanged, ItemsWanted, Skipped};
 use crate::Error;
 use crate::change::Change;
 use crate::context::Context;

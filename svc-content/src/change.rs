@@ -109,6 +109,11 @@ impl Change {
         }
     }
 
+    /// How many items it has noted something of, and how many these are with all that went or came along.
+    pub(crate) fn noted(&self) -> (usize, u64) {
+        (self.done.len(), self.done.iter().map(|one| one.items).sum())
+    }
+
     /// Tells the feed that an item is new or has changed.
     pub(crate) fn publish_upsert(&mut self, kind: Kind, id: impl ToString) {
         self.publications.push(Publication::Entry(Entry::upsert(kind, id)));

@@ -1,12 +1,14 @@
 //! The rules of files (spec 2.1, 4.1).
 
 pub(crate) mod many;
+mod tags;
 mod wanted;
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::wording;
 use cairn_proto::ids::{FileId, FolderId};
 
+pub(crate) use self::tags::TagChange;
 pub(crate) use self::wanted::{FileSelection, InFolder, checked_tags};
 use crate::Error;
 use crate::change::Change;

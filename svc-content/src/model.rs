@@ -29,7 +29,7 @@ pub(crate) use cairn_chassis::paging::{Cursor, Page, PageRequest};
 pub(crate) use cairn_proto::domain::{FileType, MemberKind, PropertyType};
 
 pub(crate) use self::activity::{
-    Activity, ActivityEntry, ActivityId, Actor, Former, FormerMember, Operation,
+    Activity, ActivityEntry, ActivityId, Actor, Former, FormerMember, Operation, WriteId,
 };
 pub(crate) use self::asset::{Asset, StoredObject};
 pub(crate) use self::author::Author;

@@ -15,6 +15,7 @@ mod doctor_rules;
 mod document_rules;
 mod file_rules;
 mod folder_rules;
+mod item_changes;
 mod layers;
 mod many_files;
 mod memories_over_grpc;

@@ -22,6 +22,7 @@ mod browse;
 mod browse_citations;
 mod browse_input;
 mod browse_scope;
+mod bulk;
 mod client_commands;
 mod client_import;
 mod client_login;

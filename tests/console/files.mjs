@@ -279,3 +279,35 @@ test("files are put in by the form, and what is left out is named", async () => 
     await isSound(page);
   });
 });
+
+test("many files are moved and tagged at once, and one Undo takes it back", async () => {
+  const workspace = await Workspace.open();
+  await workspace.folder("Shelf");
+  for (const name of ["a.md", "b.md", "c.txt"]) await workspace.file(name, "x\n");
+  const select = (page, name) => page.getByRole("checkbox", { name: `Select ${name}` });
+  for (const options of [{}, { viewport: NARROW, javaScriptEnabled: false }]) {
+    await browse({ as: workspace.owner, ...options }, async page => {
+      await open(page, `${workspace.at}/files`);
+      for (const name of ["a.md", "b.md"]) await select(page, name).check();
+      await page.getByRole("combobox", { name: "Folder" }).filter({ visible: true }).selectOption({ label: "/Shelf" });
+      await page.getByRole("button", { name: "Move selected", exact: true }).click();
+      await page.getByText("2 items moved.").waitFor();
+      assert.equal(await page.getByRole("link", { name: "a.md" }).count(), 0);
+      await page.getByRole("button", { name: "Undo" }).click();
+      await page.getByText("Undone.").waitFor();
+      await page.getByRole("link", { name: "a.md" }).waitFor();
+
+      await open(page, `${workspace.at}/files?q=.md`);
+      await page.getByRole("checkbox", { name: "All 2 files that match" }).check();
+      await page.getByRole("textbox", { name: /^Tag/ }).fill("red");
+      await page.getByRole("button", { name: "Tag selected" }).click();
+      await page.getByRole("heading", { level: 1, name: "Tag all that match" }).waitFor();
+      await page.getByText("2 files would be tagged").waitFor();
+      if (!("javaScriptEnabled" in options)) await isSound(page);
+      await page.getByRole("button", { name: "Tag 2 files" }).click();
+      await page.getByText("The tags of 2 files are changed.").waitFor();
+      await page.getByRole("button", { name: "Undo" }).click();
+      await page.getByText("Undone.").waitFor();
+    });
+  }
+});

@@ -5,6 +5,7 @@ mod absence;
 mod activity;
 mod analytics;
 mod asset;
+mod bulk;
 mod connected_source;
 mod database;
 mod feedback;
@@ -45,6 +46,7 @@ pub(crate) use self::analytics::{
     Amounts, BillingDimensions, Day, Figures, PrincipalShare, RetrievalAnalytics, Share, TopDocument,
 };
 pub(crate) use self::asset::Asset;
+pub(crate) use self::bulk::{ChangedItems, SkippedItem};
 pub(crate) use self::connected_source::{CheckedSource, ConnectedSource, SourceBudget, SourceRun};
 pub(crate) use self::database::{Database, View};
 pub(crate) use self::feedback::FeedbackReport;

@@ -66,7 +66,7 @@ pub(crate) fn time(path: &str, text: Option<&str>) -> Result<Option<Timestamp>, 
     })
 }
 
-/// What is to be undone: all that somebody did, or some entries.
+/// What is to be undone: all that somebody did, what one write did, or some entries.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct UndoActivity {
@@ -77,6 +77,9 @@ pub(crate) struct UndoActivity {
     #[schema(max_items = 1000)]
     #[serde(default)]
     pub(crate) entries: Vec<String>,
+    /// All that one write did, by the `writeId` of an entry or of the write's own answer.
+    #[schema(max_length = 100)]
+    pub(crate) write: Option<String>,
     /// What was done from this time on (RFC 3339).
     #[schema(format = DateTime)]
     pub(crate) from: Option<String>,
@@ -95,6 +98,7 @@ pub(crate) async fn undo(person: &Person, input: UndoActivity) -> Result<Written
         until: time("to", input.to.as_deref())?.map(Timestamp::to_proto),
         principal_id: input.principal,
         entry_ids: input.entries,
+        write_id: input.write,
     });
     let mut service = person.upstreams.activity();
     if input.dry_run.unwrap_or_default() {

@@ -4,7 +4,9 @@
 use cairn_proto::domain::limits;
 use serde_json::Value;
 
-use super::{databases, feedback, files, folders, members, memories, search, sources, tokens, workspaces};
+use super::{
+    bulk, databases, feedback, files, folders, members, memories, search, sources, tokens, workspaces,
+};
 use crate::schema::{Contract, Input};
 
 /// The limit under that keyword, wherever in the field's schema it stands: a field that takes null has alternatives.
@@ -59,6 +61,11 @@ fn inputs_promise_the_limits_of_the_services() {
         ("kinds", "maxItems", limits::KINDS),
         ("limit", "maximum", limits::RESULTS),
     ]);
+    let items = ("items", "maxItems", limits::ITEMS_AT_ONCE);
+    assert_limits::<bulk::MoveItems>(&[items]);
+    assert_limits::<bulk::TagItems>(&[items]);
+    assert_limits::<bulk::TrashItems>(&[items]);
+    assert_limits::<bulk::RestoreItems>(&[items]);
     assert_limits::<sources::SourceQuery>(&[("query", "maxLength", limits::QUERY_CHARS)]);
     assert_limits::<feedback::SubmitFeedback>(&[("message", "maxLength", limits::FEEDBACK_CHARS)]);
     assert_limits::<workspaces::CreateWorkspace>(&[label]);

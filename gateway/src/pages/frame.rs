@@ -236,6 +236,15 @@ fn toast(visitor: &Visitor, here: Option<&Here>) -> Markup {
     html! {
         output.toast {
             span { (notice.sentence()) }
+            @if let (Notice::Changed(changed), Some(here)) = (notice, here) {
+                @if visitor.may_undo() {
+                    form.inline method="post" action={ "/w/" (here.id) "/activity/undo" } {
+                        input type="hidden" name="write" value=(changed.write());
+                        input type="hidden" name="back" value=(visitor.address);
+                        button type="submit" { "Undo" }
+                    }
+                }
+            }
             @if let (Notice::Trashed(items), Some(here)) = (notice, here) {
                 @if visitor.may(Permission::Write) {
                     form.inline method="post" action={ "/w/" (here.id) "/trash/restore" } {

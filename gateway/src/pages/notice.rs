@@ -1,10 +1,13 @@
 //! What the page after a form says of it. It travels in a cookie of half a minute: a code, and ids of what can be taken
 //! back, never words.
 
+mod changed;
+
 use cairn_proto::domain::TrashKind;
 use http::{HeaderMap, HeaderValue};
 use uuid::Uuid;
 
+pub(crate) use self::changed::{Change, Changed};
 use crate::auth::cookie_value;
 
 const COOKIE: &str = "cairn_notice";
@@ -49,6 +52,8 @@ pub(crate) enum Notice {
     RecordsImported,
     /// These are in trash now.
     Trashed(Vec<(TrashKind, Uuid)>),
+    /// One write changed many items.
+    Changed(Changed),
 }
 
 /// All but the one with ids: their codes and sentences.
@@ -57,7 +62,7 @@ const PLAIN: [(Notice, &str, &str); 32] = [
     (Notice::Created, "created", "Created."),
     (Notice::Deleted, "deleted", "Deleted for good."),
     (Notice::Restored, "restored", "Restored."),
-    (Notice::Undone, "undone", "Undone. The list below says what was done for that."),
+    (Notice::Undone, "undone", "Undone. The activity says what was done for that."),
     (Notice::UndoneInPart, "part", "Undone in part. What is left stands here."),
     (Notice::Renamed, "renamed", "Renamed."),
     (Notice::SwitchedOff, "off", "Switched off. It opens nothing from now on."),
@@ -91,6 +96,7 @@ const PLAIN: [(Notice, &str, &str); 32] = [
     (Notice::RecordsImported, "records", "Every row of the table is a record now."),
 ];
 const TRASHED: &str = "trashed";
+const CHANGED: &str = "changed";
 
 impl Notice {
     /// What the request's cookie says; a cookie that anybody could have made up says only what these codes can.
@@ -99,6 +105,9 @@ impl Notice {
             let text = cookie_value(headers, COOKIE)?;
             text.split_once('.').unwrap_or((text, ""))
         };
+        if code == CHANGED {
+            return items.parse().ok().map(Self::Changed);
+        }
         if code != TRASHED {
             return PLAIN.into_iter().find(|(_, of, _)| *of == code).map(|(notice, ..)| notice);
         }
@@ -108,6 +117,9 @@ impl Notice {
 
     /// The sentence of the toast.
     pub(crate) fn sentence(&self) -> String {
+        if let Self::Changed(changed) = self {
+            return changed.sentence();
+        }
         let Self::Trashed(items) = self else {
             return self.row().map(|(_, _, sentence)| sentence).unwrap_or_default().to_owned();
         };
@@ -119,6 +131,9 @@ impl Notice {
 
     /// The cookie that carries it to the next page.
     pub(crate) fn cookie(&self) -> Option<HeaderValue> {
+        if let Self::Changed(changed) = self {
+            return written(&format!("{CHANGED}.{changed}"), SECONDS);
+        }
         let Self::Trashed(items) = self else {
             return written(self.row().map(|(_, code, _)| code).unwrap_or_default(), SECONDS);
         };
@@ -175,7 +190,9 @@ mod tests {
     fn a_notice_comes_back_from_its_cookie() {
         let ids: Vec<_> =
             TrashKind::ALL.into_iter().zip(1_u128..).map(|(kind, id)| (kind, Uuid::from_u128(id))).collect();
-        let all = PLAIN.into_iter().map(|(notice, ..)| notice).chain([Notice::Trashed(ids)]);
+        let changed = Changed::read(Change::Moved, 3, "1800000000000000.7").unwrap();
+        let with_ids = [Notice::Trashed(ids), Notice::Changed(changed)];
+        let all = PLAIN.into_iter().map(|(notice, ..)| notice).chain(with_ids);
         for notice in all {
             let cookie = notice.cookie().unwrap();
             let text = cookie.to_str().unwrap();
@@ -189,7 +206,8 @@ mod tests {
     fn many_items_fit_and_nonsense_is_no_notice() {
         let many = Notice::Trashed(vec![(TrashKind::File, Uuid::from_u128(7)); 1000]);
         assert!(many.cookie().unwrap().len() < 4096);
-        for nonsense in ["", "nothing", "saved.x.y", "trashed", "trashed.x", "trashed.f", "trashed.f1", "x.f"]
+        for nonsense in
+            ["", "nothing", "saved.x.y", "trashed", "trashed.x", "trashed.f", "trashed.f1", "x.f", "changed"]
         {
             let found = read(&format!("cairn_notice={nonsense}"));
             assert!(matches!(found, None | Some(Notice::Saved)), "{nonsense}: {found:?}");

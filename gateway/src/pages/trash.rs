@@ -15,6 +15,8 @@ use super::sign_in::is_own_path;
 use super::visitor::{Here, Visitor};
 use super::{Answer, MEMBER, words};
 use crate::answers::{TrashItem, optional_time, time};
+use crate::error::Error;
+use crate::operations::bulk::{self, Chosen, ChosenItem, Deed};
 use crate::operations::{Paging, trash};
 use crate::routes::Routes;
 
@@ -44,13 +46,29 @@ async fn restore(visitor: Visitor, parts: Parts, form: Form) -> Answer {
         Ok(items) => items,
         Err(problem) => return list(&visitor, &parts, Some(&problem)).await,
     };
-    for (kind, id) in items {
-        trash::restore(&visitor.person.upstreams, &visitor.person.call, kind, id.to_string()).await?;
+    if let [(kind, id)] = items.as_slice() {
+        trash::restore(&visitor.person.upstreams, &visitor.person.call, *kind, id.to_string()).await?;
+    } else if let Some(problem) = restore_many(&visitor, items).await? {
+        return list(&visitor, &parts, Some(&problem)).await;
     }
     // Back to where it was pressed: the page of what came back, or the list that it was taken from.
     let back = form.text("back");
     let to = if is_own_path(back) { back.to_owned() } else { address(visitor.here()?.id) };
     Ok(visitor.done(&to, &Notice::Restored))
+}
+
+/// Brings back what can be brought back, in one write; answers what cannot.
+async fn restore_many(visitor: &Visitor, items: Vec<(TrashKind, Uuid)>) -> Result<Option<Problem>, Error> {
+    let chosen = items.into_iter().map(|(kind, id)| ChosenItem { kind, id: id.to_string() }).collect();
+    let restored =
+        bulk::change(&visitor.context()?, Chosen::Items(chosen), Deed::Restore, false).await?.value;
+    if restored.skipped.is_empty() {
+        return Ok(None);
+    }
+    let mut why: Vec<String> = restored.skipped.iter().map(|one| words::sentence(&one.message)).collect();
+    why.dedup();
+    let came = words::count(restored.changed_count, "item came back", "items came back");
+    Ok(Some(Problem::new(Reason::ValidationError, format!("{came}, the rest did not. {}", why.join(" ")))))
 }
 
 /// Removes one for good. What holds others is named first.

@@ -181,6 +181,11 @@ impl Visitor {
         permissions.is_some_and(|permissions| permissions.contains(permission))
     }
 
+    /// Whether the role here allows whatever an undo does.
+    pub(crate) fn may_undo(&self) -> bool {
+        self.may(Permission::Write) && self.may(Permission::Delete)
+    }
+
     /// Whether the visitor may make memories public here.
     pub(crate) fn publishes(&self) -> bool {
         self.here.as_ref().is_some_and(|here| here.identity.claims.may_publish)

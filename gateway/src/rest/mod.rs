@@ -2,6 +2,7 @@
 
 mod assets;
 mod browse;
+mod bulk;
 pub(crate) mod conditional;
 mod databases;
 mod feedback;
@@ -66,6 +67,10 @@ pub(crate) fn routes() -> Routes {
         .api(READ, routes!(folders::subfolders))
         .api(DELETE, routes!(trash::restore_folder))
         .api(DELETE, routes!(trash::purge_folder))
+        .api(WRITE, routes!(bulk::move_items))
+        .api(WRITE, routes!(bulk::tag))
+        .api(DELETE, routes!(bulk::trash))
+        .api(DELETE, routes!(bulk::restore))
         .api(READ, routes!(memories::list))
         .api(WRITE, routes!(memories::create))
         .api(READ, routes!(memories::get))

@@ -36,6 +36,8 @@ fn entry(number: u64, action: ActivityAction, kind: TrashKind) -> content::Activ
         item_count: 2,
         version_before: Some(1),
         version_after: Some(2),
+        // Two by two they are of one write.
+        write_id: format!("1800000000000000.{}", number / 2),
         ..Default::default()
     }
 }

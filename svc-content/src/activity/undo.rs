@@ -28,6 +28,8 @@ use crate::store;
 const MOST_NAMED: usize = 1_000;
 const MOST_WANTED: usize = 10_000;
 const READ_AT_ONCE: i64 = 1_000;
+/// Entries of a write: one batch has fewer.
+const MOST_OF_WRITE: i64 = 10_000;
 /// Entries among which something written below a folder is looked for.
 const LOOKED_THROUGH: i64 = 5_000;
 /// Items that one call changes, and those that it tries.
@@ -40,6 +42,8 @@ pub(crate) struct Selection {
     pub(crate) principal_id: Option<String>,
     /// With a principal, only those that are the principal's.
     pub(crate) entries: Vec<String>,
+    /// All that one write did; with a principal, only if it is the principal's.
+    pub(crate) write: Option<String>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
 }
@@ -122,9 +126,10 @@ impl Undoing {
     async fn wanted(&self, caller: &Caller, selection: Selection) -> Result<Vec<ActivityEntry>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
         let _turn = db.reading_fairly(workspace).await?;
-        // What undoes is named entry by entry: or else who undoes all that they did themselves would begin anew each time.
+        // What undoes is named itself: or else who undoes all that they did themselves would begin anew each time.
+        let is_named = !selection.entries.is_empty() || selection.write.is_some();
         let is_asked = |entry: &ActivityEntry| {
-            (entry.undoes.is_none() || !selection.entries.is_empty())
+            (entry.undoes.is_none() || is_named)
                 && selection.principal_id.as_ref().is_none_or(|id| *id == entry.author.id)
                 && selection.since.is_none_or(|since| entry.id.at >= since)
                 && selection.until.is_none_or(|until| entry.id.at < until)
@@ -134,8 +139,13 @@ impl Undoing {
             found.retain(is_asked);
             return Ok(found);
         }
+        if let Some(write) = &selection.write {
+            let mut found = self.of_write(caller, write).await?;
+            found.retain(is_asked);
+            return Ok(found);
+        }
         let Some(principal) = selection.principal_id.as_deref().filter(|id| !id.contains('\0')) else {
-            let message = "name entries, or a principal whose changes are to be undone";
+            let message = "name entries, a write, or a principal whose changes are to be undone";
             return Err(Error::invalid("principal", "required", message));
         };
         let mut before = ActivityId::before(selection.until.unwrap_or(Timestamp::from_micros(i64::MAX)));
@@ -157,6 +167,20 @@ impl Undoing {
                 return Ok(wanted);
             }
         }
+    }
+
+    async fn of_write(&self, caller: &Caller, text: &str) -> Result<Vec<ActivityEntry>, Error> {
+        let found = match text.parse() {
+            Ok(write) => {
+                store::activity::of_write(&self.context.db, caller.workspace, write, MOST_OF_WRITE).await?
+            }
+            Err(_) => Vec::new(),
+        };
+        if found.is_empty() {
+            let message = "names no write that is known: it may be older than entries are kept";
+            return Err(Error::invalid("write", "not_found", message));
+        }
+        Ok(found)
     }
 
     async fn named(&self, caller: &Caller, ids: &[String]) -> Result<Vec<ActivityEntry>, Error> {

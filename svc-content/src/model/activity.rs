@@ -26,6 +26,11 @@ impl ActivityId {
     pub(crate) const fn before(at: Timestamp) -> Self {
         Self { at, position: 0, place: 0 }
     }
+
+    /// The write that it is of.
+    pub(crate) const fn write(self) -> WriteId {
+        WriteId { at: self.at, position: self.position }
+    }
 }
 
 impl fmt::Display for ActivityId {
@@ -50,6 +55,31 @@ impl FromStr for ActivityId {
         let number = |part: Option<&str>| part.and_then(|part| part.parse().ok()).ok_or(NoActivityId);
         let at = at.and_then(|at| at.parse().ok()).ok_or(NoActivityId)?;
         Ok(Self { at: Timestamp::from_micros(at), position: number(position)?, place: number(place)? })
+    }
+}
+
+/// Which write: what its entries have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WriteId {
+    pub(crate) at: Timestamp,
+    /// Where it ended in the feed.
+    pub(crate) position: u64,
+}
+
+impl fmt::Display for WriteId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.at.as_micros(), self.position)
+    }
+}
+
+impl FromStr for WriteId {
+    type Err = NoActivityId;
+
+    fn from_str(text: &str) -> Result<Self, NoActivityId> {
+        let (at, position) = text.split_once('.').ok_or(NoActivityId)?;
+        let at = at.parse().map_err(|_| NoActivityId)?;
+        let position = position.parse().map_err(|_| NoActivityId)?;
+        Ok(Self { at: Timestamp::from_micros(at), position })
     }
 }
 
@@ -285,6 +315,10 @@ mod tests {
         assert_eq!((id.to_string().as_str(), "5.7.2".parse()), ("5.7.2", Ok(id)));
         for odd in ["", "5", "5.7", "5.7.2.1", "5.-7.2", "x.7.2", "5.7.", "99999999999999999999.1.1"] {
             assert_eq!(odd.parse::<ActivityId>(), Err(NoActivityId), "{odd}");
+        }
+        assert_eq!((id.write().to_string().as_str(), "5.7".parse()), ("5.7", Ok(id.write())));
+        for odd in ["", "5", "5.7.2", "5.-7", "x.7", "5."] {
+            assert_eq!(odd.parse::<WriteId>(), Err(NoActivityId), "{odd}");
         }
     }
 

@@ -103,6 +103,7 @@ fn selection(asked: Option<UndoSelection>) -> Selection {
     Selection {
         principal_id: asked.principal_id,
         entries: asked.entry_ids,
+        write: asked.write_id,
         since: asked.since.as_ref().map(Timestamp::from_proto),
         until: asked.until.as_ref().map(Timestamp::from_proto),
     }
@@ -163,6 +164,7 @@ fn encode(entry: ActivityEntry) -> proto::ActivityEntry {
         former_name: what.former_name().map(ToOwned::to_owned),
         item_count: what.items,
         undoes: entry.undoes.map(|id| id.to_string()),
+        write_id: entry.id.write().to_string(),
         item_id: what.item_id,
         name: what.name,
         path: what.path,

@@ -1,5 +1,8 @@
 //! `cairn.content.v1.BatchService`.
 
+mod items;
+
+use cairn_chassis::call::Call;
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::feed::Kind;
 use cairn_chassis::identity::{Permission, Verifier};
@@ -8,8 +11,8 @@ use cairn_proto::content::v1::batch_item::Write as Sent;
 use cairn_proto::content::v1::batch_result::Item;
 use cairn_proto::content::v1::batch_service_server::{BatchService, BatchServiceServer};
 use cairn_proto::content::v1::{
-    self as proto, BatchItem, BatchResult, BatchWriteRequest, BatchWriteResponse, ReadStatesRequest,
-    ReadStatesResponse,
+    self as proto, BatchItem, BatchResult, BatchWriteRequest, BatchWriteResponse, ChangeItemsRequest,
+    ChangeItemsResponse, ReadStatesRequest, ReadStatesResponse,
 };
 use tonic::{Request, Response, Status};
 
@@ -52,6 +55,23 @@ impl BatchService for Rpc {
         let results = done.outcomes.into_iter().map(encode).collect();
         let (first_change_position, change_position) = (done.positions.first, done.positions.last);
         Ok(Response::new(BatchWriteResponse { results, first_change_position, change_position }))
+    }
+
+    async fn change_items(
+        &self,
+        request: Request<ChangeItemsRequest>,
+    ) -> Result<Response<ChangeItemsResponse>, Status> {
+        let identity = self.verifier.authenticate(request.metadata()).await?;
+        let call = Call::from_metadata(request.metadata());
+        let asked = request.into_inner();
+        let dry_run = asked.dry_run;
+        let (wanted, deed) = items::decode(asked)?;
+        for permission in items::needs(&wanted, &deed) {
+            identity.require(permission)?;
+        }
+        let caller = Caller { call: Some(call), ..Caller::try_from(identity)? };
+        let done = self.batches.change_items(&caller, wanted, deed, dry_run).await?;
+        Ok(Response::new(items::encode(done)))
     }
 
     async fn read_states(

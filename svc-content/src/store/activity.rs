@@ -8,7 +8,7 @@ use cairn_proto::ids::{DatabaseId, FolderId, WorkspaceId};
 use serde_json::json;
 
 use super::page::{to_column, to_count};
-use crate::model::{Activity, ActivityEntry, ActivityId, Actor, Author, Former, Operation};
+use crate::model::{Activity, ActivityEntry, ActivityId, Actor, Author, Former, Operation, WriteId};
 
 macro_rules! columns {
     () => {
@@ -58,6 +58,13 @@ statements! {
         "SELECT ",
         columns!(),
         " FROM activity WHERE workspace_id = $1 AND happened_at = $2 AND position = $3 AND place = $4"
+    );
+
+    /// Entries of one write, $4 at most.
+    const OF_WRITE: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM activity WHERE workspace_id = $1 AND happened_at = $2 AND position = $3 ORDER BY place LIMIT $4"
     );
 
     /// Entries of some items from position $3 on, of each the newest first; $4 at most.
@@ -210,6 +217,18 @@ pub(crate) async fn get(
     let (position, place) = (to_column(id.position), to_column(id.place));
     let row: Option<Row> = fetch!(optional, db, GET, Text(workspace), id.at, position, place)?;
     row.map(Row::into_entry).transpose()
+}
+
+/// What one write did, at most so many entries.
+pub(crate) async fn of_write(
+    db: &Db,
+    workspace: WorkspaceId,
+    write: WriteId,
+    most: i64,
+) -> Result<Vec<ActivityEntry>, Error> {
+    let position = to_column(write.position);
+    let rows: Vec<Row> = fetch!(all, db, OF_WRITE, Text(workspace), write.at, position, most)?;
+    rows.into_iter().map(Row::into_entry).collect()
 }
 
 /// What was done to some items from that position on, the latest first.

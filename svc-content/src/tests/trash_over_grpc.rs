@@ -8,6 +8,7 @@ use cairn_chassis::testing::identity::Issuer;
 use cairn_proto::content::v1 as proto;
 use cairn_proto::content::v1::batch_item::Write;
 use cairn_proto::content::v1::batch_service_client::BatchServiceClient;
+use cairn_proto::content::v1::change_items_request::{Change as ItemsChange, Selection};
 use cairn_proto::content::v1::file_service_client::FileServiceClient;
 use cairn_proto::content::v1::file_version_service_client::FileVersionServiceClient;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
@@ -209,5 +210,51 @@ async fn people_find_the_workspace_of_an_item_among_those_that_they_name() {
         let token = locations.locate_item(served.with(&Permission::ALL, both.clone())).await;
         assert_eq!(refused(token), Reason::Forbidden);
         assert_eq!(refused(locations.locate_item(Request::new(both)).await), Reason::Unauthorized);
+    }
+}
+
+#[tokio::test]
+async fn what_becomes_of_many_items_takes_the_permission_of_that() {
+    const WRITE: &[Permission] = &[Permission::Read, Permission::Write];
+    const DELETE: &[Permission] = &[Permission::Read, Permission::Delete];
+    for test in engines().await {
+        let served = Served::new(test).await;
+        let mut files = FileServiceClient::new(served.channel.clone());
+        let mut batches = BatchServiceClient::new(served.channel.clone());
+        let create = proto::CreateFileRequest {
+            name: "a".into(),
+            file_type: proto::FileType::Text.into(),
+            ..Default::default()
+        };
+        let made = files.create_file(served.with(&Permission::ALL, create)).await.unwrap();
+        let file = made.into_inner().file.unwrap().id;
+        let asked = |kind: Kind, change: ItemsChange| proto::ChangeItemsRequest {
+            selection: Some(Selection::Items(proto::ItemList {
+                items: vec![proto::ItemName { kind: kind.into(), item_id: file.clone() }],
+            })),
+            change: Some(change),
+            dry_run: false,
+        };
+        let tag = ItemsChange::Tag(proto::TagItems { add: vec!["t".into()], ..Default::default() });
+        let trash = ItemsChange::Trash(proto::TrashItems {});
+        let restore = ItemsChange::Restore(proto::RestoreItems {});
+        for (permissions, refuses) in [(WRITE, &trash), (WRITE, &restore), (DELETE, &tag)] {
+            let request = served.with(permissions, asked(Kind::File, refuses.clone()));
+            assert_eq!(refused(batches.change_items(request).await), Reason::Forbidden, "{refuses:?}");
+        }
+        for (permissions, change) in [(WRITE, tag), (DELETE, trash), (DELETE, restore.clone())] {
+            let request = served.with(permissions, asked(Kind::File, change));
+            let done = batches.change_items(request).await.unwrap().into_inner();
+            assert_eq!((done.changed_count, done.skipped.len()), (1, 0), "{done:?}");
+            assert!(done.write_id.is_some() && done.change_position > 0, "{done:?}");
+        }
+        // A record comes back with what it takes to write it; this is none.
+        let request = served.with(WRITE, asked(Kind::Record, restore.clone()));
+        let done = batches.change_items(request).await.unwrap().into_inner();
+        assert_eq!(done.skipped[0].reason(), cairn_proto::common::v1::ErrorReason::NotFound);
+        let anybody = Request::new(asked(Kind::File, restore));
+        assert_eq!(refused(batches.change_items(anybody).await), Reason::Unauthorized);
+        let nothing = served.with(WRITE, proto::ChangeItemsRequest::default());
+        assert_eq!(refused(batches.change_items(nothing).await), Reason::ValidationError);
     }
 }

@@ -27,6 +27,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("deleteFolderPermanently", "delete"),
     named("listFolderFiles", "read"),
     named("listSubfolders", "read"),
+    named("moveItems", "write"),
+    anything("tagItems", Some("write")),
+    anything("trashItems", Some("delete")),
+    anything("restoreItems", Some("delete")),
     shown("listMemories"),
     named("createMemory", "write"),
     shown("getMemory"),
@@ -117,6 +121,7 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         | "deleteFolderPermanently"
         | "listFolderFiles"
         | "listSubfolders" => folders(operation, stage).await,
+        "moveItems" | "tagItems" | "trashItems" | "restoreItems" => bulk(operation, stage).await,
         "listMemories"
         | "createMemory"
         | "getMemory"
@@ -234,6 +239,22 @@ async fn folders(operation: &str, stage: &Stage<'_>) -> Call {
         "deleteFolderPermanently" => Call::delete(format!("{}/permanent", stage.trashed(path).await)),
         "listFolderFiles" => Call::get(format!("{path}/files")),
         "listSubfolders" => Call::get(format!("{path}/subfolders")),
+        _ => panic!("no way to call {operation}"),
+    }
+}
+
+/// Of what is outside of a scope each outcome says so; a folder to move into is named by the call itself.
+async fn bulk(operation: &str, stage: &Stage<'_>) -> Call {
+    let file = stage.file().await;
+    let items = json!([{"kind": "file", "id": file}]);
+    match operation {
+        "moveItems" => Call::post("/api/v1/bulk/move", json!({"items": items, "folderId": stage.folder})),
+        "tagItems" => Call::post("/api/v1/bulk/tag", json!({"items": items, "add": ["t"]})),
+        "trashItems" => Call::post("/api/v1/bulk/trash", json!({"items": items})),
+        "restoreItems" => {
+            stage.trashed(format!("/api/v1/files/{file}")).await;
+            Call::post("/api/v1/bulk/restore", json!({"items": items}))
+        }
         _ => panic!("no way to call {operation}"),
     }
 }

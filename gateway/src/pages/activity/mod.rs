@@ -115,17 +115,20 @@ fn table(
 ) -> Result<Markup, crate::error::Error> {
     let here = visitor.here()?;
     let rows = html! {
-        @for entry in entries {
-            tr id={ "e-" (entry.id) } {
-                td { (row::who(entry)) }
-                td { (row::did(entry)) }
-                th scope="row" { (row::titled(here.id, entry)) }
-                td { bdi { (entry.path) } }
-                td { (parts::time(&crate::answers::time(entry.happened_at.as_ref()))) }
-                td { div.buttons { (row::look(entry, pages)) (undo::of_one(visitor, pages.path, entry)) } }
-            }
-            @if let Some((_, difference)) = opened.filter(|(id, _)| *id == entry.id) {
-                tr { td colspan="6" { details open { summary { "What it changed" } (difference) } } }
+        @for run in entries.chunk_by(|one, next| !one.write_id.is_empty() && one.write_id == next.write_id) {
+            @if let [first, _, ..] = run { (together(visitor, pages.path, first, run.len())) }
+            @for entry in run {
+                tr id={ "e-" (entry.id) } {
+                    td { (row::who(entry)) }
+                    td { (row::did(entry)) }
+                    th scope="row" { (row::titled(here.id, entry)) }
+                    td { bdi { (entry.path) } }
+                    td { (parts::time(&crate::answers::time(entry.happened_at.as_ref()))) }
+                    td { div.buttons { (row::look(entry, pages)) (undo::of_one(visitor, pages.path, entry)) } }
+                }
+                @if let Some((_, difference)) = opened.filter(|(id, _)| *id == entry.id) {
+                    tr { td colspan="6" { details open { summary { "What it changed" } (difference) } } }
+                }
             }
         }
     };
@@ -136,6 +139,20 @@ fn table(
         }
         p.quiet { (words::count(entries.len() as u64, "entry", "entries")) " on this page. Entries are kept for 180 days." }
     })
+}
+
+/// Above the entries of one write: that they are one, and what takes all of it back.
+fn together(visitor: &Visitor, path: &str, first: &ActivityEntry, shown: usize) -> Markup {
+    html! {
+        tr {
+            td colspan="6" {
+                div.buttons {
+                    span { strong { "At once:" } " the next " (words::grouped(shown as u64)) " entries are one change" }
+                    (undo::of_write(visitor, path, &first.write_id))
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_proto::domain::{ActivityAction, Permission, TrashKind, UndoAction};
+use cairn_proto::content::v1::UndoStep;
+use cairn_proto::domain::{ActivityAction, TrashKind, UndoAction};
 use http::request::Parts;
 use maud::{Markup, html};
 
@@ -15,6 +16,7 @@ use crate::pages::form::Form;
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts::{self, Choice};
+use crate::pages::sign_in::is_own_path;
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, words};
 
@@ -31,18 +33,21 @@ const MOST_NAMED: usize = 300;
 /// Calls of one form, each of which takes 200 items.
 const MOST_CALLS: usize = 10;
 
-/// Whether the visitor may undo; the service judges again.
-fn may(visitor: &Visitor) -> bool {
-    visitor.may(Permission::Write) && visitor.may(Permission::Delete)
-}
-
 /// What leads to the plan of one entry.
 pub(super) fn of_one(visitor: &Visitor, path: &str, entry: &ActivityEntry) -> Markup {
     let is_gone = ActivityAction::from_number(entry.action) == Some(ActivityAction::DeletedPermanently);
     html! {
-        @if may(visitor) && !is_gone {
+        @if visitor.may_undo() && !is_gone {
             a href={ (path) "/undo?entry=" (entry.id) } data-key="u" { "Undo…" span.sr { " the change of " (entry.name) } }
         }
+    }
+}
+
+/// What leads to the plan of all that one write did to several items.
+pub(super) fn of_write(visitor: &Visitor, path: &str, write: &str) -> Markup {
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("write", write).finish();
+    html! {
+        @if visitor.may_undo() { a href={ (path) "/undo?" (query) } data-key="u" { "Undo… all of it" } }
     }
 }
 
@@ -50,7 +55,7 @@ pub(super) fn of_one(visitor: &Visitor, path: &str, entry: &ActivityEntry) -> Ma
 pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &Looking, actors: &[Author]) -> Markup {
     let who = actors.iter().find(|actor| looking.who.as_deref() == Some(&actor.id));
     html! {
-        @if let (Some(who), true) = (who, may(visitor)) {
+        @if let (Some(who), true) = (who, visitor.may_undo()) {
             @let query = form_urlencoded::Serializer::new(String::new()).append_pair("who", &who.id).finish();
             p { a.button href={ (path) "/undo?" (query) } data-key="u" { "Undo… all that " bdi { (row::named(who)) } " did" } }
         }
@@ -61,6 +66,7 @@ pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &Looking, actors: &
 #[derive(Debug, Default)]
 struct Selected {
     entries: Vec<String>,
+    write: Option<String>,
     who: Option<String>,
     within: Option<String>,
     from: Option<String>,
@@ -72,6 +78,7 @@ impl Selected {
         let one = |name: &str| Some(fields.trimmed(name).to_owned()).filter(|text| !text.is_empty());
         Self {
             entries: fields.all("entry").map(ToOwned::to_owned).collect(),
+            write: one("write"),
             who: one("who"),
             within: one("within"),
             from: one("from"),
@@ -98,6 +105,7 @@ impl Selected {
         UndoActivity {
             principal: self.who.clone(),
             entries: self.entries.clone(),
+            write: self.write.clone(),
             from: self.from.clone(),
             to: self.to.clone(),
             dry_run: Some(dry_run),
@@ -112,7 +120,7 @@ impl Selected {
     }
 
     fn fields(&self) -> Vec<(&str, &str)> {
-        let one = [("who", &self.who), ("from", &self.from), ("to", &self.to)];
+        let one = [("write", &self.write), ("who", &self.who), ("from", &self.from), ("to", &self.to)];
         let one = one.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
         self.entries.iter().map(|entry| ("entry", entry.as_str())).chain(one).collect()
     }
@@ -123,7 +131,7 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     let selected = Selected::read(&asked);
     let within = selected.within.clone();
     let path = format!("/w/{}/activity", visitor.here()?.id);
-    if selected.entries.is_empty() && selected.who.is_none() {
+    if selected.entries.is_empty() && selected.write.is_none() && selected.who.is_none() {
         let list = html! { p { a.button href=(path) { "Choose in the activity" } } };
         let body = parts::empty("Nothing is chosen to be undone.", &list);
         return Ok(Page::new("Undo").crumbs(vec![("Activity".to_owned(), path)]).show(&visitor, &body));
@@ -131,7 +139,7 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     let selected = selected.settled(visitor.now());
     let plan = activity::undo(&visitor.person, selected.input(true)).await?.value;
     let body = html! {
-        @if selected.who.is_some() && selected.entries.is_empty() { (times(&path, &selected, within.as_deref())) }
+        @if selected.who.is_some() && selected.entries.is_empty() && selected.write.is_none() { (times(&path, &selected, within.as_deref())) }
         (planned(&visitor, &plan)?)
         @if plan.steps.is_empty() {
             p { a.button href=(path) { "Back to the activity" } }
@@ -151,16 +159,23 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
     let selected = Selected::read(&form);
     let path = format!("/w/{}/activity", visitor.here()?.id);
     let planned = activity::undo(&visitor.person, selected.input(true)).await?.value.left_alone.len();
-    let mut is_whole = false;
+    let (mut is_whole, mut is_all_back) = (false, true);
     for _ in 0..MOST_CALLS {
         let undone = activity::undo(&visitor.person, selected.input(false)).await?.value;
+        let comes_back = |step: &UndoStep| step.action == UndoAction::Restore.number();
+        is_all_back = is_all_back && undone.steps.iter().all(comes_back);
         if !undone.has_more {
             is_whole = undone.left_alone.len() <= planned;
             break;
         }
     }
     if is_whole {
-        return Ok(visitor.done(&path, &Notice::Undone));
+        // Back to where it was pressed, or to the list that says what was done for it.
+        let back = form.text("back");
+        if !is_own_path(back) {
+            return Ok(visitor.done(&path, &Notice::Undone));
+        }
+        return Ok(visitor.done(back, if is_all_back { &Notice::Restored } else { &Notice::Undone }));
     }
     Ok(visitor.done(&format!("{path}/undo?{}", selected.query()), &Notice::UndoneInPart))
 }

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::many::{self, MANY};
+use super::narrowed::Narrowed;
 use crate::answers::{File, Folder, optional_time};
 use crate::error::Error;
 use crate::extract::Query;
@@ -25,8 +27,6 @@ use crate::schema::inputs;
 inputs!(Looking);
 
 const PAGE: u32 = 50;
-/// The form about what is selected.
-pub(super) const MANY: &str = "many";
 /// The fields of the forms, with what they are called.
 const LABELS: [(&str, &str); 4] =
     [("name", "Name"), ("parent", "Folder"), ("to", "Folder"), ("tag-selected", "Tag")];
@@ -62,9 +62,15 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     shown(&seeing, &looking, Told::default()).await
 }
 
-/// The list of a folder again, with what became of a form.
-pub(super) async fn again(visitor: &Visitor, folder: Option<&str>, told: Told<'_>) -> Answer {
-    let looking = Looking { folder: folder.map(ToOwned::to_owned), ..Looking::default() };
+/// The list again, with what became of a form.
+pub(super) async fn again(visitor: &Visitor, narrowed: Narrowed<'_>, told: Told<'_>) -> Answer {
+    let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
+    let looking = Looking {
+        folder: owned(narrowed.folder()),
+        q: owned(narrowed.query()),
+        tag: owned(narrowed.tag()),
+        ..Looking::default()
+    };
     shown(&Seeing::of(visitor, None).await?, &looking, told).await
 }
 
@@ -80,7 +86,8 @@ async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
         },
     };
     let current = here.as_ref().map(|folder| folder.id.as_str());
-    let files = found(&context, looking, current).await?;
+    let narrowed = Narrowed::of(current, looking.q.as_deref(), looking.tag.as_deref());
+    let files = found(&context, &narrowed, looking.from.last().cloned()).await?;
     let workspace = visitor.here()?.id;
     let is_first = looking.from.is_empty() && looking.q.is_none() && looking.tag.is_none();
     let below: Vec<&Folder> = if is_first { tree.below(current) } else { Vec::new() };
@@ -108,7 +115,7 @@ async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
             (tree.markup(workspace, current))
             div {
                 (filter(seeing, looking, current))
-                (table(visitor, &tree, current, &below, &files, told.refused)?)
+                (table(visitor, &tree, &narrowed, &below, &files, told.refused)?)
                 (part::pages(&pages))
             }
         }
@@ -153,14 +160,18 @@ async fn folder(
     }
 }
 
-async fn found(context: &Context, looking: &Looking, folder: Option<&str>) -> Result<Page<File>, Problem> {
-    let tag = looking.tag.as_deref().map(str::trim).filter(|tag| !tag.is_empty());
-    if let Some(name) = looking.q.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
+/// The files that a list shows, from that mark on.
+pub(super) async fn found(
+    context: &Context,
+    narrowed: &Narrowed<'_>,
+    mark: Option<String>,
+) -> Result<Page<File>, Problem> {
+    let (folder, tag) = (narrowed.folder(), narrowed.tag());
+    if let Some(name) = narrowed.query() {
         let mut fields =
             Map::from_iter([("query".to_owned(), json!(name)), ("limit".to_owned(), json!(200))]);
-        let narrowed = [("folderId", folder), ("tag", tag)];
-        fields
-            .extend(narrowed.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))));
+        let given = [("folderId", folder), ("tag", tag)];
+        fields.extend(given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))));
         return files::search(context, form::input::<SearchFiles>(Value::Object(fields))?).await;
     }
     let folder = folder.unwrap_or(crate::operations::ROOT).to_owned();
@@ -171,8 +182,7 @@ async fn found(context: &Context, looking: &Looking, folder: Option<&str>) -> Re
         None => Selection::of_filter(Some(folder))?,
     };
     let selection = selection.with_tags(tag.into_iter().map(ToOwned::to_owned).collect());
-    let paging = Paging { limit: Some(PAGE), cursor: looking.from.last().cloned() };
-    files::list(context, selection, paging).await
+    files::list(context, selection, Paging { limit: Some(PAGE), cursor: mark }).await
 }
 
 fn filter(seeing: &Seeing, looking: &Looking, folder: Option<&str>) -> Markup {
@@ -197,7 +207,7 @@ fn filter(seeing: &Seeing, looking: &Looking, folder: Option<&str>) -> Markup {
 fn table(
     visitor: &Visitor,
     tree: &folders::Tree,
-    folder: Option<&str>,
+    narrowed: &Narrowed<'_>,
     below: &[&Folder],
     files: &Page<File>,
     refused: Option<Refused<'_>>,
@@ -239,30 +249,8 @@ fn table(
     let columns = ["", "Name", "Type", "Tags", "Size", "Changed"];
     Ok(html! {
         (part::table("Files", &columns, &rows))
-        @if may_select { (many(visitor, tree, workspace, folder, Filled::new(MANY, refused))) }
+        @if may_select { (many::bar(visitor, tree, narrowed, files.total, Filled::new(MANY, refused))?) }
     })
-}
-
-/// What can be done with those that are selected.
-fn many(
-    visitor: &Visitor,
-    tree: &folders::Tree,
-    workspace: cairn_proto::ids::WorkspaceId,
-    folder: Option<&str>,
-    filled: Filled<'_>,
-) -> Markup {
-    html! {
-        form #many .many method="post" action={ "/w/" (workspace) "/files/many" } aria-label="With those that are selected" {
-            @if let Some(folder) = folder { input type="hidden" name="in" value=(folder); }
-            @if visitor.may(Permission::Delete) { button type="submit" name="do" value="trash" data-key="#" { "Move selected to trash" } }
-            @if visitor.may(Permission::Write) {
-                (tree.choice_by_key("to", filled.choice("to", folder), None, Some("m")))
-                button type="submit" name="do" value="move" { "Move selected" }
-                (filled.field(part::Field::text("tag-selected", "Tag").optional(), "").id("f-tag-selected").render())
-                button type="submit" name="do" value="tag" { "Tag selected" }
-            }
-        }
-    }
 }
 
 /// The forms behind buttons, as far as the visitor's role goes.

@@ -2,11 +2,13 @@
 
 mod change;
 mod list;
+mod many;
+mod narrowed;
 mod open;
 mod upload;
 
 use super::MEMBER;
-use crate::class::MANIFEST_BYTES;
+use crate::class::{MANIFEST_BYTES, ORDINARY_BYTES};
 use crate::routes::Routes;
 
 pub(super) fn routes() -> Routes {
@@ -17,7 +19,8 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER, "/w/{id}/files/rename", change::rename)
         .post(MEMBER, "/w/{id}/files/move-folder", change::move_folder)
         .post(MEMBER, "/w/{id}/files/delete-folder", change::delete_folder)
-        .post(MEMBER, "/w/{id}/files/many", change::many)
+        .get(MEMBER, "/w/{id}/files/all", many::plan)
+        .post(MEMBER.up_to(ORDINARY_BYTES), "/w/{id}/files/many", many::carry_out)
         .post(MEMBER.up_to(MANIFEST_BYTES), "/w/{id}/files/upload", upload::upload)
         .get(MEMBER, "/w/{id}/open", open::open)
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::change::type_of;
 use super::list::{self, Told};
+use super::narrowed::Narrowed;
 use crate::app::App;
 use crate::class::Class;
 use crate::error::Error;
@@ -117,5 +118,10 @@ pub(super) async fn upload(visitor: Visitor, upload: Upload) -> Answer {
     } else {
         list::some(&left)
     };
-    list::again(&visitor, folder, Told { problem: Some(&problem), more, refused: None }).await
+    list::again(
+        &visitor,
+        Narrowed::of(folder, None, None),
+        Told { problem: Some(&problem), more, refused: None },
+    )
+    .await
 }

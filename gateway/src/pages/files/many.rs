@@ -1,0 +1,309 @@
+//! Many files and folders at once: those that are selected, or all that match. What nobody sees whole is shown before it is
+//! done; the rest is done at once and can be taken back.
+
+use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_proto::domain::{Permission, TrashKind};
+use cairn_proto::ids::{FileId, WorkspaceId};
+use http::request::Parts;
+use maud::{Markup, html};
+
+use super::change;
+use super::list::{self, Told};
+use super::narrowed::Narrowed;
+use crate::answers::{ChangedItems, SkippedItem};
+use crate::error::Error;
+use crate::operations::bulk::{self, Chosen, ChosenItem, Deed, MatchingFiles};
+use crate::operations::{Context, files};
+use crate::pages::form::Form;
+use crate::pages::frame::Page;
+use crate::pages::notice::{Change, Changed, Notice};
+use crate::pages::parts as part;
+use crate::pages::popover::{Filled, is_of_a_form};
+use crate::pages::visitor::{Visitor, see_other};
+use crate::pages::{Answer, folders, words};
+
+/// The form about what is selected.
+pub(super) const MANY: &str = "many";
+/// How many of those that match are named before it is done, and how many of those that were left.
+const NAMED: usize = 10;
+const MOST_LEFT: usize = 19;
+/// The fields of the form by the names that the service has for them.
+pub(super) const FIELDS: [(&str, &str); 3] =
+    [("add", "tag-selected"), ("remove", "tag-selected"), ("items", "item")];
+
+/// What can be done with those that are selected.
+pub(super) fn bar(
+    visitor: &Visitor,
+    tree: &folders::Tree,
+    narrowed: &Narrowed<'_>,
+    total: u64,
+    filled: Filled<'_>,
+) -> Result<Markup, Error> {
+    let action = format!("{}/many", folders::address(visitor.here()?.id, None));
+    Ok(html! {
+        form #many .many method="post" action=(action) aria-label="With those that are selected" {
+            @for (name, value) in narrowed.fields() { input type="hidden" name=(name) value=(value); }
+            @if total > 1 {
+                div.option {
+                    input #f-all type="checkbox" name="all" value="yes" checked[filled.form().is_some_and(|form| form.has("all"))];
+                    label for="f-all" { "All " (words::grouped(total)) " files that match" }
+                }
+            }
+            @if visitor.may(Permission::Delete) { button type="submit" name="do" value="trash" data-key="#" { "Move selected to trash" } }
+            @if visitor.may(Permission::Write) {
+                (tree.choice_by_key("to", filled.choice("to", narrowed.folder()), None, Some("m")))
+                button type="submit" name="do" value="move" { "Move selected" }
+                (filled.field(part::Field::text("tag-selected", "Tag").optional(), "").id("f-tag-selected").render())
+                button type="submit" name="do" value="tag" { "Tag selected" }
+                button type="submit" name="do" value="untag" { "Remove tag" }
+            }
+        }
+    })
+}
+
+/// Does to those that are selected what the form says. All that match are shown first.
+pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
+    let narrowed = Narrowed::read(&form);
+    let deed = deed(&form)?;
+    let is_all = form.has("all");
+    if is_all && !form.has("sure") {
+        return Ok(see_other(&planned_at(visitor.here()?.id, &form)));
+    }
+    let chosen = if is_all { all(&narrowed, expected(&form)) } else { Chosen::Items(items(&form)) };
+    if matches!(&chosen, Chosen::Items(items) if items.is_empty()) {
+        let message = "needs at least one: select files or folders first";
+        let problem = Problem::validation(vec![Violation::new("item", "required", message)]);
+        return change::refused(&visitor, narrowed, (MANY, &form), problem).await;
+    }
+    let context = visitor.context()?;
+    match bulk::change(&context, chosen, deed.clone(), false).await {
+        Ok(done) if done.value.skipped.is_empty() => {
+            let to = narrowed.address(visitor.here()?.id);
+            Ok(visitor.done(&to, &notice(&deed, &done.value)))
+        }
+        Ok(done) => done_in_part(&visitor, &context, &narrowed, &done.value).await,
+        // Shown again, as it is now.
+        Err(problem) if is_all && is_of_a_form(&problem) => {
+            Ok(see_other(&planned_at(visitor.here()?.id, &form)))
+        }
+        Err(problem) => change::refused(&visitor, narrowed, (MANY, &form), problem).await,
+    }
+}
+
+/// What would become of all that match.
+pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
+    let form = Form::read(parts.uri.query().unwrap_or_default().as_bytes());
+    let narrowed = Narrowed::read(&form);
+    let deed = deed(&form)?;
+    let context = visitor.context()?;
+    let workspace = visitor.here()?.id;
+    let tree = folders::Tree::of(&context).await?;
+    let target = match &deed {
+        Deed::Move(Some(folder)) => tree.get(folder).map_or("another folder", |folder| folder.path.as_str()),
+        Deed::Move(None) | Deed::Tag { .. } | Deed::Trash | Deed::Restore => "/",
+    };
+    let back = html! { a.button href=(narrowed.address(workspace)) { "Cancel" } };
+    let crumbs = tree.crumbs(workspace, narrowed.folder());
+    let title = doing(&deed, "all that match");
+    let planned = match bulk::change(&context, all(&narrowed, None), deed.clone(), true).await {
+        Ok(planned) => planned.value,
+        Err(problem) if is_of_a_form(&problem) => {
+            let body = html! {
+                (part::summary(Some(&problem), &[("add", "Tag"), ("remove", "Tag"), ("files", "Files")]))
+                p { (back) }
+            };
+            return Ok(Page::new(&title).crumbs(crumbs).failed().show(&visitor, &body));
+        }
+        Err(problem) => return Err(problem.into()),
+    };
+    let matching = list::found(&context, &narrowed, None).await?;
+    let names: Vec<String> = matching.items.into_iter().take(NAMED).map(|file| file.path).collect();
+    let left = named(&context, &tree, &planned).await?;
+    let body = html! {
+        p { (words::count(planned.selected_count, "file matches", "files match")) @if narrowed.narrows() { " what you looked for" } ":" }
+        ul { @for name in &names { li { bdi { (name) } } } }
+        @if planned.selected_count > names.len() as u64 {
+            p.quiet { "And " (words::count(planned.selected_count - names.len() as u64, "other", "others")) "." }
+        }
+        p {
+            @if planned.changed_count == 0 { "None of them would change." }
+            @else { (words::count(planned.changed_count, "file", "files")) " " (becomes(&deed, target)) "." }
+            @if planned.unchanged_count > 0 { " " (words::count(planned.unchanged_count, "is", "are")) " so already." }
+        }
+        @if !left.is_empty() {
+            h2 { (words::count(planned.skipped.len() as u64, "file stays as it is", "files stay as they are")) }
+            (list::some(&left))
+        }
+        form.buttons method="post" action={ (folders::address(workspace, None)) "/many" } {
+            @if planned.changed_count > 0 {
+                @for (name, value) in kept(&form) { input type="hidden" name=(name) value=(value); }
+                @if !form.has("all") { input type="hidden" name="all" value="yes"; }
+                input type="hidden" name="expect" value=(planned.selected_count);
+                input type="hidden" name="sure" value="yes";
+                button.primary type="submit" { (doing(&deed, &words::count(planned.changed_count, "file", "files"))) }
+            }
+            (back)
+        }
+        p.quiet { "It is one change, which can be undone as one." }
+    };
+    Ok(Page::new(&title).crumbs(crumbs).show(&visitor, &body))
+}
+
+/// The list again, with what was left and why; what was done can be taken back from here, too.
+async fn done_in_part(
+    visitor: &Visitor,
+    context: &Context,
+    narrowed: &Narrowed<'_>,
+    done: &ChangedItems,
+) -> Answer {
+    let tree = folders::Tree::of(context).await?;
+    let left = named(context, &tree, done).await?;
+    let message =
+        format!("{} done, the rest was left as it is", words::count(done.changed_count, "was", "were"));
+    let problem = Problem::new(Reason::ValidationError, message);
+    let workspace = visitor.here()?.id;
+    let more = html! {
+        (list::some(&left))
+        @if let Some(write) = done.write_id.as_deref().filter(|_| visitor.may_undo()) {
+            (part::action(&format!("/w/{workspace}/activity/undo"), "Undo", "what was done", &[("write", write), ("back", &narrowed.address(workspace))]))
+        }
+    };
+    list::again(visitor, *narrowed, Told { problem: Some(&problem), more, refused: None }).await
+}
+
+/// Those that were left by their names, as far as the page has any business to name them, and why.
+async fn named(context: &Context, tree: &folders::Tree, done: &ChangedItems) -> Result<Vec<String>, Problem> {
+    let some = || done.skipped.iter().take(MOST_LEFT);
+    let ids: Vec<String> =
+        some().filter(|one| one.kind == TrashKind::File).map(|one| one.id.clone()).collect();
+    let found = if ids.is_empty() { Vec::new() } else { files::get_many(context, ids, 1).await? };
+    let name = |one: &SkippedItem| match one.kind {
+        TrashKind::Folder => tree.get(&one.id).map(|folder| folder.name.clone()),
+        TrashKind::File | TrashKind::Database | TrashKind::Record | TrashKind::Memory => {
+            let file = found.iter().find(|(id, _)| *id == one.id);
+            file.and_then(|(_, file)| file.as_ref().ok()).map(|file| file.name.clone())
+        }
+    };
+    let mut told: Vec<String> = some()
+        .map(|one| match name(one) {
+            Some(name) => format!("{name}: {}", words::sentence(&one.message)),
+            None => words::sentence(&one.message),
+        })
+        .collect();
+    let more = done.skipped.len() - told.len();
+    if more > 0 {
+        told.push(format!("And {}.", words::count(more as u64, "other", "others")));
+    }
+    Ok(told)
+}
+
+fn deed(form: &Form) -> Result<Deed, Problem> {
+    let tags = || folders::tags(form.text("tag-selected")).into_iter().map(ToOwned::to_owned).collect();
+    Ok(match form.text("do") {
+        "trash" => Deed::Trash,
+        "move" => Deed::Move(Some(form.trimmed("to").to_owned()).filter(|id| !id.is_empty())),
+        "tag" => Deed::Tag { add: tags(), remove: Vec::new() },
+        "untag" => Deed::Tag { add: Vec::new(), remove: tags() },
+        _ => {
+            let violation = Violation::new("do", "required", "names nothing that can be done");
+            return Err(Problem::validation(vec![violation]));
+        }
+    })
+}
+
+fn all(narrowed: &Narrowed<'_>, expected_count: Option<u64>) -> Chosen {
+    Chosen::Files(MatchingFiles { expected_count, ..narrowed.matching() })
+}
+
+fn expected(form: &Form) -> Option<u64> {
+    form.trimmed("expect").parse().ok()
+}
+
+fn items(form: &Form) -> Vec<ChosenItem> {
+    form.all("item").filter_map(item).collect()
+}
+
+/// `file:` or `folder:`, and an id.
+fn item(text: &str) -> Option<ChosenItem> {
+    let (kind, id) = text.split_once(':')?;
+    let kind = match kind {
+        "file" => TrashKind::File,
+        "folder" => TrashKind::Folder,
+        _ => return None,
+    };
+    Some(ChosenItem { kind, id: id.parse::<FileId>().ok()?.to_string() })
+}
+
+/// What a form about all that match says, without what is selected beside it.
+fn kept(form: &Form) -> Vec<(&'static str, &str)> {
+    let names = ["do", "in", "q", "tag", "to", "tag-selected", "all"];
+    names.into_iter().map(|name| (name, form.text(name))).filter(|(_, value)| !value.is_empty()).collect()
+}
+
+fn planned_at(workspace: WorkspaceId, form: &Form) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(kept(form));
+    format!("{}/all?{}", folders::address(workspace, None), query.finish())
+}
+
+/// What is done, as a button has it.
+fn doing(deed: &Deed, what: &str) -> String {
+    match deed {
+        Deed::Move(_) => format!("Move {what}"),
+        Deed::Tag { add, .. } if add.is_empty() => format!("Remove tag from {what}"),
+        Deed::Tag { .. } => format!("Tag {what}"),
+        Deed::Trash => format!("Move {what} to trash"),
+        Deed::Restore => format!("Restore {what}"),
+    }
+}
+
+fn becomes(deed: &Deed, target: &str) -> Markup {
+    html! {
+        @match deed {
+            Deed::Move(_) => { "would stand in " bdi { (target) } }
+            Deed::Tag { add, remove } => {
+                @if add.is_empty() { "would lose " bdi { (cairn_chassis::wording::listed(remove, "and")) } }
+                @else { "would be tagged " bdi { (cairn_chassis::wording::listed(add, "and")) } }
+            }
+            Deed::Trash => "would go to trash",
+            Deed::Restore => "would come back",
+        }
+    }
+}
+
+fn notice(deed: &Deed, done: &ChangedItems) -> Notice {
+    let change = match deed {
+        Deed::Move(_) => Change::Moved,
+        Deed::Tag { .. } => Change::Tagged,
+        Deed::Trash => Change::Trashed,
+        Deed::Restore => Change::Restored,
+    };
+    let changed = done.write_id.as_deref().and_then(|write| Changed::read(change, done.changed_count, write));
+    changed.map_or(Notice::Saved, Notice::Changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_files_and_folders_by_id() {
+        let id = "0199c0de-0000-7000-8000-000000000001";
+        assert_eq!(item(&format!("file:{id}")).unwrap().kind, TrashKind::File);
+        assert_eq!(item(&format!("folder:{id}")).unwrap().kind, TrashKind::Folder);
+        for odd in ["", "file", "file:", "file:x", &format!("record:{id}")] {
+            assert!(item(odd).is_none(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn all_that_match_are_shown_by_an_address_that_says_what_is_meant() {
+        let form = Form::read(b"do=tag&in=1&q=a+b&tag=&to=2&tag-selected=x&all=yes&item=file%3A1&expect=3");
+        let workspace: WorkspaceId = "0199c0de-0000-7000-8000-0000000000a1".parse().unwrap();
+        let address = planned_at(workspace, &form);
+        assert!(address.ends_with("/files/all?do=tag&in=1&q=a+b&to=2&tag-selected=x&all=yes"), "{address}");
+        assert_eq!(expected(&form), Some(3));
+        assert!(matches!(deed(&form), Ok(Deed::Tag { add, .. }) if add == ["x"]));
+        assert!(deed(&Form::read(b"do=nothing")).is_err());
+    }
+}
