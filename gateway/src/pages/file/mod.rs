@@ -35,6 +35,8 @@ use crate::operations::trash;
 use crate::routes::Routes;
 
 pub(super) use self::at::{located, trashed};
+pub(super) use self::changes::who;
+pub(super) use self::index::in_index;
 
 pub(super) fn routes() -> Routes {
     let writing = PERSON.up_to(FILE_BYTES);
