@@ -196,7 +196,7 @@ pub(super) fn warning(file: &File, text: &str) -> Option<String> {
     match FileType::from_number(file.file_type) {
         Some(FileType::Markdown) => problems::of_front_matter(text),
         Some(FileType::Yaml) => problems::of_yaml(text),
-        _ => None,
+        Some(FileType::Json | FileType::Text) | None => None,
     }
 }
 

@@ -35,7 +35,7 @@ impl Beside {
         );
         let versions = versions.ok().and_then(Result::ok);
         let by_file = |versions: Vec<FileVersion>| {
-            versions.into_iter().map(|version| (version.file_id.clone(), version)).collect()
+            versions.into_iter().map(|version| (version.file_id.clone(), version)).collect::<HashMap<_, _>>()
         };
         Self { versions: versions.map(by_file), states: states.ok().and_then(Result::ok) }
     }
