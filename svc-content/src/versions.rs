@@ -1,5 +1,7 @@
 //! The rules of file versions: every content that a file had can be read and made its content again.
 
+use cairn_chassis::wording::{self, Unit};
+use cairn_proto::domain::limits::BESIDE_A_LIST;
 use cairn_proto::ids::FileId;
 
 use crate::Error;
@@ -40,6 +42,19 @@ impl Versions {
             None => store::versions::count(db, caller.workspace, file).await?,
         };
         Ok(request.page(found, total, |version| (version.version.to_string(), String::new())))
+    }
+
+    /// The versions that these files have now, in no order; those that the caller may not see are left out.
+    pub(crate) async fn current(&self, caller: &Caller, ids: &[String]) -> Result<Vec<FileVersion>, Error> {
+        if ids.len() > BESIDE_A_LIST {
+            return Err(Error::invalid("fileIds", "too_many", wording::at_most(BESIDE_A_LIST, Unit::Files)));
+        }
+        let ids: Vec<FileId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
+        let (db, workspace) = (&self.context.db, caller.workspace);
+        let files = store::files::get_many(db, workspace, &ids).await?;
+        let seen: Vec<FileId> =
+            files.iter().filter(|file| caller.covers(&file.folders)).map(|file| file.id).collect();
+        Ok(store::versions::current(db, workspace, &seen).await?)
     }
 
     /// A version with its content.

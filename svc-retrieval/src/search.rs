@@ -24,6 +24,7 @@ mod similar;
 mod source_query;
 mod sources;
 pub(crate) mod state;
+mod states;
 pub(crate) mod tuning;
 
 use std::collections::HashSet;

@@ -253,18 +253,37 @@ async fn a_gap_becomes_a_file_and_closes(deployment: &Deployment) {
     for part in ["how-is-the-flux-capacitor-calibrated.md", "## how is the flux capacitor calibrated"] {
         assert!(form.contains(part), "{part}: {form}");
     }
+    assert!(form.contains("Save and ask again"), "{form}");
+    let replay = format!("{base}/{}", id(&question));
+    let shown = page(&workspace.session, &replay).await;
+    assert!(shown.contains(&format!("href=\"{write}\"")) && shown.contains("Write the file"), "{shown}");
     let files = workspace.token.get("/api/v1/files").await.expect(200).json();
     assert!(items(&files).is_empty(), "nothing is written before it is saved: {files}");
     let viewer = people::join(&workspace, "viewer").await.session;
     assert_eq!(viewer.get(&write).await.status, 403);
     let content =
         "## how is the flux capacitor calibrated\r\n\r\nThe flux capacitor is calibrated with a spanner.\r\n";
-    let fields = [("name", "flux.md"), ("folder", ""), ("content", content)];
+    let asked = id(&question);
+    let fields = [
+        ("name", "flux.md"),
+        ("folder", ""),
+        ("content", content),
+        ("ask", asked.as_str()),
+        ("again", "yes"),
+    ];
     assert_eq!(send(&viewer, &format!("{base}/write"), &fields).await.status, 403);
     let saved = send(&workspace.session, &format!("{base}/write"), &fields).await;
     assert_eq!(saved.status, 303, "{}", saved.text());
-    let file = saved.header("location").unwrap().strip_prefix("/file/").unwrap().to_owned();
-    let read = workspace.token.get(&format!("/api/v1/files/{file}")).await.expect(200).json();
+    // It is asked again at once, and the answer sees the file.
+    let to = saved.header("location").unwrap().to_owned();
+    assert!(to.starts_with(&format!("{replay}?again=1&after=c1-")), "{to}");
+    eventually("the file is found", async || {
+        page(&workspace.session, &to).await.contains("/flux.md").then_some(())
+    })
+    .await;
+    let files = workspace.token.get("/api/v1/files").await.expect(200).json();
+    let [file] = items(&files) else { panic!("{files}") };
+    let read = workspace.token.get(&format!("/api/v1/files/{}", id(file))).await.expect(200).json();
     assert_eq!(text(&read, "content"), content.replace("\r\n", "\n"));
 
     let ask = log(&workspace, &format!("/{}/ask", id(&question)));

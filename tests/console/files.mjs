@@ -311,3 +311,45 @@ test("many files are moved and tagged at once, and one Undo takes it back", asyn
     });
   }
 });
+
+test("a passage is mended with a link by name, and the search is asked again", async () => {
+  const workspace = await Workspace.open();
+  await workspace.file("Handbook.md", "# Rules\n");
+  const file = await workspace.file("lynx.md", "The lynx hides.\n");
+  await workspace.searchable("lynx");
+  await browse({ as: workspace.owner, permissions: ["clipboard-read", "clipboard-write"] }, async page => {
+    await open(page, `${workspace.at}/search?q=lynx&strategy=keyword`);
+    await page.getByText("Copy this search").click();
+    await page.getByRole("button", { name: "Copy", exact: true }).first().click();
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^curl -sS .*search_context/);
+    await isSound(page);
+
+    await page.getByRole("link", { name: /lynx\.md:/ }).first().click();
+    await page.getByRole("link", { name: "Edit", exact: true }).click();
+    const text = page.getByLabel("Text", { exact: true });
+    await text.fill("---\ntitle: A: B\n---\n");
+    await page.getByText(/no valid YAML: line 2/).waitFor();
+    await text.fill("The lynx sings. See ");
+    await text.press("End");
+    await text.pressSequentially("[[handb");
+    const offered = page.getByRole("option", { name: /Handbook\.md/ });
+    await offered.waitFor();
+    assert.equal(await text.getAttribute("aria-activedescendant"), await offered.getAttribute("id"));
+    await isSound(page);
+    await text.press("Escape");
+    assert.equal(await offered.count(), 0);
+    await text.fill("The lynx sings. See ");
+    await text.press("End");
+    await text.pressSequentially("[[handb");
+    await offered.waitFor();
+    await text.press("Enter");
+    assert.equal(await text.inputValue(), "The lynx sings. See [[Handbook]]");
+    await page.getByRole("button", { name: "Save and ask again" }).click();
+    await page.waitForURL(/\/search\?q=lynx&strategy=keyword&after=/);
+    await page.getByText("The lynx sings.").first().waitFor();
+    // What is saved is no draft any more.
+    await workspace.write(file.id, "begun\n");
+    await open(page, `/file/${file.id}/edit`);
+    assert.equal(await page.getByLabel("Text", { exact: true }).inputValue(), "begun\n");
+  });
+});

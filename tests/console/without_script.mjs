@@ -83,9 +83,16 @@ test("a search leads to its lines without a script", async () => {
     await open(page, `${workspace.at}/search`);
     await page.getByLabel("Question").fill("lighthouse");
     await page.getByRole("button", { name: "Search" }).click();
+    await page.getByText("Copy this search").click();
+    await page.getByText("tools/call").waitFor();
     await page.getByRole("link", { name: /ferry\.md/ }).first().click();
     await page.waitForURL(url => url.pathname === `/file/${file.id}`);
     await page.locator("[aria-current=true]").filter({ hasText: "lighthouse" }).first().waitFor();
+    await page.getByRole("link", { name: "Edit", exact: true }).click();
+    await page.getByLabel("Text").fill("# Ferry\n\nThe ferry to the lighthouse leaves at seven.\n");
+    await page.getByRole("button", { name: "Save and ask again" }).click();
+    await page.waitForURL(/\/search\?q=lighthouse.*after=/);
+    await page.getByText("leaves at seven").first().waitFor();
   });
 });
 

@@ -11,7 +11,7 @@ use super::time;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FileVersion {
     #[schema(format = "uuid")]
-    file_id: String,
+    pub(crate) file_id: String,
     /// The file's version when it got this content. Changes of name, folder or tags have no version of their own here.
     pub(crate) version: u64,
     /// `blake3:` and 64 hexadecimal digits, of the content.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{OriginalUri, State};
 use axum::response::IntoResponse as _;
 use cairn_proto::ids::{QuestionId, WorkspaceId};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 use super::Answer;
 use crate::answers::{AskedAgain, Links, Question, QuestionGroup, QuestionReplay};
@@ -14,6 +14,7 @@ use crate::json_body::JsonBody;
 use crate::operations::person::Person;
 use crate::operations::questions::{self, ListQuestionGroups, ListQuestions};
 use crate::rest::paging;
+use crate::rest::search::freshness;
 
 /// List what was asked.
 ///
@@ -61,11 +62,20 @@ pub(super) async fn get(person: Person, PathIds(_, id): PathIds<WorkspaceId, Que
 /// It is a question of its own, and is kept as any.
 #[utoipa::path(
     post, path = "/api/workspaces/{id}/questions/{questionId}/ask", operation_id = "askQuestionAgain", tag = "Questions",
-    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("questionId" = String, Path, format = "uuid", description = "The question.")),
+    params(
+        ("id" = String, Path, format = "uuid", description = "The workspace."),
+        ("questionId" = String, Path, format = "uuid", description = "The question."),
+        ("X-Cairn-Change" = Option<String>, Header, description = "The value that a write answered: the answer sees at least that write."),
+    ),
     responses((status = 200, description = "What is answered now, and where each passage stood then.", body = AskedAgain)),
 )]
-pub(super) async fn ask_again(person: Person, PathIds(_, id): PathIds<WorkspaceId, QuestionId>) -> Answer {
-    Ok(JsonBody(questions::ask_again(&person, id).await?).into_response())
+pub(super) async fn ask_again(
+    person: Person,
+    PathIds(_, id): PathIds<WorkspaceId, QuestionId>,
+    headers: HeaderMap,
+) -> Answer {
+    let after = freshness(&headers)?.after;
+    Ok(JsonBody(questions::ask_again(&person, id, after).await?).into_response())
 }
 
 /// Remove a question from the log; for owners and admins.

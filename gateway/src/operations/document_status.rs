@@ -1,7 +1,9 @@
-//! How the index stands to one document.
+//! How the index stands to one document, or to many.
+
+use std::collections::HashMap;
 
 use cairn_chassis::status::Problem;
-use cairn_proto::domain::DocumentKind;
+use cairn_proto::domain::{DocumentKind, DocumentState};
 use cairn_proto::ids::DocumentId;
 use cairn_proto::retrieval::v1 as proto;
 
@@ -22,4 +24,16 @@ pub(crate) async fn get(
         max_wait: freshness.wait.and_then(|wait| prost_types::Duration::try_from(wait).ok()),
     });
     answered(context.upstreams.index().get_document_status(request).await)
+}
+
+/// How it stands to many documents of one kind, at a glance, by their ids; those that the caller may not see are left out.
+pub(crate) async fn of_many(
+    context: &Context,
+    kind: DocumentKind,
+    ids: Vec<String>,
+) -> Result<HashMap<String, DocumentState>, Problem> {
+    let request = context.call.request(proto::BatchGetDocumentStatesRequest { kind: kind.into(), ids });
+    let found = answered(context.upstreams.index().batch_get_document_states(request).await)?;
+    let states = found.documents.into_iter();
+    Ok(states.map(|one| (one.id, DocumentState::from_number(one.state).unwrap_or_default())).collect())
 }

@@ -22,6 +22,13 @@ pub(crate) async fn list(
     Ok(Page::read(listed.versions, listed.next_page_token, listed.total_size))
 }
 
+/// The versions that files have now, in no order; those that the caller may not see are left out.
+pub(crate) async fn current(context: &Context, ids: Vec<String>) -> Result<Vec<FileVersion>, Problem> {
+    let request = context.call.request(proto::BatchGetCurrentFileVersionsRequest { file_ids: ids });
+    let found = answered(context.upstreams.file_versions().batch_get_current_file_versions(request).await)?;
+    Ok(found.versions.into_iter().map(FileVersion::from).collect())
+}
+
 pub(crate) async fn get(context: &Context, id: FileId, version: u64) -> Result<FileVersion, Problem> {
     let request = context.call.request(proto::GetFileVersionRequest { file_id: id.to_string(), version });
     let found = answered(context.upstreams.file_versions().get_file_version(request).await)?;

@@ -114,14 +114,18 @@ async fn read(person: &Person, id: QuestionId) -> Result<(proto::Question, proto
     Ok((present(found.question)?, present(found.details)?))
 }
 
-/// Asks the same with the same arguments, as the person who reads, and tells what moved. That is a question of its own, and is
-/// kept as any.
-pub(crate) async fn ask_again(person: &Person, id: QuestionId) -> Result<AskedAgain, Problem> {
+/// Asks the same with the same arguments, as the person who reads, and tells what moved. The answer sees the writes `after` which
+/// it is asked. That is a question of its own, and is kept as any.
+pub(crate) async fn ask_again(
+    person: &Person,
+    id: QuestionId,
+    after: Vec<proto::FeedPosition>,
+) -> Result<AskedAgain, Problem> {
     let (_, details) = read(person, id).await?;
     let search = || person.upstreams.search();
     let now = match details.asked {
         Some(Asked::Search(request)) => {
-            let request = proto::SearchContextRequest { explain: true, ..request };
+            let request = proto::SearchContextRequest { explain: true, after, ..request };
             answered(search().search_context(person.call.request(request)).await)?
         }
         Some(Asked::SourceQuery(request)) => {

@@ -48,6 +48,7 @@ const PAGES: &[(&str, &str)] = &[
     ("/w/{id}/search", "/w/{w}/search?q=x&as=0199c0de-0000-7000-8000-0000000000c1"),
     ("/w/{id}/go", "/w/{w}/go"),
     ("/w/{id}/go", "/w/{w}/go?q=e"),
+    ("/w/{id}/go", "/w/{w}/go?q=e&kind=file"),
     ("/file/{id}", "/file/{f}?lines=2-3&hash=blake3:0001"),
     ("/file/{id}", "/file/{f}?lines=2-3&hash=blake3:ffff"),
     ("/file/{id}", "/file/{f}?view=source&lines=2"),
@@ -55,6 +56,8 @@ const PAGES: &[(&str, &str)] = &[
     ("/file/{id}", "/file/{f}?view=uses"),
     ("/file/{id}/index", "/file/{f}/index"),
     ("/file/{id}/edit", "/file/{f}/edit"),
+    ("/file/{id}/edit", "/file/{f}/edit?ask=q%3D%22x%3C"),
+    ("/file/{id}/edit", "/file/{f}/edit?ask=https://evil.example"),
     ("/file/{id}/versions/{version}", "/file/{f}/versions/1"),
     ("/file/{id}/versions/{version}", "/file/{f}/versions/2?show=now"),
     ("/file/{id}/versions/{version}", "/file/{f}/versions/1?show=text&lines=2"),
@@ -247,6 +250,9 @@ async fn forms_about_a_file_are_answered_with_sound_pages() {
         ("preview", "content=%23+A%0D%0A%0D%0A%5Bx%5D%28y%29", 200, "<h3 id=\"s-a\""),
         ("edit", "hash=blake3:0001&content=mine", 409, "Keep theirs"),
         ("edit", "hash=blake3:0001&content=mine&then=merge", 200, "mine\n&gt;&gt;&gt;"),
+        ("edit", "hash=blake3:0001&content=mine&ask=q%3Dx&again=yes", 409, "name=\"again\" value=\"yes\""),
+        ("preview", "content=---%0D%0Aa:+b:+c%0D%0A---%0D%0A&ask=q%3Dx", 200, "no valid YAML: line 2"),
+        ("preview", "content=x&ask=q%3Dx", 200, "Save and ask again"),
         ("rename", "name=", 400, "<h2>Rename</h2>"),
         ("rename", long.as_str(), 400, kept.as_str()),
         ("versions/1/restore", "hash=x", 409, "changed meanwhile"),
@@ -260,6 +266,31 @@ async fn forms_about_a_file_are_answered_with_sound_pages() {
         assert!(page.text.contains(told), "{path}: {told}: {}", page.text);
         assert_eq!(faults(&page.text), Vec::<String>::new(), "{path}: {}", page.text);
     }
+}
+
+#[tokio::test]
+async fn a_save_leads_back_to_what_led_to_the_file() {
+    let bench = bench().await;
+    let cookie = cookie(&bench).await;
+    let path = format!("/file/{FILE}/edit");
+    // That of the text which the file has.
+    let kept = "hash=blake3:00ff&content=";
+    let question = "0199c0de-0000-7000-8000-0000000000e1";
+    for (more, to) in [
+        ("x", "/file/{f}".to_owned()),
+        ("x&again=yes", "/file/{f}".to_owned()),
+        ("x&ask=q%3Da%2Bb", "/file/{f}?ask=q%3Da%2Bb".to_owned()),
+        ("x&ask=q%3Da%2Bb&again=yes", "/w/{w}/search?q=a+b&after=c1-8".to_owned()),
+        (&format!("x&ask={question}&again=yes"), format!("/w/{{w}}/questions/{question}?again=1&after=c1-8")),
+        ("x&ask=%2F%2Fevil.example&again=yes", "/file/{f}".to_owned()),
+    ] {
+        let saved = send(&bench, &path, &format!("{kept}{more}"), &cookie).await;
+        assert_eq!(saved.status, 303, "{more}: {}", saved.text);
+        assert_eq!(saved.headers["location"].to_str().unwrap(), filled(&to), "{more}");
+        assert!(saved.headers["set-cookie"].to_str().unwrap().contains("saved"), "{more}");
+    }
+    let odd = send(&bench, &path, &format!("{kept}---%0D%0Aa:+b:+c%0D%0A---%0D%0A"), &cookie).await;
+    assert!(odd.headers["set-cookie"].to_str().unwrap().contains("odd"), "{:?}", odd.headers);
 }
 
 pub(in crate::pages) async fn send(

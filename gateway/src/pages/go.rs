@@ -32,6 +32,8 @@ pub(super) fn routes() -> Routes {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 struct Asked {
     q: Option<String>,
+    /// `file` for files alone, which the editor offers for links.
+    kind: Option<String>,
 }
 
 /// Where one can go.
@@ -67,7 +69,11 @@ async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
     // No name holds control characters, and not every database takes them.
     let typed: String = asked.q.unwrap_or_default().chars().filter(|one| !one.is_control()).collect();
     let typed = typed.trim();
-    let found = if typed.is_empty() { None } else { Some(find(&visitor, typed).await?) };
+    let found = match asked.kind.as_deref() {
+        _ if typed.is_empty() => None,
+        Some("file") => Some(find_files(&visitor, typed).await?),
+        _ => Some(find(&visitor, typed).await?),
+    };
     let body = html! {
         form.filter role="search" method="get" action=(palette::address(visitor.here()?)) {
             div.field {
@@ -125,6 +131,13 @@ async fn find(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Err
         Err(problem) => found.take(Err(problem)),
     }
     found.take(of_memories);
+    Ok(found)
+}
+
+/// The files whose names hold the words.
+async fn find_files(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Error> {
+    let mut found = Found::default();
+    found.take(found_files(&visitor.context()?, typed).await);
     Ok(found)
 }
 

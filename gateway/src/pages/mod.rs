@@ -7,6 +7,7 @@ mod account;
 mod activity;
 mod analytics;
 mod apps;
+mod asking;
 mod assets;
 mod connect;
 mod databases;

@@ -19,6 +19,8 @@ const MOST_ITEMS: usize = 90;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
     Saved,
+    /// As it was written, though programs will stumble over it.
+    SavedOdd,
     Created,
     Deleted,
     Restored,
@@ -57,8 +59,9 @@ pub(crate) enum Notice {
 }
 
 /// All but the one with ids: their codes and sentences.
-const PLAIN: [(Notice, &str, &str); 32] = [
+const PLAIN: [(Notice, &str, &str); 33] = [
     (Notice::Saved, "saved", "Saved."),
+    (Notice::SavedOdd, "odd", "Saved. Something in it is no valid YAML: the page of the file says what."),
     (Notice::Created, "created", "Created."),
     (Notice::Deleted, "deleted", "Deleted for good."),
     (Notice::Restored, "restored", "Restored."),

@@ -2,16 +2,22 @@
 
 #[cfg(test)]
 mod checks;
+mod copied;
 mod missing;
 
+use std::sync::Arc;
+
+use axum::extract::State;
 use cairn_chassis::status::Problem;
-use cairn_proto::domain::{Mode, Permission, Strategy};
+use cairn_proto::domain::{DocumentKind, Mode, Permission, Strategy};
 use cairn_proto::retrieval::v1::Trace;
+use http::HeaderMap;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::asking::{self, AskAgain};
 use super::frame::Page;
 use super::parts as part;
 use super::seeing::Seeing;
@@ -24,6 +30,7 @@ use crate::extract::Query;
 use crate::operations::Context;
 use crate::operations::browse::{self, ExecuteScript};
 use crate::operations::search::{self, Freshness, SearchContext};
+use crate::origin::Origins;
 use crate::routes::Routes;
 use crate::schema::inputs;
 
@@ -54,6 +61,8 @@ struct Asked {
     /// `script` for scripts.
     view: Option<String>,
     script: Option<String>,
+    /// The write that the answer must have seen.
+    after: Option<String>,
 }
 
 impl Asked {
@@ -65,13 +74,23 @@ impl Asked {
         self.folder.as_deref().filter(|id| !id.is_empty())
     }
 
+    /// The same, for the texts that it leads to.
+    fn again(&self) -> Option<AskAgain> {
+        AskAgain::search(missing::chosen(self).chain(self.seen_as.as_deref().map(|token| ("as", token))))
+    }
+
     fn is_script(&self) -> bool {
         self.view.as_deref() == Some("script")
     }
 }
 
 /// `GET /w/{id}/search`.
-async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
+async fn show(
+    State(origins): State<Arc<Origins>>,
+    visitor: Visitor,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Answer {
     let base = format!("/w/{}/search", visitor.here()?.id);
     let seeing = Seeing::of(&visitor, asked.seen_as.as_deref()).await?;
     let context = seeing.visitor.context()?;
@@ -87,7 +106,8 @@ async fn show(visitor: Visitor, Query(asked): Query<Asked>) -> Answer {
             let found = find(&context, &asked).await;
             Some(found.map_err(|problem| form::renamed(problem, &[("query", "q"), ("folderId", "folder")])))
         };
-        search_page(&visitor, &asked, &tree, &seeing, answer.as_ref())?
+        let copied = || copied::ways(&asked, origins.base_url(&headers).as_deref());
+        search_page(&visitor, &asked, &tree, &seeing, answer.as_ref(), copied)?
     };
     let body = html! {
         (part::question_log(visitor.question_log_days()))
@@ -104,7 +124,8 @@ async fn find(context: &Context, asked: &Asked) -> Result<SearchAnswer, Problem>
     let mut fields = fields(asked);
     fields.insert("explain".to_owned(), json!(true));
     let input = form::input::<SearchContext>(Value::Object(fields))?;
-    search::search(context, input, Freshness::default()).await
+    let freshness = Freshness { after: asking::after(asked.after.as_deref()), wait: None };
+    search::search(context, input, freshness).await
 }
 
 /// The input of the search that is asked for.
@@ -131,6 +152,7 @@ fn search_page(
     tree: &folders::Tree,
     seeing: &Seeing,
     answer: Option<&Result<SearchAnswer, Problem>>,
+    copied: impl Fn() -> Markup,
 ) -> Result<Markup, Error> {
     let here = visitor.here()?.id;
     let base = format!("/w/{here}/search");
@@ -151,7 +173,9 @@ fn search_page(
             None => { p.quiet { "Ask as an agent would: a question, or words. " a href={ "/w/" (here) "/golden" } { "Golden questions" } " are asked again and again." } }
             Some(Err(problem)) => (part::summary(Some(problem), &[("q", "Question"), ("folder", "Folder"), ("strategy", "Strategy"), ("mode", "Mode")])),
             Some(Ok(answer)) => {
-                (results(answer, pins))
+                (asking::note(&asking::after(asked.after.as_deref())))
+                (results(answer, asked.again().as_ref(), pins))
+                (copied())
                 (missing::door(&base, asked, answer.results.is_empty()))
             }
         }
@@ -178,25 +202,29 @@ fn choice<'a>(name: &'a str, label: &'a str, values: impl Iterator<Item = &'a st
     part::choices(name, label, choices)
 }
 
-fn results(answer: &SearchAnswer, pins: impl Fn(&SearchResult) -> Option<Markup>) -> Markup {
+fn results(
+    answer: &SearchAnswer,
+    again: Option<&AskAgain>,
+    pins: impl Fn(&SearchResult) -> Option<Markup>,
+) -> Markup {
     html! {
         p role="status" { (words::count(answer.results.len() as u64, "result", "results")) "." }
         @for note in &answer.coverage { p.notice { (words::sentence(&note.message)) } }
         @if answer.results.is_empty() { p { "Nothing was found. Try other words, or another folder." } }
-        @for (index, result) in answer.results.iter().enumerate() { (found(index + 1, result, pins(result))) }
+        @for (index, result) in answer.results.iter().enumerate() { (found(index + 1, result, again, pins(result))) }
     }
 }
 
-fn found(place: usize, result: &SearchResult, pin: Option<Markup>) -> Markup {
+fn found(place: usize, result: &SearchResult, again: Option<&AskAgain>, pin: Option<Markup>) -> Markup {
     let citation = &result.citation;
     html! {
         section.result aria-label={ "Result " (place) } {
-            h2 { (place) ". " (chip(citation, result.database_id.as_deref())) }
+            h2 { (place) ". " (chip(citation, result.database_id.as_deref(), again)) }
             pre.passage tabindex="0" dir="auto" { (result.content) }
             p {
                 (bar(result.score))
                 " " span.quiet { "Score " (number(result.score)) }
-                @for copy in &result.also_in { " · also in " (chip(copy, None)) }
+                @for copy in &result.also_in { " · also in " (chip(copy, None, again)) }
             }
             @if let Some(trace) = &result.trace { (traced(place, trace)) }
             @if let Some(pin) = pin { (pin) }
@@ -204,28 +232,31 @@ fn found(place: usize, result: &SearchResult, pin: Option<Markup>) -> Markup {
     }
 }
 
-/// Where a passage stands: a link to its lines where there is a page for it. That of a record is its database's.
-pub(super) fn chip(citation: &Citation, database: Option<&str>) -> Markup {
+/// Where a passage stands: a link to its lines where there is a page for it. That of a record is its database's. A file
+/// takes along what is to be asked again once it is mended.
+pub(super) fn chip(citation: &Citation, database: Option<&str>, again: Option<&AskAgain>) -> Markup {
     let lines = match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => format!(":{start}–{end}"),
         _ => String::new(),
     };
     let label = html! { bdi { (citation.path) } (lines) };
     html! {
-        @match address(citation, database) {
+        @match address(citation, database, again) {
             Some(address) => { a.chip href=(address) { (label) } }
             None => { span.chip { (label) } }
         }
     }
 }
 
-fn address(citation: &Citation, database: Option<&str>) -> Option<String> {
+fn address(citation: &Citation, database: Option<&str>, again: Option<&AskAgain>) -> Option<String> {
     let page = places::of(citation.kind, &citation.id, database)?;
+    let again = again.filter(|_| citation.kind == DocumentKind::File);
     Some(match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => {
-            format!("{page}?lines={start}-{end}&hash={}#L{start}", citation.content_hash)
+            let lines = format!("{page}?lines={start}-{end}&hash={}", citation.content_hash);
+            format!("{}#L{start}", asking::carried(&lines, again))
         }
-        _ => page,
+        _ => asking::carried(&page, again),
     })
 }
 
@@ -306,7 +337,7 @@ fn output(answer: &ScriptAnswer) -> Markup {
         pre.passage tabindex="0" dir="auto" { (answer.output) }
         @if !answer.citations.is_empty() {
             h2 { "What it read" }
-            ul { @for citation in &answer.citations { li { (chip(citation, None)) } } }
+            ul { @for citation in &answer.citations { li { (chip(citation, None, None)) } } }
             @if let Some(more) = answer.uncited { p.quiet { "And " (words::count(u64::from(more), "other range", "other ranges")) " of lines." } }
         }
     }

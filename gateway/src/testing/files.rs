@@ -61,6 +61,13 @@ impl FileVersionService for Versions {
         }))
     }
 
+    async fn batch_get_current_file_versions(
+        &self,
+        _: Request<content::BatchGetCurrentFileVersionsRequest>,
+    ) -> Result<Response<content::BatchGetCurrentFileVersionsResponse>, Status> {
+        Ok(Response::new(content::BatchGetCurrentFileVersionsResponse { versions: vec![version(2)] }))
+    }
+
     async fn get_file_version(
         &self,
         request: Request<content::GetFileVersionRequest>,

@@ -44,6 +44,8 @@ pub const RECORD_SEARCH_CHARS: usize = 1_000;
 pub const FILES_AT_ONCE: usize = 20;
 /// Items that one call changes.
 pub const ITEMS_AT_ONCE: usize = 1_000;
+/// Of what lists tell beside each entry, read at once: versions that files have now, states of documents in the index.
+pub const BESIDE_A_LIST: usize = 200;
 /// Of a message to the operators (spec 2.9).
 pub const FEEDBACK_CHARS: usize = 5_000;
 /// How deep filters of records nest. Deeper ones are not even read: protobuf could not carry them.

@@ -4,8 +4,9 @@ use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::content::v1::file_version_service_server::{FileVersionService, FileVersionServiceServer};
 use cairn_proto::content::v1::{
-    self as proto, GetFileVersionRequest, GetFileVersionResponse, ListFileVersionsRequest,
-    ListFileVersionsResponse, RestoreFileVersionRequest, RestoreFileVersionResponse,
+    self as proto, BatchGetCurrentFileVersionsRequest, BatchGetCurrentFileVersionsResponse,
+    GetFileVersionRequest, GetFileVersionResponse, ListFileVersionsRequest, ListFileVersionsResponse,
+    RestoreFileVersionRequest, RestoreFileVersionResponse,
 };
 use tonic::{Request, Response, Status};
 
@@ -38,6 +39,16 @@ impl FileVersionService for Rpc {
         let versions = page.items.into_iter().map(encode).collect();
         let (next_page_token, total_size) = (page.next, page.total);
         Ok(Response::new(ListFileVersionsResponse { versions, next_page_token, total_size }))
+    }
+
+    async fn batch_get_current_file_versions(
+        &self,
+        request: Request<BatchGetCurrentFileVersionsRequest>,
+    ) -> Result<Response<BatchGetCurrentFileVersionsResponse>, Status> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let found = self.versions.current(&caller, &request.get_ref().file_ids).await?;
+        let versions = found.into_iter().map(encode).collect();
+        Ok(Response::new(BatchGetCurrentFileVersionsResponse { versions }))
     }
 
     async fn get_file_version(

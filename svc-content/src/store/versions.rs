@@ -1,8 +1,8 @@
 //! The contents that files have and had.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::sql::{Db, Error, Text, Tx};
-use cairn_chassis::{execute, fetch, statements};
+use cairn_chassis::sql::{Db, Dialect, Error, Text, Tx, json_list};
+use cairn_chassis::{execute, fetch, list_statement, statements};
 use cairn_proto::ids::{FileId, WorkspaceId};
 
 use super::page::{to_column, to_count};
@@ -25,6 +25,18 @@ statements! {
         columns!(),
         " FROM file_versions v WHERE v.workspace_id = $1 AND v.file_id = $2 AND v.version < $3 \
          ORDER BY v.version DESC LIMIT $4"
+    );
+
+    const CURRENT: Dialect = list_statement!(
+        concat!(
+            "SELECT ",
+            columns!(),
+            " FROM files f JOIN file_versions v ON v.workspace_id = $1 AND v.file_id = f.id AND v.version = \
+             (SELECT MAX(n.version) FROM file_versions n WHERE n.workspace_id = $1 AND n.file_id = f.id) \
+             WHERE f.workspace_id = $1 AND f.deleted_at IS NULL AND f.id IN "
+        ),
+        "$2",
+        ""
     );
 
     const COUNT: &str = "SELECT COUNT(*) FROM file_versions WHERE workspace_id = $1 AND file_id = $2";
@@ -100,6 +112,16 @@ pub(crate) async fn list(
     limit: i64,
 ) -> Result<Vec<FileVersion>, Error> {
     let rows: Vec<Row> = fetch!(all, db, LIST, Text(workspace), Text(file), to_column(before), limit)?;
+    Ok(rows.into_iter().map(Row::into_version).collect())
+}
+
+/// The versions that the live ones of these files have now, in no order, in one statement.
+pub(crate) async fn current(
+    db: &Db,
+    workspace: WorkspaceId,
+    files: &[FileId],
+) -> Result<Vec<FileVersion>, Error> {
+    let rows: Vec<Row> = fetch!(all, db, CURRENT, Text(workspace), json_list(files))?;
     Ok(rows.into_iter().map(Row::into_version).collect())
 }
 

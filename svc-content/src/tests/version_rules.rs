@@ -150,3 +150,34 @@ async fn former_bodies_go_when_the_file_is_removed_for_good() {
         assert_eq!(bench.read_version(&other, 2).await, "in both histories");
     }
 }
+
+#[tokio::test]
+async fn who_wrote_last_is_told_of_many_files_at_once() {
+    for bench in benches().await {
+        let (ada, bob) = (person(&bench, "Ada"), person(&bench, "Bob"));
+        let inside = bench.folder("inside", None).await;
+        let mine = bench.files.create(&ada, draft("mine.md", Some(inside.id))).await.unwrap().item;
+        let other = bench.files.create(&ada, draft("other.md", None)).await.unwrap().item;
+        bench.write(&bob, &other, "second").await;
+        // Who renames writes no text.
+        let rename = FilePatch { name: Some("b.md".into()), ..FilePatch::default() };
+        bench.files.update(&ada, &other.id.to_string(), rename).await.unwrap();
+        let gone = bench.file("gone.md", None).await;
+        bench.files.delete(&ada, &gone.id.to_string()).await.unwrap();
+        let mut asked: Vec<String> = [&mine, &other, &gone].map(|file| file.id.to_string()).into();
+        asked.extend(["no id".to_owned(), uuid::Uuid::from_u128(7).to_string()]);
+        let told = async |caller: &Caller| {
+            let found = bench.versions().current(caller, &asked).await.unwrap();
+            let mut told: Vec<_> =
+                found.into_iter().map(|one| (one.version, one.author.unwrap().name)).collect();
+            told.sort();
+            told
+        };
+        let all = [(1, "Ada".to_owned()), (2, "Bob".to_owned())];
+        assert_eq!(told(&bench.caller).await, all, "{}", bench.engine());
+        assert_eq!(told(&bench.scoped(&[inside.id])).await, all[..1], "{}", bench.engine());
+        let many = vec![mine.id.to_string(); 201];
+        assert!(bench.versions().current(&bench.caller, &many).await.is_err());
+        assert!(bench.versions().current(&bench.caller, &[]).await.unwrap().is_empty());
+    }
+}

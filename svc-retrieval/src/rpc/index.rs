@@ -6,8 +6,9 @@ use cairn_index::Counts;
 use cairn_proto::domain::DocumentState;
 use cairn_proto::retrieval::v1::index_service_server::IndexService;
 use cairn_proto::retrieval::v1::{
-    self as proto, GetDocumentStatusRequest, GetDocumentStatusResponse, GetIndexStatusRequest,
-    GetIndexStatusResponse, Holdings, IndexedFeed,
+    self as proto, BatchGetDocumentStatesRequest, BatchGetDocumentStatesResponse, GetDocumentStatusRequest,
+    GetDocumentStatusResponse, GetIndexStatusRequest, GetIndexStatusResponse, Holdings, IndexedFeed,
+    StateOfDocument,
 };
 use tonic::{Request, Response, Status};
 
@@ -56,6 +57,21 @@ impl IndexService for Service {
         let freshness = (asked.after.as_slice(), asked.max_wait.as_ref());
         let (content_hash, state) = self.searcher().state_of(&identity, &call, (kind, id), freshness).await?;
         Ok(Response::new(encode_state(content_hash, state)))
+    }
+
+    async fn batch_get_document_states(
+        &self,
+        request: Request<BatchGetDocumentStatesRequest>,
+    ) -> Result<Response<BatchGetDocumentStatesResponse>, Status> {
+        let identity = self.verifier().authenticate(request.metadata()).await?;
+        identity.require(Permission::Read)?;
+        let call = Call::from_metadata(request.metadata());
+        let asked = request.into_inner();
+        let states = self.searcher().states_of(&identity, &call, asked.kind(), &asked.ids).await?;
+        let documents = states
+            .into_iter()
+            .map(|(id, state)| StateOfDocument { id: id.hyphenated().to_string(), state: state.into() });
+        Ok(Response::new(BatchGetDocumentStatesResponse { documents: documents.collect() }))
     }
 }
 

@@ -60,6 +60,12 @@ impl State {
     }
 }
 
+/// That the owner of a document does not answer.
+pub(super) fn unanswered() -> Error {
+    let message = "the service that keeps documents from outside does not answer now";
+    Problem::unavailable(message, std::time::Duration::from_secs(5)).into()
+}
+
 impl Searcher {
     /// The hash of the text that a document has now, and how the index stands to it.
     ///
@@ -85,11 +91,7 @@ impl Searcher {
                 let state = State::of(&generation, workspace, &missed).await?;
                 Ok((missed.document.content_hash.clone(), state))
             }
-            None if is_unanswered => Err(Problem::unavailable(
-                "the service that keeps documents from outside does not answer now",
-                std::time::Duration::from_secs(5),
-            )
-            .into()),
+            None if is_unanswered => Err(unanswered()),
             None => Err(missing().into()),
         }
     }

@@ -148,6 +148,7 @@ export function views(seed) {
       ["search", `${at}/search`],
       ["search results", `${at}/search?q=${encodeURIComponent("quorum of the walrus council")}`],
       ["search trace", `${at}/search?q=walrus`, 200, page => page.getByText("How the score came about").first().click()],
+      ["search copied", `${at}/search?q=walrus`, 200, page => page.getByText("Copy this search").click()],
       ["search nothing", `${at}/search?q=zzqx&strategy=keyword`],
       ["golden", `${at}/golden`],
       ["missing file", `${at}/search/absence?q=walrus&find=how`],

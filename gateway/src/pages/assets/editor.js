@@ -1,4 +1,4 @@
-// The editor: drafts survive a session that ends, the preview follows what is typed, lists go on.
+// The editor: drafts survive a session that ends, the preview follows what is typed, lists go on, links are completed.
 const form = document.querySelector("form[data-editor]");
 const field = form?.elements.content;
 if (field) {
@@ -35,6 +35,91 @@ if (field) {
     clearTimeout(timer);
     if (field.value.length < 200000) timer = setTimeout(() => form.requestSubmit(form.querySelector("[data-swap]")), 300);
   });
+  // `[[` offers files by their names, as a combobox does; Escape leaves what is typed.
+  const list = document.getElementById("links");
+  if (list) {
+    const told = document.getElementById("links-told");
+    let [shown, at, wait, left] = [[], -1, 0, -1];
+
+    const begunLink = () => {
+      const end = field.selectionStart;
+      const before = field.value.slice(Math.max(0, end - 300), end);
+      const open = before.lastIndexOf("[[");
+      const name = before.slice(open + 2);
+      if (open < 0 || end !== field.selectionEnd || !name.trim() || /[\n\]|#]/.test(name)) return null;
+      return { from: end - name.length, end, name: name.trim() };
+    };
+    const choose = next => {
+      at = shown.length ? (next + shown.length) % shown.length : -1;
+      [...list.children].forEach((option, index) => option.setAttribute("aria-selected", String(index === at)));
+      list.children[at]?.scrollIntoView({ block: "nearest" });
+      if (at < 0) field.removeAttribute("aria-activedescendant");
+      else field.setAttribute("aria-activedescendant", `link-${at}`);
+    };
+    const offer = paths => {
+      shown = paths;
+      list.replaceChildren(...paths.map((path, index) => {
+        const [option, name] = [document.createElement("li"), document.createElement("bdi")];
+        option.id = `link-${index}`;
+        option.setAttribute("role", "option");
+        name.textContent = path;
+        option.append(name);
+        return option;
+      }));
+      list.hidden = !paths.length;
+      told.textContent = paths.length > 1 ? list.dataset.many.replace("{}", paths.length) : paths.length ? list.dataset.one : "";
+      choose(0);
+    };
+    const nameOf = path => path.split("/").pop().replace(/\.(md|markdown)$/i, "");
+    const take = path => {
+      const link = begunLink();
+      offer([]);
+      if (!link) return;
+      const end = field.value.startsWith("]]", link.end) ? link.end + 2 : link.end;
+      field.setRangeText(`${nameOf(path)}]]`, link.from, end, "end");
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    };
+    const look = () => {
+      clearTimeout(wait);
+      const link = begunLink();
+      if (link?.from !== left) left = -1;
+      if (!link || link.from === left) return offer([]);
+      wait = setTimeout(() => {
+        const address = `${list.dataset.names}?${new URLSearchParams({ kind: "file", q: link.name })}`;
+        const show = part => {
+          const now = begunLink();
+          if (now?.from !== link.from || now.name !== link.name || link.from === left || document.activeElement !== field) return;
+          // A name with these signs cannot stand in such a link.
+          offer([...part?.querySelectorAll("a") ?? []].map(one => one.textContent).filter(path => !/[[\]|#]/.test(nameOf(path))));
+        };
+        document.dispatchEvent(new CustomEvent("cairn:fetch", { detail: { selector: "#found", address, take: show } }));
+      }, 120);
+    };
+    field.setAttribute("aria-autocomplete", "list");
+    field.setAttribute("aria-controls", list.id);
+    field.addEventListener("input", look);
+    field.addEventListener("blur", () => offer([]));
+    document.addEventListener("selectionchange", () => { if (shown.length && !begunLink()) offer([]); });
+    list.addEventListener("mousedown", event => event.preventDefault());
+    list.addEventListener("click", event => {
+      const index = [...list.children].indexOf(event.target.closest("[role=option]"));
+      if (index >= 0) take(shown[index]);
+    });
+    field.addEventListener("keydown", event => {
+      const steps = { ArrowDown: 1, ArrowUp: -1 };
+      if (!shown.length || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+      if (event.key in steps) choose(at + steps[event.key]);
+      else if (event.key === "Enter") take(shown[at]);
+      else if (event.key === "Escape") {
+        left = begunLink()?.from ?? -1;
+        offer([]);
+      } else return;
+      event.preventDefault();
+      // Enter is no new item of a list then.
+      event.stopImmediatePropagation();
+    });
+  }
+
   field.addEventListener("keydown", event => {
     if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.isComposing) return;
     const before = field.value.slice(0, field.selectionStart);

@@ -54,7 +54,7 @@ fn row(file: &File, version: &FileVersion) -> Markup {
 }
 
 /// Who gave a file this text.
-pub(super) fn who(version: &FileVersion) -> Markup {
+pub(in crate::pages) fn who(version: &FileVersion) -> Markup {
     html! {
         @match &version.created_by {
             Some(by) => { bdi { (by.name) } @if by.kind == "token" { " (a token)" } @else if by.kind == "sync" { " (a sync)" } }

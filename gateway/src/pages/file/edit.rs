@@ -12,11 +12,13 @@ use super::{address, endings, is_markdown, page};
 use crate::answers::File;
 use crate::error::Error;
 use crate::extract::Query;
+use crate::pages::asking::{self, AskAgain};
 use crate::pages::assets;
 use crate::pages::form::Form;
 use crate::pages::reading::parts;
-use crate::pages::text::{self, Lines, Relative, Style};
-use crate::pages::{Answer, folders, words};
+use crate::pages::text::{self, Lines, Relative, Style, problems};
+use crate::pages::visitor::Here;
+use crate::pages::{Answer, folders, palette, words};
 use crate::schema::inputs;
 
 inputs!(Looking);
@@ -33,6 +35,8 @@ const MOST_LINES: usize = 20_000;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Looking {
     line: Option<String>,
+    /// What is to be asked again once the text is mended.
+    ask: Option<String>,
 }
 
 /// What stands in the editor.
@@ -49,6 +53,8 @@ pub(super) struct Draft<'a> {
     pub(super) is_merged: bool,
     /// What is shown beside it.
     pub(super) preview: Markup,
+    /// What may be asked again once it is saved.
+    pub(super) ask: Option<AskAgain>,
 }
 
 pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
@@ -58,7 +64,8 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
     };
     may_edit(&at)?;
     let content = file.content.as_deref().unwrap_or_default();
-    let draft = Draft { text: content, hash: &file.content_hash, ..Draft::default() };
+    let ask = looking.ask.as_deref().and_then(AskAgain::parse);
+    let draft = Draft { text: content, hash: &file.content_hash, ask, ..Draft::default() };
     let draft = if content.len() <= MOST_PREVIEWED {
         Draft { preview: previewed(&file, content, None), ..draft }
     } else {
@@ -69,7 +76,8 @@ pub(super) async fn show(at: At, Query(looking): Query<Looking>) -> Answer {
     }
     let line = looking.line.as_deref().and_then(|line| line.parse().ok()).unwrap_or(1);
     let part = parts::around(content, line);
-    let at_line = |line: usize| format!("{}/edit?line={line}", address(at.id));
+    let at_line =
+        |line: usize| asking::carried(&format!("{}/edit?line={line}", address(at.id)), draft.ask.as_ref());
     let told = html! {
         p.notice { "The file is large, so it is edited in parts: these are lines " (words::grouped(part.lines.first as u64)) "–" (words::grouped(part.lines.last as u64)) " of " (words::grouped(part.total as u64)) "." }
         nav.pages aria-label="Pages" {
@@ -91,7 +99,8 @@ pub(super) async fn preview(at: At, form: Form) -> Answer {
     let typed = endings::plain(form.text("content"));
     let lines = Lines::parse(form.text("part"));
     let preview = previewed(&file, &typed, lines);
-    let draft = Draft { text: &typed, hash: form.text("hash"), lines, preview, ..Draft::default() };
+    let ask = AskAgain::parse(form.text(asking::NAME));
+    let draft = Draft { text: &typed, hash: form.text("hash"), lines, preview, ask, ..Draft::default() };
     show_draft(&at, &file, draft, Status::Fine).await
 }
 
@@ -122,16 +131,21 @@ pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: S
         div.editing {
             form.editor method="post" action={ (base) "/edit" } data-editor=(at.id) data-merged[draft.is_merged] {
                 input type="hidden" name="hash" value=(draft.hash);
+                @if let Some(ask) = &draft.ask { (ask.field()) }
                 @if let Some(lines) = draft.lines { input type="hidden" name="part" value=(lines); }
                 label for="content" { "Text" }
                 // A browser leaves out the first line break.
-                textarea #content name="content" rows="24" dir="auto" spellcheck="false" autocomplete="off" { "\n" (draft.text) }
+                div.writing {
+                    textarea #content name="content" rows="24" dir="auto" spellcheck="false" autocomplete="off" { "\n" (draft.text) }
+                    @if is_markdown(file) { (links(at.visitor.here()?)) }
+                }
                 div.buttons {
                     button.primary type="submit" { "Save" }
+                    @if draft.ask.is_some() { (AskAgain::button()) }
                     @if status == Status::Wrong { button type="submit" name="anyway" value="yes" { "Save anyway" } }
                     button type="submit" formaction={ (base) "/preview" } data-swap="#preview" { "Preview" }
                     button type="submit" formaction={ (base) "/check" } data-swap="#preview" { "Check golden questions" }
-                    a.button href=(base) { "Cancel" }
+                    a.button href=(asking::carried(&base, draft.ask.as_ref())) { "Cancel" }
                 }
             }
             section #preview aria-label="Preview" { (draft.preview) }
@@ -142,23 +156,47 @@ pub(super) async fn show_draft(at: &At, file: &File, draft: Draft<'_>, status: S
     Ok(page.show(&at.visitor, &body))
 }
 
+/// Where editor.js offers files for a link that is begun with `[[`.
+fn links(here: &Here) -> Markup {
+    html! {
+        ul #links .offers role="listbox" aria-label="Files to link to" data-names=(palette::address(here)) hidden
+            data-one="One file. Enter takes it, Escape leaves it."
+            data-many="{} files. Up and Down choose one, Enter takes it, Escape leaves them." {}
+        output #links-told .sr {}
+    }
+}
+
 /// What a text becomes, or what is wrong with it.
 fn previewed(file: &File, typed: &str, lines: Option<Lines>) -> Markup {
     if is_markdown(file) {
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let relative = Relative::Folder { workspace: &file.workspace_id, path: folder };
         let first_line = lines.map_or(1, |lines| lines.first);
+        let warning = (first_line == 1).then(|| warning(file, typed)).flatten();
         let rendered =
             text::render(typed, Style { top_level: 3, first_line, cited: None, relative, ids: "" });
-        return html! { h2 { "Preview" } article.prose dir="auto" { (rendered.markup) } };
+        return html! {
+            h2 { "Preview" }
+            @if let Some(warning) = warning { p.notice { (warning) } }
+            article.prose dir="auto" { (rendered.markup) }
+        };
     }
-    let problem = lines.is_none().then(|| problem(file, typed)).flatten();
+    let problem = lines.is_none().then(|| problem(file, typed).or_else(|| warning(file, typed))).flatten();
     html! {
         h2 { "Preview" }
         @match problem {
             Some(problem) => { p { (problem) } }
             None => { p.quiet { "No problem was found." } }
         }
+    }
+}
+
+/// What programs that read a text will stumble over, and in which line; it is stored all the same.
+pub(super) fn warning(file: &File, text: &str) -> Option<String> {
+    match FileType::from_number(file.file_type) {
+        Some(FileType::Markdown) => problems::of_front_matter(text),
+        Some(FileType::Yaml) => problems::of_yaml(text),
+        Some(FileType::Json | FileType::Text) | None => None,
     }
 }
 

@@ -58,15 +58,20 @@ pub(super) fn place(id: &str) -> Markup {
 
 /// Asked for again until it no longer waits.
 fn badge(id: &str, status: &DocumentStatus) -> Markup {
-    let (tone, word) = match state(status) {
+    let (tone, word) = in_index(state(status));
+    let waits = matches!(state(status), DocumentState::Behind | DocumentState::WordsOnly);
+    html! { span #searchable data-poll=[waits.then(|| own(id))] { a href=(own(id)) { (part::badge(tone, word)) } } }
+}
+
+/// How the index stands to a file, in a word or two.
+pub(in crate::pages) const fn in_index(state: DocumentState) -> (part::Tone, &'static str) {
+    match state {
         DocumentState::Searchable => (part::Tone::Ok, "Searchable"),
         DocumentState::WordsOnly => (part::Tone::Warn, "Searchable by words"),
         DocumentState::Behind => (part::Tone::Warn, "Not searchable yet"),
         DocumentState::Empty => (part::Tone::Plain, "Nothing to search"),
         DocumentState::Failed => (part::Tone::Wrong, "Not searchable"),
-    };
-    let waits = matches!(state(status), DocumentState::Behind | DocumentState::WordsOnly);
-    html! { span #searchable data-poll=[waits.then(|| own(id))] { a href=(own(id)) { (part::badge(tone, word)) } } }
+    }
 }
 
 fn state(status: &DocumentStatus) -> DocumentState {

@@ -19,6 +19,7 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use self::at::{At, Found};
+use super::asking::{self, AskAgain};
 use super::form::{self, Form};
 use super::frame::Page;
 use super::notice::Notice;
@@ -35,6 +36,8 @@ use crate::operations::trash;
 use crate::routes::Routes;
 
 pub(super) use self::at::{located, trashed};
+pub(super) use self::changes::who;
+pub(super) use self::index::in_index;
 
 pub(super) fn routes() -> Routes {
     let writing = PERSON.up_to(FILE_BYTES);
@@ -136,10 +139,11 @@ fn forms<'a>(
 }
 
 /// What can be done with a file, as far as the visitor's role goes.
-fn actions(visitor: &Visitor, file: &File, forms: &Popovers<'_>) -> Markup {
+fn actions(visitor: &Visitor, file: &File, forms: &Popovers<'_>, ask: Option<&AskAgain>) -> Markup {
     let base = address(&file.id);
+    let edit = asking::carried(&format!("{base}/edit"), ask);
     html! {
-        @if visitor.may(Permission::Write) { a.button href={ (base) "/edit" } data-key="e" { "Edit" } }
+        @if visitor.may(Permission::Write) { a.button href=(edit) data-key="e" { "Edit" } }
         (forms.buttons())
         (part::copy_link())
         a.button href={ (base) "/download" } { "Download" }

@@ -1,14 +1,16 @@
 //! `GET /file/{id}`: the text rendered or as it was typed, and the other views.
 
+use cairn_proto::domain::Permission;
 use maud::{Markup, html};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::at::{At, Found};
 use super::cited::{self, Cited};
-use super::{View, actions, address, changes, forms, index, language, page, tabs, uses};
+use super::{View, actions, address, changes, edit, forms, index, language, page, tabs, uses};
 use crate::answers::File;
 use crate::extract::Query;
+use crate::pages::asking::AskAgain;
 use crate::pages::notice::Notice;
 use crate::pages::parts as part;
 use crate::pages::popover::Refused;
@@ -27,6 +29,8 @@ pub(super) struct Looking {
     /// The cited lines, and the hash of the text that they were counted in.
     lines: Option<String>,
     hash: Option<String>,
+    /// What is to be asked again once the text is mended.
+    ask: Option<String>,
     /// A line of the part that is wanted of a large text.
     line: Option<String>,
     /// The marks of the pages of a list up to this one.
@@ -53,11 +57,12 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
     let context = at.visitor.context()?;
     let view = View::of(looking.view.as_deref().unwrap_or_default());
     let tree = folders::Tree::of(&context).await?;
+    let ask = looking.ask.as_deref().and_then(AskAgain::parse);
     let body = match view {
         View::Read | View::Source => {
             let cited =
                 cited::read(&context, file, looking.lines.as_deref(), looking.hash.as_deref()).await?;
-            reading(file, view, &looking, &cited)
+            html! { (warning(at, file)) (reading(file, view, &looking, &cited)) }
         }
         View::Changes => changes::list(&context, at, file, looking.from).await?,
         View::Uses => uses::show(&context, at, file, &tree).await,
@@ -71,16 +76,23 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
         (forms.open())
         section #file data-live=(follows) {
             (facts(file))
-            @if at.visitor.notice == Some(Notice::Saved) {
+            @if matches!(at.visitor.notice, Some(Notice::Saved | Notice::SavedOdd)) {
                 p.notice { "Searches find it as it is now as soon as it is marked as searchable above. " a href={ "/w/" (at.visitor.here()?.id) "/search" } { "Ask again" } }
             }
             (tabs(&file.id, Some(view)))
             (body)
         }
     };
-    let page = page(at, file, &tree)?.actions(actions(&at.visitor, file, &forms)).live();
+    let page = page(at, file, &tree)?.actions(actions(&at.visitor, file, &forms, ask.as_ref())).live();
     let page = if refused.is_some() { page.failed() } else { page };
     Ok(page.show(&at.visitor, &body))
+}
+
+/// What programs stumble over in the text, for those who may mend it.
+fn warning(at: &At, file: &File) -> Markup {
+    let told = at.visitor.may(Permission::Write).then(|| file.content.as_deref()).flatten();
+    let told = told.and_then(|text| edit::warning(file, text));
+    html! { @if let Some(told) = told { p.notice { (told) } } }
 }
 
 fn facts(file: &File) -> Markup {

@@ -11,6 +11,7 @@ use super::{address, cited, endings, merge, page};
 use crate::answers::File;
 use crate::error::Error;
 use crate::operations::files::{self, UpdateFile};
+use crate::pages::asking::{self, AskAgain};
 use crate::pages::form::Form;
 use crate::pages::notice::Notice;
 use crate::pages::reading::parts;
@@ -30,7 +31,7 @@ pub(super) async fn save(at: At, form: Form) -> Answer {
     let content = file.content.as_deref().unwrap_or_default();
     if form.text("hash") != file.content_hash {
         let mine = mine_of(&at, content, &form, lines).await?;
-        return conflict(&at, &file, &mine).await;
+        return conflict(&at, &file, &mine, &form).await;
     }
     let text = typed(content, form.text("content"), lines);
     if !form.has("anyway")
@@ -38,15 +39,24 @@ pub(super) async fn save(at: At, form: Form) -> Answer {
     {
         let told = html! { div.problem role="alert" { p { (problem) " It is not saved yet." } } };
         let typed = endings::plain(form.text("content"));
-        let draft = Draft { text: &typed, hash: &file.content_hash, lines, told, ..Draft::default() };
+        let ask = asked(&form);
+        let draft = Draft { text: &typed, hash: &file.content_hash, lines, told, ask, ..Draft::default() };
         return edit::show_draft(&at, &file, draft, Status::Wrong).await;
     }
     let context = at.visitor.context()?;
     let input = UpdateFile::of_content(text.clone(), None);
     match files::update(&context, at.id, input, vec![file.content_hash.clone()]).await {
-        Ok(_) => Ok(at.visitor.done(&to(&at, lines), &Notice::Saved)),
+        Ok(written) => {
+            let notice = if edit::warning(&file, &text).is_some() { Notice::SavedOdd } else { Notice::Saved };
+            let ask = asked(&form);
+            let to = match ask.as_ref().filter(|_| asking::is_wanted(&form)) {
+                Some(ask) => ask.address(at.visitor.here()?.id, written.change),
+                None => to(&at, lines, ask.as_ref()),
+            };
+            Ok(at.visitor.done(&to, &notice))
+        }
         Err(problem) if problem.reason == Reason::VersionConflict => match at.file().await? {
-            Found::Live(now) => conflict(&at, &now, &text).await,
+            Found::Live(now) => conflict(&at, &now, &text, &form).await,
             Found::Elsewhere(response) => Ok(response),
         },
         Err(problem) => refused(&at, &file, &form, lines, &problem).await,
@@ -68,16 +78,23 @@ pub(super) async fn check(at: At, form: Form) -> Answer {
     };
     let preview = golden::effects(&at.visitor, file.id.clone(), text).await;
     let typed = endings::plain(form.text("content"));
-    let draft = Draft { text: &typed, hash: form.text("hash"), lines, preview, ..Draft::default() };
+    let ask = asked(&form);
+    let draft = Draft { text: &typed, hash: form.text("hash"), lines, preview, ask, ..Draft::default() };
     edit::show_draft(&at, &file, draft, Status::Fine).await
 }
 
+/// What led to the file, and can be asked again.
+fn asked(form: &Form) -> Option<AskAgain> {
+    AskAgain::parse(form.text(asking::NAME))
+}
+
 /// Where the page goes on.
-fn to(at: &At, lines: Option<Lines>) -> String {
-    match lines {
+fn to(at: &At, lines: Option<Lines>, ask: Option<&AskAgain>) -> String {
+    let page = match lines {
         Some(lines) => format!("{}?line={}", address(at.id), lines.first),
         None => address(at.id),
-    }
+    };
+    asking::carried(&page, ask)
 }
 
 /// The whole text as it was typed, with the ends of lines that it had.
@@ -105,10 +122,10 @@ async fn mine_of(at: &At, now: &str, form: &Form, lines: Option<Lines>) -> Resul
 }
 
 /// Both texts, and the three ways out.
-async fn conflict(at: &At, file: &File, mine: &str) -> Answer {
+async fn conflict(at: &At, file: &File, mine: &str, form: &Form) -> Answer {
     let tree = folders::Tree::of(&at.visitor.context()?).await?;
     let theirs = file.content.as_deref().unwrap_or_default();
-    let base = address(at.id);
+    let (base, ask) = (address(at.id), asked(form));
     let body = html! {
         div.problem role="alert" {
             p { "Somebody else changed this file meanwhile. Nothing of yours is stored yet, and nothing is lost." }
@@ -118,10 +135,12 @@ async fn conflict(at: &At, file: &File, mine: &str) -> Answer {
                 input type="hidden" name="hash" value=(file.content_hash);
                 textarea name="content" hidden aria-label="Your text" { "\n" (mine) }
                 input type="hidden" name="anyway" value="yes";
+                @if let Some(ask) = &ask { (ask.field()) }
+                @if asking::is_wanted(form) { input type="hidden" name="again" value="yes"; }
                 button type="submit" { "Keep mine" }
                 @if mine.len().max(theirs.len()) <= MOST_BYTES { button type="submit" name="then" value="merge" { "Edit both" } }
             }
-            a.button href=(base) { "Keep theirs" }
+            a.button href=(asking::carried(&base, ask.as_ref())) { "Keep theirs" }
         }
         h2 { "From theirs to yours" }
         (compare(theirs, mine).markup())
@@ -135,7 +154,9 @@ async fn edit_both(at: &At, file: &File, form: &Form) -> Answer {
     let theirs = endings::plain(file.content.as_deref().unwrap_or_default());
     let text = merge::merged(&theirs, &endings::plain(form.text("content")));
     let told = html! { p.notice { "What is different stands twice: first theirs, then yours. Take out what is not to stay, and the marks." } };
-    let draft = Draft { text: &text, hash: &file.content_hash, told, is_merged: true, ..Draft::default() };
+    let ask = asked(form);
+    let draft =
+        Draft { text: &text, hash: &file.content_hash, told, is_merged: true, ask, ..Draft::default() };
     edit::show_draft(at, file, draft, Status::Fine).await
 }
 
@@ -143,6 +164,7 @@ async fn edit_both(at: &At, file: &File, form: &Form) -> Answer {
 async fn refused(at: &At, file: &File, form: &Form, lines: Option<Lines>, problem: &Problem) -> Answer {
     let told = part::summary(Some(problem), &[("content", "Text")]);
     let typed = endings::plain(form.text("content"));
-    let draft = Draft { text: &typed, hash: form.text("hash"), lines, told, ..Draft::default() };
+    let ask = asked(form);
+    let draft = Draft { text: &typed, hash: form.text("hash"), lines, told, ask, ..Draft::default() };
     edit::show_draft(at, file, draft, Status::Wrong).await
 }

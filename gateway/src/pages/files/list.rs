@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::beside::Beside;
 use super::many::{self, MANY};
 use super::narrowed::Narrowed;
 use crate::answers::{File, Folder, optional_time};
@@ -88,6 +89,7 @@ async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
     let current = here.as_ref().map(|folder| folder.id.as_str());
     let narrowed = Narrowed::of(current, looking.q.as_deref(), looking.tag.as_deref());
     let files = found(&context, &narrowed, looking.from.last().cloned()).await?;
+    let beside = Beside::of(&context, &files.items).await;
     let workspace = visitor.here()?.id;
     let is_first = looking.from.is_empty() && looking.q.is_none() && looking.tag.is_none();
     let below: Vec<&Folder> = if is_first { tree.below(current) } else { Vec::new() };
@@ -115,7 +117,7 @@ async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
             (tree.markup(workspace, current))
             div {
                 (filter(seeing, looking, current))
-                (table(visitor, &tree, &narrowed, &below, &files, told.refused)?)
+                (table(visitor, &tree, &narrowed, &Listed { below: &below, files: &files, beside: &beside }, told.refused)?)
                 (part::pages(&pages))
             }
         }
@@ -204,12 +206,18 @@ fn filter(seeing: &Seeing, looking: &Looking, folder: Option<&str>) -> Markup {
     }
 }
 
+/// What stands in the list.
+struct Listed<'a> {
+    below: &'a [&'a Folder],
+    files: &'a Page<File>,
+    beside: &'a Beside,
+}
+
 fn table(
     visitor: &Visitor,
     tree: &folders::Tree,
     narrowed: &Narrowed<'_>,
-    below: &[&Folder],
-    files: &Page<File>,
+    listed: &Listed<'_>,
     refused: Option<Refused<'_>>,
 ) -> Result<Markup, Error> {
     let workspace = visitor.here()?.id;
@@ -217,6 +225,7 @@ fn table(
     let is_selected = |value: &str| again.is_some_and(|form| form.all("item").any(|item| item == value));
     let may_write = visitor.may(Permission::Write);
     let may_select = may_write || visitor.may(Permission::Delete);
+    let Listed { below, files, beside } = *listed;
     if below.is_empty() && files.items.is_empty() {
         let action = html! {
             @if may_write { p { "Make one with New file, or upload some." } }
@@ -230,7 +239,7 @@ fn table(
                 @let value = format!("folder:{}", one.id);
                 td { @if may_select { input type="checkbox" name="item" form="many" value=(value) checked[is_selected(&value)] aria-label={ "Select " (one.name) }; } }
                 th scope="row" { a href=(tree.address(workspace, Some(&one.id))) { bdi { (one.name) } "/" } }
-                td { "Folder" } td {} td {} td {}
+                td { "Folder" } td {} td {} td {} td {} td {}
             }
         }
         @for one in &files.items {
@@ -243,10 +252,12 @@ fn table(
                 td { @for tag in &one.tags { span.badge { bdi { (tag) } } " " } }
                 td.number { (words::bytes(one.size_bytes)) }
                 td { (part::time_or(changed.as_deref(), "")) }
+                td { (beside.author(one)) }
+                td { (beside.searchable(one)) }
             }
         }
     };
-    let columns = ["", "Name", "Type", "Tags", "Size", "Changed"];
+    let columns = ["", "Name", "Type", "Tags", "Size", "Changed", "Changed by", "Searchable"];
     Ok(html! {
         (part::table("Files", &columns, &rows))
         @if may_select { (many::bar(visitor, tree, narrowed, files.total, Filled::new(MANY, refused))?) }

@@ -1,5 +1,6 @@
 //! `/w/{id}/files`: the folders as a tree, one of them as a list, and what can be done with many at once.
 
+mod beside;
 mod change;
 mod list;
 mod many;

@@ -1,17 +1,24 @@
 //! The same question, asked again now: what is answered, and what moved.
 
 use cairn_chassis::status::Problem;
+use cairn_proto::retrieval::v1::FeedPosition;
 use maud::{Markup, html};
 
 use super::shown::standing;
 use crate::answers::{AskedAgain, QuestionReplay, RankChange};
+use crate::pages::asking::{self, AskAgain};
 use crate::pages::parts::{self, Tone};
 use crate::pages::search::{bar, chip, number};
 use crate::pages::words;
 
 /// The button that asks, and the answer when it was asked. The form is one of GET, so that the answer has an address; it is no
-/// link, which browsers would fetch ahead, and ask.
-pub(super) fn show(page: &str, then: &QuestionReplay, again: Option<&Result<AskedAgain, Problem>>) -> Markup {
+/// link, which browsers would fetch ahead, and ask. `after` is what the answer has waited for.
+pub(super) fn show(
+    page: &str,
+    then: &QuestionReplay,
+    again: Option<&Result<AskedAgain, Problem>>,
+    after: &[FeedPosition],
+) -> Markup {
     html! {
         section aria-labelledby="again" {
             h2 #again { "Now" }
@@ -22,19 +29,20 @@ pub(super) fn show(page: &str, then: &QuestionReplay, again: Option<&Result<Aske
             @match again {
                 None => { p.hint { "The same question with the same arguments, asked by you: you may see more or less than who asked. It is kept as a question of yours." } }
                 Some(Err(problem)) => { p.problem role="alert" { (words::told(problem)) } }
-                Some(Ok(now)) => { (answered(then, now)) }
+                Some(Ok(now)) => { (asking::note(after)) (answered(then, now)) }
             }
         }
     }
 }
 
 fn answered(then: &QuestionReplay, now: &AskedAgain) -> Markup {
+    let question = AskAgain::parse(&then.question.id);
     let moved = now.ranks.iter().filter(|rank| rank.now != rank.then).count() as u64;
     let rows = html! {
         @for rank in &now.ranks {
             tr {
                 td.number { (place(rank.now)) }
-                th scope="row" { (passage(then, now, rank)) }
+                th scope="row" { (passage(then, now, rank, question.as_ref())) }
                 td.number { (place(rank.then)) }
                 td { (change(rank)) }
             }
@@ -53,7 +61,7 @@ fn answered(then: &QuestionReplay, now: &AskedAgain) -> Markup {
                 summary { "The passages as they are answered now" }
                 @for (index, result) in now.results.iter().enumerate() {
                     section.result aria-label={ "Result now " (index + 1) } {
-                        h3 { (index + 1) ". " (chip(&result.citation, result.database_id.as_deref())) }
+                        h3 { (index + 1) ". " (chip(&result.citation, result.database_id.as_deref(), question.as_ref())) }
                         pre.passage tabindex="0" dir="auto" { (result.content) }
                         p { (bar(result.score)) " " span.quiet { "Score " (number(result.score)) } }
                     }
@@ -68,12 +76,20 @@ fn place(rank: Option<u32>) -> Markup {
 }
 
 /// The passage as it is answered now; as it was answered then when it is gone.
-fn passage(then: &QuestionReplay, now: &AskedAgain, rank: &RankChange) -> Markup {
+fn passage(
+    then: &QuestionReplay,
+    now: &AskedAgain,
+    rank: &RankChange,
+    question: Option<&AskAgain>,
+) -> Markup {
     let at = |rank: Option<u32>| rank.and_then(|rank| usize::try_from(rank).ok()?.checked_sub(1));
     if let Some(result) = at(rank.now).and_then(|at| now.results.get(at)) {
-        return chip(&result.citation, result.database_id.as_deref());
+        return chip(&result.citation, result.database_id.as_deref(), question);
     }
-    at(rank.then).and_then(|at| then.passages.get(at)).map(standing).unwrap_or_default()
+    at(rank.then)
+        .and_then(|at| then.passages.get(at))
+        .map(|passage| standing(passage, question))
+        .unwrap_or_default()
 }
 
 fn change(rank: &RankChange) -> Markup {

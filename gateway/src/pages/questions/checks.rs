@@ -7,7 +7,7 @@ use tonic::service::Routes;
 
 use crate::pages::checks::{cookie, faults, get, send};
 use crate::testing::questions::{ANSWERED, ASKER, Questions, Searches, UNANSWERED};
-use crate::testing::{Bench, WORKSPACE, bench, bench_of_questions};
+use crate::testing::{Bench, FILE, WORKSPACE, bench, bench_of_questions};
 
 async fn log(role: Role) -> (Bench, String) {
     let retrieval = Routes::new(QuestionServiceServer::new(Questions));
@@ -74,15 +74,22 @@ async fn the_list_leads_to_each_question_and_is_its_address() {
 async fn a_replay_has_the_passages_in_their_order() {
     let (bench, cookie) = log(Role::Owner).await;
     let text = page(&bench, &cookie, &format!("/questions/{ANSWERED}")).await;
-    for part in
-        ["<code>limit</code>", "<code>tags</code>", "lex: ", "hash=blake3:0001#L1", "version 1", "Delete"]
-    {
+    for part in [
+        "<code>limit</code>",
+        "<code>tags</code>",
+        "lex: ",
+        "hash=blake3:0001&amp;ask=",
+        "version 1",
+        "Delete",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
     assert!(at("The text of then is not kept any more") < at("Its text cannot be shown"), "{text}");
+    assert!(!text.contains("Write the file"), "{text}");
     let text = page(&bench, &cookie, &format!("/questions/{UNANSWERED}")).await;
-    assert!(text.contains("Nothing was found."), "{text}");
+    let write = format!("/questions/write?q={UNANSWERED}\"");
+    assert!(text.contains("Nothing was found.") && text.contains(&write), "{text}");
     let viewer = log(Role::Viewer).await;
     let text = page(&viewer.0, &viewer.1, &format!("/questions/{ANSWERED}")).await;
     assert!(!text.contains("Delete"), "{text}");
@@ -114,6 +121,10 @@ async fn a_question_is_asked_again_beside_the_answer_of_then() {
     for part in ["Now and then", "New", "Down 1", "Gone", "4 passages of 4 moved"] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    // Whoever mends a passage comes back to the question, whose answer sees the write.
+    assert!(text.contains(&format!("&amp;ask={ANSWERED}#L1")) && !text.contains("Asked again"), "{text}");
+    let after = page(&bench, &cookie, &format!("{below}?again=1&after=c1-1")).await;
+    assert!(after.contains("Asked again"), "{after}");
     // Nothing is kept of what was asked with it.
     let text = page(&bench, &cookie, &format!("/questions/{UNANSWERED}?again=1")).await;
     assert!(text.contains("is not kept"), "{text}");
@@ -135,6 +146,17 @@ async fn gaps_become_files() {
     let empty =
         page(&bench, &cookie, "/questions/write?q=nonsense&q=0199c0de-0000-7000-8000-00000000ffff").await;
     assert!(empty.contains("value=\"answers.md\""), "{empty}");
+
+    assert!(form.contains(&format!("name=\"ask\" value=\"{UNANSWERED}\"")), "{form}");
+    let made = format!("name=a.md&folder=&content=x&ask={UNANSWERED}");
+    for (again, to) in [
+        ("", format!("/file/{FILE}?ask={UNANSWERED}")),
+        ("&again=yes", format!("/w/{WORKSPACE}/questions/{UNANSWERED}?again=1&after=c1-7")),
+    ] {
+        let saved = send(&bench, "/w/{w}/questions/write", &format!("{made}{again}"), &cookie).await;
+        assert_eq!(saved.status, 303, "{}", saved.text);
+        assert_eq!(saved.headers["location"].to_str().unwrap(), to);
+    }
 
     let typed = "name=&folder=&content=%23+kept%0D%0Awords";
     let wrong = send(&bench, "/w/{w}/questions/write", typed, &cookie).await;

@@ -1,6 +1,6 @@
 //! `/w/{id}/questions/{question}`: what was asked, and the passages in the order in which they were answered.
 
-use cairn_proto::domain::{DocumentKind, Permission, Strategy};
+use cairn_proto::domain::{DocumentKind, Permission, QuestionOutcome, Strategy};
 use cairn_proto::ids::{QuestionId, WorkspaceId};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use super::{address, again};
 use crate::answers::{Question, QuestionArguments, QuestionReplay, ReplayedPassage};
 use crate::extract::{PathIds, Query};
 use crate::operations::questions;
+use crate::pages::asking::{self, AskAgain};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts;
@@ -27,6 +28,8 @@ inputs!(Asked);
 pub(super) struct Asked {
     /// `1`: the answer of now.
     again: Option<String>,
+    /// The write that it must have seen.
+    after: Option<String>,
 }
 
 pub(super) async fn show(
@@ -35,27 +38,31 @@ pub(super) async fn show(
     Query(asked): Query<Asked>,
 ) -> Answer {
     let replay = questions::get(&visitor.person, id).await?;
+    let after = asking::after(asked.after.as_deref());
     let again = match asked.again.as_deref() {
-        Some("1") => Some(questions::ask_again(&visitor.person, id).await),
+        Some("1") => Some(questions::ask_again(&visitor.person, id, after.clone()).await),
         _ => None,
     };
+    let travels = AskAgain::Question(id);
     let page = format!("{}/{id}", address(workspace));
     let may_pin = visitor.may(Permission::Write);
+    let is_gap = replay.question.outcome != QuestionOutcome::Answered;
     let question = form_urlencoded::Serializer::new(String::new()).extend_pairs(asked_for(&replay)).finish();
     let missing = format!("/w/{workspace}/search/absence?{question}");
     let body = html! {
         (facts(workspace, &replay.question))
         (arguments(&replay))
-        (again::show(&page, &replay, again.as_ref()))
+        (again::show(&page, &replay, again.as_ref(), &after))
         h2 { "What was answered" }
         @for note in &replay.coverage { p.notice { (words::sentence(&note.message)) } }
         @if replay.passages.is_empty() { p { "Nothing was found." } }
         @for (index, passage) in replay.passages.iter().enumerate() {
-            (answered(index + 1, passage, may_pin.then(|| pin(workspace, &replay, passage))))
+            (answered(index + 1, passage, &travels, may_pin.then(|| pin(workspace, &replay, passage))))
         }
         p { a href=(missing) { "Something missing?" } }
     };
     let actions = html! {
+        @if is_gap && may_pin { a.button href={ (address(workspace)) "/write?q=" (id) } { "Write the file" } }
         @if visitor.manages() {
             (parts::opens("delete-question", "Delete", ""))
             (parts::dialog("delete-question", "Delete this question from the log?", &html! { p { "Nobody can bring it back. What was found stays as it is." } }, &format!("{page}/delete"), "Delete question", &html! {}))
@@ -160,10 +167,10 @@ fn pin(workspace: WorkspaceId, replay: &QuestionReplay, passage: &ReplayedPassag
     html! { @if passage.path.is_some() { (golden::pins(workspace, &asked_for(replay), passage_of_then)) } }
 }
 
-fn answered(place: usize, passage: &ReplayedPassage, pin: Option<Markup>) -> Markup {
+fn answered(place: usize, passage: &ReplayedPassage, question: &AskAgain, pin: Option<Markup>) -> Markup {
     html! {
         section.result aria-label={ "Passage " (place) } {
-            h3 { (place) ". " (standing(passage)) }
+            h3 { (place) ". " (standing(passage, Some(question))) }
             @match &passage.content {
                 Some(text) => { pre.passage tabindex="0" dir="auto" { (text) } }
                 None => { p.quiet { (without_text(passage)) } }

@@ -4,6 +4,7 @@ use cairn_proto::domain::{DocumentKind, QuestionOutcome};
 use maud::{Markup, html};
 
 use crate::answers::ReplayedPassage;
+use crate::pages::asking::{self, AskAgain};
 use crate::pages::parts::{self, Tone};
 use crate::pages::places;
 
@@ -31,15 +32,15 @@ pub(super) fn milliseconds(time: f64) -> String {
     format!("{time:.1} ms")
 }
 
-/// Where a passage stood: a link to its lines while the document is there.
-pub(super) fn standing(passage: &ReplayedPassage) -> Markup {
+/// Where a passage stood: a link to its lines while the document is there. A file takes along the question.
+pub(super) fn standing(passage: &ReplayedPassage, again: Option<&AskAgain>) -> Markup {
     let Some(path) = &passage.path else {
         return html! { span.quiet { "a document that is no longer there" } };
     };
     let label = html! { bdi { (path) } ":" (passage.start_line) "–" (passage.end_line) };
     let page = places::of(passage.kind, &passage.id, passage.database_id.as_deref());
     html! {
-        @match page.map(|page| lines_of(&page, passage)) {
+        @match page.map(|page| lines_of(&page, passage, again)) {
             Some(address) => { a.chip href=(address) { (label) } }
             None => { span.chip { (label) } }
         }
@@ -47,11 +48,13 @@ pub(super) fn standing(passage: &ReplayedPassage) -> Markup {
 }
 
 /// The lines on the page of a file or of a document from outside; other pages have no lines.
-fn lines_of(page: &str, passage: &ReplayedPassage) -> String {
+fn lines_of(page: &str, passage: &ReplayedPassage, again: Option<&AskAgain>) -> String {
     let (first, last) = (passage.start_line, passage.end_line);
+    let again = again.filter(|_| passage.kind == DocumentKind::File);
     match passage.kind {
         DocumentKind::File | DocumentKind::SourceDocument | DocumentKind::Ingested => {
-            format!("{page}?lines={first}-{last}&hash={}#L{first}", passage.content_hash)
+            let lines = format!("{page}?lines={first}-{last}&hash={}", passage.content_hash);
+            format!("{}#L{first}", asking::carried(&lines, again))
         }
         DocumentKind::Record | DocumentKind::Memory => page.to_owned(),
     }

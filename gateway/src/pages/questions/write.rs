@@ -11,6 +11,7 @@ use super::address;
 use crate::answers::Question;
 use crate::operations::files::{self, CreateFile};
 use crate::operations::questions;
+use crate::pages::asking::{self, AskAgain};
 use crate::pages::form::{self, Form};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
@@ -30,12 +31,15 @@ struct Draft {
     name: String,
     folder: Option<String>,
     content: String,
+    /// The first of the questions, which can be asked again once the file is there.
+    ask: Option<AskAgain>,
 }
 
 /// The form, with the questions that the address names (`q`, once for each).
 pub(super) async fn ask(visitor: Visitor, parts: Parts) -> Answer {
     let asked = asked(&visitor, &parts).await?;
-    let draft = Draft { name: name(&asked), folder: None, content: outline(&asked) };
+    let ask = asked.first().and_then(|question| AskAgain::parse(&question.id));
+    let draft = Draft { name: name(&asked), folder: None, content: outline(&asked), ask };
     show(&visitor, &draft, None).await
 }
 
@@ -43,7 +47,8 @@ pub(super) async fn ask(visitor: Visitor, parts: Parts) -> Answer {
 pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
     let folder = Some(form.trimmed("folder")).filter(|id| !id.is_empty()).map(ToOwned::to_owned);
     let content = form.text("content").replace("\r\n", "\n");
-    let draft = Draft { name: form.trimmed("name").to_owned(), folder, content };
+    let ask = AskAgain::parse(form.text(asking::NAME));
+    let draft = Draft { name: form.trimmed("name").to_owned(), folder, content, ask };
     let fields = json!({
         "name": draft.name, "content": draft.content, "fileType": "markdown", "folderId": draft.folder,
     });
@@ -53,7 +58,13 @@ pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
         Err(problem) => Err(problem),
     };
     match made {
-        Ok(made) => Ok(visitor.done(&places::file(&made.value.id), &Notice::Created)),
+        Ok(made) => {
+            let to = match draft.ask.as_ref().filter(|_| asking::is_wanted(&form)) {
+                Some(ask) => ask.address(visitor.here()?.id, made.change),
+                None => asking::carried(&places::file(&made.value.id), draft.ask.as_ref()),
+            };
+            Ok(visitor.done(&to, &Notice::Created))
+        }
         Err(problem) if problem.reason == Reason::Forbidden => Err(problem.into()),
         Err(problem) => show(&visitor, &draft, Some(&problem)).await,
     }
@@ -90,11 +101,13 @@ async fn show(visitor: &Visitor, draft: &Draft, problem: Option<&Problem>) -> An
         (part::summary(problem, &labels))
         p { "The questions are the outline: put the answers below them. Nothing is kept before you save it." }
         form.fields method="post" action={ (base) "/write" } {
+            @if let Some(ask) = &draft.ask { (ask.field()) }
             (Field::text("name", "Name").value(&draft.name).problem(problem).render())
             (tree.choice("folder", draft.folder.as_deref(), None))
             (Field::text("content", "Text").value(&draft.content).problem(problem).area(20))
             div.buttons {
                 button.primary type="submit" { "Save" }
+                @if draft.ask.is_some() { (AskAgain::button()) }
                 a.button href={ (base) "?view=gaps" } { "Cancel" }
             }
         }

@@ -23,6 +23,10 @@ async fn results_and_checks_are_sound_pages() {
         ("/w/{w}/golden".to_owned(), "1 of 1 golden question finds"),
         ("/file/{f}/edit".to_owned(), "Check golden questions"),
         ("/file/{f}/index".to_owned(), "Not searchable yet"),
+        ("/w/{w}/files".to_owned(), "Not searchable yet"),
+        ("/w/{w}/search?q=x".to_owned(), "Bearer $CAIRN_TOKEN"),
+        ("/w/{w}/search?q=x&strategy=keyword".to_owned(), "&amp;ask=q%3Dx%26strategy%3Dkeyword#L2"),
+        ("/w/{w}/search?q=x&after=c1-1".to_owned(), "Asked again"),
         ("/file/{f}".to_owned(), "Is it searchable?"),
         ("/w/{w}/search/absence?q=x&find=script".to_owned(), "Which file?"),
     ] {

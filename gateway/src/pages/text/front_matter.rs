@@ -2,6 +2,8 @@
 
 /// More are left to the text itself.
 const MOST_LINES: usize = 200;
+/// The line that begins it.
+pub(super) const FENCE: &str = "---";
 
 /// The front matter of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,14 +20,14 @@ pub(super) struct FrontMatter<'a> {
 pub(super) fn of(text: &str) -> Option<FrontMatter<'_>> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next()?;
-    if first.trim_end() != "---" {
+    if first.trim_end() != FENCE {
         return None;
     }
     let (mut bytes, mut entries) = (first.len(), Vec::<(&str, String)>::new());
     for (index, line) in lines.take(MOST_LINES).enumerate() {
         bytes += line.len();
         let written = line.trim_end();
-        if written == "---" || written == "..." {
+        if ends(written) {
             return (!entries.is_empty()).then_some(FrontMatter { entries, bytes, lines: index + 2 });
         }
         match named(written) {
@@ -44,8 +46,14 @@ pub(super) fn of(text: &str) -> Option<FrontMatter<'_>> {
     None
 }
 
+/// Whether a line ends it.
+pub(super) fn ends(line: &str) -> bool {
+    let line = line.trim_end();
+    line == FENCE || line == "..."
+}
+
 /// A name at the very beginning of a line, and its value.
-fn named(line: &str) -> Option<(&str, &str)> {
+pub(super) fn named(line: &str) -> Option<(&str, &str)> {
     if line.starts_with([' ', '\t', '-', '#', '[', '{', '"', '\'']) {
         return None;
     }

@@ -8,6 +8,7 @@ mod front_matter;
 mod json;
 mod links;
 mod markdown;
+pub(super) mod problems;
 mod source;
 mod yaml;
 

@@ -1,0 +1,155 @@
+//! What led to a text: the search or the question whose citation was followed. It travels in the address as `ask`, so that
+//! whoever mends the text can save it and ask the same again.
+
+use cairn_chassis::feed::ChangeToken;
+use cairn_proto::ids::{QuestionId, WorkspaceId};
+use cairn_proto::retrieval::v1::FeedPosition;
+use form_urlencoded::Serializer;
+use maud::{Markup, html};
+
+use super::parts::{self, Tone};
+use crate::change;
+
+/// The name in the address, and of the form's field.
+pub(crate) const NAME: &str = "ask";
+/// The name of the write that is to be seen, in the address of what is asked again.
+const AFTER: &str = "after";
+/// A longer search stays where it is: each of its links would carry it.
+const MOST_BYTES: usize = 600;
+/// What of a search travels.
+const CHOICES: [&str; 5] = ["q", "strategy", "mode", "folder", "as"];
+
+/// What is to be asked again. It names no address, so it leads nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AskAgain {
+    /// A question of the log.
+    Question(QuestionId),
+    /// A search, as the query of its page.
+    Search(String),
+}
+
+impl AskAgain {
+    /// Reads what an address or a form carries; anything else is nothing.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text.parse() {
+            Ok(question) => Some(Self::Question(question)),
+            Err(_) => Self::search(form_urlencoded::parse(text.as_bytes())),
+        }
+    }
+
+    /// A search with these choices; none without a question, and of one that is too long to travel.
+    pub(crate) fn search<N: AsRef<str>, V: AsRef<str>>(
+        choices: impl IntoIterator<Item = (N, V)>,
+    ) -> Option<Self> {
+        let (mut query, mut is_asked) = (Serializer::new(String::new()), false);
+        for (name, value) in choices {
+            let (name, value) = (name.as_ref(), value.as_ref());
+            if CHOICES.contains(&name) && !value.is_empty() {
+                query.append_pair(name, value);
+                is_asked = is_asked || name == "q";
+            }
+        }
+        let query = query.finish();
+        (is_asked && query.len() <= MOST_BYTES).then_some(Self::Search(query))
+    }
+
+    /// As a part of an address, with its name.
+    pub(crate) fn query(&self) -> String {
+        Serializer::new(String::new()).append_pair(NAME, &self.text()).finish()
+    }
+
+    /// The hidden field of a form.
+    pub(crate) fn field(&self) -> Markup {
+        html! { input type="hidden" name=(NAME) value=(self.text()); }
+    }
+
+    /// The button that saves and then asks; the form tells it by [`is_wanted`].
+    pub(crate) fn button() -> Markup {
+        html! { button type="submit" name="again" value="yes" { "Save and ask again" } }
+    }
+
+    /// Where it is asked again, so that the answer sees that write.
+    pub(crate) fn address(&self, workspace: WorkspaceId, change: ChangeToken) -> String {
+        match self {
+            Self::Question(id) => format!("/w/{workspace}/questions/{id}?again=1&{AFTER}={change}"),
+            Self::Search(query) => format!("/w/{workspace}/search?{query}&{AFTER}={change}"),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Question(id) => id.to_string(),
+            Self::Search(query) => query.clone(),
+        }
+    }
+}
+
+/// Whether a form wants it to be asked again.
+pub(crate) fn is_wanted(form: &super::form::Form) -> bool {
+    form.text("again") == "yes"
+}
+
+/// An address with what is to be asked again behind it.
+pub(crate) fn carried(address: &str, ask: Option<&AskAgain>) -> String {
+    match ask {
+        None => address.to_owned(),
+        Some(ask) => {
+            let mark = if address.contains('?') { '&' } else { '?' };
+            format!("{address}{mark}{}", ask.query())
+        }
+    }
+}
+
+/// The write that an answer must have seen; a token that was made up waits for nothing.
+pub(crate) fn after(token: Option<&str>) -> Vec<FeedPosition> {
+    token.and_then(|token| change::parse(token, AFTER).ok()).unwrap_or_default()
+}
+
+/// Says above an answer that it waited for a write.
+pub(crate) fn note(after: &[FeedPosition]) -> Markup {
+    html! { @if !after.is_empty() { p { (parts::badge(Tone::Ok, "Asked again")) " With the text that you have just saved, unless a note below says otherwise." } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0199c0de-0000-7000-8000-0000000000a1";
+
+    #[test]
+    fn what_is_asked_comes_back_as_it_went() {
+        let search = AskAgain::search([("q", "a & b?"), ("strategy", ""), ("as", "t")]).unwrap();
+        assert_eq!(search, AskAgain::Search("q=a+%26+b%3F&as=t".to_owned()));
+        let question = AskAgain::Question(ID.parse().unwrap());
+        for ask in [search, question] {
+            let query = ask.query();
+            let (name, text) = form_urlencoded::parse(query.as_bytes()).next().unwrap();
+            assert_eq!((name.as_ref(), AskAgain::parse(&text)), (NAME, Some(ask.clone())), "{query}");
+        }
+    }
+
+    #[test]
+    fn it_leads_to_nothing_but_searches_and_questions() {
+        let workspace: WorkspaceId = ID.parse().unwrap();
+        for odd in
+            ["", "x", "https://evil.example", "//evil.example", "strategy=keyword", "q=", "view=script"]
+        {
+            assert_eq!(AskAgain::parse(odd), None, "{odd}");
+        }
+        assert_eq!(AskAgain::parse(&format!("q={}", "x".repeat(MOST_BYTES))), None);
+        let odd = AskAgain::parse("q=x&view=script&script=rm&after=c1-1&q=%0d%0a//evil").unwrap();
+        let address = odd.address(workspace, change::of_content(1));
+        assert_eq!(address, format!("/w/{ID}/search?q=x&q=%0D%0A%2F%2Fevil&after=c1-1"));
+        let question = AskAgain::parse(ID).unwrap().address(workspace, change::of_content(1));
+        assert_eq!(question, format!("/w/{ID}/questions/{ID}?again=1&after=c1-1"));
+        assert_eq!(
+            carried("/file/1?lines=2", AskAgain::parse(ID).as_ref()),
+            format!("/file/1?lines=2&ask={ID}")
+        );
+        assert_eq!(carried("/file/1", None), "/file/1");
+        assert_eq!(
+            (after(Some("c1-1")).len(), after(Some("nonsense")), after(None)),
+            (1, Vec::new(), Vec::new())
+        );
+    }
+}

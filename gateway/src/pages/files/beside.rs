@@ -1,0 +1,84 @@
+//! What a list of files tells beside each of them: who wrote its text last, and whether searches find it as it is.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use cairn_proto::domain::limits::BESIDE_A_LIST;
+use cairn_proto::domain::{DocumentKind, DocumentState};
+use maud::{Markup, html};
+use tokio::time::timeout;
+
+use crate::answers::{File, FileVersion};
+use crate::operations::{Context, document_status, file_versions};
+use crate::pages::{file, parts as part};
+
+/// The list does not wait longer for what stands beside it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is known of the files of a list; nothing of what a service did not tell in time.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    versions: Option<HashMap<String, FileVersion>>,
+    states: Option<HashMap<String, DocumentState>>,
+}
+
+impl Beside {
+    /// Asks each service once for all of them.
+    pub(super) async fn of(context: &Context, files: &[File]) -> Self {
+        let ids: Vec<String> = files.iter().take(BESIDE_A_LIST).map(|file| file.id.clone()).collect();
+        if ids.is_empty() {
+            return Self::default();
+        }
+        let (versions, states) = tokio::join!(
+            timeout(PATIENCE, file_versions::current(context, ids.clone())),
+            timeout(PATIENCE, document_status::of_many(context, DocumentKind::File, ids)),
+        );
+        let versions = versions.ok().and_then(Result::ok);
+        let by_file = |versions: Vec<FileVersion>| {
+            versions.into_iter().map(|version| (version.file_id.clone(), version)).collect::<HashMap<_, _>>()
+        };
+        Self { versions: versions.map(by_file), states: states.ok().and_then(Result::ok) }
+    }
+
+    /// Who wrote the text last.
+    pub(super) fn author(&self, file: &File) -> Markup {
+        let Some(versions) = &self.versions else { return unknown() };
+        html! { @if let Some(version) = versions.get(&file.id) { (file::who(version)) } }
+    }
+
+    /// Whether searches find it; its page says why not.
+    pub(super) fn searchable(&self, file: &File) -> Markup {
+        let Some(states) = &self.states else { return unknown() };
+        let Some(state) = states.get(&file.id) else { return html! {} };
+        let (tone, word) = file::in_index(*state);
+        part::badge(tone, word)
+    }
+}
+
+fn unknown() -> Markup {
+    html! { span.quiet { "Not known now" } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_said_so() {
+        let of = |id: &str| File { id: id.to_owned(), ..File::default() };
+        let nothing = Beside::default();
+        assert!(nothing.author(&of("1")).into_string().contains("Not known now"));
+        assert!(nothing.searchable(&of("1")).into_string().contains("Not known now"));
+        let states = [("1", DocumentState::Searchable), ("2", DocumentState::Behind)];
+        let states = states.map(|(id, state)| (id.to_owned(), state)).into();
+        let known = Beside { states: Some(states), versions: Some(HashMap::new()) };
+        let told = |id: &str| known.searchable(&of(id)).into_string();
+        assert!(
+            told("1").contains(">Searchable<") && told("2").contains(">Not searchable yet<"),
+            "{}",
+            told("2")
+        );
+        // What went to trash meanwhile is told by nobody.
+        assert_eq!((told("3"), known.author(&of("1")).into_string()), (String::new(), String::new()));
+    }
+}

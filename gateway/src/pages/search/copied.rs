@@ -1,0 +1,112 @@
+//! The search as a program would ask it: for a terminal, and as a call of the tool. No secret stands in it; the command
+//! takes the token from the environment.
+
+use maud::{Markup, html};
+use serde_json::{Value, json};
+
+use super::{Asked, fields};
+use crate::pages::parts as part;
+
+/// The tool that searches.
+const TOOL: &str = "search_context";
+/// Where the address of the server is not known, the environment has it, as for the commands of `cairn`.
+const ADDRESS: &str = "CAIRN_URL";
+
+/// The blocks, behind a line that opens them.
+pub(super) fn ways(asked: &Asked, base: Option<&str>) -> Markup {
+    html! {
+        details {
+            summary { "Copy this search" }
+            p { "For a terminal. The variable CAIRN_TOKEN holds a token." }
+            (part::snippet("copy-curl", &curl(asked, base)))
+            @if let Some(command) = command(asked) {
+                p { "With the program cairn." }
+                (part::snippet("copy-cairn", &command))
+            }
+            p { "As a call of the tool over MCP." }
+            (part::snippet("copy-tool", &call(asked)))
+        }
+    }
+}
+
+fn curl(asked: &Asked, base: Option<&str>) -> String {
+    const PATH: &str = "/api/v1/search_context";
+    let address = match base {
+        Some(base) => quoted(&format!("{base}{PATH}")),
+        None => format!("\"${ADDRESS}{PATH}\""),
+    };
+    let body = quoted(&Value::Object(fields(asked)).to_string());
+    format!(
+        "curl -sS {address} \\\n  -H \"Authorization: Bearer $CAIRN_TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  \
+         -d {body}"
+    )
+}
+
+/// The command, where it can say all that is asked.
+fn command(asked: &Asked) -> Option<String> {
+    let is_usual = |value: &Option<String>, usual: &str| {
+        value.as_deref().is_none_or(|value| value.is_empty() || value == usual)
+    };
+    let mode = cairn_proto::domain::Mode::default().as_str();
+    if asked.folder().is_some() || !is_usual(&asked.mode, mode) || asked.query().contains(char::is_control) {
+        return None;
+    }
+    let strategy = asked.strategy.as_deref().filter(|strategy| !strategy.is_empty());
+    let strategy = strategy.map(|strategy| format!("--strategy {} ", quoted(strategy))).unwrap_or_default();
+    Some(format!("cairn search {strategy}-- {}", quoted(asked.query())))
+}
+
+fn call(asked: &Asked) -> String {
+    let call = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": TOOL, "arguments": fields(asked)},
+    });
+    serde_json::to_string_pretty(&call).unwrap_or_default()
+}
+
+/// A text as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(query: &str) -> Asked {
+        Asked { q: Some(query.to_owned()), ..Asked::default() }
+    }
+
+    #[test]
+    fn what_is_asked_stays_one_word_of_the_shell() {
+        let curl = curl(&asked("it's $(id) `id` \"x\"\n"), Some("https://cairn.example"));
+        assert!(curl.starts_with("curl -sS 'https://cairn.example/api/v1/search_context' \\\n"), "{curl}");
+        assert!(curl.ends_with(r#"-d '{"query":"it'\''s $(id) `id` \"x\""}'"#), "{curl}");
+        assert!(curl.contains("Bearer $CAIRN_TOKEN\""), "{curl}");
+        let unknown = super::curl(&asked("x"), None);
+        assert!(unknown.contains("\"$CAIRN_URL/api/v1/search_context\""), "{unknown}");
+    }
+
+    #[test]
+    fn the_command_is_offered_where_it_says_the_same() {
+        assert_eq!(command(&asked("-x 'y'")).as_deref(), Some(r"cairn search -- '-x '\''y'\'''"));
+        let narrow =
+            Asked { strategy: Some("keyword".to_owned()), mode: Some("balanced".to_owned()), ..asked("x") };
+        assert_eq!(command(&narrow).as_deref(), Some("cairn search --strategy 'keyword' -- 'x'"));
+        assert_eq!(command(&Asked { folder: Some("f".to_owned()), ..asked("x") }), None);
+        assert_eq!(command(&Asked { mode: Some("fresh".to_owned()), ..asked("x") }), None);
+        assert_eq!(command(&asked("a\u{1b}b")), None);
+    }
+
+    #[test]
+    fn the_call_is_what_the_tool_takes() {
+        let narrow = Asked { folder: Some("f".to_owned()), mode: Some(String::new()), ..asked("é \"x\"") };
+        let read: Value = serde_json::from_str(&call(&narrow)).unwrap();
+        assert_eq!(read["params"]["arguments"], json!({"query": "é \"x\"", "folderId": "f"}));
+        assert_eq!(read["params"]["name"], "search_context");
+        let html = ways(&asked("<script>"), None).into_string();
+        assert!(!html.contains("<script>") && html.matches("data-copy").count() == 3, "{html}");
+    }
+}
