@@ -46,6 +46,7 @@ mod syncs;
 pub(crate) mod text;
 mod tokens;
 mod trash;
+mod typed;
 mod visitor;
 mod wire;
 pub(crate) mod words;
