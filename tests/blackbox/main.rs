@@ -80,6 +80,7 @@ mod oidc;
 mod openapi;
 mod origins;
 mod outage;
+mod outage_pages;
 mod outside;
 mod overview;
 mod pages;
