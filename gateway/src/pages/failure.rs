@@ -40,7 +40,7 @@ pub(crate) struct Asked {
 }
 
 /// What is known of a failure beside the error.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Circumstances {
     /// The services that do not answer.
     away: Vec<&'static str>,
