@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::clock::Clock;
@@ -65,6 +67,28 @@ impl Lease {
     /// When the database fails.
     pub async fn release(&self) -> Result<(), sql::Error> {
         execute!(self.db.writer(), RELEASE, self.name, &self.holder).map(drop)
+    }
+}
+
+/// Rounds of work that are due by themselves: the first at once, then one every period, counted from the last one's end
+/// when that was late.
+#[derive(Debug)]
+pub struct Rounds(Interval);
+
+impl Rounds {
+    /// Rounds that far apart.
+    pub fn every(period: Duration) -> Self {
+        let mut ticks = interval(period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self(ticks)
+    }
+
+    /// Waits until a round is due; `false` when the process ends before.
+    pub async fn next(&mut self, shutdown: &CancellationToken) -> bool {
+        tokio::select! {
+            () = shutdown.cancelled() => false,
+            _ = self.0.tick() => true,
+        }
     }
 }
 

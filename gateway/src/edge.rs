@@ -29,6 +29,7 @@ use crate::json_body::JsonBody;
 use crate::origin::Origins;
 use crate::pages::Asked;
 use crate::routes::{Classes, Routes};
+use crate::upstreams::Upstreams;
 use crate::{compression, security_headers, unread_body};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -42,6 +43,7 @@ pub(crate) fn around(routes: Routes, app: App) -> Router {
         origins: FromRef::from_ref(&app),
         guard: Guard::of(&app),
         classes: Arc::new(classes),
+        upstreams: FromRef::from_ref(&app),
     };
     router
         .fallback(async || Error::unknown_route())
@@ -61,6 +63,7 @@ struct Edge {
     origins: Arc<Origins>,
     guard: Guard,
     classes: Arc<Classes>,
+    upstreams: Arc<Upstreams>,
 }
 
 async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Response {
@@ -85,7 +88,7 @@ async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Respon
     let answered =
         answer(guard::serve(&edge.guard, class, request, next), class.budget).instrument(span.clone()).await;
     drop(room);
-    let mut response = with_body(answered, asked.as_ref(), &id);
+    let mut response = with_body(answered, asked.as_ref(), &id, &edge.upstreams).await;
     unread.mark(&mut response);
     if class.has_secrets {
         compression::forbid(&mut response);
@@ -108,13 +111,18 @@ async fn answer(handler: impl Future<Output = Response>, budget: Duration) -> Re
 }
 
 /// Writes the error body that a handler left to us: a page for a browser that asked for one, else JSON.
-fn with_body(mut response: Response, asked: Option<&Asked>, id: &str) -> Response {
+async fn with_body(
+    mut response: Response,
+    asked: Option<&Asked>,
+    id: &str,
+    upstreams: &Upstreams,
+) -> Response {
     if let Some(error) = response.extensions_mut().remove::<Error>() {
         let (mut head, _) = response.into_parts();
         head.headers.remove(header::CONTENT_LENGTH);
         response = match asked {
             Some(asked) => {
-                let mut page = asked.answer(&error, id);
+                let mut page = asked.answer(&error, id, upstreams).await;
                 for (name, value) in &head.headers {
                     page.headers_mut().entry(name).or_insert_with(|| value.clone());
                 }

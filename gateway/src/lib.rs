@@ -25,6 +25,7 @@ mod health;
 mod intake;
 mod json_body;
 mod mcp;
+mod multipart;
 mod oauth;
 mod openapi;
 mod operations;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cairn_chassis::feed::Kind;
+use cairn_chassis::jobs::Rounds;
 use cairn_extract::{Extractor, Failure, Format, Raw, Text};
 use cairn_proto::ids::WorkspaceId;
 use tokio::time::{MissedTickBehavior, interval, sleep};
@@ -253,13 +254,8 @@ impl Extractions {
 
     /// Forgets, at the start and every hour, what is left of uploads that were cut.
     async fn sweep_uploads(&self, shutdown: &CancellationToken) {
-        let mut ticks = interval(UPLOAD_LIMIT);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                _ = ticks.tick() => {}
-            }
+        let mut rounds = Rounds::every(UPLOAD_LIMIT);
+        while rounds.next(shutdown).await {
             if let Err(error) = self.sweep_once().await {
                 tracing::warn!(%error, "what uploads left is not removed yet; the next try is in an hour");
             }

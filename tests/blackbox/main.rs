@@ -82,6 +82,7 @@ mod oidc;
 mod openapi;
 mod origins;
 mod outage;
+mod outage_pages;
 mod outside;
 mod overview;
 mod pages;

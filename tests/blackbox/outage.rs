@@ -133,7 +133,7 @@ fn a_mesh_drains_and_ends_well() {
 }
 
 /// Runs a test on a mesh of its own, or says why there is none.
-fn with_mesh(test: impl AsyncFnOnce(&mut Mesh)) {
+pub(crate) fn with_mesh(test: impl AsyncFnOnce(&mut Mesh)) {
     run_alone(async {
         match Mesh::start().await {
             Ok(mut mesh) => {

@@ -5,8 +5,11 @@ import { browse, open } from "./support/browser.mjs";
 import { Workspace } from "./support/server.mjs";
 import { ALL_TYPES, member, Table } from "./support/tables.mjs";
 
-/** Pages with every kind of control. */
-async function pages() {
+/** Pages with every kind of control, made once. */
+let made;
+const pages = () => (made ??= make());
+
+async function make() {
   const workspace = await Workspace.open();
   const folder = await workspace.folder("Plans");
   const file = await workspace.file("notes.md", "# Notes\n\nSee [elsewhere](https://example.com/x).\n", { folderId: folder.id });

@@ -18,9 +18,7 @@ packages=(playwright-core@1.65.1 axe-core@4.14.1)
 
 work=$(mktemp -d)
 server=
-looks=
 clean_up() {
-    [ -z "$looks" ] || kill "$looks" 2>/dev/null || true
     [ -z "$server" ] || kill "$server" 2>/dev/null || true
     [ -z "$server" ] || wait "$server" 2>/dev/null || true
     rm -rf "$work"
@@ -63,10 +61,14 @@ npm="$work/npm"
 timeout 120 npm install --loglevel=error --no-audit --no-fund --prefix "$npm" "${packages[@]}" >"$work/npm.log" 2>&1 ||
     skip "npm cannot fetch what it takes: $(tail -n 1 "$work/npm.log")"
 
-# Runs the tests of those files.
+# Runs the tests of those files, and shows what they say when they are over.
 walk() {
+    local log="$work/${1// /-}.log" failed=0
+    # shellcheck disable=SC2086
     node --test-reporter=spec ${CAIRN_CONSOLE_TEST:+--test-name-pattern="$CAIRN_CONSOLE_TEST"} \
-        "$here/all.mjs" "$work/data/bootstrap.json" "$npm" "$@"
+        "$here/all.mjs" "$work/data/bootstrap.json" "$npm" $1 >"$log" 2>&1 || failed=1
+    cat "$log"
+    return "$failed"
 }
 
 start
@@ -74,12 +76,16 @@ if [ -n "$pictures" ]; then
     node "$here/pictures.mjs" "$work/data/bootstrap.json" "$npm" "$pictures"
     exit
 fi
-# In two browsers at once: one looks at every page, the other does what people do, which is waiting for the most part.
-walk pages weight >"$work/looks.log" 2>&1 &
-looks=$!
+if [ -n "$paint" ]; then
+    node "$here/paint.mjs" "$work/data/bootstrap.json" "$npm"
+    exit
+fi
+# The walk in parts, each with a browser of its own, two of them at once: the first looks at every page, the others do what
+# people do, which is waiting for the most part.
+parts=(pages "files memories" "journeys without_script media" "databases keyboard" hostile)
+export -f walk
+export here work npm
 failed=0
-walk journeys files databases memories keyboard without_script hostile media || failed=1
-wait "$looks" || failed=1
-looks=
-cat "$work/looks.log"
+printf '%s\n' "${parts[@]}" | xargs -P 2 -I{} bash -c 'walk "{}"' || failed=1
+echo "the console was walked in $SECONDS s"
 exit "$failed"

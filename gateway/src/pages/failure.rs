@@ -1,4 +1,5 @@
-//! What a person sees when a page cannot be shown: what happened, what to do, and the request's id.
+//! What a person sees when a page cannot be shown: what happened, which service is away, what to do, what was typed, and the
+//! request's id.
 
 use std::time::Duration;
 
@@ -10,13 +11,20 @@ use maud::{Markup, html};
 use super::assets;
 use super::document::{self, Document};
 use super::frame::Page;
+use super::health;
 use super::look::Look;
 use super::parts;
 use super::sign_in;
+use super::typed::{self, Typed};
 use super::visitor::{Here, Seen, see_other};
 use super::words;
 use crate::class::{Class, Surface};
 use crate::error::Error;
+use crate::health::standing;
+use crate::upstreams::Upstreams;
+
+/// A longer value of a field is shown as a text.
+const MOST_BYTES_OF_A_LINE: usize = 80;
 
 /// A request of a browser for a page, kept for the case that the page fails.
 #[derive(Debug)]
@@ -27,6 +35,17 @@ pub(crate) struct Asked {
     /// Where the form stands that was sent.
     referer: Option<String>,
     look: Look,
+    /// The form that was sent.
+    typed: Option<Typed>,
+}
+
+/// What is known of a failure beside the error.
+#[derive(Default)]
+struct Circumstances {
+    /// The services that do not answer.
+    away: Vec<&'static str>,
+    /// The fields of the form that was sent.
+    typed: Vec<(String, String)>,
 }
 
 impl Asked {
@@ -41,6 +60,7 @@ impl Asked {
         }
         let seen = Seen::default();
         request.extensions_mut().insert(seen.clone());
+        let typed = Typed::watch(class, request);
         let headers = request.headers();
         Some(Self {
             seen,
@@ -48,27 +68,47 @@ impl Asked {
             address: request.uri().path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
             referer: own_path(headers),
             look: Look::of(headers),
+            typed,
         })
     }
 
     /// The answer to it, in place of the error.
-    pub(crate) fn answer(&self, error: &Error, request_id: &str) -> Response {
+    pub(crate) async fn answer(&self, error: &Error, request_id: &str, upstreams: &Upstreams) -> Response {
+        let mut circumstances = Circumstances::default();
+        if error.status == StatusCode::SERVICE_UNAVAILABLE {
+            let standing = standing(upstreams).await;
+            circumstances.away =
+                standing.into_iter().filter(|(_, answers)| !answers).map(|(name, _)| name).collect();
+        }
+        if let Some(typed) = self.typed.as_ref().filter(|_| error.status.is_server_error()) {
+            let is_known = self.seen.visitor().is_some();
+            let most = if is_known { typed::MOST_BYTES } else { typed::MOST_UNKNOWN_BYTES };
+            circumstances.typed = typed.fields(most).await.unwrap_or_default();
+        }
+        self.tell(error, request_id, &circumstances)
+    }
+
+    fn tell(&self, error: &Error, request_id: &str, circumstances: &Circumstances) -> Response {
         if error.status == StatusCode::UNAUTHORIZED {
             return see_other(&sign_in::address(self.page()));
         }
         let told = Told::of(error);
+        let visitor = self.seen.visitor();
+        let ways = self.ways(error, visitor.as_ref().and_then(|visitor| visitor.here_if_any()));
         let body = html! {
             p { (told.sentence) }
+            (away(&circumstances.away))
             @if let Some(wait) = error.retry_after.filter(|_| self.method.is_safe()) {
                 p { "This page tries again in " span data-retry=(seconds(wait)) { (seconds(wait)) } " s." }
             }
-            p { @for (at, (address, label)) in self.ways(error).into_iter().enumerate() {
+            p { @for (at, (address, label)) in ways.into_iter().enumerate() {
                 @if at > 0 { " · " }
                 a href=(address) { (label) }
             } }
+            (again(&self.address, &circumstances.typed))
             p.hint { "Request " code #request { (request_id) } " " (parts::copy("request")) }
         };
-        match self.seen.visitor() {
+        match visitor {
             Some(visitor) => {
                 let role = error_role(error, visitor.here_if_any());
                 let body = html! { (role) (body) };
@@ -95,15 +135,53 @@ impl Asked {
         if self.method.is_safe() { &self.address } else { self.referer.as_deref().unwrap_or("/") }
     }
 
-    fn ways(&self, error: &Error) -> Vec<(String, &'static str)> {
+    fn ways(&self, error: &Error, here: Option<&Here>) -> Vec<(String, &'static str)> {
         let mut ways = Vec::new();
         if error.status.is_server_error() || error.status == StatusCode::TOO_MANY_REQUESTS {
             ways.push((self.page().to_owned(), "Try again"));
         } else if let Some(referer) = &self.referer {
             ways.push((referer.clone(), "Back"));
         }
+        if let Some(here) = here.filter(|_| error.status.is_server_error()) {
+            ways.push((format!("/w/{}/health", here.id), "Which services answer"));
+        }
         ways.push(("/".to_owned(), "To the overview"));
         ways
+    }
+}
+
+/// Which services are away, and what is missing without them.
+fn away(services: &[&str]) -> Markup {
+    html! {
+        @if !services.is_empty() {
+            p { "What does not answer now, and what it is for:" }
+            ul #away { @for service in services { li { strong { (service) } ": " (health::touches(service)) } } }
+        }
+    }
+}
+
+/// What was sent, to be sent again: a long text to be read and copied too.
+fn again(address: &str, typed: &[(String, String)]) -> Markup {
+    let is_text = |value: &str| value.contains('\n') || value.len() > MOST_BYTES_OF_A_LINE;
+    html! {
+        @if !typed.is_empty() {
+            h2 { "What you sent" }
+            p { "It may not have been stored. Send it again from here, or copy it." }
+            form #again .fields method="post" action=(address) {
+                @for (at, (name, value)) in typed.iter().enumerate() {
+                    @if is_text(value) {
+                        div.field {
+                            label for={ "typed-" (at) } { (words::capital(name)) }
+                            // A browser leaves out the first line break.
+                            textarea id={ "typed-" (at) } name=(name) rows="12" dir="auto" spellcheck="false" { "\n" (value) }
+                        }
+                    } @else {
+                        input type="hidden" name=(name) value=(value);
+                    }
+                }
+                div.buttons { button.primary type="submit" { "Send again" } }
+            }
+        }
     }
 }
 
@@ -198,7 +276,7 @@ mod tests {
     #[tokio::test]
     async fn an_error_is_a_page_with_the_requests_id() {
         let mut error = Error::unknown_route();
-        let response = asked(Method::GET, "/nowhere", None).answer(&error, "r-<1>");
+        let response = asked(Method::GET, "/nowhere", None).tell(&error, "r-<1>", &Circumstances::default());
         assert_eq!(response.status(), StatusCode::NOT_FOUND);
         assert_eq!(response.headers()[header::CONTENT_SECURITY_POLICY], document::POLICY);
         let html = text(response).await;
@@ -209,8 +287,23 @@ mod tests {
         );
         error.status = StatusCode::SERVICE_UNAVAILABLE;
         error.retry_after = Some(Duration::from_secs(7));
-        let html = text(asked(Method::GET, "/w/1?a=b", None).answer(&error, "r")).await;
+        let circumstances = Circumstances { away: vec!["content"], typed: Vec::new() };
+        let html = text(asked(Method::GET, "/w/1?a=b", None).tell(&error, "r", &circumstances)).await;
         assert!(html.contains("data-retry=\"7\"") && html.contains("href=\"/w/1?a=b\""), "{html}");
+        assert!(html.contains("<strong>content</strong>: Files, databases"), "{html}");
+    }
+
+    #[tokio::test]
+    async fn what_was_typed_stands_in_the_page_to_be_sent_again() {
+        let mut error = Error::unknown_route();
+        error.status = StatusCode::SERVICE_UNAVAILABLE;
+        let typed = [("hash", "blake3:1"), ("content", "</textarea>\r\n\r\nmine")];
+        let typed = typed.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let circumstances = Circumstances { away: Vec::new(), typed };
+        let html = text(asked(Method::POST, "/file/1/edit", None).tell(&error, "r", &circumstances)).await;
+        assert!(html.contains("method=\"post\" action=\"/file/1/edit\""), "{html}");
+        assert!(html.contains("<input type=\"hidden\" name=\"hash\" value=\"blake3:1\">"), "{html}");
+        assert!(html.contains("\n&lt;/textarea&gt;\r\n\r\nmine</textarea>"), "{html}");
     }
 
     #[test]
@@ -218,7 +311,8 @@ mod tests {
         let mut error = Error::unknown_route();
         error.status = StatusCode::UNAUTHORIZED;
         let to = |asked: &Asked| {
-            asked.answer(&error, "r").headers()[header::LOCATION].to_str().unwrap().to_owned()
+            let response = asked.tell(&error, "r", &Circumstances::default());
+            response.headers()[header::LOCATION].to_str().unwrap().to_owned()
         };
         assert_eq!(to(&asked(Method::GET, "/w/1?a=b", None)), "/sign-in?return_to=%2Fw%2F1%3Fa%3Db");
         let sent = asked(Method::POST, "/w/1/tokens", Some("http://127.0.0.1:8700/w/1/tokens/new"));

@@ -14,7 +14,7 @@ use crate::operations;
 use crate::routes::Routes;
 use crate::upstreams::Upstreams;
 
-/// What is missing while a service is away.
+/// What each service is for.
 const TOUCHES: [(&str, &str); 5] = [
     ("auth", "Signing in, tokens, members. Nothing else works without it."),
     ("content", "Files, databases, memories, trash."),
@@ -25,6 +25,11 @@ const TOUCHES: [(&str, &str); 5] = [
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/health", show)
+}
+
+/// What is missing while that service is away.
+pub(super) fn touches(service: &str) -> &'static str {
+    TOUCHES.iter().find(|(of, _)| *of == service).map(|(_, touches)| *touches).unwrap_or_default()
 }
 
 async fn show(State(upstreams): State<Arc<Upstreams>>, visitor: Visitor) -> Answer {
@@ -48,7 +53,7 @@ fn table(services: &[(&'static str, bool)]) -> Markup {
             tr {
                 th scope="row" { (name) }
                 td { @if *answers { (parts::badge(Tone::Ok, "Answers")) } @else { (parts::badge(Tone::Wrong, "Does not answer")) } }
-                td { (TOUCHES.iter().find(|(of, _)| of == name).map(|(_, touches)| *touches).unwrap_or_default()) }
+                td { (touches(name)) }
             }
         }
     };

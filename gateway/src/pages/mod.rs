@@ -47,12 +47,14 @@ mod syncs;
 pub(crate) mod text;
 mod tokens;
 mod trash;
+mod typed;
 mod visitor;
 mod wire;
 pub(crate) mod words;
 mod workspaces;
 
 use axum::response::Response;
+use cairn_chassis::status::{Problem, Reason};
 use http::request::Parts;
 
 pub(crate) use self::assets::INVITE_JS;
@@ -114,6 +116,11 @@ fn marks(parts: &Parts) -> Vec<String> {
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let marks = query.filter(|(name, value)| name == parts::MARK && !value.is_empty());
     marks.map(|(_, mark)| mark.into_owned()).collect()
+}
+
+/// Whether a list was refused for a mark of its address, of a list that has changed since: then it begins anew.
+fn is_stale(problem: &Problem, trail: &[String]) -> bool {
+    problem.reason == Reason::ValidationError && !trail.is_empty()
 }
 
 #[cfg(test)]

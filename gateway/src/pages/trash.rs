@@ -1,6 +1,6 @@
 //! `/w/{id}/trash`: what was deleted, to bring it back or to let it go for good.
 
-use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::{Permission, TrashKind};
 use cairn_proto::ids::WorkspaceId;
 use http::request::Parts;
@@ -135,21 +135,13 @@ async fn list(visitor: &Visitor, parts: &Parts, problem: Option<&Problem>) -> An
     let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
     let listed = match trash::list(&visitor.person, paging).await {
         // A mark of a list that has changed since: the list begins anew.
-        Err(problem) if problem.reason == Reason::ValidationError && !trail.is_empty() => {
+        Err(problem) if super::is_stale(&problem, &trail) => {
             return Ok(super::see_other(&address(here.id)));
         }
         listed => listed?,
     };
     let path = address(here.id);
-    let pages = Pages {
-        path: &path,
-        query: &[],
-        trail,
-        next: listed.next,
-        total: listed.total,
-        page_size: u64::from(PAGE_SIZE),
-        shown: listed.items.len(),
-    };
+    let pages = Pages::of(&path, &[], trail, PAGE_SIZE, &listed);
     let body = html! {
         (parts::summary(problem, &[]))
         @if listed.items.is_empty() {

@@ -29,7 +29,7 @@ use crate::own_writes::OwnWrites;
 /// Which workspace was looked at last.
 const LAST_COOKIE: &str = "cairn_last";
 /// The header of a request whose answer is looked through for one element.
-const PART: &str = "x-cairn-part";
+pub(super) const PART: &str = "x-cairn-part";
 const LAST_SECONDS: u32 = 365 * 24 * 3600;
 
 /// A signed-in person who looks at a page.

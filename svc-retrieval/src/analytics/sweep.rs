@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::Clock;
-use cairn_chassis::jobs::Lease;
+use cairn_chassis::jobs::{Lease, Rounds};
 use cairn_chassis::sql::{Db, Error};
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::day::Day;
@@ -34,13 +33,8 @@ pub(super) fn lease(db: &Db, ambient: &Ambient) -> Lease {
 
 /// Sweeps at the start and every hour, until the shutdown.
 pub(super) async fn run(db: &Db, lease: &Lease, clock: &Arc<dyn Clock>, shutdown: &CancellationToken) {
-    let mut ticks = interval(PERIOD);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            _ = ticks.tick() => {}
-        }
+    let mut rounds = Rounds::every(PERIOD);
+    while rounds.next(shutdown).await {
         match sweep(db, lease, Day::of(clock.now())).await {
             Ok(0) => {}
             Ok(rows) => tracing::info!(rows, "forgot analytics of retrieval that are too old"),

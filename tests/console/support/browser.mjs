@@ -12,12 +12,15 @@ const ALL_RULES = { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21aa", "wcag
 export const COLOURS = { type: "rule", values: ["color-contrast", "link-in-text-block"] };
 
 // As root, as CI is, Chromium has no sandbox.
-const browser = await chromium.launch({
+const launch = () => chromium.launch({
   executablePath: process.env.CAIRN_CHROMIUM,
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
 });
 
-export const quit = () => browser.close();
+/** The browser of this process, from its first test on. */
+let browser;
+
+export const quit = async () => (await browser)?.close();
 
 export const DESK = { width: 1280, height: 900 };
 export const PHONE = { width: 360, height: 740 };
@@ -71,7 +74,8 @@ async function withAssets(context) {
 export async function browse({ as, viewport = DESK, elsewhere, mayFail, ...options } = {}, steps) {
   // A style that comes through here is not there when a page begins to move into the next.
   const motion = process.env.CAIRN_CONSOLE_ASSETS ? { reducedMotion: "reduce" } : {};
-  const context = await browser.newContext({ ...motion, baseURL: base, viewport, locale: "en-GB", timezoneId: "UTC", ...options });
+  browser ??= launch();
+  const context = await (await browser).newContext({ ...motion, baseURL: base, viewport, locale: "en-GB", timezoneId: "UTC", ...options });
   const found = watch(context, elsewhere, mayFail);
   await withAssets(context);
   await context.addInitScript(() => {
@@ -120,7 +124,9 @@ export async function violations(page, { rules = ALL_RULES, unsure = () => {} } 
   await settle(page);
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe);
   const [found, undecided] = await page.evaluate(async runOnly => {
-    const found = await globalThis.axe.run(document, { runOnly });
+    // What passes is not told, so axe need not say of each element what it is and what it looks like.
+    globalThis.axe.configure({ noHtml: true });
+    const found = await globalThis.axe.run(document, { runOnly, resultTypes: ["violations", "incomplete"], iframes: false });
     const told = node => `${node.target.join(" ")} (${node.any.concat(node.all, node.none).map(one => one.message).join("; ")})`;
     const lines = rules => rules.map(one => `${one.id}: ${one.nodes.slice(0, 3).map(told).join(" | ")}`);
     return [lines(found.violations), lines(found.incomplete)];

@@ -71,8 +71,8 @@ async function join(inviter, workspaceId, role, name) {
   return person;
 }
 
-// Nobody may own many workspaces: the owner of the server has the first, others have the next.
-const MOST_OF_ONE = 20;
+// Nobody may own more than 50 workspaces: the owner of the server has the first of each part of the walk, others have the next.
+const MOST_OF_ONE = 8;
 const founders = [owner];
 let founded = 0;
 async function founder() {

@@ -31,26 +31,34 @@ The walrus council decides with a quorum of five.
 \`\`\`
 `;
 
-/** Databases: one of every type of field with more records than a page holds, one without records; views, trash. */
-async function tables(workspace, { plans, notes }) {
-  const steps = await workspace.file("Step one.md", "# Step one\n\nDo it.\n", { folderId: plans.id });
-  const table = await Table.make(workspace, "Tasks", ALL_TYPES, { description: "What is to be done, and by when." });
+/** A database of every type of field, with two records that say something in each. */
+async function filled(workspace, name, { page, file }) {
+  const table = await Table.make(workspace, name, ALL_TYPES, { description: "What is to be done, and by when." });
   await workspace.call("POST", `${table.api}/fields`, { name: "After", type: "relation", config: { relationDatabaseId: table.id, multiple: true } });
   await table.read();
   const first = await table.add(
-    { Name: "Write the changelog", Points: 3, Status: "Open", Areas: ["Docs", "People"], Due: "2026-12-01", Urgent: true, Link: "https://example.com/changelog", Note: "Every change that people see,\nin words of theirs.", File: notes.id },
-    { contentFileId: steps.id },
+    { Name: "Write the changelog", Points: 3, Status: "Open", Areas: ["Docs", "People"], Due: "2026-12-01", Urgent: true, Link: "https://example.com/changelog", Note: "Every change that people see,\nin words of theirs.", File: file.id },
+    { contentFileId: page.id },
   );
   const second = await table.add({ Name: "Push the tag", Points: 1, Status: "Done", After: [first] });
-  await table.change(second, { Points: 2 });
+  const kept = await table.view("Open ones", { filters: [{ fieldId: table.fields.Status, operator: "equals", value: "Open" }], sorts: [{ fieldId: table.fields.Points, direction: "desc" }], hiddenFieldIds: [table.fields.Picture] });
+  return Object.assign(table, { first, second, kept });
+}
+
+/** Databases: one with more records than a page holds; a short one, beside whose grid states are looked at, since a long grid
+ * takes most of the time that a look takes; one without records; one in trash. */
+async function tables(workspace, { plans, notes }) {
+  const page = await workspace.file("Step one.md", "# Step one\n\nDo it.\n", { folderId: plans.id });
+  const table = await filled(workspace, "Tasks", { page, file: notes });
   for (let at = 0; at < 58; at += 1) await table.add({ Name: `Task ${at}`, Points: at * 7, Status: at % 2 ? "Open" : "Done", Urgent: at % 3 === 0, Due: `2026-12-${String(at % 28 + 1).padStart(2, "0")}` });
-  const goneRecord = await table.add({ Name: "Dropped task" });
-  await table.trash(goneRecord);
-  const view = await table.view("Open ones", { filters: [{ fieldId: table.fields.Status, operator: "equals", value: "Open" }], sorts: [{ fieldId: table.fields.Points, direction: "desc" }], hiddenFieldIds: [table.fields.Picture] });
+  const short = await filled(workspace, "Errands", { page: await workspace.file("Step two.md", "# Step two\n\nDo that.\n", { folderId: plans.id }), file: notes });
+  await short.change(short.second, { Points: 2 });
+  short.gone = await short.add({ Name: "Dropped task" });
+  await short.trash(short.gone);
   const bare = await Table.make(workspace, "Ideas");
   const shelved = await Table.make(workspace, "Old tasks");
   await workspace.trash("database", shelved.id);
-  return { table, first, second, goneRecord, view, bare, shelved };
+  return { table, short, bare, shelved };
 }
 
 /** Memories: a public one of a file, a folder and a database, an empty one, one in trash. */
@@ -224,39 +232,39 @@ export function views(seed) {
       }],
       ["database", seed.table.at],
       ["database last page", `${seed.table.at}?page=2`],
-      ["database view", `${seed.table.at}?view=${seed.view.id}`],
+      ["database view", `${seed.table.at}?view=${seed.table.kept.id}`],
       ["database filtered", `${seed.table.at}?filter=${seed.table.fields.Points}:gte:100&sort=${seed.table.fields.Points}:desc`],
       ["database filter wrong", `${seed.table.at}?filter=${seed.table.fields.Points}:gte:many`, 400],
       ["database nothing found", `${seed.table.at}?q=zzqx`],
       ["database empty", seed.bare.at],
-      ["database rename", seed.table.at, 200, press("Rename")],
-      ["database save view", seed.table.at, 200, press("Save as view")],
-      ["database change view", seed.table.at, 200, press("Change view")],
-      ["database delete view", `${seed.table.at}?view=${seed.view.id}`, 200, page => page.getByRole("button", { name: /^Delete view/ }).click()],
-      ["database cell", `${seed.table.at}?cell=${seed.first}:${seed.table.fields.Points}`],
-      ["database cell of several", `${seed.table.at}?cell=${seed.first}:${seed.table.fields.Areas}`],
-      ["database cell refused", `${seed.table.at}?cell=${seed.first}:${seed.table.fields.Link}`, 200, async page => {
+      ["database rename", seed.short.at, 200, press("Rename")],
+      ["database save view", seed.short.at, 200, press("Save as view")],
+      ["database change view", seed.short.at, 200, press("Change view")],
+      ["database delete view", `${seed.short.at}?view=${seed.short.kept.id}`, 200, page => page.getByRole("button", { name: /^Delete view/ }).click()],
+      ["database cell", `${seed.short.at}?cell=${seed.short.first}:${seed.short.fields.Points}`],
+      ["database cell of several", `${seed.short.at}?cell=${seed.short.first}:${seed.short.fields.Areas}`],
+      ["database cell refused", `${seed.short.at}?cell=${seed.short.first}:${seed.short.fields.Link}`, 200, async page => {
         await page.getByRole("textbox", { name: "Link" }).fill("not:an address");
         await press("Save")(page);
         await page.getByRole("alert").first().waitFor();
       }],
-      ["record", `${seed.table.at}?record=${seed.first}`],
-      ["record new", `${seed.table.at}?record=new`],
-      ["record versions", `${seed.table.at}?record=${seed.second}&show=versions`],
-      ["record backlinks", `${seed.table.at}?record=${seed.first}&show=backlinks`],
-      ["record refused", `${seed.table.at}?record=new`, 200, async page => {
+      ["record", `${seed.table.at}?record=${seed.table.first}`],
+      ["record new", `${seed.short.at}?record=new`],
+      ["record versions", `${seed.short.at}?record=${seed.short.second}&show=versions`],
+      ["record backlinks", `${seed.short.at}?record=${seed.short.first}&show=backlinks`],
+      ["record refused", `${seed.short.at}?record=new`, 200, async page => {
         await page.getByRole("textbox", { name: "Link" }).fill("https://");
         await page.getByRole("complementary").locator("form").first().evaluate(form => { form.noValidate = true; });
         await press("Create record")(page);
         await page.getByRole("alert").first().waitFor();
       }],
-      ["record conflict", `${seed.table.at}?record=${seed.second}`, 200, async page => {
+      ["record conflict", `${seed.short.at}?record=${seed.short.second}`, 200, async page => {
         await page.getByRole("complementary").getByLabel("Points").fill("11");
-        await seed.table.change(seed.second, { Points: Date.now() % 100000 });
+        await seed.short.change(seed.short.second, { Points: Date.now() % 100000 });
         await press("Save")(page);
         await page.getByRole("button", { name: "Keep mine" }).waitFor();
       }],
-      ["record in trash", `${seed.table.at}?record=${seed.goneRecord}`, 404],
+      ["record in trash", `${seed.short.at}?record=${seed.short.gone}`, 404],
       ["database in trash", seed.shelved.at, 404],
       ["fields", `${seed.table.at}/fields`],
       ["fields change", `${seed.table.at}/fields`, 200, page => page.getByText("Rename or change").nth(2).click()],
@@ -361,9 +369,9 @@ export function views(seed) {
       ["viewer files", `${at}/files`],
       ["viewer file", file(seed.notes)],
       ["viewer edit", `${file(seed.notes)}/edit`, 403],
-      ["viewer database", seed.table.at],
-      ["viewer record", `${seed.table.at}?record=${seed.first}`],
-      ["viewer fields", `${seed.table.at}/fields`],
+      ["viewer database", seed.short.at],
+      ["viewer record", `${seed.short.at}?record=${seed.short.first}`],
+      ["viewer fields", `${seed.short.at}/fields`],
       ["viewer memory", `/memories/${seed.memory.id}`],
       ["viewer analytics", `${at}/analytics`, 403],
       ["viewer trash", `${at}/trash`],

@@ -4,7 +4,6 @@ mod asked;
 pub(super) mod row;
 mod undo;
 
-use cairn_chassis::status::Reason;
 use cairn_proto::domain::TrashKind;
 use http::request::Parts;
 use maud::{Markup, html};
@@ -37,7 +36,7 @@ async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<Looking>) ->
     let asked = looking.asked(&tree);
     let listed = match activity::list(&visitor.person, asked, paging).await {
         // A mark that is none of ours: the list begins anew.
-        Err(problem) if problem.reason == Reason::ValidationError && !trail.is_empty() => {
+        Err(problem) if super::is_stale(&problem, &trail) => {
             return Ok(super::see_other(&path));
         }
         listed => listed?,

@@ -1,31 +1,30 @@
 //! `/databases/{id}/import`: a table that becomes records. What its columns are, and what is wrong with which row, is told before
 //! anything is written; the table travels along in the page, so that nothing is kept of it.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequest, Request};
-use cairn_chassis::status::{Problem, Reason, Violation};
+use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::content::v1::{RowProblem, TableColumn, TableRow};
 use cairn_proto::domain::Permission;
-use futures::stream;
-use http::{StatusCode, header};
+use http::StatusCode;
 use maud::{Markup, html};
-use multer::Multipart;
 use serde_json::{Value, json};
 
 use super::at::{At, Found};
 use super::{address, list};
 use crate::answers::{Database, ImportedTable};
 use crate::app::App;
-use crate::class::Class;
 use crate::error::Error;
 use crate::intake::Intake;
+use crate::multipart::{self, Incomplete};
 use crate::operations::records::{self, ImportTable};
 use crate::pages::form;
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::{Answer, parts as part, words};
+
+const CSV: &str = "csv";
 
 /// A form's fields, in their order; a file is a field too.
 #[derive(Debug, Default)]
@@ -35,23 +34,12 @@ impl FromRequest<App> for Sent {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
-        let (parts, body) = request.into_parts();
-        let sent =
-            parts.headers.get(header::CONTENT_TYPE).and_then(|sent| sent.to_str().ok()).unwrap_or_default();
-        let boundary = multer::parse_boundary(sent)
-            .map_err(|_| unreadable("incomplete", "did not arrive as a whole form: send it again"))?;
         let intake = Arc::<Intake>::from_ref(app);
-        let limit = Class::of(&parts.extensions).most_bytes;
-        let bytes = intake.receive(body, limit, &parts.extensions, None).await?;
-        let mut form = Multipart::new(stream::iter([Ok::<_, Infallible>(bytes)]), boundary);
+        let mut form = multipart::Form::in_memory(request, &intake, Incomplete::of_file(CSV)).await?;
         let mut fields = Vec::new();
-        let cut = |_| unreadable("incomplete", "did not arrive as a whole form: send it again");
-        while let Some(field) = form.next_field().await.map_err(cut)? {
-            let name = field.name().unwrap_or_default().to_owned();
-            let bytes = field.bytes().await.map_err(cut)?;
-            let text = String::from_utf8(bytes.to_vec());
-            let text =
-                text.map_err(|_| unreadable("invalid", "must be UTF-8: save the table as 'CSV UTF-8'"))?;
+        while let Some(part) = form.next_part().await? {
+            let name = part.name().to_owned();
+            let text = String::from_utf8(part.bytes().await?.to_vec()).map_err(|_| no_text())?;
             // The file wins over what an earlier page had.
             if name != CSV || !text.is_empty() {
                 fields.push((name, text));
@@ -61,10 +49,8 @@ impl FromRequest<App> for Sent {
     }
 }
 
-const CSV: &str = "csv";
-
-fn unreadable(code: &str, message: &str) -> Problem {
-    Problem::validation(vec![Violation::new(CSV, code, message)])
+fn no_text() -> Problem {
+    multipart::refusal(CSV, "invalid", "must be UTF-8: save the table as 'CSV UTF-8'")
 }
 
 impl Sent {

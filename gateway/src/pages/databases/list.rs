@@ -64,15 +64,7 @@ async fn list(visitor: &Visitor, parts: &Parts, failed: Option<(&Problem, &Form)
     };
     let tree = tree?;
     let path = address(here.id);
-    let pages = part::Pages {
-        path: &path,
-        query: &[],
-        trail,
-        next: listed.next.clone(),
-        total: listed.total,
-        page_size: u64::from(PAGE),
-        shown: listed.items.len(),
-    };
+    let pages = part::Pages::of(&path, &[], trail, PAGE, &listed);
     // What is wrong is linked to the fields of the form below, which is drawn for those who may send it.
     let labels = [("name", "Name"), ("description", "Description")];
     let labels: &[_] = if visitor.may(Permission::Write) { &labels } else { &[] };

@@ -280,15 +280,7 @@ impl Found {
         ];
         let query: Vec<(&str, &str)> =
             kept.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        part::pages(&Pages {
-            path: &self.path,
-            query: &query,
-            trail: self.trail.clone(),
-            next: page.next.clone(),
-            total: page.total,
-            page_size: u64::from(PAGE_SIZE),
-            shown: page.items.len(),
-        })
+        part::pages(&Pages::of(&self.path, &query, self.trail.clone(), PAGE_SIZE, page))
     }
 }
 

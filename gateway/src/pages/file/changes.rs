@@ -23,15 +23,7 @@ pub(super) async fn list(
     let paging = Paging { limit: Some(PAGE), cursor: trail.last().cloned() };
     let listed = file_versions::list(context, id, paging).await?;
     let path = address(id);
-    let pages = part::Pages {
-        path: &path,
-        query: &[("view", "changes")],
-        trail,
-        next: listed.next,
-        total: listed.total,
-        page_size: u64::from(PAGE),
-        shown: listed.items.len(),
-    };
+    let pages = part::Pages::of(&path, &[("view", "changes")], trail, PAGE, &listed);
     let rows = html! { @for version in &listed.items { (row(file, version)) } };
     Ok(html! {
         (part::table("Versions", &["Version", "When", "Who", "Size"], &rows))

@@ -97,15 +97,7 @@ async fn shown(seeing: &Seeing, looking: &Looking, told: Told<'_>) -> Answer {
     let kept = [("folder", current), ("tag", looking.tag.as_deref()), ("as", seeing.token())];
     let query: Vec<(&str, &str)> =
         kept.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-    let pages = part::Pages {
-        path: &path,
-        query: &query,
-        trail: looking.from.clone(),
-        next: files.next.clone(),
-        total: files.total,
-        page_size: u64::from(PAGE),
-        shown: files.items.len(),
-    };
+    let pages = part::Pages::of(&path, &query, looking.from.clone(), PAGE, &files);
     let forms = forms(visitor, &tree, here.as_ref(), told.refused);
     let labels: &[_] = if told.refused.is_some() { &LABELS } else { &[] };
     let body = html! {

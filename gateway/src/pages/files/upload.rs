@@ -1,28 +1,26 @@
 //! Files that a form brings: each text becomes a file; what is none, or is refused, is named.
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use axum::extract::{FromRef, FromRequest, Request};
-use cairn_chassis::status::{Problem, Violation};
-use futures::stream;
-use http::header;
+use cairn_chassis::status::Problem;
 use maud::html;
-use multer::Multipart;
 use serde_json::json;
-use std::convert::Infallible;
-use std::sync::Arc;
 
 use super::change::type_of;
 use super::list::{self, Told};
 use super::narrowed::Narrowed;
 use crate::app::App;
-use crate::class::Class;
 use crate::error::Error;
 use crate::intake::Intake;
+use crate::multipart::{self, Incomplete};
 use crate::operations::files::{self, CreateFile};
 use crate::pages::notice::Notice;
 use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, form, words};
 
+const FILES: &str = "files";
 /// More in one form are left out.
 const MOST_FILES: usize = 200;
 
@@ -38,26 +36,19 @@ impl FromRequest<App> for Upload {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
-        let (parts, body) = request.into_parts();
-        let sent =
-            parts.headers.get(header::CONTENT_TYPE).and_then(|sent| sent.to_str().ok()).unwrap_or_default();
-        let boundary = multer::parse_boundary(sent).map_err(|_| unreadable())?;
         let intake = Arc::<Intake>::from_ref(app);
-        let limit = Class::of(&parts.extensions).most_bytes;
-        let bytes = intake.receive(body, limit, &parts.extensions, None).await?;
-        let mut form = Multipart::new(stream::iter([Ok::<_, Infallible>(bytes)]), boundary);
+        let mut form = multipart::Form::in_memory(request, &intake, Incomplete::of_file(FILES)).await?;
         let mut upload = Self::default();
-        while let Some(field) = form.next_field().await.map_err(|_| unreadable())? {
-            let name = field.name().unwrap_or_default().to_owned();
+        while let Some(part) = form.next_part().await? {
+            let name = part.name().to_owned();
             if name == "folder" {
-                upload.folder = field.text().await.map_err(|_| unreadable())?.trim().to_owned();
+                upload.folder = part.text().await?.trim().to_owned();
                 continue;
             }
-            let file_name = field.file_name().unwrap_or_default();
             // Some browsers send the way to the file with it.
-            let file_name = file_name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-            let bytes = field.bytes().await.map_err(|_| unreadable())?;
-            if name != "files" || file_name.is_empty() {
+            let file_name = part.file_name().rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+            let bytes = part.bytes().await?;
+            if name != FILES || file_name.is_empty() {
                 continue;
             }
             if upload.files.len() == MOST_FILES {
@@ -68,14 +59,6 @@ impl FromRequest<App> for Upload {
         }
         Ok(upload)
     }
-}
-
-fn unreadable() -> Problem {
-    Problem::validation(vec![Violation::new(
-        "files",
-        "incomplete",
-        "did not arrive as a whole form: send it again",
-    )])
 }
 
 pub(super) async fn upload(visitor: Visitor, upload: Upload) -> Answer {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::status::Problem;
 use cairn_proto::domain::{ConflictPolicy, ImportProvider, Permission};
 use http::HeaderMap;
 use http::request::Parts;
@@ -19,7 +19,7 @@ use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Choice, Pages};
 use crate::pages::visitor::{Visitor, see_other};
-use crate::pages::{Answer, assets, folders, marks, runs, words};
+use crate::pages::{Answer, assets, folders, is_stale, marks, runs, words};
 
 const PAGE_SIZE: u32 = 50;
 
@@ -61,20 +61,12 @@ async fn list(visitor: &Visitor, trail: &[String], refused: Option<Refused<'_>>)
     let (listed, tree) = tokio::join!(imports::list(&visitor.person, paging), folders::Tree::of(&context));
     let listed = match listed {
         // A mark of a list that has changed since: the list begins anew.
-        Err(problem) if problem.reason == Reason::ValidationError && !trail.is_empty() => {
+        Err(problem) if is_stale(&problem, trail) => {
             return Ok(see_other(&path));
         }
         listed => listed?,
     };
-    let pages = Pages {
-        path: &path,
-        query: &[],
-        trail: trail.to_vec(),
-        next: listed.next,
-        total: listed.total,
-        page_size: u64::from(PAGE_SIZE),
-        shown: listed.items.len(),
-    };
+    let pages = Pages::of(&path, &[], trail.to_vec(), PAGE_SIZE, &listed);
     let problem = refused.as_ref().map(|refused| refused.problem);
     let body = html! {
         (runs::problem(problem))

@@ -1,6 +1,5 @@
 //! `GET /w/{id}/memories`.
 
-use cairn_chassis::status::Reason;
 use cairn_proto::domain::Permission;
 use http::request::Parts;
 use maud::{Markup, html};
@@ -11,7 +10,7 @@ use crate::operations::{Paging, memories};
 use crate::pages::frame::Page;
 use crate::pages::parts::{self as part, Pages, Tone};
 use crate::pages::visitor::{Visitor, see_other};
-use crate::pages::{Answer, marks, words};
+use crate::pages::{Answer, is_stale, marks, words};
 
 const PAGE_SIZE: u32 = 50;
 
@@ -22,20 +21,12 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
     let listed = match memories::list(&visitor.context()?, paging).await {
         // A mark of a list that has changed since: the list begins anew.
-        Err(problem) if problem.reason == Reason::ValidationError && !trail.is_empty() => {
+        Err(problem) if is_stale(&problem, &trail) => {
             return Ok(see_other(&path));
         }
         listed => listed?,
     };
-    let pages = Pages {
-        path: &path,
-        query: &[],
-        trail,
-        next: listed.next,
-        total: listed.total,
-        page_size: u64::from(PAGE_SIZE),
-        shown: listed.items.len(),
-    };
+    let pages = Pages::of(&path, &[], trail, PAGE_SIZE, &listed);
     let body = html! {
         @if listed.items.is_empty() {
             (part::empty("A memory is what agents load whole: files and folders that belong together, and when to use them.", &html! {

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::operations::Page;
 use crate::pages::words;
 
 /// A table in a frame that scrolls by itself, with the mouse and by keys. A column without a name holds buttons.
@@ -44,7 +45,26 @@ pub(crate) struct Pages<'a> {
 /// The name of a mark in the query: it comes once for each page up to this one.
 pub(crate) const MARK: &str = "from";
 
-impl Pages<'_> {
+impl<'a> Pages<'a> {
+    /// Where that page of a list is.
+    pub(crate) fn of<T>(
+        path: &'a str,
+        query: &'a [(&'a str, &'a str)],
+        trail: Vec<String>,
+        page_size: u32,
+        listed: &Page<T>,
+    ) -> Self {
+        Self {
+            path,
+            query,
+            trail,
+            next: listed.next.clone(),
+            total: listed.total,
+            page_size: u64::from(page_size),
+            shown: listed.items.len(),
+        }
+    }
+
     /// The address of this page, with one thing more.
     pub(crate) fn with(&self, name: &str, value: &str) -> String {
         let address = self.address(&self.trail);

@@ -150,15 +150,7 @@ fn table(here: &Here, asked: &Asked, listed: &Listed<Question>, trail: Vec<Strin
     html! {
         p role="status" { (words::count(listed.total, "question", "questions")) "." }
         (parts::table("Questions", &columns, &rows))
-        (parts::pages(&Pages {
-            path: &base,
-            query: &query,
-            trail,
-            next: listed.next.clone(),
-            total: listed.total,
-            page_size: u64::from(PAGE_SIZE),
-            shown: listed.items.len(),
-        }))
+        (parts::pages(&Pages::of(&base, &query, trail, PAGE_SIZE, listed)))
     }
 }
 

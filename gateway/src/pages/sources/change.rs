@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::connect::told_here;
 use super::draft::{self, CREDENTIALS, SETTINGS, Typed};
 use super::providers::{self, Provider};
-use super::{address, cost, crumbs, mode_word, require_manager};
+use super::{address, cost, crumbs, require_manager};
 use crate::answers::ConnectedSource;
 use crate::error::Error;
 use crate::extract::PathIds;
@@ -122,7 +122,7 @@ async fn show(
                 (Field::text("dailyBudget", "Requests a day").optional().value(&budget).hint("Of questions; empty for 500.").problem(problem).render())
             }
             (cost::show(provider, &usage))
-            (modes(provider, &mode))
+            (draft::modes(provider, &mode))
             p.notice { "With other settings, or another mode, everything is read anew. From Indexed to Catalog, the texts that are kept go at once." }
             div.buttons {
                 button.primary type="submit" { "Save" }
@@ -131,21 +131,6 @@ async fn show(
         }
     };
     page(visitor, id, at, "Change", problem, &body)
-}
-
-fn modes(provider: &Provider, chosen: &str) -> Markup {
-    html! {
-        fieldset #f-mode {
-            legend { "Mode" }
-            @for mode in provider.modes {
-                @let id = format!("f-mode-{}", mode.as_str());
-                div.option {
-                    input id=(id) type="radio" name="mode" value=(mode.as_str()) checked[mode.as_str() == chosen];
-                    label for=(id) { (mode_word(*mode)) span.hint { (cost::of_mode(*mode)) } }
-                }
-            }
-        }
-    }
 }
 
 fn page(

@@ -180,7 +180,7 @@ async fn show(visitor: &Visitor, provider: &Provider, told: Told<'_>) -> Result<
             }
             (credentials(provider, &told))
             (cost::show(provider, &usage))
-            (modes(provider, chosen))
+            (draft::modes(provider, chosen.as_str()))
             details open[!every.is_empty() || !budget.is_empty()] {
                 summary { "How often, and how much" }
                 div.fields {
@@ -221,21 +221,6 @@ fn credentials(provider: &Provider, told: &Told<'_>) -> Markup {
             }
             @if told.form.is_some() { p.notice { "Secrets are never written back: type them again." } }
             div.fields { (draft::fields(CREDENTIALS, provider.credentials, typed, told.problem)) }
-        }
-    }
-}
-
-fn modes(provider: &Provider, chosen: SourceMode) -> Markup {
-    html! {
-        fieldset #f-mode {
-            legend { "Mode" }
-            @for mode in provider.modes {
-                @let id = format!("f-mode-{}", mode.as_str());
-                div.option {
-                    input id=(id) type="radio" name="mode" value=(mode.as_str()) checked[*mode == chosen];
-                    label for=(id) { (super::mode_word(*mode)) span.hint { (cost::of_mode(*mode)) } }
-                }
-            }
         }
     }
 }

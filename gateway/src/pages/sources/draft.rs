@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::providers::{Input, Kind, Provider};
+use super::{cost, mode_word};
 use crate::pages::form::Form;
 use crate::pages::parts::{self as part, Choice, Field};
 use crate::pages::words;
@@ -133,6 +134,22 @@ pub(super) fn of_form(problem: Problem) -> Problem {
         Violation { path: path.unwrap_or_else(|| violation.path.clone()), ..violation }
     };
     Problem { violations: problem.violations.into_iter().map(rename).collect(), ..problem }
+}
+
+/// How much of it is kept, in each way that the provider can do, with what that costs.
+pub(super) fn modes(provider: &Provider, chosen: &str) -> Markup {
+    html! {
+        fieldset #f-mode {
+            legend { "Mode" }
+            @for mode in provider.modes {
+                @let id = format!("f-mode-{}", mode.as_str());
+                div.option {
+                    input id=(id) type="radio" name="mode" value=(mode.as_str()) checked[mode.as_str() == chosen];
+                    label for=(id) { (mode_word(*mode)) span.hint { (cost::of_mode(*mode)) } }
+                }
+            }
+        }
+    }
 }
 
 /// What is wrong, with a link to each field.

@@ -17,7 +17,7 @@ use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts::{self as part, Pages, Tone};
 use crate::pages::visitor::{Visitor, see_other};
-use crate::pages::{Answer, marks, words};
+use crate::pages::{Answer, is_stale, marks, words};
 
 const PAGE_SIZE: u32 = 50;
 
@@ -56,20 +56,12 @@ pub(super) async fn list(
         tokio::try_join!(sources::get(&visitor.person, id), sources::runs(&visitor.person, id, paging),);
     let (connected, listed) = match found {
         // A mark of another list: the list begins anew.
-        Err(problem) if problem.reason == Reason::ValidationError && !trail.is_empty() => {
+        Err(problem) if is_stale(&problem, &trail) => {
             return Ok(see_other(&path));
         }
         found => found?,
     };
-    let pages = Pages {
-        path: &path,
-        query: &[],
-        trail,
-        next: listed.next,
-        total: listed.total,
-        page_size: u64::from(PAGE_SIZE),
-        shown: listed.items.len(),
-    };
+    let pages = Pages::of(&path, &[], trail, PAGE_SIZE, &listed);
     let body = html! {
         @if listed.items.is_empty() { p.quiet { "Nothing has been read yet." } } @else {
             div #runs data-live="run" data-poll=[listed.items.iter().any(|run| !run.status.is_over()).then_some("")] { (table(&own, &listed.items)) }

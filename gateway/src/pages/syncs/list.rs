@@ -1,6 +1,5 @@
 //! The runs of directory syncs, newest first; of one sync, when the address names it.
 
-use cairn_chassis::status::Reason;
 use cairn_proto::ids::WorkspaceId;
 use http::request::Parts;
 use maud::{Markup, html};
@@ -11,7 +10,7 @@ use crate::operations::{Paging, syncs};
 use crate::pages::frame::Page;
 use crate::pages::parts::{self as part, Pages};
 use crate::pages::visitor::{Visitor, see_other};
-use crate::pages::{Answer, marks, runs, words};
+use crate::pages::{Answer, is_stale, marks, runs, words};
 
 const PAGE_SIZE: u32 = 50;
 
@@ -24,22 +23,14 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
     let of_name = Some(name.clone()).filter(|name| !name.is_empty());
     let listed = match syncs::list(&visitor.person, of_name, paging).await {
         // A mark of a list that has changed since: the list begins anew.
-        Err(problem) if problem.reason == Reason::ValidationError && !trail.is_empty() => {
+        Err(problem) if is_stale(&problem, &trail) => {
             return Ok(see_other(&path));
         }
         listed => listed?,
     };
     let query: Vec<(&str, &str)> =
         Some(("name", name.as_str())).filter(|_| !name.is_empty()).into_iter().collect();
-    let pages = Pages {
-        path: &path,
-        query: &query,
-        trail,
-        next: listed.next,
-        total: listed.total,
-        page_size: u64::from(PAGE_SIZE),
-        shown: listed.items.len(),
-    };
+    let pages = Pages::of(&path, &query, trail, PAGE_SIZE, &listed);
     let body = html! {
         @if !name.is_empty() {
             p { "Runs of " bdi { strong { (name) } } ". " a href=(path) { "Show the runs of all syncs" } }

@@ -1,8 +1,5 @@
 // What a page costs: bytes over the wire and requests, cold and warm, and that nothing moves while it loads.
-import assert from "node:assert/strict";
-import test from "node:test";
-import { atOnce, browse, open } from "./support/browser.mjs";
-import { seeded, views } from "./support/views.mjs";
+import { open } from "./browser.mjs";
 
 const MOST_BYTES = 60_000;
 const MOST_COLD = 4;
@@ -38,18 +35,19 @@ const moved = page => page.evaluate(() => new Promise(done => {
   setTimeout(() => done(seen.filter(one => !one.hadRecentInput).map(told)), 100);
 }));
 
-test("weight", { concurrency: 2 }, async group => {
-  const seed = await seeded();
-  await atOnce(group, views(seed).filter(one => !one.then), view => [`${view.name} is light`, report =>
-    browse({ as: view.as }, async (page, context) => {
-      const cold = await loaded(page, context, view.path, view.status);
-      const shifts = await moved(page);
-      await page.goto("about:blank");
-      const warm = await loaded(page, context, view.path, view.status);
-      report.diagnostic(`${view.name}: ${cold.bytes} bytes in ${cold.requests.length}, warm ${warm.bytes} in ${warm.requests.length}`);
-      assert.ok(cold.bytes <= MOST_BYTES, `${cold.bytes} bytes`);
-      assert.ok(cold.requests.length <= MOST_COLD, `cold: ${cold.requests.join(", ")}`);
-      assert.ok(warm.requests.length <= MOST_WARM, `warm: ${warm.requests.join(", ")}`);
-      assert.deepEqual(shifts, [], "what moved while it loaded");
-    })]);
-});
+/** What a first load in a new context is too heavy for, or moves: nothing, where it is light. The page is there afterwards. */
+export async function cold(page, context, { path, status }) {
+  const { bytes, requests } = await loaded(page, context, path, status);
+  const found = (await moved(page)).map(one => `moved while it loaded: ${one}`);
+  if (bytes > MOST_BYTES) found.push(`${bytes} bytes`);
+  if (requests.length > MOST_COLD) found.push(`cold: ${requests.join(", ")}`);
+  return { found, told: `${bytes} bytes in ${requests.length} requests` };
+}
+
+/** The same of a load in a context that has seen the page. */
+export async function warm(page, context, { path, status }) {
+  await page.goto("about:blank");
+  const { bytes, requests } = await loaded(page, context, path, status);
+  const found = requests.length > MOST_WARM ? [`warm: ${requests.join(", ")}`] : [];
+  return { found, told: `warm ${bytes} bytes in ${requests.length}` };
+}

@@ -1,0 +1,200 @@
+//! The fields of a form on its way in, for the case that it cannot be taken: then the page that says so has them, so that nothing
+//! that somebody typed is lost.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request;
+use bytes::BytesMut;
+use http::{Method, header};
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
+
+use super::visitor::PART;
+use crate::class::{Class, Surface};
+
+/// Of a form by somebody who is known: what the editor of a file sends, each byte of it escaped.
+pub(super) const MOST_BYTES: usize = 3 * 1024 * 1024;
+/// Of anybody else's.
+pub(super) const MOST_UNKNOWN_BYTES: usize = 64 * 1024;
+/// How long the rest of a form is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A form that may be shown again.
+pub(super) struct Typed(Arc<Mutex<Kept>>);
+
+// What people type is not logged.
+cairn_chassis::debug_fields!(Typed);
+
+/// What was read of a form so far, and what is still to come.
+#[derive(Default)]
+struct Kept {
+    bytes: BytesMut,
+    is_whole: bool,
+    is_too_long: bool,
+    /// Given back by a handler that did not read all of it.
+    rest: Option<Body>,
+}
+
+impl Typed {
+    /// Takes note of the form while it is read; `None` when it is none, may hold secrets, or is sent by a script, which still
+    /// has it.
+    pub(super) fn watch(class: Class, request: &mut Request) -> Option<Self> {
+        let sent = request.headers().get(header::CONTENT_TYPE).and_then(|sent| sent.to_str().ok());
+        let is_form = sent.is_some_and(|sent| sent.starts_with("application/x-www-form-urlencoded"));
+        let is_of_script = request.headers().contains_key(PART);
+        let is_post = request.method() == Method::POST;
+        if class.surface != Surface::Page || class.has_secrets || !is_post || !is_form || is_of_script {
+            return None;
+        }
+        let kept = Arc::<Mutex<Kept>>::default();
+        let inner = std::mem::take(request.body_mut());
+        *request.body_mut() = Body::new(Noted { inner: Some(inner), kept: Arc::clone(&kept) });
+        Some(Self(kept))
+    }
+
+    /// The fields, when the form is no longer than that.
+    pub(super) async fn fields(&self, most: usize) -> Option<Vec<(String, String)>> {
+        let (mut bytes, rest) = {
+            let mut kept = lock(&self.0);
+            if kept.is_too_long {
+                return None;
+            }
+            (std::mem::take(&mut kept.bytes), if kept.is_whole { None } else { Some(kept.rest.take()?) })
+        };
+        if let Some(rest) = rest {
+            tokio::time::timeout(PATIENCE, drain(rest, &mut bytes, most)).await.ok()??;
+        }
+        (bytes.len() <= most).then(|| form_urlencoded::parse(&bytes).into_owned().collect())
+    }
+}
+
+async fn drain(mut rest: Body, bytes: &mut BytesMut, most: usize) -> Option<()> {
+    while let Some(frame) = rest.frame().await {
+        let Ok(part) = frame.ok()?.into_data() else { continue };
+        if bytes.len() + part.len() > most {
+            return None;
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Some(())
+}
+
+fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Kept {
+    fn add(&mut self, part: &Bytes) {
+        if self.is_too_long || self.bytes.len() + part.len() > MOST_BYTES {
+            self.is_too_long = true;
+            self.bytes = BytesMut::new();
+            return;
+        }
+        self.bytes.extend_from_slice(part);
+    }
+}
+
+/// The body of a form, noted while it is read.
+struct Noted {
+    inner: Option<Body>,
+    kept: Arc<Mutex<Kept>>,
+}
+
+impl HttpBody for Noted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let Some(inner) = self.inner.as_mut() else { return Poll::Ready(None) };
+        let polled = Pin::new(inner).poll_frame(context);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(part) = frame.data_ref() {
+                    lock(&self.kept).add(part);
+                }
+            }
+            Poll::Ready(None) => lock(&self.kept).is_whole = true,
+            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(HttpBody::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map_or_else(SizeHint::default, HttpBody::size_hint)
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        lock(&self.kept).rest = self.inner.take();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_proto::domain::Permission;
+    use futures::stream;
+
+    use super::*;
+    use crate::class::Who;
+
+    const PAGE: Class = Class::new(Surface::Page, Who::Person);
+
+    fn sent(parts: &[&'static str]) -> Request {
+        let parts: Vec<_> = parts.iter().map(|part| Ok::<_, std::io::Error>(*part)).collect();
+        http::Request::post("/w/1/memories/new")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Body::from_stream(stream::iter(parts)))
+            .unwrap()
+    }
+
+    fn fields(of: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
+        Some(of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_is_there_however_much_of_it_was_read() {
+        for read in 0..3 {
+            let mut request = sent(&["name=Ada&", "note=a+b%0D%0Ac"]);
+            let typed = Typed::watch(PAGE, &mut request).unwrap();
+            let mut body = request.into_body();
+            for _ in 0..read {
+                body.frame().await.unwrap().unwrap();
+            }
+            drop(body);
+            assert_eq!(
+                typed.fields(MOST_BYTES).await,
+                fields(&[("name", "Ada"), ("note", "a b\r\nc")]),
+                "{read}"
+            );
+        }
+        let mut request = sent(&["a=1"]);
+        let typed = Typed::watch(PAGE, &mut request).unwrap();
+        assert_eq!(request.into_body().collect().await.unwrap().to_bytes(), "a=1");
+        assert_eq!(typed.fields(3).await, fields(&[("a", "1")]));
+    }
+
+    #[tokio::test]
+    async fn what_is_too_long_or_secret_is_not_kept() {
+        let mut request = sent(&["a=1&", "b=2"]);
+        let typed = Typed::watch(PAGE, &mut request).unwrap();
+        drop(request);
+        assert_eq!(typed.fields(6).await, None);
+        assert!(Typed::watch(PAGE.with_secrets(), &mut sent(&["password=x"])).is_none());
+        assert!(Typed::watch(Class::rest(Permission::Write), &mut sent(&["a=1"])).is_none());
+        let mut of_script = sent(&["a=1"]);
+        of_script.headers_mut().insert(PART, http::HeaderValue::from_static("preview"));
+        assert!(Typed::watch(PAGE, &mut of_script).is_none());
+    }
+}
