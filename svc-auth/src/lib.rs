@@ -82,6 +82,9 @@ use self::tokens::Tokens;
 pub use self::workspaces::{PLANS, PlanChanges};
 use self::workspaces::{Policy, Workspaces};
 
+/// The tables of this service, for whoever asks how they stand in a database.
+pub const TABLES: sql::Tables = sql::Tables { service: store::SERVICE, migrations: store::MIGRATIONS };
+
 /// The full names of the gRPC services, for health and reflection.
 pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::auth::v1::token_service_server::SERVICE_NAME,

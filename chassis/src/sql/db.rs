@@ -140,16 +140,21 @@ impl Db {
         service: &'static str,
         migrations: &[Migration],
     ) -> Result<Option<Self>, Error> {
-        let db = match &config.target {
-            Target::Sqlite(path) if !path.exists() => return Ok(None),
-            Target::Sqlite(path) => Self::Sqlite(open_sqlite(path, config.connections)),
-            Target::Postgres(url) => Self::Postgres(open_postgres(url, service, config.connections)?),
-        };
-        if migrate::is_current(&db, migrations).await? {
+        let Some(db) = Self::look_at(config, service)? else { return Ok(None) };
+        if migrate::is_current(&db, service, migrations).await? {
             return Ok(Some(db));
         }
         db.close().await;
         Ok(None)
+    }
+
+    /// Connections to a storage, which is not asked for anything yet; `None` when there is no such file.
+    pub(super) fn look_at(config: &Config, service: &'static str) -> Result<Option<Self>, Error> {
+        Ok(Some(match &config.target {
+            Target::Sqlite(path) if !path.exists() => return Ok(None),
+            Target::Sqlite(path) => Self::Sqlite(open_sqlite(path, config.connections)),
+            Target::Postgres(url) => Self::Postgres(open_postgres(url, service, config.connections)?),
+        }))
     }
 
     /// For [`on_db!`](crate::on_db): where to read.
