@@ -2,18 +2,21 @@
 
 mod asset_location;
 mod browse;
+mod configuration;
 mod connections;
 mod documentation;
 mod embedder;
+mod environment;
 mod oidc;
 mod protection;
 mod qdrant;
+mod refusals;
 mod reranker;
 mod services;
 mod sources;
 mod workspaces;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,9 +26,13 @@ use cairn_content::AssetLocation;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::asset_location::AssetLocationParser;
-pub(crate) use self::documentation::{CompletionsOptions, ManOptions};
+pub(crate) use self::configuration::{CheckedProcess, ConfigCommand};
+use self::connections::DatabaseConnections;
+pub(crate) use self::documentation::{CompletionsOptions, ManOptions, VersionOptions};
+pub(crate) use self::environment::read;
 pub(crate) use self::protection::{
-    KeysCommand, ResealOptions, SecretKeyOptions, SecretsCommand, StoredOptions, TlsClientOptions,
+    KeysCommand, NewSecretsOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SecretsFormat,
+    StoredOptions, TlsClientOptions,
 };
 pub(crate) use self::services::{ASSETS_FOLDER, ServiceOptions, Site};
 pub(crate) use self::sources::{CheckSourceOptions, SourcesCommand, SyncSourceOptions};
@@ -60,7 +67,7 @@ pub(crate) enum Command {
     /// Measure how well search finds what it should, and say what has changed since a run that was kept.
     #[command(after_help = eval::EXAMPLES)]
     Eval(EvalOptions),
-    /// The keys that stored secrets are sealed with.
+    /// New secrets for a deployment, and the keys that stored ones are sealed with.
     #[command(after_help = protection::SECRETS_EXAMPLES)]
     Secrets {
         #[command(subcommand)]
@@ -84,8 +91,29 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SourcesCommand,
     },
+    /// How the first account of `cairn up` gets in.
+    #[command(after_help = BOOTSTRAP_EXAMPLES)]
+    Bootstrap {
+        #[command(subcommand)]
+        command: BootstrapCommand,
+    },
+    /// The configuration that a process would start with.
+    #[command(after_help = configuration::EXAMPLES)]
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// What stored data of another version needs.
+    #[command(after_help = UPGRADE_EXAMPLES)]
+    Upgrade {
+        #[command(subcommand)]
+        command: UpgradeCommand,
+    },
     #[command(flatten)]
     Client(ClientCommand),
+    /// Print what was built: the version, the commit, the optional parts.
+    #[command(after_help = documentation::VERSION_EXAMPLES)]
+    Version(VersionOptions),
     /// Print what makes a shell complete commands and options.
     #[command(after_help = documentation::COMPLETIONS_EXAMPLES)]
     Completions(CompletionsOptions),
@@ -99,13 +127,21 @@ const UP_EXAMPLES: &str = "Examples:
   cairn up --data /srv/cairn --listen 0.0.0.0:8700 --base-url https://cairn.example
   cairn up --listen 127.0.0.1:0 --quiet     on a free port; <data>/bootstrap.json tells which
   cairn up --embedder candle:sentence-transformers/all-MiniLM-L6-v2 --allow-downloads
-  cairn up --embedder openai:http://127.0.0.1:11434/v1 --embedder-model nomic-embed-text";
+  cairn up --embedder openai:http://127.0.0.1:11434/v1 --embedder-model nomic-embed-text
+  CAIRN_SECRET_KEY_FILE=/run/secrets/key cairn up
+
+A variable that is set to nothing is not set. Each secret may stand in a file instead: its variable's name with _FILE behind
+it names that. `cairn config check up` says what is wrong with a configuration.";
 
 const SERVE_EXAMPLES: &str = "Examples:
-  export CAIRN_MESH_SECRET=$(openssl rand -hex 32)       the same for every service
+  export CAIRN_MESH_SECRET=$(openssl rand -hex 32)       the same for every service; or `cairn secrets new`
   cairn serve auth    --listen 0.0.0.0:8711 --database postgres://cairn@db/cairn
   cairn serve content --listen 0.0.0.0:8712 --database postgres://cairn@db/cairn --auth-url http://auth:8711
-  cairn serve gateway --listen 0.0.0.0:8700 --auth-url http://auth:8711 --content-url http://content:8712 …";
+  cairn serve gateway --listen 0.0.0.0:8700 --auth-url http://auth:8711 --content-url http://content:8712 …
+  CAIRN_DATABASE_URL_FILE=/run/secrets/database CAIRN_MESH_SECRET_FILE=/run/secrets/mesh cairn serve content
+
+A variable that is set to nothing is not set. Each secret may stand in a file instead: its variable's name with _FILE behind
+it names that. `cairn config check serve …` says what is wrong with a configuration, `cairn secrets new` makes secrets.";
 
 const DOCTOR_EXAMPLES: &str = "Examples:
   cairn doctor                              of cairn up, with its data in ./cairn-data
@@ -114,15 +150,52 @@ const DOCTOR_EXAMPLES: &str = "Examples:
 
 It may run while Cairn runs: each service's data is looked at as it was at one moment.";
 
-impl Command {
-    /// What `cairn` alone means.
-    pub(crate) fn default_up() -> Self {
-        match Cli::parse_from(["cairn", "up"]).command {
-            Some(up) => up,
-            // The parser was just told the command.
-            None => std::process::exit(2),
-        }
-    }
+const BOOTSTRAP_EXAMPLES: &str = "Examples:
+  cairn bootstrap show                      of cairn up, with its data in ./cairn-data
+  cairn bootstrap show --json | jq -r .token
+  kubectl exec cairn-0 -- cairn bootstrap show --data /data";
+
+const UPGRADE_EXAMPLES: &str = "Examples:
+  cairn upgrade check                       of cairn up, with its data in ./cairn-data
+  cairn upgrade check --database postgres://cairn@db/cairn
+  cairn upgrade check --json | jq .wayBack
+
+Run the new version's: it says whether that can start on the data of the version that runs, what it would change, and whether
+the old one can be started again afterwards. It writes nothing and may run while Cairn runs.";
+
+/// What is done about the first account.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BootstrapCommand {
+    /// Print its email, its password and its token, as <data>/bootstrap.json has them.
+    #[command(after_help = BOOTSTRAP_EXAMPLES)]
+    Show(ShowBootstrapOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowBootstrapOptions {
+    /// The data folder of `cairn up`.
+    #[arg(long, env = "CAIRN_DATA", value_name = "DIR", default_value = "./cairn-data")]
+    pub(crate) data: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is done before an upgrade.
+#[derive(Debug, Subcommand)]
+pub(crate) enum UpgradeCommand {
+    /// Say whether this version can start on the data, and what it would change; ends with 1 when it cannot.
+    #[command(after_help = UPGRADE_EXAMPLES)]
+    Check(UpgradeCheckOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpgradeCheckOptions {
+    #[command(flatten)]
+    pub(crate) stored: StoredOptions,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What the content service keeps.
@@ -297,16 +370,17 @@ impl Role {
         }
     }
 
-    /// The port when nothing else is said; the gateway's is the public one.
-    pub(crate) const fn default_port(self) -> u16 {
-        match self {
+    /// The address when nothing else is said; the gateway's port is the public one.
+    pub(crate) fn default_address(self) -> SocketAddr {
+        let port = match self {
             Self::Gateway => 8700,
             Self::Auth => 8711,
             Self::Content => 8712,
             Self::Ingest => 8713,
             Self::Retrieval => 8714,
             Self::Sync => 8715,
-        }
+        };
+        SocketAddr::from((Ipv4Addr::LOCALHOST, port))
     }
 }
 
@@ -363,6 +437,8 @@ pub(crate) struct ServeOptions {
     /// The database, such as postgres://user:password@host/database. Default: a SQLite file in the data folder.
     #[arg(long, env = "CAIRN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub(crate) database: Option<String>,
+    #[command(flatten)]
+    pub(crate) database_connections: DatabaseConnections,
     /// The secret that services of one mesh share, at least 16 characters; better set by the environment.
     #[arg(
         long,
@@ -420,7 +496,20 @@ mod tests {
             waiting.extend(command.get_subcommands().filter(|below| below.get_name() != "help").cloned());
             seen.push(name);
         }
-        for expected in ["up", "rotate", "search", "sync", "pull", "login", "completions", "man"] {
+        for expected in [
+            "up",
+            "rotate",
+            "new",
+            "check",
+            "show",
+            "version",
+            "search",
+            "sync",
+            "pull",
+            "login",
+            "completions",
+            "man",
+        ] {
             assert!(seen.iter().any(|name| name == expected), "{expected} was not looked at");
         }
     }

@@ -97,7 +97,7 @@ impl ServiceOptions {
             base_url: site.base_url.clone(),
             workspace_grace: self.workspaces.workspace_grace(),
             outbound_allowed: self.outbound.outbound_allow.clone(),
-            mail: self.mail.config(),
+            mail: self.mail.config()?,
             oidc: self.oidc.config()?,
             oauth_clients: self.agents.oauth_clients,
             sealing: site.sealing.clone(),
