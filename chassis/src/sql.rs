@@ -23,6 +23,7 @@ mod sqlite;
 mod standing;
 mod statements;
 mod types;
+mod watch;
 
 pub use self::config::Config;
 pub use self::db::{Db, Engine, PostgresPool, SqlitePools, Tx, Writer};

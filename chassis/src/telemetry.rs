@@ -137,6 +137,24 @@ impl Telemetry {
     }
 }
 
+/// Something that is under way, counted in the gauge of that name until it is dropped: what its caller has left ends, too.
+#[derive(Debug)]
+pub struct InFlight(&'static str);
+
+impl InFlight {
+    /// One more is under way.
+    pub fn begin(gauge: &'static str) -> Self {
+        metrics::gauge!(gauge).increment(1.0);
+        Self(gauge)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        metrics::gauge!(self.0).decrement(1.0);
+    }
+}
+
 struct HeaderWriter<'a>(&'a mut HeaderMap);
 
 impl Injector for HeaderWriter<'_> {
