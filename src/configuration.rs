@@ -119,6 +119,9 @@ fn of_serve(options: &ServeOptions, findings: &mut Findings) {
 }
 
 fn of_service(role: Role, services: &ServiceOptions, site: &Site, findings: &mut Findings) {
+    for refusal in services.refusals(role, site) {
+        findings.take::<()>(Err(refusal));
+    }
     match role {
         Role::Auth => {
             if let Some(config) = findings.take(services.auth(site)) {

@@ -39,13 +39,14 @@ fn main() -> ExitCode {
         return cairn_sync::import_child_main();
     }
     process::keep_files_private();
+    // Before anything is read: a secret's file may be a pipe, which is read once.
+    if std::env::args_os().nth(1).is_none_or(|command| command == "up" || command == "serve") {
+        process::limit_arenas();
+    }
     let command = match cli::read() {
         Ok(command) => command,
         Err(error) => return fail(&error),
     };
-    if matches!(command, Command::Up(_) | Command::Serve(_)) {
-        process::limit_arenas();
-    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&anyhow::Error::from(error).context("cannot start the async runtime")),

@@ -105,6 +105,20 @@ impl ServiceOptions {
         })
     }
 
+    /// What is wrong with each group of a service's options by itself: where one is, the service is told nothing at all.
+    pub(crate) fn refusals(&self, role: Role, site: &Site) -> Vec<anyhow::Error> {
+        let found = match role {
+            Role::Auth => vec![self.mail.config().err(), self.oidc.config().err()],
+            Role::Retrieval => vec![
+                self.qdrant.config().err(),
+                self.embedder.config(&site.folder, &self.outbound).err(),
+                self.reranker.open(&self.outbound.outbound_allow).err(),
+            ],
+            Role::Gateway | Role::Content | Role::Ingest | Role::Sync => Vec::new(),
+        };
+        found.into_iter().flatten().collect()
+    }
+
     /// What svc-content is told.
     pub(crate) fn content(&self, site: &Site) -> anyhow::Result<cairn_content::Config> {
         Ok(cairn_content::Config {
