@@ -14,6 +14,7 @@ mod refusals;
 mod reranker;
 mod services;
 mod sources;
+mod stored;
 mod workspaces;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -36,6 +37,7 @@ pub(crate) use self::protection::{
 };
 pub(crate) use self::services::{ASSETS_FOLDER, ServiceOptions, Site};
 pub(crate) use self::sources::{CheckSourceOptions, SourcesCommand, SyncSourceOptions};
+pub(crate) use self::stored::{BootstrapCommand, ShowBootstrapOptions, UpgradeCheckOptions, UpgradeCommand};
 pub(crate) use self::workspaces::{PlanCommand, SetPlanOptions};
 
 use crate::client::ClientCommand;
@@ -92,7 +94,7 @@ pub(crate) enum Command {
         command: SourcesCommand,
     },
     /// How the first account of `cairn up` gets in.
-    #[command(after_help = BOOTSTRAP_EXAMPLES)]
+    #[command(after_help = stored::BOOTSTRAP_EXAMPLES)]
     Bootstrap {
         #[command(subcommand)]
         command: BootstrapCommand,
@@ -104,7 +106,7 @@ pub(crate) enum Command {
         command: ConfigCommand,
     },
     /// What stored data of another version needs.
-    #[command(after_help = UPGRADE_EXAMPLES)]
+    #[command(after_help = stored::UPGRADE_EXAMPLES)]
     Upgrade {
         #[command(subcommand)]
         command: UpgradeCommand,
@@ -149,54 +151,6 @@ const DOCTOR_EXAMPLES: &str = "Examples:
   cairn doctor --database postgres://cairn@db/cairn
 
 It may run while Cairn runs: each service's data is looked at as it was at one moment.";
-
-const BOOTSTRAP_EXAMPLES: &str = "Examples:
-  cairn bootstrap show                      of cairn up, with its data in ./cairn-data
-  cairn bootstrap show --json | jq -r .token
-  kubectl exec cairn-0 -- cairn bootstrap show --data /data";
-
-const UPGRADE_EXAMPLES: &str = "Examples:
-  cairn upgrade check                       of cairn up, with its data in ./cairn-data
-  cairn upgrade check --database postgres://cairn@db/cairn
-  cairn upgrade check --json | jq .wayBack
-
-Run the new version's: it says whether that can start on the data of the version that runs, what it would change, and whether
-the old one can be started again afterwards. It writes nothing and may run while Cairn runs.";
-
-/// What is done about the first account.
-#[derive(Debug, Subcommand)]
-pub(crate) enum BootstrapCommand {
-    /// Print its email, its password and its token, as <data>/bootstrap.json has them.
-    #[command(after_help = BOOTSTRAP_EXAMPLES)]
-    Show(ShowBootstrapOptions),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ShowBootstrapOptions {
-    /// The data folder of `cairn up`.
-    #[arg(long, env = "CAIRN_DATA", value_name = "DIR", default_value = "./cairn-data")]
-    pub(crate) data: PathBuf,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// What is done before an upgrade.
-#[derive(Debug, Subcommand)]
-pub(crate) enum UpgradeCommand {
-    /// Say whether this version can start on the data, and what it would change; ends with 1 when it cannot.
-    #[command(after_help = UPGRADE_EXAMPLES)]
-    Check(UpgradeCheckOptions),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct UpgradeCheckOptions {
-    #[command(flatten)]
-    pub(crate) stored: StoredOptions,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
 
 /// What the content service keeps.
 #[derive(Debug, Clone, Args)]

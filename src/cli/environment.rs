@@ -22,7 +22,7 @@ pub(crate) fn read() -> anyhow::Result<super::Command> {
     if arguments.len() <= 1 {
         arguments = ["cairn", DEFAULT].map(OsString::from).to_vec();
     }
-    let mut environment = Environment::new(|name| env::var_os(name));
+    let mut environment = Environment::new(of_process);
     let command = environment.prepare(Cli::command(), arguments.get(1..).unwrap_or_default());
     let matches = match command.clone().try_get_matches_from(&arguments) {
         Ok(matches) => matches,
@@ -38,6 +38,10 @@ pub(crate) fn read() -> anyhow::Result<super::Command> {
     environment.check()?;
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.command.context("say what to do; `cairn --help` lists it")
+}
+
+fn of_process(variable: &OsStr) -> Option<OsString> {
+    env::var_os(variable)
 }
 
 /// Whether it is `cairn config check`, which names everything that is wrong.

@@ -75,7 +75,8 @@ const CREATE_MIGRATIONS: &str = "CREATE TABLE IF NOT EXISTS migrations \
 const ADD_STEP: &str = "ALTER TABLE migrations ADD COLUMN step TEXT";
 const ADD_VERSION: &str = "ALTER TABLE migrations ADD COLUMN version TEXT";
 const LIST_APPLIED: &str = "SELECT name, hash, step, version FROM migrations ORDER BY name";
-const LIST_WITHOUT_STEPS: &str = "SELECT name, hash, CAST(NULL AS TEXT) AS step, CAST(NULL AS TEXT) AS version FROM migrations ORDER BY name";
+const LIST_WITHOUT_STEPS: &str = "SELECT name, hash, CAST(NULL AS TEXT) AS step, CAST(NULL AS TEXT) AS version \
+     FROM migrations ORDER BY name";
 const RECORD: &str = "INSERT INTO migrations (name, hash, step, version) VALUES ($1, $2, $3, $4)";
 const SQLITE_COLUMNS: &str = "SELECT COUNT(*) FROM pragma_table_info('migrations')";
 const POSTGRES_COLUMNS: &str = "SELECT COUNT(*) FROM information_schema.columns \
@@ -111,7 +112,7 @@ impl Migration {
         }
         let taken = TAKING
             .into_iter()
-            .find(|words| [self.sqlite, self.postgres].iter().any(|t| t.contains(words)))?;
+            .find(|words| [self.sqlite, self.postgres].iter().any(|text| text.contains(words)))?;
         Some(format!("{}: it has `{taken}` and says that it expands", self.name))
     }
 
