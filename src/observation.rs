@@ -15,15 +15,17 @@ const GROUP: &str = "/sys/fs/cgroup";
 /// Begins, inside of the runtime, once metrics are recorded.
 pub(crate) fn start() {
     version::record();
-    tokio::spawn(async {
-        let mut rounds = tokio::time::interval(INTERVAL);
-        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            rounds.tick().await;
-            // A few reads of files that the kernel makes up: nothing waits for a disk.
-            record(Memory::of(Path::new(GROUP)));
-        }
-    });
+    tokio::spawn(watch_memory());
+}
+
+async fn watch_memory() {
+    let mut rounds = tokio::time::interval(INTERVAL);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        rounds.tick().await;
+        // A few reads of files that the kernel makes up: nothing waits for a disk.
+        record(Memory::of(Path::new(GROUP)));
+    }
 }
 
 /// What a group of processes has and may have, in bytes.
