@@ -2,18 +2,22 @@
 
 mod asset_location;
 mod browse;
+mod configuration;
 mod connections;
 mod documentation;
 mod embedder;
+mod environment;
 mod oidc;
 mod protection;
 mod qdrant;
+mod refusals;
 mod reranker;
 mod services;
 mod sources;
+mod stored;
 mod workspaces;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,12 +27,17 @@ use cairn_content::AssetLocation;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::asset_location::AssetLocationParser;
-pub(crate) use self::documentation::{CompletionsOptions, ManOptions};
+pub(crate) use self::configuration::{CheckedProcess, ConfigCommand};
+use self::connections::DatabaseConnections;
+pub(crate) use self::documentation::{CompletionsOptions, ManOptions, VersionOptions};
+pub(crate) use self::environment::read;
 pub(crate) use self::protection::{
-    KeysCommand, ResealOptions, SecretKeyOptions, SecretsCommand, StoredOptions, TlsClientOptions,
+    KeysCommand, NewSecretsOptions, ResealOptions, SecretKeyOptions, SecretsCommand, SecretsFormat,
+    StoredOptions, TlsClientOptions,
 };
 pub(crate) use self::services::{ASSETS_FOLDER, ServiceOptions, Site};
 pub(crate) use self::sources::{CheckSourceOptions, SourcesCommand, SyncSourceOptions};
+pub(crate) use self::stored::{BootstrapCommand, ShowBootstrapOptions, UpgradeCheckOptions, UpgradeCommand};
 pub(crate) use self::workspaces::{PlanCommand, SetPlanOptions};
 
 use crate::client::ClientCommand;
@@ -60,7 +69,7 @@ pub(crate) enum Command {
     /// Measure how well search finds what it should, and say what has changed since a run that was kept.
     #[command(after_help = eval::EXAMPLES)]
     Eval(EvalOptions),
-    /// The keys that stored secrets are sealed with.
+    /// New secrets for a deployment, and the keys that stored ones are sealed with.
     #[command(after_help = protection::SECRETS_EXAMPLES)]
     Secrets {
         #[command(subcommand)]
@@ -84,8 +93,29 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SourcesCommand,
     },
+    /// How the first account of `cairn up` gets in.
+    #[command(after_help = stored::BOOTSTRAP_EXAMPLES)]
+    Bootstrap {
+        #[command(subcommand)]
+        command: BootstrapCommand,
+    },
+    /// The configuration that a process would start with.
+    #[command(after_help = configuration::EXAMPLES)]
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// What stored data of another version needs.
+    #[command(after_help = stored::UPGRADE_EXAMPLES)]
+    Upgrade {
+        #[command(subcommand)]
+        command: UpgradeCommand,
+    },
     #[command(flatten)]
     Client(ClientCommand),
+    /// Print what was built: the version, the commit, the optional parts.
+    #[command(after_help = documentation::VERSION_EXAMPLES)]
+    Version(VersionOptions),
     /// Print what makes a shell complete commands and options.
     #[command(after_help = documentation::COMPLETIONS_EXAMPLES)]
     Completions(CompletionsOptions),
@@ -99,13 +129,21 @@ const UP_EXAMPLES: &str = "Examples:
   cairn up --data /srv/cairn --listen 0.0.0.0:8700 --base-url https://cairn.example
   cairn up --listen 127.0.0.1:0 --quiet     on a free port; <data>/bootstrap.json tells which
   cairn up --embedder candle:sentence-transformers/all-MiniLM-L6-v2 --allow-downloads
-  cairn up --embedder openai:http://127.0.0.1:11434/v1 --embedder-model nomic-embed-text";
+  cairn up --embedder openai:http://127.0.0.1:11434/v1 --embedder-model nomic-embed-text
+  CAIRN_SECRET_KEY_FILE=/run/secrets/key cairn up
+
+A variable that is set to nothing is not set. Each secret may stand in a file instead: its variable's name with _FILE behind
+it names that. `cairn config check up` says what is wrong with a configuration.";
 
 const SERVE_EXAMPLES: &str = "Examples:
-  export CAIRN_MESH_SECRET=$(openssl rand -hex 32)       the same for every service
+  export CAIRN_MESH_SECRET=$(openssl rand -hex 32)       the same for every service; or `cairn secrets new`
   cairn serve auth    --listen 0.0.0.0:8711 --database postgres://cairn@db/cairn
   cairn serve content --listen 0.0.0.0:8712 --database postgres://cairn@db/cairn --auth-url http://auth:8711
-  cairn serve gateway --listen 0.0.0.0:8700 --auth-url http://auth:8711 --content-url http://content:8712 …";
+  cairn serve gateway --listen 0.0.0.0:8700 --auth-url http://auth:8711 --content-url http://content:8712 …
+  CAIRN_DATABASE_URL_FILE=/run/secrets/database CAIRN_MESH_SECRET_FILE=/run/secrets/mesh cairn serve content
+
+A variable that is set to nothing is not set. Each secret may stand in a file instead: its variable's name with _FILE behind
+it names that. `cairn config check serve …` says what is wrong with a configuration, `cairn secrets new` makes secrets.";
 
 const DOCTOR_EXAMPLES: &str = "Examples:
   cairn doctor                              of cairn up, with its data in ./cairn-data
@@ -113,17 +151,6 @@ const DOCTOR_EXAMPLES: &str = "Examples:
   cairn doctor --database postgres://cairn@db/cairn
 
 It may run while Cairn runs: each service's data is looked at as it was at one moment.";
-
-impl Command {
-    /// What `cairn` alone means.
-    pub(crate) fn default_up() -> Self {
-        match Cli::parse_from(["cairn", "up"]).command {
-            Some(up) => up,
-            // The parser was just told the command.
-            None => std::process::exit(2),
-        }
-    }
-}
 
 /// What the content service keeps.
 #[derive(Debug, Clone, Args)]
@@ -297,16 +324,17 @@ impl Role {
         }
     }
 
-    /// The port when nothing else is said; the gateway's is the public one.
-    pub(crate) const fn default_port(self) -> u16 {
-        match self {
+    /// The address when nothing else is said; the gateway's port is the public one.
+    pub(crate) fn default_address(self) -> SocketAddr {
+        let port = match self {
             Self::Gateway => 8700,
             Self::Auth => 8711,
             Self::Content => 8712,
             Self::Ingest => 8713,
             Self::Retrieval => 8714,
             Self::Sync => 8715,
-        }
+        };
+        SocketAddr::from((Ipv4Addr::LOCALHOST, port))
     }
 }
 
@@ -363,6 +391,8 @@ pub(crate) struct ServeOptions {
     /// The database, such as postgres://user:password@host/database. Default: a SQLite file in the data folder.
     #[arg(long, env = "CAIRN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub(crate) database: Option<String>,
+    #[command(flatten)]
+    pub(crate) database_connections: DatabaseConnections,
     /// The secret that services of one mesh share, at least 16 characters; better set by the environment.
     #[arg(
         long,
@@ -420,7 +450,20 @@ mod tests {
             waiting.extend(command.get_subcommands().filter(|below| below.get_name() != "help").cloned());
             seen.push(name);
         }
-        for expected in ["up", "rotate", "search", "sync", "pull", "login", "completions", "man"] {
+        for expected in [
+            "up",
+            "rotate",
+            "new",
+            "check",
+            "show",
+            "version",
+            "search",
+            "sync",
+            "pull",
+            "login",
+            "completions",
+            "man",
+        ] {
             assert!(seen.iter().any(|name| name == expected), "{expected} was not looked at");
         }
     }

@@ -1,13 +1,17 @@
 //! The one binary: the whole mesh in one process, or one service of it.
 
 mod admin;
+mod bootstrap;
 mod bootstrap_file;
 mod cli;
 mod client;
+mod configuration;
 mod data_folder;
 mod doctor;
 mod documentation;
 mod eval;
+mod new_secrets;
+mod observation;
 mod plans;
 mod process;
 mod public;
@@ -19,12 +23,12 @@ mod starter_guide;
 mod storages;
 mod topology;
 mod up;
+mod upgrade;
+mod version;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
-use crate::cli::{Cli, Command};
+use crate::cli::{BootstrapCommand, Command, ConfigCommand, UpgradeCommand};
 
 fn main() -> ExitCode {
     // Started by a process of this program that reads documents or archives: nothing below is needed for that.
@@ -35,10 +39,14 @@ fn main() -> ExitCode {
         return cairn_sync::import_child_main();
     }
     process::keep_files_private();
-    let command = Cli::parse().command.unwrap_or_else(Command::default_up);
-    if matches!(command, Command::Up(_) | Command::Serve(_)) {
+    // Before anything is read: a secret's file may be a pipe, which is read once.
+    if std::env::args_os().nth(1).is_none_or(|command| command == "up" || command == "serve") {
         process::limit_arenas();
     }
+    let command = match cli::read() {
+        Ok(command) => command,
+        Err(error) => return fail(&error),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&anyhow::Error::from(error).context("cannot start the async runtime")),
@@ -53,6 +61,10 @@ fn main() -> ExitCode {
             Command::Keys { command } => secrets::run_keys(command).await,
             Command::Plan { command } => plans::run(command).await,
             Command::Sources { command } => sources::run(command).await,
+            Command::Bootstrap { command: BootstrapCommand::Show(options) } => bootstrap::show(&options),
+            Command::Config { command: ConfigCommand::Check { process } } => configuration::check(&process),
+            Command::Upgrade { command: UpgradeCommand::Check(options) } => upgrade::check(options).await,
+            Command::Version(options) => version::print(&options),
             Command::Client(command) => client::run(command).await,
             Command::Completions(options) => documentation::completions(&options),
             Command::Man(options) => documentation::manual(&options),

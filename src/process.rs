@@ -23,7 +23,8 @@ const ARENAS: &str = "MALLOC_ARENA_MAX";
 /// each, and what one thread frees in its arena is of no use to the others (docs/adr/0066-an-arena-for-each-core.md). What
 /// an operator chose stays; where the program cannot be started again, it goes on as it is.
 pub(crate) fn limit_arenas() {
-    let is_chosen = [ARENAS, "GLIBC_TUNABLES"].iter().any(|name| env::var_os(name).is_some());
+    let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_chosen = [ARENAS, "GLIBC_TUNABLES"].iter().any(is_set);
     if is_chosen || !cfg!(target_env = "gnu") {
         return;
     }

@@ -12,7 +12,7 @@ use cairn_chassis::wording::{self, Unit};
 
 use crate::cli::{KeysCommand, ResealOptions, Role, SecretsCommand, StoredOptions};
 use crate::data_folder::DataFolder;
-use crate::{secret_keys, storages};
+use crate::{new_secrets, secret_keys, storages};
 
 /// What is said when resealing is cut short.
 const UNFINISHED: &str = "not every secret is under the new key yet; run this again";
@@ -20,6 +20,7 @@ const UNFINISHED: &str = "not every secret is under the new key yet; run this ag
 /// Runs a command about sealed secrets.
 pub(crate) async fn run(command: SecretsCommand) -> anyhow::Result<()> {
     match command {
+        SecretsCommand::New(options) => new_secrets::run(&options),
         SecretsCommand::Rotate(options) => rotate(&options).await,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -15,35 +15,43 @@ use crate::data_folder::DataFolder;
 use crate::public::Endpoint;
 use crate::topology::{Location, Locations, Mesh, sqlite_in};
 use crate::up::bootstrap;
-use crate::{admin, public, secret_keys};
+use crate::{admin, observation, public, secret_keys};
 
-const LOG_FILTER: &str = "info";
+pub(crate) const LOG_FILTER: &str = "info";
 /// What svc-auth asks for; told here too, so that every service says what is wrong at its own start.
 const LEAST_SECRET_CHARACTERS: usize = 16;
 
 /// Runs one service until a signal ends it.
 pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
-    if options.mesh_secret.chars().count() < LEAST_SECRET_CHARACTERS {
-        bail!(
-            "CAIRN_MESH_SECRET must have at least {LEAST_SECRET_CHARACTERS} characters and be the same for every \
-             service; `openssl rand -hex 32` makes one"
-        );
-    }
-    if !options.insecure_mesh {
-        check_mesh(&options)?;
-    }
+    check_mesh_secret(&options)?;
+    check_mesh(&options)?;
     let telemetry = telemetry::install(options.service.name(), LOG_FILTER)?;
+    observation::start();
     let shutdown = shutdown::on_signal().context("cannot listen for signals")?;
     let ended = serve(&options, &telemetry, &shutdown).await;
     telemetry.shutdown();
     ended
 }
 
+/// Refuses a secret that could be guessed.
+pub(crate) fn check_mesh_secret(options: &ServeOptions) -> anyhow::Result<()> {
+    if options.mesh_secret.chars().count() < LEAST_SECRET_CHARACTERS {
+        bail!(
+            "CAIRN_MESH_SECRET must have at least {LEAST_SECRET_CHARACTERS} characters and be the same for every \
+             service; `cairn secrets new` makes one"
+        );
+    }
+    Ok(())
+}
+
 /// Refuses what would send identities, the mesh secret and contents over a network for everybody to read.
-fn check_mesh(options: &ServeOptions) -> anyhow::Result<()> {
+pub(crate) fn check_mesh(options: &ServeOptions) -> anyhow::Result<()> {
     const ADVICE: &str = "give the mesh TLS (--tls-cert and --tls-key for what is listened on, https:// addresses and \
                           --tls-ca for calls), or say --insecure-mesh (CAIRN_INSECURE_MESH=true) when nobody else is \
                           on that network";
+    if options.insecure_mesh {
+        return Ok(());
+    }
     let listened = options.listen.filter(|address| !address.ip().to_canonical().is_loopback());
     if let Some(address) = listened
         && options.service != Role::Gateway
@@ -76,8 +84,7 @@ async fn serve(
 ) -> anyhow::Result<()> {
     let role = options.service;
     let connections = options.services.connections.open(&options.services.public.trusted_proxies);
-    let default = SocketAddr::from((Ipv4Addr::LOCALHOST, role.default_port()));
-    let listener = server::bind(options.listen.unwrap_or(default)).await?;
+    let listener = server::bind(options.listen.unwrap_or_else(|| role.default_address())).await?;
     let gateway = match role {
         Role::Gateway => Some(public::build(
             &options.services.public,
@@ -174,12 +181,11 @@ fn site(options: &ServeOptions) -> anyhow::Result<Site> {
     let keeps_index = role == Role::Retrieval && !options.services.index_is_elsewhere()?;
     let keeps_files = keeps_index || (options.database.is_none() && role != Role::Gateway);
     let data = if keeps_files { Some(Arc::new(DataFolder::claim(&folder)?)) } else { None };
-    let database = options.database.clone();
+    let (database, connections) = (options.database.clone(), options.database_connections);
     Ok(Site {
         folder,
         database: Box::new(move |role| match (&database, &data) {
-            (Some(url), _) => cairn_chassis::sql::Config::from_url(url)
-                .context("the database cannot be used; see --database in --help"),
+            (Some(url), _) => connections.config(url),
             (None, Some(data)) => Ok(sqlite_in(data.path(), role)),
             (None, None) => bail!("the {} service has no database", role.name()),
         }),

@@ -18,16 +18,17 @@ use crate::cli::{BootstrapOptions, Site, UpOptions};
 use crate::data_folder::DataFolder;
 use crate::public::Endpoint;
 use crate::topology::{Location, Locations, Mesh, sqlite_in};
-use crate::{admin, public, secret_keys, starter_guide};
+use crate::{admin, observation, public, secret_keys, starter_guide};
 
 /// On a terminal the banner says what matters.
-const LOG_FILTER: &str = "warn";
+pub(crate) const LOG_FILTER: &str = "warn";
 /// How long the background work may take to end.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// Runs until a signal ends it.
 pub(crate) async fn run(options: UpOptions) -> anyhow::Result<()> {
     let telemetry = telemetry::install("up", LOG_FILTER)?;
+    observation::start();
     let shutdown = shutdown::on_signal().context("cannot listen for signals")?;
     let ended = serve(&options, &telemetry, &shutdown).await;
     telemetry.shutdown();

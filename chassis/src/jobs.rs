@@ -58,7 +58,9 @@ impl Lease {
     pub async fn claim(&self) -> Result<bool, sql::Error> {
         let now = self.clock.now();
         let taken = execute!(self.db.writer(), CLAIM, self.name, &self.holder, now.plus(self.term), now)?;
-        Ok(taken == 1)
+        let is_held = taken == 1;
+        self.record(is_held);
+        Ok(is_held)
     }
 
     /// Gives the lease back, so that nobody has to wait for its end.
@@ -66,7 +68,13 @@ impl Lease {
     /// # Errors
     /// When the database fails.
     pub async fn release(&self) -> Result<(), sql::Error> {
+        self.record(false);
         execute!(self.db.writer(), RELEASE, self.name, &self.holder).map(drop)
+    }
+
+    /// Tells whoever watches which of several processes works.
+    fn record(&self, is_held: bool) {
+        metrics::gauge!("cairn_lease_held", "lease" => self.name).set(f64::from(is_held));
     }
 }
 

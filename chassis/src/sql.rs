@@ -20,16 +20,19 @@ mod migrate;
 mod queries;
 pub mod removal;
 mod sqlite;
+mod standing;
 mod statements;
 mod types;
+mod watch;
 
 pub use self::config::Config;
 pub use self::db::{Db, Engine, PostgresPool, SqlitePools, Tx, Writer};
 pub use self::dialect::{Dialect, json_list};
 pub use self::error::{Error, Kind};
-pub use self::migrate::Migration;
+pub use self::migrate::{Migration, Step};
 pub use self::queries::Sql;
 pub use self::sqlite::{Pool as SqlitePool, PooledConnection, Transaction as SqliteTransaction};
+pub use self::standing::{Applied, Standing, Tables};
 pub use self::statements::{PostgresOnly, Statement, Statements, prepare_all};
 pub use self::types::Text;
 

@@ -65,10 +65,7 @@ pub struct Telemetry {
 /// # Errors
 /// When the environment names a filter or an exporter that cannot be used.
 pub fn install(service: &'static str, default_filter: &str) -> Result<Telemetry, Error> {
-    let filter = match std::env::var(LOG_FILTER) {
-        Ok(directives) => EnvFilter::try_new(directives)?,
-        Err(_) => EnvFilter::try_new(default_filter)?,
-    };
+    let filter = log_filter(default_filter)?;
     let traces = trace_exporter(service)?;
     let exported = traces.as_ref().map(|provider| {
         // What is exported does not depend on how chatty the log is.
@@ -78,6 +75,20 @@ pub fn install(service: &'static str, default_filter: &str) -> Result<Telemetry,
     let metrics = PrometheusBuilder::new().set_buckets(&DURATION_BUCKETS)?.install_recorder()?;
     tokio::spawn(keep_metrics_small(metrics.clone()));
     Ok(Telemetry { metrics, traces })
+}
+
+/// What `CAIRN_LOG` says, or else that default.
+///
+/// # Errors
+/// When it is no log filter.
+pub fn log_filter(default: &str) -> Result<EnvFilter, Error> {
+    let directives = set(LOG_FILTER);
+    Ok(EnvFilter::try_new(directives.as_deref().unwrap_or(default))?)
+}
+
+/// What a variable is set to; set to nothing, it is not.
+fn set(variable: &str) -> Option<String> {
+    std::env::var(variable).ok().filter(|value| !value.trim().is_empty())
 }
 
 /// Folds recorded values into their buckets, also when nobody reads the metrics: until then each one is kept.
@@ -100,7 +111,7 @@ where
 }
 
 fn trace_exporter(service: &'static str) -> Result<Option<SdkTracerProvider>, ExporterBuildError> {
-    if std::env::var_os(OTLP_ENDPOINT).is_none() {
+    if set(OTLP_ENDPOINT).is_none() {
         return Ok(None);
     }
     global::set_text_map_propagator(TraceContextPropagator::new());
@@ -123,6 +134,24 @@ impl Telemetry {
         {
             tracing::warn!(%error, "the last traces could not be sent");
         }
+    }
+}
+
+/// Something that is under way, counted in the gauge of that name until it is dropped: what its caller has left ends, too.
+#[derive(Debug)]
+pub struct InFlight(&'static str);
+
+impl InFlight {
+    /// One more is under way.
+    pub fn begin(gauge: &'static str) -> Self {
+        metrics::gauge!(gauge).increment(1.0);
+        Self(gauge)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        metrics::gauge!(self.0).decrement(1.0);
     }
 }
 

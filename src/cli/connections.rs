@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use anyhow::Context as _;
+use cairn_chassis::sql;
 use cairn_chassis::transport::{Bounds, Connections};
 use clap::Args;
 use ipnet::IpNet;
@@ -28,6 +30,31 @@ pub(crate) struct ConnectionOptions {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) max_connections_per_address: u32,
+}
+
+/// How many connections a service has to its database.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct DatabaseConnections {
+    /// The most connections of this process to PostgreSQL. All processes of auth, content, ingest, retrieval and sync
+    /// together must stay below what the server allows (`max_connections`, 100 when nothing else is set).
+    #[arg(
+        long,
+        env = "CAIRN_DATABASE_CONNECTIONS",
+        value_name = "COUNT",
+        default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(2..=10_000)
+    )]
+    database_connections: u32,
+}
+
+impl DatabaseConnections {
+    /// The database at that URL with so many.
+    pub(crate) fn config(self, url: &str) -> anyhow::Result<sql::Config> {
+        let config =
+            sql::Config::from_url(url).context("the database cannot be used; see --database in --help")?;
+        // Those to a file are few, and of no server.
+        Ok(if config.is_shared() { config.with_connections(self.database_connections) } else { config })
+    }
 }
 
 impl ConnectionOptions {

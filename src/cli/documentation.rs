@@ -15,6 +15,17 @@ pub(super) const MAN_EXAMPLES: &str = "Examples:
   cairn man sync | man -l -
   cairn man --out ~/.local/share/man/man1            a page for each command";
 
+pub(super) const VERSION_EXAMPLES: &str = "Examples:
+  cairn version
+  cairn version --json | jq -r .commit";
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionOptions {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsOptions {
     /// The shell.

@@ -158,13 +158,7 @@ impl EmbedderOptions {
             tokens_a_minute: self.embedder_tokens_per_minute,
             tokens_a_day: self.embedder_tokens_per_day,
         };
-        let spent_file = match spending.tokens_a_day {
-            Some(_) => {
-                fs_err::create_dir_all(folder)?;
-                Some(folder.join("spent.json"))
-            }
-            None => None,
-        };
+        let spent_file = spending.tokens_a_day.map(|_| folder.join("spent.json"));
         Ok(EndpointConfig {
             base_url: base_url.to_owned(),
             model,

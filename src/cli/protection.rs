@@ -3,13 +3,25 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use cairn_auth::{MailConfig, Rotation};
 use cairn_chassis::{debug_fields, tls};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::given;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
+pub(crate) const NEW_SECRETS_EXAMPLES: &str = "Examples:
+  cairn secrets new > cairn.env                     for --env-file, or `set -a; . ./cairn.env`
+  cairn secrets new --format json
+  cairn secrets new --format kubernetes --name cairn --namespace context | kubectl create -f -
+
+It prints what it makes and keeps nothing: a mesh secret, a key for stored secrets, and the first password and token. Keep the
+key apart from the backups.";
+
 pub(crate) const SECRETS_EXAMPLES: &str = "Examples:
+  cairn secrets new > cairn.env             secrets for a new deployment
   cairn secrets rotate                      of cairn up, which must not run: makes a new <data>/secret.key
   cairn secrets rotate --data /srv/cairn
   CAIRN_SECRET_KEY=<new>,<old> cairn secrets rotate --database postgres://cairn@db/cairn
@@ -26,12 +38,51 @@ It may run while Cairn runs, and no request fails: a new key is published, signs
 old one goes on to verify until the last identity that it signed has ended. Keys are also replaced by their age
 (CAIRN_SIGNING_KEY_DAYS).";
 
-/// What is done to the secrets in the storage.
+/// What is done about secrets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretsCommand {
+    /// Make the secrets of a new deployment and print them.
+    #[command(after_help = NEW_SECRETS_EXAMPLES)]
+    New(NewSecretsOptions),
     /// Seal every stored secret under a new key.
     #[command(after_help = SECRETS_EXAMPLES)]
     Rotate(ResealOptions),
+}
+
+/// How new secrets are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SecretsFormat {
+    /// Lines of NAME=value.
+    Env,
+    /// An object with the names of the variables.
+    Json,
+    /// A Secret with the keys that the chart reads.
+    Kubernetes,
+}
+
+/// Which form new secrets get.
+#[derive(Debug, Args)]
+pub(crate) struct NewSecretsOptions {
+    /// How they are written.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "env")]
+    pub(crate) format: SecretsFormat,
+    /// Of Kubernetes: the name of the Secret.
+    #[arg(long, value_name = "NAME", default_value = "cairn", value_parser = object_name)]
+    pub(crate) name: String,
+    /// Of Kubernetes: its namespace. Default: that of whoever creates it.
+    #[arg(long, value_name = "NAME", value_parser = object_name)]
+    pub(crate) namespace: Option<String>,
+}
+
+/// A name as Kubernetes takes it.
+fn object_name(text: &str) -> Result<String, String> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends_well = |byte: Option<u8>| byte.is_some_and(is_plain);
+    let inner = text.bytes().all(|byte| is_plain(byte) || matches!(byte, b'-' | b'.'));
+    if inner && text.len() <= 253 && ends_well(text.bytes().next()) && ends_well(text.bytes().next_back()) {
+        return Ok(text.to_owned());
+    }
+    Err("a name is of lower-case letters, digits, `-` and `.`, at most 253".to_owned())
 }
 
 /// What is done to the keys that identities are signed with.
@@ -116,7 +167,7 @@ impl SigningKeyOptions {
 pub(crate) struct MailOptions {
     /// The mail server for feedback and invitations: smtps://user:password@host:465, or smtp://user:password@host:587?tls=required;
     /// better set by the environment. Default: nothing is mailed.
-    #[arg(long, env = "CAIRN_SMTP_URL", hide_env_values = true, value_name = "URL", requires = "mail_from")]
+    #[arg(long, env = "CAIRN_SMTP_URL", hide_env_values = true, value_name = "URL")]
     pub(crate) smtp_url: Option<String>,
     /// Whom mail comes from, such as 'Cairn <cairn@example.com>'.
     #[arg(long, env = "CAIRN_MAIL_FROM", value_name = "ADDRESS")]
@@ -126,9 +177,11 @@ pub(crate) struct MailOptions {
 debug_fields!(MailOptions { mail_from });
 
 impl MailOptions {
-    pub(crate) fn config(&self) -> Option<MailConfig> {
-        let (url, from) = self.smtp_url.clone().zip(self.mail_from.clone())?;
-        Some(MailConfig { url, from })
+    pub(crate) fn config(&self) -> anyhow::Result<Option<MailConfig>> {
+        let Some(url) = given(&self.smtp_url) else { return Ok(None) };
+        let from =
+            given(&self.mail_from).context("CAIRN_SMTP_URL needs CAIRN_MAIL_FROM: whom mail comes from")?;
+        Ok(Some(MailConfig { url, from }))
     }
 }
 

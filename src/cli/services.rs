@@ -97,12 +97,26 @@ impl ServiceOptions {
             base_url: site.base_url.clone(),
             workspace_grace: self.workspaces.workspace_grace(),
             outbound_allowed: self.outbound.outbound_allow.clone(),
-            mail: self.mail.config(),
+            mail: self.mail.config()?,
             oidc: self.oidc.config()?,
             oauth_clients: self.agents.oauth_clients,
             sealing: site.sealing.clone(),
             key_rotation: self.signing_key.rotation(),
         })
+    }
+
+    /// What is wrong with each group of a service's options by itself: where one is, the service is told nothing at all.
+    pub(crate) fn refusals(&self, role: Role, site: &Site) -> Vec<anyhow::Error> {
+        let found = match role {
+            Role::Auth => vec![self.mail.config().err(), self.oidc.config().err()],
+            Role::Retrieval => vec![
+                self.qdrant.config().err(),
+                self.embedder.config(&site.folder, &self.outbound).err(),
+                self.reranker.open(&self.outbound.outbound_allow).err(),
+            ],
+            Role::Gateway | Role::Content | Role::Ingest | Role::Sync => Vec::new(),
+        };
+        found.into_iter().flatten().collect()
     }
 
     /// What svc-content is told.

@@ -82,6 +82,9 @@ use self::tokens::Tokens;
 pub use self::workspaces::{PLANS, PlanChanges};
 use self::workspaces::{Policy, Workspaces};
 
+/// The tables of this service, for whoever asks how they stand in a database.
+pub const TABLES: sql::Tables = sql::Tables { service: store::SERVICE, migrations: store::MIGRATIONS };
+
 /// The full names of the gRPC services, for health and reflection.
 pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::auth::v1::token_service_server::SERVICE_NAME,
@@ -402,7 +405,11 @@ impl Service {
     }
 }
 
-fn check(config: &Config) -> Result<(), Error> {
+/// What a start would refuse of a configuration before it opens anything.
+///
+/// # Errors
+/// When a setting is not usable.
+pub fn check(config: &Config) -> Result<(), Error> {
     if config.mesh_secret.len() < MIN_MESH_SECRET {
         return Err(Error::Config(format!(
             "the mesh secret must have at least {MIN_MESH_SECRET} characters"
@@ -412,7 +419,7 @@ fn check(config: &Config) -> Result<(), Error> {
         let plan = &config.default_plan;
         return Err(Error::Config(format!("the default plan '{plan}' is not one of: {}", PLANS.join(", "))));
     }
-    Ok(())
+    config.mail.as_ref().map(Mailer::new).transpose().map(drop)
 }
 
 fn interval(period: Duration) -> tokio::time::Interval {

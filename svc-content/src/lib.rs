@@ -39,5 +39,9 @@ pub use self::doctor::examine;
 pub use self::error::Error;
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 
+/// The tables of this service, for whoever asks how they stand in a database.
+pub const TABLES: cairn_chassis::sql::Tables =
+    cairn_chassis::sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
+
 #[cfg(test)]
 mod tests;

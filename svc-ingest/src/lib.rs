@@ -33,5 +33,9 @@ pub use self::error::Error;
 pub use self::operator::{SourceSummary, Wished, check_source, reseal, sources, sync_source};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 
+/// The tables of this service, for whoever asks how they stand in a database.
+pub const TABLES: cairn_chassis::sql::Tables =
+    cairn_chassis::sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
+
 #[cfg(test)]
 mod tests;

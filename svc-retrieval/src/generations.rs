@@ -144,7 +144,6 @@ impl Generations {
         let follow = async {
             current.indexer.run(replaced.clone()).await;
             // So that nothing here keeps it open.
-            drop(current);
         };
         let measure = async {
             tokio::select! {
@@ -159,8 +158,12 @@ impl Generations {
         let mut measured = tokio::time::interval(MEASURE_INTERVAL);
         loop {
             measured.tick().await;
-            let behind = self.current().indexer.behind().unwrap_or(0);
+            let current = self.current();
+            let behind = current.indexer.behind().unwrap_or(0);
             metrics::gauge!("cairn_index_behind").set(behind as f64);
+            for (feed, lag) in current.indexer.lags() {
+                metrics::gauge!("cairn_feed_lag_seconds", "feed" => feed.as_str()).set(lag.as_secs_f64());
+            }
             let rebuilding = self.rebuilding();
             let behind = rebuilding.as_ref().and_then(|next| next.behind).unwrap_or(0);
             metrics::gauge!("cairn_index_rebuilding").set(if rebuilding.is_some() { 1.0 } else { 0.0 });

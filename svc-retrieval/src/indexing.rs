@@ -9,6 +9,7 @@
 
 mod acknowledge;
 mod batch;
+mod lag;
 mod pending;
 mod prepare;
 
@@ -32,6 +33,7 @@ use uuid::Uuid;
 
 use self::acknowledge::Acknowledgements;
 use self::batch::{CHANGES_A_READ, Prepared, goes, touched_documents};
+use self::lag::Mark;
 use self::prepare::Cutter;
 use crate::error::Error;
 use crate::owners::Owner;
@@ -80,6 +82,8 @@ struct FeedState {
     is_due: AtomicBool,
     /// When the follower applies next, at the earliest.
     rested: Mutex<Option<Instant>>,
+    /// What was behind when somebody last looked.
+    mark: Mutex<Option<Mark>>,
 }
 
 /// How far a feed of a workspace is applied.

@@ -53,6 +53,9 @@ use self::search::Searcher;
 pub use self::search::tuning::WORD_WEIGHT;
 pub use self::search::{Preferences, rerank};
 
+/// The tables of this service, for whoever asks how they stand in a database.
+pub const TABLES: sql::Tables = sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
+
 /// The full names of the gRPC services here.
 pub const SERVICE_NAMES: &[&str] = &[
     search_service_server::SERVICE_NAME,

@@ -31,5 +31,9 @@ pub use self::error::Error;
 pub use self::reading::{IMPORT_COMMAND, import_child_main};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service, Upstreams};
 
+/// The tables of this service, for whoever asks how they stand in a database.
+pub const TABLES: cairn_chassis::sql::Tables =
+    cairn_chassis::sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
+
 #[cfg(test)]
 mod tests;

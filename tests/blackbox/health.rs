@@ -6,7 +6,8 @@ use crate::support::prelude::*;
 scenarios![
     the_public_address_answers_probes,
     every_admin_port_answers_probes_and_metrics,
-    metrics_count_requests
+    metrics_count_requests,
+    processes_say_what_they_are_and_have
 ];
 
 async fn the_public_address_answers_probes(deployment: &Deployment) {
@@ -52,4 +53,39 @@ async fn metrics_count_requests(deployment: &Deployment) {
         !all.contains("0199c0de-0000-7000-8000-0000000000aa"),
         "an id as a label makes a series for each id"
     );
+}
+
+async fn processes_say_what_they_are_and_have(deployment: &Deployment) {
+    deployment.workspace().await.token.get("/api/v1/files").await.expect(200);
+    let mut all = String::new();
+    for admin in deployment.admin_urls() {
+        let metrics = Http::new(&admin).request(reqwest::Method::GET, "/metrics").await.expect(200).text();
+        let version = format!("version=\"{}\"", env!("CARGO_PKG_VERSION"));
+        let is_build = |line: &str| line.starts_with("cairn_build_info{") && line.contains(&version);
+        assert!(metrics.lines().any(is_build), "{admin}: {metrics}");
+        all.push_str(&metrics);
+    }
+    for service in ["auth", "content", "ingest", "retrieval", "sync"] {
+        let most = format!("cairn_database_connections_max{{service=\"{service}\"}}");
+        assert!(all.contains(&most), "{most}: {all}");
+    }
+    for metric in [
+        "cairn_http_requests_in_flight",
+        "cairn_grpc_server_requests_in_flight",
+        "cairn_database_connections{",
+    ] {
+        assert!(all.contains(metric), "{metric}: {all}");
+    }
+    // Nobody names a metric otherwise.
+    let foreign =
+        all.lines().filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("cairn_"));
+    assert_eq!(foreign.collect::<Vec<_>>(), [""; 0]);
+    eventually("the feeds' lag is measured", async || {
+        let mut all = String::new();
+        for admin in deployment.admin_urls() {
+            all += &Http::new(&admin).request(reqwest::Method::GET, "/metrics").await.expect(200).text();
+        }
+        all.contains("cairn_feed_lag_seconds{feed=").then_some(())
+    })
+    .await;
 }

@@ -11,7 +11,7 @@ use tracing::{Instrument as _, field};
 
 use super::contracts::Contracts;
 use crate::call::REQUEST_ID;
-use crate::telemetry;
+use crate::telemetry::{self, InFlight};
 
 /// Puts [`Observe`] around a service.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,8 +61,10 @@ where
         telemetry::continue_trace(&span, request.headers());
         let recorded = span.clone();
         let answer = self.inner.call(request);
+        let in_flight = InFlight::begin("cairn_grpc_server_requests_in_flight");
         let observed = async move {
             let answered = answer.await;
+            drop(in_flight);
             let code = answered.as_ref().map_or("error", grpc_code);
             recorded.record("code", code);
             metrics::counter!("cairn_grpc_server_requests_total", "method" => method, "code" => code.to_owned())

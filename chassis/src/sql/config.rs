@@ -48,6 +48,11 @@ impl Config {
         }
     }
 
+    /// Whether several processes may use it at once: a server, and no file.
+    pub const fn is_shared(&self) -> bool {
+        matches!(self.target, Target::Postgres(_))
+    }
+
     /// At most that many connections: to PostgreSQL in all, to SQLite for reading (there is one more, for writing).
     #[must_use]
     pub const fn with_connections(mut self, connections: u32) -> Self {

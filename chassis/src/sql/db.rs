@@ -1,6 +1,7 @@
 //! Connections and transactions of either engine.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cairn_proto::ids::WorkspaceId;
@@ -11,6 +12,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres, Transaction};
 
 use super::config::Target;
 use super::sqlite::{self, Keep};
+use super::watch::{self, Usage, Watch};
 use super::{Config, Dialect, Error, Kind, Migration, migrate};
 use crate::deadline;
 use crate::fair_semaphore::{Busy, FairSemaphore, Permit, Share};
@@ -95,6 +97,7 @@ pub struct SqlitePools {
     readers: sqlite::Pool,
     /// Of the readers.
     fair: FairSemaphore,
+    _watch: Arc<Watch>,
 }
 
 /// Connections to a PostgreSQL server.
@@ -102,6 +105,8 @@ pub struct SqlitePools {
 pub struct PostgresPool {
     pool: PgPool,
     fair: FairSemaphore,
+    service: &'static str,
+    _watch: Arc<Watch>,
 }
 
 impl Db {
@@ -120,7 +125,7 @@ impl Db {
     ) -> Result<Self, Error> {
         let db = match &config.target {
             Target::Sqlite(path) => {
-                let pools = open_sqlite(path, config.connections);
+                let pools = open_sqlite(path, service, config.connections);
                 make_file(&pools.writer).await?;
                 Self::Sqlite(pools)
             }
@@ -140,16 +145,21 @@ impl Db {
         service: &'static str,
         migrations: &[Migration],
     ) -> Result<Option<Self>, Error> {
-        let db = match &config.target {
-            Target::Sqlite(path) if !path.exists() => return Ok(None),
-            Target::Sqlite(path) => Self::Sqlite(open_sqlite(path, config.connections)),
-            Target::Postgres(url) => Self::Postgres(open_postgres(url, service, config.connections)?),
-        };
-        if migrate::is_current(&db, migrations).await? {
+        let Some(db) = Self::look_at(config, service)? else { return Ok(None) };
+        if migrate::is_current(&db, service, migrations).await? {
             return Ok(Some(db));
         }
         db.close().await;
         Ok(None)
+    }
+
+    /// Connections to a storage, which is not asked for anything yet; `None` when there is no such file.
+    pub(super) fn look_at(config: &Config, service: &'static str) -> Result<Option<Self>, Error> {
+        Ok(Some(match &config.target {
+            Target::Sqlite(path) if !path.exists() => return Ok(None),
+            Target::Sqlite(path) => Self::Sqlite(open_sqlite(path, service, config.connections)),
+            Target::Postgres(url) => Self::Postgres(open_postgres(url, service, config.connections)?),
+        }))
     }
 
     /// For [`on_db!`](crate::on_db): where to read.
@@ -230,6 +240,12 @@ impl Db {
 }
 
 impl PostgresPool {
+    /// Whether whoever wants a connection now waits for another to give one back.
+    fn is_busy(&self) -> bool {
+        let Usage { used, most, .. } = usage(&self.pool);
+        used >= most
+    }
+
     /// Begins a transaction whose statements end with the call that it is for. One that is for no call has no limit.
     async fn begin(&self, statement: &'static str) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
         // To PostgreSQL, 0 is no limit.
@@ -241,7 +257,11 @@ impl PostgresPool {
         // A task of its own, since sqlx rolls back only what has begun: if the caller went away while BEGIN is on its way,
         // the connection would return to the pool inside a transaction, and what it writes next would never be committed.
         // The task goes on to the end, and what nobody takes from it is rolled back.
+        let (began, is_busy) = (Instant::now(), self.is_busy());
         let begun = tokio::spawn(async move { pool.begin_with(text).await }).await;
+        if is_busy {
+            watch::record_wait(self.service, began.elapsed());
+        }
         begun.unwrap_or_else(|error| Err(sqlx::Error::Io(std::io::Error::other(error))))
     }
 }
@@ -329,7 +349,7 @@ impl Tx {
     }
 }
 
-fn open_sqlite(path: &Path, readers: u32) -> SqlitePools {
+fn open_sqlite(path: &Path, service: &'static str, readers: u32) -> SqlitePools {
     let common = SqliteConnectOptions::new()
         .filename(path)
         .busy_timeout(BUSY_TIMEOUT)
@@ -344,11 +364,12 @@ fn open_sqlite(path: &Path, readers: u32) -> SqlitePools {
         .synchronous(SqliteSynchronous::Full)
         .pragma("journal_size_limit", SQLITE_LOG_LIMIT);
     let reading = common.pragma("query_only", "ON");
-    SqlitePools {
-        writer: sqlite::Pool::new(writing, 1, Keep::Always),
-        readers: sqlite::Pool::new(reading, readers, Keep::WhileWanted),
-        fair: FairSemaphore::new(share(readers)),
-    }
+    let writer = sqlite::Pool::new(writing, service, 1, Keep::Always);
+    let readers_pool = sqlite::Pool::new(reading, service, readers, Keep::WhileWanted);
+    let looked_at = [writer.clone(), readers_pool.clone()].map(|pool| move || pool.usage());
+    let watch = Watch::begin(service, move || Usage::sum(looked_at.iter().map(|look| look())));
+    let fair = FairSemaphore::new(share(readers));
+    SqlitePools { writer, readers: readers_pool, fair, _watch: watch }
 }
 
 /// Makes the writing connection, and with it the file when it is missing. Of several that turn a new file to write-ahead
@@ -389,5 +410,12 @@ fn open_postgres(url: &str, service: &'static str, connections: u32) -> Result<P
             })
         })
         .connect_lazy_with(options);
-    Ok(PostgresPool { pool, fair: FairSemaphore::new(share(connections)) })
+    let looked_at = pool.clone();
+    let watch = Watch::begin(service, move || usage(&looked_at));
+    Ok(PostgresPool { pool, fair: FairSemaphore::new(share(connections)), service, _watch: watch })
+}
+
+fn usage(pool: &PgPool) -> Usage {
+    let (open, idle) = (pool.size(), u32::try_from(pool.num_idle()).unwrap_or(u32::MAX));
+    Usage { used: open.saturating_sub(idle), idle, most: pool.options().get_max_connections() }
 }

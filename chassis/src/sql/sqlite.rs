@@ -15,10 +15,11 @@ use futures::{FutureExt as _, StreamExt as _, TryFutureExt as _, TryStreamExt as
 use sqlx::sqlite::{SqliteConnectOptions, SqliteQueryResult, SqliteRow, SqliteStatement, SqliteTypeInfo};
 use sqlx::{Connection as _, Either, Error, Execute, Executor, SqlStr, Sqlite, SqliteConnection};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::interrupter::Interrupter;
+use super::watch::{Usage, record_wait};
 use crate::deadline;
 
 /// A step of a statement that runs: a row, or how many rows were changed.
@@ -38,6 +39,8 @@ pub struct Pool(Arc<Inner>);
 
 struct Inner {
     options: SqliteConnectOptions,
+    /// Whose storage it is.
+    service: &'static str,
     most: u32,
     permits: Arc<Semaphore>,
     /// The one used last is on top, so that a quiet time needs few of them.
@@ -67,10 +70,11 @@ pub(super) enum Keep {
 
 impl Pool {
     /// A pool of at most that many connections. None is made before it is wanted.
-    pub(super) fn new(options: SqliteConnectOptions, most: u32, keep: Keep) -> Self {
+    pub(super) fn new(options: SqliteConnectOptions, service: &'static str, most: u32, keep: Keep) -> Self {
         let count = usize::try_from(most).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         let permits = Arc::new(Semaphore::new(count));
-        let pool = Self(Arc::new(Inner { options, most: most.max(1), permits, idle: Mutex::default() }));
+        let inner = Inner { options, service, most: most.max(1), permits, idle: Mutex::default() };
+        let pool = Self(Arc::new(inner));
         if keep == Keep::WhileWanted {
             tokio::spawn(close_unwanted(Arc::downgrade(&pool.0)));
         }
@@ -79,8 +83,11 @@ impl Pool {
 
     /// Waits for a connection.
     pub(super) async fn acquire(&self) -> Result<PooledConnection, Error> {
-        let permit = tokio::time::timeout(WAIT_LIMIT, Arc::clone(&self.0.permits).acquire_owned());
-        let permit = permit.await.map_err(|_elapsed| Error::PoolTimedOut)?.map_err(|_| Error::PoolClosed)?;
+        let permit = match Arc::clone(&self.0.permits).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(TryAcquireError::Closed) => return Err(Error::PoolClosed),
+            Err(TryAcquireError::NoPermits) => self.wait().await?,
+        };
         let idle = self.0.idle().pop();
         let (connection, interrupter) = match idle {
             Some(Idle { connection, interrupter, .. }) => (connection, interrupter),
@@ -94,6 +101,20 @@ impl Pool {
         interrupter.set_deadline(deadline::current());
         let pool = Arc::clone(&self.0);
         Ok(PooledConnection { borrowed: Some(Borrowed { connection, interrupter, pool, _permit: permit }) })
+    }
+
+    async fn wait(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let began = Instant::now();
+        let permit = tokio::time::timeout(WAIT_LIMIT, Arc::clone(&self.0.permits).acquire_owned()).await;
+        record_wait(self.0.service, began.elapsed());
+        permit.map_err(|_elapsed| Error::PoolTimedOut)?.map_err(|_| Error::PoolClosed)
+    }
+
+    /// How many connections are lent, open and possible.
+    pub(super) fn usage(&self) -> Usage {
+        let free = u32::try_from(self.0.permits.available_permits()).unwrap_or(u32::MAX);
+        let idle = u32::try_from(self.0.idle().len()).unwrap_or(u32::MAX);
+        Usage { used: self.0.most.saturating_sub(free), idle, most: self.0.most }
     }
 
     /// Begins a transaction with that statement.
@@ -342,7 +363,7 @@ mod tests {
     fn pool(folder: &TempDir, most: u32, keep: Keep) -> Pool {
         let options =
             SqliteConnectOptions::new().filename(folder.path().join("t.db")).create_if_missing(true);
-        Pool::new(options, most, keep)
+        Pool::new(options, "test", most, keep)
     }
 
     async fn one(pool: &Pool) -> i64 {

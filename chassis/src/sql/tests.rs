@@ -8,6 +8,8 @@ use crate::clock::Timestamp;
 use crate::testing::engines;
 use crate::{list_statement, on_db};
 
+mod migrations;
+
 const COUNTERS: Migration = Migration {
     name: "0001_counters",
     sqlite: "CREATE TABLE counters (id TEXT NOT NULL PRIMARY KEY, n BIGINT NOT NULL, at BIGINT NOT NULL)",
@@ -187,30 +189,6 @@ async fn what_is_read_at_length_leaves_connections_to_others() {
         drop(held);
         for workspace in workspaces {
             drop(db.reading_fairly(workspace).await.unwrap());
-        }
-    }
-}
-
-#[tokio::test]
-async fn migrations_run_once_and_know_newer_ones() {
-    for test in engines().await {
-        let opens = (0..4).map(|_| test.open("counting", &[COUNTERS]));
-        for opened in futures::future::join_all(opens).await {
-            opened.unwrap();
-        }
-        let second = Migration {
-            name: "0002_more",
-            sqlite: "CREATE TABLE more (id TEXT)",
-            postgres: "CREATE TABLE more (id TEXT)",
-        };
-        test.open("counting", &[COUNTERS, second]).await.unwrap();
-        let newer = test.open("counting", &[COUNTERS]).await.unwrap_err();
-        assert!(newer.to_string().contains("newer"), "{newer}");
-        let changed = Migration { sqlite: "SELECT 1", postgres: "SELECT 1", ..COUNTERS };
-        assert!(test.open("counting", &[changed, second]).await.is_err());
-        if test.engine == "postgres" {
-            // Another service in the same database has tables of the same names.
-            test.open("other", &[COUNTERS]).await.unwrap();
         }
     }
 }

@@ -1,3 +1,4 @@
+-- expand
 CREATE TABLE oauth_clients (
     -- Made by us for a registered client; the address of its metadata for one that is known by that.
     id            TEXT    NOT NULL PRIMARY KEY,

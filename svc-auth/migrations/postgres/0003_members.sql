@@ -1,3 +1,4 @@
+-- expand
 CREATE TABLE invitations (
     workspace_id TEXT   COLLATE "C" NOT NULL REFERENCES workspaces (id),
     id           TEXT   COLLATE "C" NOT NULL,

@@ -1,3 +1,4 @@
+-- expand
 CREATE TABLE oidc_links (
     issuer     TEXT COLLATE "C" NOT NULL,
     -- Who somebody is to that issuer, for ever; an email may pass on to somebody else.

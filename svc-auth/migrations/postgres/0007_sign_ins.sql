@@ -1,3 +1,4 @@
+-- expand
 -- Failed sign-ins, and those under way, of an address or an account in a minute, an hour or a day.
 CREATE TABLE sign_in_windows (
     -- SHA-256 of what is counted: neither emails nor addresses stand here.

@@ -1,3 +1,4 @@
+-- expand
 CREATE TABLE users (
     id            TEXT    NOT NULL PRIMARY KEY,
     -- Folded to lower case by the service: SQLite folds ASCII only.

@@ -1,3 +1,4 @@
+-- expand
 CREATE TABLE invitations (
     workspace_id TEXT    NOT NULL REFERENCES workspaces (id),
     id           TEXT    NOT NULL,

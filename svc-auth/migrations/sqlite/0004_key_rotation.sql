@@ -1,3 +1,4 @@
+-- expand
 -- When the key came into its state.
 ALTER TABLE signing_keys ADD COLUMN state_since INTEGER NOT NULL DEFAULT 0;
 UPDATE signing_keys SET state_since = created_at;

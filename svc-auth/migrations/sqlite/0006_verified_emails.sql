@@ -1,3 +1,4 @@
+-- expand
 -- Whether the person has proved that the email is theirs: by an OpenID Connect provider that says so, or by a link that we
 -- mailed there.
 ALTER TABLE users ADD COLUMN email_verified INTEGER NOT NULL DEFAULT 0 CHECK (email_verified IN (0, 1));

@@ -1,3 +1,4 @@
+-- expand
 -- What was reported to the people who maintain a workspace. What was mailed leaves a row without its text for a while,
 -- so that reports can be counted.
 CREATE TABLE feedback (

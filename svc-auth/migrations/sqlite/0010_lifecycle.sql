@@ -1,3 +1,4 @@
+-- expand
 -- From when on a deleted workspace is removed for good; until then its owner can take it back.
 ALTER TABLE workspaces ADD COLUMN purge_at INTEGER;
 -- Since when it is being removed: from then on nobody can take it back.

@@ -1,3 +1,4 @@
+-- expand
 CREATE TABLE databases (
     workspace_id TEXT COLLATE "C" NOT NULL,
     id TEXT COLLATE "C" NOT NULL,

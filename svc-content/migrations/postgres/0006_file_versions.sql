@@ -1,3 +1,4 @@
+-- expand
 -- A row for each content that a file had, the present one included.
 CREATE TABLE file_versions (
     workspace_id TEXT COLLATE "C" NOT NULL,

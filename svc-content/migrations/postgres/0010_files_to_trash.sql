@@ -1,3 +1,4 @@
+-- expand
 -- Moving a file to trash, as a folder takes its files along, changes no column that an index has: PostgreSQL then writes
 -- the new row beside the old one and leaves the indexes alone. For that a page keeps room for its rows a second time.
 ALTER TABLE files SET (fillfactor = 50);

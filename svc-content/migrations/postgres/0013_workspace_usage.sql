@@ -1,3 +1,4 @@
+-- expand
 -- What a workspace keeps, counted by each write, so that no limit costs a scan: files with those in trash, and the bytes of
 -- bodies and assets, each content once, and of the values of records and their versions.
 CREATE TABLE workspace_usage (

@@ -1,3 +1,4 @@
+-- expand
 -- Memories go to trash, as everything else does. A slug is that of one live memory: one in trash leaves it to others.
 ALTER TABLE memories ADD COLUMN deleted_at BIGINT;
 ALTER TABLE memories ADD COLUMN deletion_id TEXT;

@@ -1,3 +1,4 @@
+-- expand
 -- The entry before which the item stood as it stands after this one; '' for what is no undo.
 ALTER TABLE activity ADD COLUMN undoes TEXT NOT NULL DEFAULT '';
 

@@ -1,3 +1,4 @@
+-- expand
 CREATE TABLE databases (
     workspace_id TEXT NOT NULL,
     id TEXT NOT NULL,

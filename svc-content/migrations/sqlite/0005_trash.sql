@@ -1,3 +1,4 @@
+-- expand
 -- One row for each deletion, whatever it took: the trash is listed, restored and emptied by these.
 CREATE TABLE trash (
     workspace_id TEXT NOT NULL,

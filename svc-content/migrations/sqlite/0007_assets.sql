@@ -1,3 +1,4 @@
+-- expand
 -- The bytes of assets, each once in a workspace. A row is written when its object is whole, and an object that has no
 -- row is nothing: an upload that was cut, or what a deletion could not remove.
 CREATE TABLE asset_objects (

@@ -1,3 +1,4 @@
+-- expand
 -- A row for each database and each record that was deleted by itself before these were listed.
 INSERT INTO trash (workspace_id, deletion_id, kind, item_id, parent_id, name, path, items, deleted_at)
 SELECT d.workspace_id, d.deletion_id, 4, d.id, d.folder_id, d.name, '/' || d.name, 1, d.deleted_at

@@ -1,3 +1,4 @@
+-- expand
 -- Properties and options that are no more: the versions of records still hold their values.
 CREATE TABLE former_properties (
     workspace_id TEXT NOT NULL,

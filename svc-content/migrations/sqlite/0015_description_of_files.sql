@@ -1,1 +1,2 @@
+-- expand
 ALTER TABLE files ADD COLUMN description TEXT;

@@ -1,3 +1,4 @@
+-- expand
 -- Who did what to which item: a row for each item that a write changed, written by that write.
 CREATE TABLE activity (
     workspace_id TEXT NOT NULL,

@@ -1,3 +1,4 @@
+-- expand
 -- Texts by their hash, equal ones of a workspace once.
 CREATE TABLE bodies (
     workspace_id TEXT NOT NULL,

@@ -1,2 +1,3 @@
+-- expand
 -- Workspaces take turns: the oldest work of each.
 CREATE INDEX extractions_by_workspace ON extractions (workspace_id, due_at);

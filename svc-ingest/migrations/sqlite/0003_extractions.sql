@@ -1,3 +1,4 @@
+-- expand
 -- Documents whose text is still to be taken out of them. Of several processes, the one that is named by holder does it until
 -- due_at; whoever comes then may take it over.
 CREATE TABLE extractions (

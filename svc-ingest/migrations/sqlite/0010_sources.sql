@@ -1,3 +1,4 @@
+-- expand
 -- What a workspace is connected to.
 CREATE TABLE sources (
     workspace_id TEXT NOT NULL,

@@ -1,3 +1,4 @@
+-- expand
 -- Sums of what was asked of a workspace on a UTC day, by who asked how. What was asked is nowhere.
 CREATE TABLE retrieval_counts (
     workspace_id TEXT COLLATE "C" NOT NULL,

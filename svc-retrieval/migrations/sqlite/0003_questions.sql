@@ -1,3 +1,4 @@
+-- expand
 -- What was asked of a workspace whose owner has switched the question log on, and what was answered. Only here.
 CREATE TABLE questions (
     workspace_id TEXT NOT NULL,

@@ -1,3 +1,4 @@
+-- expand
 -- Questions of which a workspace knows what must be found; a few for each workspace.
 CREATE TABLE golden_questions (
     workspace_id TEXT NOT NULL,

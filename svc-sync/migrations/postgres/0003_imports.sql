@@ -1,3 +1,4 @@
+-- contract: entries have another primary key
 -- Where a run has from what it writes: 0 a directory, else the tool of an archive, as in the contract (ImportProvider).
 ALTER TABLE sync_runs ADD COLUMN origin BIGINT NOT NULL DEFAULT 0;
 -- Of an archive: as it was sent, and how large it is.

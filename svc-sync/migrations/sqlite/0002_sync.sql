@@ -1,3 +1,4 @@
+-- expand
 -- One reconciliation of a directory with the files of a workspace, planned, under way or over.
 CREATE TABLE sync_runs (
     workspace_id TEXT NOT NULL,

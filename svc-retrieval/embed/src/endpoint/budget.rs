@@ -62,6 +62,12 @@ pub(super) fn estimate(texts: &[&str]) -> u64 {
     u64::try_from(tokens).unwrap_or(u64::MAX)
 }
 
+fn keep(file: &Path, spent: Spent) -> std::io::Result<()> {
+    let text = serde_json::to_vec(&spent)?;
+    file.parent().map_or(Ok(()), fs_err::create_dir_all)?;
+    fs_err::write(file, text)
+}
+
 impl Budget {
     pub(super) fn new(limits: Spending, clock: Arc<dyn Clock>, file: Option<PathBuf>) -> Self {
         let spent = file.as_deref().and_then(remembered).unwrap_or_default();
@@ -93,8 +99,7 @@ impl Budget {
 
     fn remember(&self, spent: Spent) {
         let (Some(file), true) = (&self.file, self.limits.tokens_a_day.is_some()) else { return };
-        let written = serde_json::to_vec(&spent).map_err(std::io::Error::from);
-        if let Err(error) = written.and_then(|text| fs_err::write(file, text)) {
+        if let Err(error) = keep(file, spent) {
             tracing::warn!(%error, "what the embedder has spent cannot be kept; a restart would forget it");
         }
     }

@@ -1,3 +1,4 @@
+-- expand
 -- Heads are updated with every write: room on each page keeps those updates in place.
 CREATE TABLE feed_heads (
     workspace_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,

@@ -1,3 +1,4 @@
+-- expand
 CREATE TABLE feed_heads (
     workspace_id TEXT NOT NULL PRIMARY KEY,
     position BIGINT NOT NULL,

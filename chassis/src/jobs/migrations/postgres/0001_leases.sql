@@ -1,3 +1,4 @@
+-- expand
 CREATE TABLE leases (
     name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     holder TEXT COLLATE "C" NOT NULL,

@@ -1,3 +1,4 @@
+-- expand
 CREATE TABLE leases (
     name TEXT NOT NULL PRIMARY KEY,
     holder TEXT NOT NULL,

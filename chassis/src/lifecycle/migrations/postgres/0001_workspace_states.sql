@@ -1,3 +1,4 @@
+-- expand
 -- What svc-auth said of workspaces that were deleted. Of any other workspace there is no row.
 CREATE TABLE workspace_states (
     workspace_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,

@@ -1,11 +1,12 @@
 //! Opens a bucket.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_chassis::outbound;
 use futures::stream::TryStreamExt as _;
-use object_store::aws::AmazonS3Builder;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::prefix::PrefixStore;
 use object_store::{ClientOptions, Error, ObjectStore, RetryConfig};
 
@@ -19,10 +20,39 @@ const RETRIES: usize = 5;
 /// No retry begins later than that.
 const RETRY_LIMIT: Duration = Duration::from_secs(30);
 
+/// What may stand in a file that the variable with `_FILE` behind its name tells.
+const SECRETS: [&str; 3] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
+const FILE: &str = "_FILE";
+
+/// What variables say, as the tools of AWS read them. One that is set to nothing is not set.
+fn settings(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<AmazonS3Builder, Error> {
+    let mut settings = AmazonS3Builder::new();
+    for (name, value) in variables {
+        let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+        if !name.starts_with("AWS_") || value.trim().is_empty() {
+            continue;
+        }
+        let (name, value) = match name.strip_suffix(FILE).filter(|secret| SECRETS.contains(secret)) {
+            Some(secret) => (secret, secret_in(name, value)?),
+            None => (name, value.to_owned()),
+        };
+        if let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>() {
+            settings = settings.with_config(key, value);
+        }
+    }
+    Ok(settings)
+}
+
+fn secret_in(variable: &str, file: &str) -> Result<String, Error> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Error::Generic { store: "S3", source: format!("{variable}: {error}").into() })?;
+    Ok(text.trim().to_owned())
+}
+
 impl Bucket {
     /// Opens the bucket with the credentials that the environment has, as for the tools of AWS.
     pub(in crate::assets::objects) async fn open(&self) -> Result<Arc<dyn ObjectStore>, Error> {
-        self.open_with(AmazonS3Builder::from_env()).await
+        self.open_with(settings(std::env::vars_os())?).await
     }
 
     /// Opens the bucket, and asks it once: what is set wrongly is said at the start, not at the first upload.
@@ -54,5 +84,35 @@ impl Bucket {
         let engine = PrefixStore::new(settings.build()?, self.prefix.clone());
         engine.list(None).try_next().await?;
         Ok(Arc::new(engine))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<AmazonS3Builder, Error> {
+        settings(variables.iter().map(|(name, value)| (name.into(), value.into())))
+    }
+
+    #[test]
+    fn credentials_may_stand_in_files_and_nothing_is_not_set() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("secret");
+        std::fs::write(&file, "s3cret\n").unwrap();
+        let path = file.display().to_string();
+        let settings = read(&[
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_SECRET_ACCESS_KEY_FILE", &path),
+            ("AWS_REGION", ""),
+            ("PATH", "/bin"),
+        ])
+        .unwrap();
+        let value = |key: AmazonS3ConfigKey| settings.get_config_value(&key);
+        assert_eq!(value(AmazonS3ConfigKey::AccessKeyId).as_deref(), Some("id"));
+        assert_eq!(value(AmazonS3ConfigKey::SecretAccessKey).as_deref(), Some("s3cret"));
+        assert_eq!(value(AmazonS3ConfigKey::Region), None);
+        let refusal = read(&[("AWS_ACCESS_KEY_ID_FILE", "/nowhere/id")]).err().unwrap().to_string();
+        assert!(refusal.contains("AWS_ACCESS_KEY_ID_FILE"), "{refusal}");
     }
 }

@@ -1,0 +1,55 @@
+//! Commands about what a data folder or a database holds: how its first account gets in, what an upgrade needs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::StoredOptions;
+
+pub(super) const BOOTSTRAP_EXAMPLES: &str = "Examples:
+  cairn bootstrap show                      of cairn up, with its data in ./cairn-data
+  cairn bootstrap show --json | jq -r .token
+  kubectl exec cairn-0 -- cairn bootstrap show --data /data";
+
+pub(super) const UPGRADE_EXAMPLES: &str = "Examples:
+  cairn upgrade check                       of cairn up, with its data in ./cairn-data
+  cairn upgrade check --database postgres://cairn@db/cairn
+  cairn upgrade check --json | jq .wayBack
+
+Run the new version's: it says whether that can start on the data of the version that runs, what it would change, and whether
+the old one can be started again afterwards. It writes nothing and may run while Cairn runs.";
+
+/// What is done about the first account.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BootstrapCommand {
+    /// Print its email, its password and its token, as <data>/bootstrap.json has them.
+    #[command(after_help = BOOTSTRAP_EXAMPLES)]
+    Show(ShowBootstrapOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowBootstrapOptions {
+    /// The data folder of `cairn up`.
+    #[arg(long, env = "CAIRN_DATA", value_name = "DIR", default_value = "./cairn-data")]
+    pub(crate) data: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What is done before an upgrade.
+#[derive(Debug, Subcommand)]
+pub(crate) enum UpgradeCommand {
+    /// Say whether this version can start on the data, and what it would change; ends with 1 when it cannot.
+    #[command(after_help = UPGRADE_EXAMPLES)]
+    Check(UpgradeCheckOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpgradeCheckOptions {
+    #[command(flatten)]
+    pub(crate) stored: StoredOptions,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
