@@ -3,6 +3,7 @@
 mod check;
 mod documents;
 mod input;
+mod retry;
 mod runs;
 
 use cairn_chassis::clock::Timestamp;

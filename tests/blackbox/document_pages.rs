@@ -115,6 +115,7 @@ async fn a_document_of_a_source_is_read_as_it_is_kept(deployment: &Deployment) {
     let list = format!("/w/{}/documents?status=failed", workspace.id);
     let listed = page(&workspace, &list).await;
     assert!(listed.contains("broken") && !listed.contains("otters"), "{listed}");
+    assert!(listed.contains("Try again"), "{listed}");
 
     // Programs can read the same.
     let api = format!("/api/workspaces/{}/source-documents/{}", workspace.id, named("animals/otters.md"));

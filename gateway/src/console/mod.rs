@@ -110,6 +110,7 @@ pub(crate) fn routes() -> Routes {
         .api(manager("cancelling runs"), routes!(sources::cancel))
         .api(MEMBER, routes!(sources::documents))
         .api(MEMBER, routes!(sources::document))
+        .api(MEMBER, routes!(sources::retry))
         .api(MEMBER, routes!(syncs::list))
         .api(MEMBER, routes!(syncs::get))
         .api(MEMBER, routes!(syncs::start))

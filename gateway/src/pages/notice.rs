@@ -36,6 +36,7 @@ pub(crate) enum Notice {
     RoleChanged,
     WorkspaceDeleted,
     RunQueued,
+    Retried,
     Paused,
     Resumed,
     Disconnected,
@@ -52,7 +53,7 @@ pub(crate) enum Notice {
 }
 
 /// All but the one with ids: their codes and sentences.
-const PLAIN: [(Notice, &str, &str); 32] = [
+const PLAIN: [(Notice, &str, &str); 33] = [
     (Notice::Saved, "saved", "Saved."),
     (Notice::Created, "created", "Created."),
     (Notice::Deleted, "deleted", "Deleted for good."),
@@ -78,6 +79,7 @@ const PLAIN: [(Notice, &str, &str); 32] = [
         "The workspace is deleted. You can restore it below for a while.",
     ),
     (Notice::RunQueued, "queued", "A run is queued."),
+    (Notice::Retried, "retried", "It is tried again. What becomes of it stands here in a moment."),
     (Notice::Paused, "paused", "Paused. What is kept stays searchable."),
     (Notice::Resumed, "resumed", "Resumed. A run is queued."),
     (Notice::Disconnected, "disconnected", "Disconnected. Its documents are out of search."),

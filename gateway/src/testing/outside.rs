@@ -286,6 +286,19 @@ impl SourceService for Outside {
         }))
     }
 
+    /// Only titles are kept of what is catalogued, so to say.
+    async fn retry_source_document(
+        &self,
+        request: Request<proto::RetrySourceDocumentRequest>,
+    ) -> Answered<proto::RetrySourceDocumentResponse> {
+        let id = request.into_inner().document_id;
+        if id == CATALOGUED {
+            let message = "only titles of this source are kept: the next run lists the document anew";
+            return Err(Problem::new(Reason::RunNotStartable, message).into());
+        }
+        Ok(Response::new(proto::RetrySourceDocumentResponse { document: Some(document(&id)) }))
+    }
+
     async fn fetch_source_document(
         &self,
         _: Request<proto::FetchSourceDocumentRequest>,

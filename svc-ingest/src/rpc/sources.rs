@@ -11,8 +11,8 @@ use cairn_proto::ingest::v1::{
     GetSourceDocumentResponse, GetSourceRequest, GetSourceResponse, GetSourceRunRequest,
     GetSourceRunResponse, ListConnectedSourcesRequest, ListConnectedSourcesResponse,
     ListSourceDocumentsRequest, ListSourceDocumentsResponse, ListSourceRunsRequest, ListSourceRunsResponse,
-    ListSourcesRequest, ListSourcesResponse, SyncSourceRequest, SyncSourceResponse, UpdateSourceRequest,
-    UpdateSourceResponse,
+    ListSourcesRequest, ListSourcesResponse, RetrySourceDocumentRequest, RetrySourceDocumentResponse,
+    SyncSourceRequest, SyncSourceResponse, UpdateSourceRequest, UpdateSourceResponse,
 };
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
@@ -89,6 +89,15 @@ impl SourceService for Rpc {
         let asked = request.get_ref();
         let fetched = self.sources.fetch(&caller, &asked.source_id, &asked.external_id).await?;
         Ok(Response::new(wire::fetched(fetched)))
+    }
+
+    async fn retry_source_document(
+        &self,
+        request: Request<RetrySourceDocumentRequest>,
+    ) -> Result<Response<RetrySourceDocumentResponse>, Status> {
+        let caller = self.verifier.authorize(request.metadata(), Permission::Write).await?;
+        let document = self.sources.retry_document(&caller, &request.get_ref().document_id).await?;
+        Ok(Response::new(RetrySourceDocumentResponse { document: Some(wire::document(document)) }))
     }
 
     async fn connect_source(

@@ -52,6 +52,7 @@ source_service! {
     list_source_documents: ListSourceDocumentsRequest -> ListSourceDocumentsResponse,
     get_source_document: GetSourceDocumentRequest -> GetSourceDocumentResponse,
     fetch_source_document: FetchSourceDocumentRequest -> FetchSourceDocumentResponse,
+    retry_source_document: RetrySourceDocumentRequest -> RetrySourceDocumentResponse,
     connect_source: ConnectSourceRequest -> ConnectSourceResponse,
     check_source: CheckSourceRequest -> CheckSourceResponse,
     list_connected_sources: ListConnectedSourcesRequest -> ListConnectedSourcesResponse,

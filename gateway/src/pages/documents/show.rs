@@ -1,7 +1,7 @@
 //! `/documents/{id}`: the retained text with the cited lines marked, where it comes from, and how it stands.
 
 use axum::response::IntoResponse as _;
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::Permission;
 use http::{HeaderValue, StatusCode, header};
 use maud::{Markup, html};
@@ -85,9 +85,12 @@ fn state(at: &At, document: &Document) -> Markup {
                 div.notice {
                     p { strong { "Why: " } bdi { (words::sentence(document.error.as_deref().unwrap_or("nobody noted a reason"))) } }
                     p {
-                        @if document.source.is_some() { "A later run of its source tries to read it again." }
+                        @if document.source.is_some() { "A later run of its source tries to read it again, unless it has to change first." }
                         @else { "A document never changes: delete it, and send it again in a form that can be read." }
                     }
+                }
+                @if document.source.is_some() && at.visitor.may(Permission::Write) {
+                    (part::action(&format!("{}/retry", address(at.id)), "Try again", "", &[]))
                 }
             }
             @if standing == Standing::Catalog {
@@ -230,6 +233,28 @@ pub(super) async fn read_now(at: At) -> Answer {
         (facts(&at, &document))
     };
     page(&at, &document, &body, status)
+}
+
+/// `POST /documents/{id}/retry`: a document of a source that failed is tried again at once.
+pub(super) async fn retry(at: At) -> Answer {
+    if at.is_ingested() {
+        let message =
+            "a document that was sent never changes: delete it, and send it again in a form that can be read";
+        return Err(Problem::forbidden(message).into());
+    }
+    match sources::retry(&at.visitor.person, at.id).await {
+        Ok(_) => Ok(at.visitor.done(&address(at.id), &Notice::Retried)),
+        Err(problem) if problem.reason == Reason::RunNotStartable => {
+            let document = at.document().await?;
+            let body = html! {
+                (part::summary(Some(&problem), &[]))
+                (state(&at, &document))
+                (facts(&at, &document))
+            };
+            page(&at, &document, &body, Some(Error::from(problem).status))
+        }
+        Err(problem) => Err(problem.into()),
+    }
 }
 
 /// What a text is written in, by the ending of its name.

@@ -37,6 +37,7 @@ pub(super) fn routes() -> Routes {
         .get(MEMBER, "/w/{id}/sources/{source}/credentials", change::ask_credentials)
         .post(MEMBER.with_secrets(), "/w/{id}/sources/{source}/credentials", change::replace_credentials)
         .post(MEMBER, "/w/{id}/sources/{source}/sync", deeds::sync)
+        .post(MEMBER, "/w/{id}/sources/{source}/retry", deeds::retry)
         .post(MEMBER, "/w/{id}/sources/{source}/pause", deeds::pause)
         .post(MEMBER, "/w/{id}/sources/{source}/resume", deeds::resume)
         .post(MEMBER, "/w/{id}/sources/{source}/disconnect", deeds::disconnect)
