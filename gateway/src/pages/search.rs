@@ -5,7 +5,7 @@ mod checks;
 mod missing;
 
 use cairn_chassis::status::Problem;
-use cairn_proto::domain::{Mode, Permission, Strategy};
+use cairn_proto::domain::{DocumentKind, Mode, Permission, Strategy};
 use cairn_proto::retrieval::v1::Trace;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -188,10 +188,9 @@ fn results(answer: &SearchAnswer, pins: impl Fn(&SearchResult) -> Option<Markup>
 }
 
 fn found(place: usize, result: &SearchResult, pin: Option<Markup>) -> Markup {
-    let citation = &result.citation;
     html! {
         section.result aria-label={ "Result " (place) } {
-            h2 { (place) ". " (chip(citation, result.database_id.as_deref())) }
+            h2 { (place) ". " (chip_of(result)) }
             pre.passage tabindex="0" dir="auto" { (result.content) }
             p {
                 (bar(result.score))
@@ -204,26 +203,40 @@ fn found(place: usize, result: &SearchResult, pin: Option<Markup>) -> Markup {
     }
 }
 
+/// Where a result stands; its words go along where the text of then is not kept.
+pub(super) fn chip_of(result: &SearchResult) -> Markup {
+    let citation = &result.citation;
+    let quote = match citation.kind {
+        DocumentKind::SourceDocument | DocumentKind::Ingested => places::quoted(&result.content),
+        DocumentKind::File | DocumentKind::Record | DocumentKind::Memory => String::new(),
+    };
+    chip_with(citation, result.database_id.as_deref(), &quote)
+}
+
 /// Where a passage stands: a link to its lines where there is a page for it. That of a record is its database's.
 pub(super) fn chip(citation: &Citation, database: Option<&str>) -> Markup {
+    chip_with(citation, database, "")
+}
+
+fn chip_with(citation: &Citation, database: Option<&str>, quote: &str) -> Markup {
     let lines = match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => format!(":{start}–{end}"),
         _ => String::new(),
     };
     let label = html! { bdi { (citation.path) } (lines) };
     html! {
-        @match address(citation, database) {
+        @match address(citation, database, quote) {
             Some(address) => { a.chip href=(address) { (label) } }
             None => { span.chip { (label) } }
         }
     }
 }
 
-fn address(citation: &Citation, database: Option<&str>) -> Option<String> {
+fn address(citation: &Citation, database: Option<&str>, quote: &str) -> Option<String> {
     let page = places::of(citation.kind, &citation.id, database)?;
     Some(match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => {
-            format!("{page}?lines={start}-{end}&hash={}#L{start}", citation.content_hash)
+            format!("{page}?lines={start}-{end}&hash={}{quote}#L{start}", citation.content_hash)
         }
         _ => page,
     })

@@ -38,6 +38,19 @@ async fn cited_lines_are_marked_and_a_stale_citation_is_told() {
             let page = get(&bench, &format!("/documents/{id}?{query}"), &cookie).await;
             assert_eq!((page.status.as_u16(), faults(&page.text)), (200, Vec::new()), "{}", page.text);
             assert!(page.text.contains("has changed since it was cited"), "{}", page.text);
+            assert!(!page.text.contains("data-cited"), "what stands there now was not cited: {}", page.text);
+            assert!(page.text.contains("Words that were quoted"), "it is no dead end: {}", page.text);
+        }
+        for (quote, told) in [
+            ("one", "The quoted words still stand in it, in <a href=\"/documents/"),
+            ("Plan+one+two", "<ins># Plan</ins>"),
+            ("otters+float", "Nothing like it stands in the text as it is."),
+        ] {
+            let path = format!("/documents/{id}?view=source&lines=9&hash=blake3:ffff&quote={quote}");
+            let page = get(&bench, &path, &cookie).await;
+            assert_eq!((page.status.as_u16(), faults(&page.text)), (200, Vec::new()), "{}", page.text);
+            assert!(page.text.contains(told), "{quote}: {}", page.text);
+            assert_eq!(page.text.contains("data-cited"), !quote.starts_with("otters"), "{quote}");
         }
     }
 }

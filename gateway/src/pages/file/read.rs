@@ -27,6 +27,8 @@ pub(super) struct Looking {
     /// The cited lines, and the hash of the text that they were counted in.
     lines: Option<String>,
     hash: Option<String>,
+    /// The words of then, for when no version with them is kept.
+    quote: Option<String>,
     /// A line of the part that is wanted of a large text.
     line: Option<String>,
     /// The marks of the pages of a list up to this one.
@@ -55,8 +57,8 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
     let tree = folders::Tree::of(&context).await?;
     let body = match view {
         View::Read | View::Source => {
-            let cited =
-                cited::read(&context, file, looking.lines.as_deref(), looking.hash.as_deref()).await?;
+            let (lines, hash) = (looking.lines.as_deref(), looking.hash.as_deref());
+            let cited = cited::read(&context, file, lines, hash, looking.quote.as_deref()).await?;
             reading(file, view, &looking, &cited)
         }
         View::Changes => changes::list(&context, at, file, looking.from).await?,

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::shown::standing;
 use crate::answers::{AskedAgain, QuestionReplay, RankChange};
 use crate::pages::parts::{self, Tone};
-use crate::pages::search::{bar, chip, number};
+use crate::pages::search::{bar, chip_of, number};
 use crate::pages::words;
 
 /// The button that asks, and the answer when it was asked. The form is one of GET, so that the answer has an address; it is no
@@ -53,7 +53,7 @@ fn answered(then: &QuestionReplay, now: &AskedAgain) -> Markup {
                 summary { "The passages as they are answered now" }
                 @for (index, result) in now.results.iter().enumerate() {
                     section.result aria-label={ "Result now " (index + 1) } {
-                        h3 { (index + 1) ". " (chip(&result.citation, result.database_id.as_deref())) }
+                        h3 { (index + 1) ". " (chip_of(result)) }
                         pre.passage tabindex="0" dir="auto" { (result.content) }
                         p { (bar(result.score)) " " span.quiet { "Score " (number(result.score)) } }
                     }
@@ -71,7 +71,7 @@ fn place(rank: Option<u32>) -> Markup {
 fn passage(then: &QuestionReplay, now: &AskedAgain, rank: &RankChange) -> Markup {
     let at = |rank: Option<u32>| rank.and_then(|rank| usize::try_from(rank).ok()?.checked_sub(1));
     if let Some(result) = at(rank.now).and_then(|at| now.results.get(at)) {
-        return chip(&result.citation, result.database_id.as_deref());
+        return chip_of(result);
     }
     at(rank.then).and_then(|at| then.passages.get(at)).map(standing).unwrap_or_default()
 }
