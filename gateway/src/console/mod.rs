@@ -8,6 +8,7 @@ mod events;
 mod feedback;
 mod golden;
 mod grants;
+mod health;
 mod imports;
 mod invitations;
 mod invite_page;
@@ -81,6 +82,7 @@ pub(crate) fn routes() -> Routes {
         .api(PERSON.with_secrets(), routes!(invitations::list))
         .api(PERSON, routes!(invitations::delete))
         .api(MEMBER, routes!(usage::get))
+        .api(MEMBER, routes!(health::get))
         .api(MEMBER, routes!(events::follow))
         .api(PERSON, routes!(feedback::list))
         .api(PERSON, routes!(locations::locate))

@@ -251,6 +251,18 @@ impl SourceService for Outside {
         Ok(Response::new(proto::ListSourcesResponse { sources }))
     }
 
+    async fn count_documents(
+        &self,
+        _: Request<proto::CountDocumentsRequest>,
+    ) -> Answered<proto::CountDocumentsResponse> {
+        let counts =
+            |failed| proto::DocumentCounts { pending: 2, indexing: 3, indexed: 1_204, catalog: 0, failed };
+        Ok(Response::new(proto::CountDocumentsResponse {
+            ingested: Some(counts(0)),
+            of_sources: Some(counts(7)),
+        }))
+    }
+
     async fn list_source_documents(
         &self,
         request: Request<proto::ListSourceDocumentsRequest>,

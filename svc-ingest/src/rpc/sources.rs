@@ -6,13 +6,14 @@ use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::ingest::v1::source_service_server::{SourceService, SourceServiceServer};
 use cairn_proto::ingest::v1::{
     CancelSourceRunRequest, CancelSourceRunResponse, CheckSourceRequest, CheckSourceResponse,
-    ConnectSourceRequest, ConnectSourceResponse, DisconnectSourceRequest, DisconnectSourceResponse,
-    FetchSourceDocumentRequest, FetchSourceDocumentResponse, GetSourceDocumentRequest,
-    GetSourceDocumentResponse, GetSourceRequest, GetSourceResponse, GetSourceRunRequest,
-    GetSourceRunResponse, ListConnectedSourcesRequest, ListConnectedSourcesResponse,
-    ListSourceDocumentsRequest, ListSourceDocumentsResponse, ListSourceRunsRequest, ListSourceRunsResponse,
-    ListSourcesRequest, ListSourcesResponse, RetrySourceDocumentRequest, RetrySourceDocumentResponse,
-    SyncSourceRequest, SyncSourceResponse, UpdateSourceRequest, UpdateSourceResponse,
+    ConnectSourceRequest, ConnectSourceResponse, CountDocumentsRequest, CountDocumentsResponse,
+    DisconnectSourceRequest, DisconnectSourceResponse, FetchSourceDocumentRequest,
+    FetchSourceDocumentResponse, GetSourceDocumentRequest, GetSourceDocumentResponse, GetSourceRequest,
+    GetSourceResponse, GetSourceRunRequest, GetSourceRunResponse, ListConnectedSourcesRequest,
+    ListConnectedSourcesResponse, ListSourceDocumentsRequest, ListSourceDocumentsResponse,
+    ListSourceRunsRequest, ListSourceRunsResponse, ListSourcesRequest, ListSourcesResponse,
+    RetrySourceDocumentRequest, RetrySourceDocumentResponse, SyncSourceRequest, SyncSourceResponse,
+    UpdateSourceRequest, UpdateSourceResponse,
 };
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
@@ -54,6 +55,14 @@ impl SourceService for Rpc {
         let (listed, now) = (self.sources.list(&caller).await?, self.sources.now());
         let sources = listed.iter().map(|shown| wire::source(shown, now)).collect();
         Ok(Response::new(ListSourcesResponse { sources }))
+    }
+
+    async fn count_documents(
+        &self,
+        request: Request<CountDocumentsRequest>,
+    ) -> Result<Response<CountDocumentsResponse>, Status> {
+        let caller = self.reader(request.metadata()).await?;
+        Ok(Response::new(wire::standing(&self.sources.count_documents(&caller).await?)))
     }
 
     async fn list_source_documents(

@@ -49,6 +49,7 @@ macro_rules! source_service {
 }
 
 source_service! {
+    count_documents: CountDocumentsRequest -> CountDocumentsResponse,
     list_source_documents: ListSourceDocumentsRequest -> ListSourceDocumentsResponse,
     get_source_document: GetSourceDocumentRequest -> GetSourceDocumentResponse,
     fetch_source_document: FetchSourceDocumentRequest -> FetchSourceDocumentResponse,
