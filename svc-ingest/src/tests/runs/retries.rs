@@ -14,6 +14,17 @@ async fn listed_as(stand: &Stand, status: &str) -> Vec<ListedDocument> {
     page.unwrap().items
 }
 
+/// A shelf with good documents and one that fails, read once.
+async fn with_a_failure(stand: &Stand, name: &str) -> SourceId {
+    for good in ["a", "b", "c"] {
+        stand.shelf.put(good, good);
+    }
+    stand.shelf.put_failing("bad", Fault::Unavailable);
+    let id = stand.connect(name).await;
+    stand.work().await;
+    id
+}
+
 async fn retry(stand: &Stand, document: &ListedDocument) -> Result<ListedDocument, Error> {
     // Ids of runs sort by time.
     stand.clock.advance(Duration::from_millis(10));
@@ -27,11 +38,8 @@ async fn runs(stand: &Stand, id: SourceId) -> u64 {
 #[tokio::test]
 async fn a_document_that_failed_is_tried_again_at_once_and_once() {
     for stand in listed().await {
-        stand.shelf.put("a", "a");
-        stand.shelf.put_failing("bad", Fault::Unavailable);
         stand.shelf.put_answering("film", Fetched::Unsupported("video/mp4".to_owned()));
-        let id = stand.connect("mixed").await;
-        stand.work().await;
+        let id = with_a_failure(&stand, "mixed").await;
         let failed = listed_as(&stand, "failed").await;
         assert_eq!(failed.len(), 2, "{}", stand.engine());
         let before = stand.shelf.requests().fetched;
@@ -59,9 +67,7 @@ async fn a_document_that_failed_is_tried_again_at_once_and_once() {
 #[tokio::test]
 async fn a_run_that_is_under_way_is_followed_by_one_that_tries_again() {
     for stand in listed().await {
-        stand.shelf.put_failing("bad", Fault::Unavailable);
-        let id = stand.connect("busy").await;
-        stand.work().await;
+        let id = with_a_failure(&stand, "busy").await;
         let failed = listed_as(&stand, "failed").await;
         stand.clock.advance(Duration::from_millis(10));
         let queued = stand.sources.sync(&stand.caller, &id.to_string(), false).await.unwrap();
@@ -79,9 +85,7 @@ async fn a_run_that_is_under_way_is_followed_by_one_that_tries_again() {
 #[tokio::test]
 async fn what_no_run_would_read_is_refused() {
     for stand in listed().await {
-        stand.shelf.put_failing("bad", Fault::Unavailable);
-        let id = stand.connect("still").await;
-        stand.work().await;
+        let id = with_a_failure(&stand, "still").await;
         let failed = listed_as(&stand, "failed").await;
         let paused = Patch { paused: Some(true), ..Patch::default() };
         stand.sources.update(&stand.caller, &id.to_string(), paused).await.unwrap();
