@@ -25,6 +25,14 @@ pub(crate) struct Account {
     pub(crate) bytes: Measure,
 }
 
+/// What the bytes of a workspace are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) files: u64,
+    pub(crate) assets: u64,
+    pub(crate) records: u64,
+}
+
 /// The rules, on a storage.
 #[derive(Debug, Clone)]
 pub(crate) struct Accounts {
@@ -49,5 +57,15 @@ impl Accounts {
             files: Measure { used: used.files, limit: allowed.files },
             bytes: Measure { used: used.bytes, limit: allowed.stored_bytes },
         })
+    }
+
+    /// What the bytes are of that the caller's workspace keeps. They are counted as one number with every write; what is
+    /// not of files and assets is of records.
+    pub(crate) async fn stored(&self, caller: &Caller) -> Result<Stored, Error> {
+        let db = &self.context.db;
+        let _turn = db.reading_fairly(caller.workspace).await?;
+        let all = store::usage::get(db, caller.workspace).await?.bytes;
+        let (files, assets) = store::usage::bytes_of_files_and_assets(db, caller.workspace).await?;
+        Ok(Stored { files, assets, records: all.saturating_sub(files).saturating_sub(assets) })
     }
 }

@@ -3,6 +3,7 @@
 mod check;
 mod documents;
 mod input;
+mod retry;
 mod runs;
 
 use cairn_chassis::clock::Timestamp;
@@ -10,7 +11,7 @@ use cairn_chassis::feed::Op;
 use cairn_proto::domain::SourceMode;
 use cairn_proto::ids::{SourceId, WorkspaceId};
 
-pub(crate) use self::documents::{Fetched, Held};
+pub(crate) use self::documents::{Fetched, Held, Standing};
 pub(crate) use self::input::{Draft, Patch, Secret, shown_every};
 use crate::checks::Checks;
 use crate::live::Live;

@@ -65,7 +65,11 @@ async fn a_sent_document_is_read_cited_and_deleted(deployment: &Deployment) {
     assert!(cited.contains("id=\"L7\" data-n=\"7\" data-cited"), "{cited}");
     assert_eq!(cited.matches("data-cited").count(), 1, "{cited}");
     let stale = page(&workspace, &format!("{own}?lines=7&hash=blake3:00")).await;
-    assert!(stale.contains("has changed since it was cited"), "{stale}");
+    assert!(stale.contains("has changed since it was cited") && !stale.contains("data-cited"), "{stale}");
+    let line = content.lines().nth(6).unwrap();
+    let quoted = encoded([("lines", "1"), ("hash", "blake3:00"), ("quote", line)]);
+    let found = page(&workspace, &format!("{own}?{quoted}")).await;
+    assert!(found.contains("still stand in it") && found.contains(&format!("{own}?lines=7#L7")), "{found}");
     for odd in
         ["lines=9-1", "lines=x&hash=%00", "line=99999999999999999999", "view=nothing", "lines=999999999"]
     {
@@ -115,6 +119,7 @@ async fn a_document_of_a_source_is_read_as_it_is_kept(deployment: &Deployment) {
     let list = format!("/w/{}/documents?status=failed", workspace.id);
     let listed = page(&workspace, &list).await;
     assert!(listed.contains("broken") && !listed.contains("otters"), "{listed}");
+    assert!(listed.contains("Try again"), "{listed}");
 
     // Programs can read the same.
     let api = format!("/api/workspaces/{}/source-documents/{}", workspace.id, named("animals/otters.md"));

@@ -99,6 +99,7 @@ const FORMS_ABOUT_THINGS: &[&str] = &[
     "/members/0199c0de-0000-7000-8000-00000000ffff/remove",
     "/members/invitations/0199c0de-0000-7000-8000-00000000ffff/withdraw",
     "/sources/0199c0de-0000-7000-8000-00000000ffff/sync",
+    "/sources/0199c0de-0000-7000-8000-00000000ffff/retry",
     "/sources/0199c0de-0000-7000-8000-00000000ffff/pause",
     "/sources/0199c0de-0000-7000-8000-00000000ffff/resume",
     "/sources/0199c0de-0000-7000-8000-00000000ffff/disconnect",

@@ -1,7 +1,7 @@
 //! Who may do what about connected sources, and what is refused (outside.md: "Rights", "Bad request").
 
 use crate::support::browse::output;
-use crate::support::http::{each, id, text};
+use crate::support::http::{each, id, items, text};
 use crate::support::people;
 use crate::support::prelude::*;
 use crate::support::sources::{Shelf, connect};
@@ -11,6 +11,7 @@ scenarios![
     a_token_of_some_folders_meets_no_source,
     bad_requests_name_every_field,
     a_run_can_be_cancelled_once,
+    a_document_is_tried_again_by_those_who_may_write,
 ];
 
 async fn sources_are_for_owners_and_admins_of_their_workspace(deployment: &Deployment) {
@@ -150,4 +151,37 @@ async fn a_run_can_be_cancelled_once(deployment: &Deployment) {
         .await
         .expect_error(404, "NOT_FOUND");
     source.session.get(&source.path("/documents?status=lost")).await.expect_error(400, "VALIDATION_ERROR");
+}
+
+async fn a_document_is_tried_again_by_those_who_may_write(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let shelf = Shelf::new(deployment);
+    shelf.put("a.md", "a");
+    shelf.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
+    let source = connect(&workspace, shelf.draft("Mixed")).await;
+    source.run().await;
+    let documents = source.documents().await;
+    let retry_of = |name: &str| {
+        let document = items(&documents).iter().find(|one| text(one, "externalId") == name).unwrap();
+        format!("/api/workspaces/{}/source-documents/{}/retry", workspace.id, id(document))
+    };
+    let (broken, good) = (retry_of("broken.pdf"), retry_of("a.md"));
+    let viewer = people::join(&workspace, "viewer").await.session;
+    viewer.post(&broken).await.expect_error(403, "FORBIDDEN");
+    let stranger = people::join(&deployment.workspace().await, "owner").await.session;
+    stranger.post(&broken).await.expect_error(404, "NOT_FOUND");
+    // What has not failed is left alone.
+    workspace.session.post(&good).await.expect(202);
+    let runs = async || items(&source.session.get(&source.path("/runs")).await.expect(200).json()).len();
+    assert_eq!(runs().await, 1);
+    let contributor = people::join(&workspace, "contributor").await.session;
+    let tried = contributor.post(&broken).await.expect(202).json();
+    assert_eq!(text(&tried, "indexStatus"), "failed");
+    eventually("a run has tried it again", async || {
+        let run = source.run().await;
+        (runs().await == 2 && run["counters"]["failed"] == 1).then_some(())
+    })
+    .await;
+    source.change(json!({"paused": true})).await.expect(200);
+    contributor.post(&broken).await.expect_error(409, "RUN_NOT_STARTABLE");
 }

@@ -8,8 +8,8 @@ use tonic::Code;
 
 use crate::grpc::{as_caller, connect, exchange, refused};
 use crate::support::http::{Reply, id, items, text};
-use crate::support::mcp;
 use crate::support::prelude::*;
+use crate::support::{mcp, people};
 
 scenarios![
     storage_is_one_number_for_what_is_written_and_what_is_sent,
@@ -18,6 +18,7 @@ scenarios![
     a_limit_holds_at_every_door,
     writers_at_the_limit_do_not_pass_together,
     usage_is_told_to_people_and_tokens,
+    health_is_told_to_members,
 ];
 
 const MB: usize = 1024 * 1024;
@@ -178,4 +179,44 @@ async fn storage_is_one_number_for_what_is_written_and_what_is_sent(deployment: 
     workspace.token.delete(&format!("/api/v1/ingest/{}", id(&sent))).await.expect(204);
     write(&workspace, "two", &"y".repeat(MB / 2)).await.expect(201);
     assert_eq!(used(&workspace, "storageBytes").await as usize, before + MB);
+}
+
+async fn health_is_told_to_members(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let path = format!("/api/workspaces/{}/health", workspace.id);
+    write(&workspace, "one.txt", "a text of twenty-four by").await.expect(201);
+    let body = json!({"idempotencyKey": "one", "title": "One", "content": "a text from outside"});
+    workspace.token.post("/api/v1/ingest").json(body).await.expect(202);
+    let health = eventually("both are in the index", async || {
+        let health = workspace.session.get(&path).await.expect(200).json();
+        let is_done = items(&health["index"]["feeds"])
+            .iter()
+            .all(|feed| feed["behind"] == 0 && feed["position"].as_u64() > Some(0));
+        (is_done && health["documents"]["ingested"]["indexed"] == 1).then_some(health)
+    })
+    .await;
+    let services = items(&health["services"]);
+    assert_eq!(services.len(), 5, "{health}");
+    assert!(services.iter().all(|service| service["answers"] == true), "{health}");
+    let mut feeds: Vec<_> = items(&health["index"]["feeds"]).iter().map(|feed| text(feed, "feed")).collect();
+    feeds.sort();
+    assert_eq!(feeds, ["content", "ingest"], "{health}");
+    assert_eq!(health["index"]["documents"], 2, "{health}");
+    let none = json!({"pending": 0, "indexing": 0, "indexed": 0, "catalog": 0, "failed": 0});
+    assert_eq!(health["documents"]["ofSources"], none, "{health}");
+    let kinds = items(&health["storage"]["kinds"]);
+    let bytes = |kind: &str| kinds.iter().find(|one| one["kind"] == kind).unwrap()["bytes"].as_u64().unwrap();
+    assert!(bytes("files") == 24 && bytes("outside") > 0, "{health}");
+    let sum: u64 = kinds.iter().map(|one| one["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(health["storage"]["bytes"]["used"], sum, "{health}");
+
+    let viewer = people::join(&workspace, "viewer").await.session;
+    viewer.get(&path).await.expect(200);
+    let page = viewer.get(&format!("/w/{}/health", workspace.id)).await.expect(200).text();
+    for part in ["Applied up to", "Waiting to be read", "Documents from outside", "with versions and trash"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let stranger = people::join(&deployment.workspace().await, "owner").await.session;
+    stranger.get(&path).await.expect_error(404, "NOT_FOUND");
+    deployment.anonymous().get(&path).await.expect_error(401, "UNAUTHORIZED");
 }

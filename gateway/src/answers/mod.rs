@@ -13,6 +13,7 @@ mod file;
 mod file_version;
 mod freshness;
 mod golden;
+mod health;
 mod import_run;
 mod ingested;
 mod member;
@@ -54,6 +55,9 @@ pub(crate) use self::file::content_type;
 pub(crate) use self::file_version::FileVersion;
 pub(crate) use self::freshness::{CitedDocument, Freshness, FreshnessOfFolder};
 pub(crate) use self::golden::GoldenQuestion;
+pub(crate) use self::health::{
+    DocumentCounts, DocumentsHealth, IndexHealth, ServiceHealth, StorageHealth, StorageKind, WorkspaceHealth,
+};
 pub(crate) use self::import_run::{ImportReport, ImportRun};
 pub(crate) use self::ingested::IngestedDocument;
 pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, PendingInvitation, WorkspaceMember};

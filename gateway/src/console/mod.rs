@@ -8,6 +8,7 @@ mod events;
 mod feedback;
 mod golden;
 mod grants;
+mod health;
 mod imports;
 mod invitations;
 mod invite_page;
@@ -81,6 +82,7 @@ pub(crate) fn routes() -> Routes {
         .api(PERSON.with_secrets(), routes!(invitations::list))
         .api(PERSON, routes!(invitations::delete))
         .api(MEMBER, routes!(usage::get))
+        .api(MEMBER, routes!(health::get))
         .api(MEMBER, routes!(events::follow))
         .api(PERSON, routes!(feedback::list))
         .api(PERSON, routes!(locations::locate))
@@ -110,6 +112,7 @@ pub(crate) fn routes() -> Routes {
         .api(manager("cancelling runs"), routes!(sources::cancel))
         .api(MEMBER, routes!(sources::documents))
         .api(MEMBER, routes!(sources::document))
+        .api(MEMBER, routes!(sources::retry))
         .api(MEMBER, routes!(syncs::list))
         .api(MEMBER, routes!(syncs::get))
         .api(MEMBER, routes!(syncs::start))

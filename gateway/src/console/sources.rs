@@ -227,3 +227,14 @@ pub(super) async fn documents(
 pub(super) async fn document(person: Person, PathIds(_, id): PathIds<WorkspaceId, DocumentId>) -> Answer {
     Ok(JsonBody(sources::document(&person, id).await?).into_response())
 }
+
+/// Have a document of a source that failed tried again at once; for members who may write. A run is queued that reads it before
+/// all others, or, when its text is there, it is indexed anew. What has not failed is left as it is.
+#[utoipa::path(
+    post, path = "/api/workspaces/{id}/source-documents/{documentId}/retry", operation_id = "retrySourceDocument", tag = "Sources",
+    params(("id" = String, Path, format = "uuid", description = "The workspace."), ("documentId" = String, Path, format = "uuid", description = "The document.")),
+    responses((status = 202, description = "The document, which keeps its error until it was tried.", body = SourceDocument)),
+)]
+pub(super) async fn retry(person: Person, PathIds(_, id): PathIds<WorkspaceId, DocumentId>) -> Answer {
+    Ok((StatusCode::ACCEPTED, JsonBody(sources::retry(&person, id).await?)).into_response())
+}

@@ -14,6 +14,7 @@ pub(crate) mod files;
 pub(crate) mod folders;
 pub(crate) mod golden;
 pub(crate) mod grants;
+pub(crate) mod health;
 pub(crate) mod imports;
 pub(crate) mod ingest;
 pub(crate) mod invitations;

@@ -339,6 +339,13 @@ pub(crate) async fn document(person: &Person, id: DocumentId) -> Result<Retained
     answered(person.upstreams.sources().get_source_document(request).await)?.try_into()
 }
 
+/// Has a document that failed tried again at once.
+pub(crate) async fn retry(person: &Person, id: DocumentId) -> Result<SourceDocument, Problem> {
+    let request = person.call.request(proto::RetrySourceDocumentRequest { document_id: id.to_string() });
+    let tried = answered(person.upstreams.sources().retry_source_document(request).await)?;
+    Ok(present(tried.document)?.into())
+}
+
 fn number(mode: Option<SourceMode>) -> i32 {
     mode.map(SourceMode::number).unwrap_or_default()
 }

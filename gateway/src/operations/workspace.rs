@@ -52,6 +52,6 @@ async fn usage(
 }
 
 /// Of a service that is older than this one, too.
-fn is_away(reason: Reason) -> bool {
+pub(super) fn is_away(reason: Reason) -> bool {
     matches!(reason, Reason::Unavailable | Reason::DeadlineExceeded | Reason::Unimplemented)
 }

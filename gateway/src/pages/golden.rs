@@ -12,7 +12,7 @@ use super::frame::Page;
 use super::notice::Notice;
 use super::parts as part;
 use super::visitor::Visitor;
-use super::{Answer, MEMBER, words};
+use super::{Answer, MEMBER, places, words};
 use crate::answers::{EditCheck, GoldenQuestion, GoldenRun, SearchResult};
 use crate::class::ORDINARY_BYTES;
 use crate::extract::PathIds;
@@ -107,12 +107,26 @@ fn asked(here: WorkspaceId, question: &GoldenQuestion) -> String {
 fn wanted(question: &GoldenQuestion) -> Markup {
     html! {
         @match &question.document {
-            Some(document) => { a href=(document.page) { bdi { (document.path) } } }
+            Some(document) => { a href=(pinned_at(question, &document.page)) { bdi { (document.path) } } }
             None => { span.quiet { "What is not there any more" } }
         }
         @if let Some(quote) = &question.quote {
             details { summary { "The passage" } p dir="auto" { (quote) } }
         }
+    }
+}
+
+/// The lines that were pinned, with their words, where the document's page has lines.
+fn pinned_at(question: &GoldenQuestion, page: &str) -> String {
+    let has_lines =
+        matches!(question.kind, DocumentKind::File | DocumentKind::SourceDocument | DocumentKind::Ingested);
+    let stood = question.start_line.zip(question.end_line).zip(question.content_hash.as_deref());
+    match stood.filter(|_| has_lines) {
+        Some(((start, end), hash)) => {
+            let quote = places::quoted(question.quote.as_deref().unwrap_or_default());
+            format!("{page}?lines={start}-{end}&hash={hash}{quote}#L{start}")
+        }
+        None => page.to_owned(),
     }
 }
 

@@ -116,12 +116,17 @@ fn answers(base: &str) -> Markup {
 }
 
 /// How far the index is, in words.
-pub(super) fn index(indexing: &Indexing) -> Markup {
-    let (tone, word, sentence) = match indexing.state {
+fn index(indexing: &Indexing) -> Markup {
+    let behind = indexing.changes_behind.unwrap_or_default();
+    search(indexing.state, behind, indexing.changes_without_meaning.unwrap_or_default())
+}
+
+/// The same of these numbers of changes.
+pub(super) fn search(state: IndexState, behind: u64, without_meaning: u64) -> Markup {
+    let (tone, word, sentence) = match state {
         IndexState::Current => (Tone::Ok, "Current", "Searches find every change.".to_owned()),
         IndexState::Behind => {
-            let behind =
-                words::count(indexing.changes_behind.unwrap_or_default(), "change is", "changes are");
+            let behind = words::count(behind, "change is", "changes are");
             (Tone::Warn, "Behind", format!("{behind} not searchable yet."))
         }
         IndexState::Unavailable => (
@@ -130,10 +135,9 @@ pub(super) fn index(indexing: &Indexing) -> Markup {
             "The search service does not answer. Files can be read and written.".to_owned(),
         ),
     };
-    let without_meaning = indexing.changes_without_meaning.unwrap_or_default();
     html! {
         h2 { "Search" }
-        p #index data-poll=[(indexing.state == IndexState::Behind).then_some("")] {
+        p #index data-poll=[(state == IndexState::Behind).then_some("")] {
             (parts::badge(tone, word)) " " (sentence)
             @if without_meaning > 0 {
                 " " (words::count(without_meaning, "change is", "changes are")) " found by words and not yet by meaning."

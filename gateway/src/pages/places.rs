@@ -4,6 +4,9 @@ use std::fmt::Display;
 
 use cairn_proto::domain::DocumentKind;
 
+/// Characters of a passage that an address carries.
+const QUOTED: usize = 300;
+
 /// The page about a thing; a record is shown in its database.
 pub(crate) fn of(kind: DocumentKind, id: &str, database: Option<&str>) -> Option<String> {
     match kind {
@@ -45,4 +48,14 @@ pub(crate) fn source(workspace: impl Display, id: impl Display) -> String {
 /// The address of a memory's page.
 pub(crate) fn memory(id: impl Display) -> String {
     format!("/memories/{id}")
+}
+
+/// What the address of cited lines says of the words that stand there; nothing without words. Of a document from outside only
+/// the text of now is kept, so that they are all that tells of then.
+pub(crate) fn quoted(words: &str) -> String {
+    let words: String = words.trim().chars().take(QUOTED).collect();
+    if words.is_empty() {
+        return words;
+    }
+    format!("&{}", form_urlencoded::Serializer::new(String::new()).append_pair("quote", &words).finish())
 }

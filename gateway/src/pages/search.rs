@@ -216,10 +216,9 @@ fn results(
 }
 
 fn found(place: usize, result: &SearchResult, again: Option<&AskAgain>, pin: Option<Markup>) -> Markup {
-    let citation = &result.citation;
     html! {
         section.result aria-label={ "Result " (place) } {
-            h2 { (place) ". " (chip(citation, result.database_id.as_deref(), again)) }
+            h2 { (place) ". " (chip_of(result, again)) }
             pre.passage tabindex="0" dir="auto" { (result.content) }
             p {
                 (bar(result.score))
@@ -232,28 +231,47 @@ fn found(place: usize, result: &SearchResult, again: Option<&AskAgain>, pin: Opt
     }
 }
 
+/// Where a result stands; its words go along where the text of then is not kept.
+pub(super) fn chip_of(result: &SearchResult, again: Option<&AskAgain>) -> Markup {
+    let citation = &result.citation;
+    let quote = match citation.kind {
+        DocumentKind::SourceDocument | DocumentKind::Ingested => places::quoted(&result.content),
+        DocumentKind::File | DocumentKind::Record | DocumentKind::Memory => String::new(),
+    };
+    chip_with(citation, result.database_id.as_deref(), &quote, again)
+}
+
 /// Where a passage stands: a link to its lines where there is a page for it. That of a record is its database's. A file
 /// takes along what is to be asked again once it is mended.
 pub(super) fn chip(citation: &Citation, database: Option<&str>, again: Option<&AskAgain>) -> Markup {
+    chip_with(citation, database, "", again)
+}
+
+fn chip_with(citation: &Citation, database: Option<&str>, quote: &str, again: Option<&AskAgain>) -> Markup {
     let lines = match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => format!(":{start}–{end}"),
         _ => String::new(),
     };
     let label = html! { bdi { (citation.path) } (lines) };
     html! {
-        @match address(citation, database, again) {
+        @match address(citation, database, quote, again) {
             Some(address) => { a.chip href=(address) { (label) } }
             None => { span.chip { (label) } }
         }
     }
 }
 
-fn address(citation: &Citation, database: Option<&str>, again: Option<&AskAgain>) -> Option<String> {
+fn address(
+    citation: &Citation,
+    database: Option<&str>,
+    quote: &str,
+    again: Option<&AskAgain>,
+) -> Option<String> {
     let page = places::of(citation.kind, &citation.id, database)?;
     let again = again.filter(|_| citation.kind == DocumentKind::File);
     Some(match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => {
-            let lines = format!("{page}?lines={start}-{end}&hash={}", citation.content_hash);
+            let lines = format!("{page}?lines={start}-{end}&hash={}{quote}", citation.content_hash);
             format!("{}#L{start}", asking::carried(&lines, again))
         }
         _ => asking::carried(&page, again),

@@ -1,6 +1,6 @@
 //! `/w/{id}/trash`: what was deleted, to bring it back or to let it go for good.
 
-use cairn_chassis::status::{Problem, Violation};
+use cairn_chassis::status::{Problem, Reason, Violation};
 use cairn_proto::domain::{Permission, TrashKind};
 use cairn_proto::ids::WorkspaceId;
 use http::request::Parts;

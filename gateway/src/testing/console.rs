@@ -253,6 +253,17 @@ impl UsageService for Console {
             storage_bytes: measure(25_900_000, None),
         }))
     }
+
+    async fn get_storage(
+        &self,
+        _: Request<content::GetStorageRequest>,
+    ) -> Answered<content::GetStorageResponse> {
+        Ok(Response::new(content::GetStorageResponse {
+            files_bytes: 20_000_000,
+            assets_bytes: 5_000_000,
+            records_bytes: 900_000,
+        }))
+    }
 }
 
 #[tonic::async_trait]

@@ -251,6 +251,18 @@ impl SourceService for Outside {
         Ok(Response::new(proto::ListSourcesResponse { sources }))
     }
 
+    async fn count_documents(
+        &self,
+        _: Request<proto::CountDocumentsRequest>,
+    ) -> Answered<proto::CountDocumentsResponse> {
+        let counts =
+            |failed| proto::DocumentCounts { pending: 2, indexing: 3, indexed: 1_204, catalog: 0, failed };
+        Ok(Response::new(proto::CountDocumentsResponse {
+            ingested: Some(counts(0)),
+            of_sources: Some(counts(7)),
+        }))
+    }
+
     async fn list_source_documents(
         &self,
         request: Request<proto::ListSourceDocumentsRequest>,
@@ -284,6 +296,19 @@ impl SourceService for Outside {
             content_hash: if is_retained { HASH.into() } else { String::new() },
             format: Format::Markdown.into(),
         }))
+    }
+
+    /// Only titles are kept of what is catalogued, so to say.
+    async fn retry_source_document(
+        &self,
+        request: Request<proto::RetrySourceDocumentRequest>,
+    ) -> Answered<proto::RetrySourceDocumentResponse> {
+        let id = request.into_inner().document_id;
+        if id == CATALOGUED {
+            let message = "only titles of this source are kept: the next run lists the document anew";
+            return Err(Problem::new(Reason::RunNotStartable, message).into());
+        }
+        Ok(Response::new(proto::RetrySourceDocumentResponse { document: Some(document(&id)) }))
     }
 
     async fn fetch_source_document(

@@ -40,12 +40,10 @@ impl TagChange {
 
 /// Tags of a field of that name.
 fn checked_as(field: &str, tags: Vec<String>) -> Result<Vec<String>, Error> {
-    checked_tags(tags).map_err(|error| match error {
-        Error::Invalid(violations) => {
-            let of_field = |one: Violation| Violation { path: one.path.replacen("tags", field, 1), ..one };
-            Error::Invalid(violations.into_iter().map(of_field).collect())
-        }
-        other => other,
+    let of_field = |one: Violation| Violation { path: one.path.replacen("tags", field, 1), ..one };
+    checked_tags(tags).map_err(|error| {
+        let Error::Invalid(violations) = error else { return error };
+        Error::Invalid(violations.into_iter().map(of_field).collect())
     })
 }
 

@@ -2,7 +2,9 @@
 
 use cairn_chassis::identity::Verifier;
 use cairn_proto::content::v1::usage_service_server::{UsageService, UsageServiceServer};
-use cairn_proto::content::v1::{self as proto, GetUsageRequest, GetUsageResponse};
+use cairn_proto::content::v1::{
+    self as proto, GetStorageRequest, GetStorageResponse, GetUsageRequest, GetUsageResponse,
+};
 use tonic::{Request, Response, Status};
 
 use crate::scope::Caller;
@@ -29,6 +31,20 @@ impl UsageService for Rpc {
         let account = self.accounts.get(&caller).await?;
         let (files, storage_bytes) = (Some(encode(account.files)), Some(encode(account.bytes)));
         Ok(Response::new(GetUsageResponse { files, storage_bytes }))
+    }
+
+    async fn get_storage(
+        &self,
+        request: Request<GetStorageRequest>,
+    ) -> Result<Response<GetStorageResponse>, Status> {
+        // As what is used of a limit.
+        let caller = Caller::try_from(self.verifier.authenticate(request.metadata()).await?)?;
+        let stored = self.accounts.stored(&caller).await?;
+        Ok(Response::new(GetStorageResponse {
+            files_bytes: stored.files,
+            assets_bytes: stored.assets,
+            records_bytes: stored.records,
+        }))
     }
 }
 

@@ -12,6 +12,12 @@ statements! {
 
     const GET: &str = "SELECT files, bytes FROM workspace_usage WHERE workspace_id = $1";
 
+    const FILES_BYTES: &str =
+        "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM bodies WHERE workspace_id = $1";
+
+    const ASSETS_BYTES: &str =
+        "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM asset_objects WHERE workspace_id = $1";
+
     const ADD: &str = "INSERT INTO workspace_usage (workspace_id, files, bytes) VALUES ($1, $2, $3) \
          ON CONFLICT (workspace_id) DO UPDATE SET files = workspace_usage.files + excluded.files, \
          bytes = workspace_usage.bytes + excluded.bytes RETURNING files, bytes";
@@ -25,6 +31,13 @@ fn read((files, bytes): (i64, i64)) -> Usage {
 pub(crate) async fn get(db: &Db, workspace: WorkspaceId) -> Result<Usage, Error> {
     let row: Option<(i64, i64)> = fetch!(optional, db, GET, Text(workspace))?;
     Ok(row.map(read).unwrap_or_default())
+}
+
+/// The bytes of files, with versions and trash, and those of assets; equal ones once.
+pub(crate) async fn bytes_of_files_and_assets(db: &Db, workspace: WorkspaceId) -> Result<(u64, u64), Error> {
+    let files: i64 = fetch!(scalar, db, FILES_BYTES, Text(workspace))?;
+    let assets: i64 = fetch!(scalar, db, ASSETS_BYTES, Text(workspace))?;
+    Ok((to_count(files), to_count(assets)))
 }
 
 /// Counts more, or less; answers what the workspace keeps then. Other writers of the row wait until the transaction ends.

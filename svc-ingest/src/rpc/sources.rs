@@ -6,13 +6,14 @@ use cairn_chassis::identity::{Permission, Verifier};
 use cairn_proto::ingest::v1::source_service_server::{SourceService, SourceServiceServer};
 use cairn_proto::ingest::v1::{
     CancelSourceRunRequest, CancelSourceRunResponse, CheckSourceRequest, CheckSourceResponse,
-    ConnectSourceRequest, ConnectSourceResponse, DisconnectSourceRequest, DisconnectSourceResponse,
-    FetchSourceDocumentRequest, FetchSourceDocumentResponse, GetSourceDocumentRequest,
-    GetSourceDocumentResponse, GetSourceRequest, GetSourceResponse, GetSourceRunRequest,
-    GetSourceRunResponse, ListConnectedSourcesRequest, ListConnectedSourcesResponse,
-    ListSourceDocumentsRequest, ListSourceDocumentsResponse, ListSourceRunsRequest, ListSourceRunsResponse,
-    ListSourcesRequest, ListSourcesResponse, SyncSourceRequest, SyncSourceResponse, UpdateSourceRequest,
-    UpdateSourceResponse,
+    ConnectSourceRequest, ConnectSourceResponse, CountDocumentsRequest, CountDocumentsResponse,
+    DisconnectSourceRequest, DisconnectSourceResponse, FetchSourceDocumentRequest,
+    FetchSourceDocumentResponse, GetSourceDocumentRequest, GetSourceDocumentResponse, GetSourceRequest,
+    GetSourceResponse, GetSourceRunRequest, GetSourceRunResponse, ListConnectedSourcesRequest,
+    ListConnectedSourcesResponse, ListSourceDocumentsRequest, ListSourceDocumentsResponse,
+    ListSourceRunsRequest, ListSourceRunsResponse, ListSourcesRequest, ListSourcesResponse,
+    RetrySourceDocumentRequest, RetrySourceDocumentResponse, SyncSourceRequest, SyncSourceResponse,
+    UpdateSourceRequest, UpdateSourceResponse,
 };
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
@@ -56,6 +57,14 @@ impl SourceService for Rpc {
         Ok(Response::new(ListSourcesResponse { sources }))
     }
 
+    async fn count_documents(
+        &self,
+        request: Request<CountDocumentsRequest>,
+    ) -> Result<Response<CountDocumentsResponse>, Status> {
+        let caller = self.reader(request.metadata()).await?;
+        Ok(Response::new(wire::standing(&self.sources.count_documents(&caller).await?)))
+    }
+
     async fn list_source_documents(
         &self,
         request: Request<ListSourceDocumentsRequest>,
@@ -89,6 +98,15 @@ impl SourceService for Rpc {
         let asked = request.get_ref();
         let fetched = self.sources.fetch(&caller, &asked.source_id, &asked.external_id).await?;
         Ok(Response::new(wire::fetched(fetched)))
+    }
+
+    async fn retry_source_document(
+        &self,
+        request: Request<RetrySourceDocumentRequest>,
+    ) -> Result<Response<RetrySourceDocumentResponse>, Status> {
+        let caller = self.verifier.authorize(request.metadata(), Permission::Write).await?;
+        let document = self.sources.retry_document(&caller, &request.get_ref().document_id).await?;
+        Ok(Response::new(RetrySourceDocumentResponse { document: Some(wire::document(document)) }))
     }
 
     async fn connect_source(

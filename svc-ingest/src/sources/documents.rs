@@ -9,7 +9,9 @@ use cairn_providers::{Entry, ExternalId, Version};
 use super::{SOURCES, Sources, parse_id};
 use crate::checks::titles_with;
 use crate::live::live_path;
-use crate::model::{DocumentStatus, ListedDocument, LiveText, Page, PageRequest, Source, SourceView};
+use crate::model::{
+    DocumentStatus, IngestStatus, ListedDocument, LiveText, Page, PageRequest, Source, SourceView,
+};
 use crate::runs::entry_of;
 use crate::scope::Caller;
 use crate::store::source_views::Filter;
@@ -30,6 +32,13 @@ pub(crate) struct Fetched {
     pub(crate) is_live: bool,
     pub(crate) used: u32,
     pub(crate) remaining: u32,
+}
+
+/// How many documents there are of each status; none of one that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) ingested: Vec<(IngestStatus, u64)>,
+    pub(crate) of_sources: Vec<(DocumentStatus, u64)>,
 }
 
 /// A document with what is retained of it.
@@ -63,6 +72,17 @@ impl Sources {
             None => None,
         };
         Ok(Held { document, source, view, text })
+    }
+
+    /// How many documents from outside stand how.
+    pub(crate) async fn count_documents(&self, caller: &Caller) -> Result<Standing, Error> {
+        caller.require_whole_workspace(SOURCES)?;
+        let db = self.db();
+        let _turn = db.reading_fairly(caller.workspace).await?;
+        Ok(Standing {
+            ingested: store::ingest::count_by_status(db, caller.workspace).await?,
+            of_sources: store::source_views::count_by_status(db, caller.workspace).await?,
+        })
     }
 
     /// Documents in the order of their titles, of one source or of all.

@@ -60,6 +60,9 @@ macro_rules! count {
 statements! {
     pub(super) fn statements;
 
+    const COUNT_BY_STATUS: &str =
+        "SELECT status, COUNT(*) FROM ingested_documents WHERE workspace_id = $1 GROUP BY status";
+
     /// Neither when the key nor when the name is taken.
     const INSERT: &str = concat!(
         "INSERT INTO ingested_documents (workspace_id, ", columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
@@ -392,4 +395,20 @@ pub(crate) async fn acknowledge(
         i64::from(indexed),
         i64::from(failed)
     )
+}
+
+/// How many there are of each status.
+pub(crate) async fn count_by_status(
+    db: &Db,
+    workspace: WorkspaceId,
+) -> Result<Vec<(IngestStatus, u64)>, Error> {
+    let rows: Vec<(i64, i64)> = fetch!(all, db, COUNT_BY_STATUS, Text(workspace))?;
+    let read = |(number, count): (i64, i64)| {
+        let status = IngestStatus::from_number(number);
+        Ok((
+            status.ok_or_else(|| Error::corrupt("an ingested document of an unknown status"))?,
+            to_count(count),
+        ))
+    };
+    rows.into_iter().map(read).collect()
 }

@@ -69,6 +69,13 @@ statements! {
          chunk_count = CASE WHEN $23 THEN NULL ELSE source_documents.chunk_count END, \
          indexed_at = CASE WHEN $23 THEN NULL ELSE source_documents.indexed_at END";
 
+    /// Before all others whose time has come.
+    const TRY_FIRST: &str = "UPDATE source_documents SET next_try = 0 \
+         WHERE workspace_id = $1 AND id = $2 AND source_id = $3 AND (error IS NOT NULL OR state >= 2)";
+
+    const INDEX_AGAIN: &str = "UPDATE source_documents SET index_state = 0, index_error = NULL, chunk_count = NULL, \
+         indexed_at = NULL WHERE workspace_id = $1 AND id = $2 AND index_error IS NOT NULL AND state IN (0, 1)";
+
     const SEE: Dialect = list_statement!(
         "UPDATE source_documents SET seen_listing = $3, missing_since = NULL, misses = 0, synced_at = $4 \
          WHERE workspace_id = $1 AND id IN ",
@@ -254,6 +261,21 @@ pub(crate) async fn put(
         reindex
     )
     .map(drop)
+}
+
+/// Has a document that was not read tried again by the next run, before all others; whether it is one.
+pub(crate) async fn try_first(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    source: SourceId,
+    id: DocumentId,
+) -> Result<bool, Error> {
+    Ok(execute!(tx, TRY_FIRST, Text(workspace), Text(id), Text(source))? == 1)
+}
+
+/// Forgets why a document is not in the index; whether there was something to forget.
+pub(crate) async fn index_again(tx: &mut Tx, workspace: WorkspaceId, id: DocumentId) -> Result<bool, Error> {
+    Ok(execute!(tx, INDEX_AGAIN, Text(workspace), Text(id))? == 1)
 }
 
 /// Notes that a listing has these documents.

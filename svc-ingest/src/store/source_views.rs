@@ -92,6 +92,14 @@ statements! {
         postgres: count!("ILIKE", " AND source_id = $4"),
     };
 
+    const COUNT_BY_STATUS: &str = concat!(
+        "SELECT status, COUNT(*) FROM (SELECT ",
+        status!(),
+        " AS status FROM source_documents WHERE workspace_id = $1",
+        of_connected!(),
+        ") AS standing GROUP BY status"
+    );
+
     const ONE: &str = concat!(listed!(), " AND id = $2", of_connected!());
 
     const GET_MANY: Dialect = list_statement!(concat!(views!(), " AND d.id IN "), "$2", "");
@@ -137,8 +145,6 @@ impl TryFrom<Listed> for ListedDocument {
     type Error = Error;
 
     fn try_from(row: Listed) -> Result<Self, Error> {
-        let status =
-            usize::try_from(row.status).ok().and_then(|place| DocumentStatus::ALL.get(place).copied());
         Ok(Self {
             id: row.id.0,
             source: row.source_id.0,
@@ -146,11 +152,16 @@ impl TryFrom<Listed> for ListedDocument {
             title: row.title,
             mime_type: row.mime_type,
             url: row.url,
-            status: status.ok_or_else(|| Error::corrupt("a document of a source with an unknown status"))?,
+            status: status_of(row.status)?,
             error: row.error,
             synced_at: row.synced_at,
         })
     }
+}
+
+fn status_of(number: i32) -> Result<DocumentStatus, Error> {
+    let status = usize::try_from(number).ok().and_then(|place| DocumentStatus::ALL.get(place).copied());
+    status.ok_or_else(|| Error::corrupt("a document of a source with an unknown status"))
 }
 
 /// What a list of documents is narrowed to.
@@ -207,6 +218,15 @@ pub(crate) async fn count(db: &Db, workspace: WorkspaceId, filter: Filter<'_>) -
         Some(source) => fetch!(scalar, db, COUNT_OF, Text(workspace), status, titles, Text(source))?,
     };
     Ok(to_count(count))
+}
+
+/// How many there are of each status.
+pub(crate) async fn count_by_status(
+    db: &Db,
+    workspace: WorkspaceId,
+) -> Result<Vec<(DocumentStatus, u64)>, Error> {
+    let rows: Vec<(i32, i64)> = fetch!(all, db, COUNT_BY_STATUS, Text(workspace))?;
+    rows.into_iter().map(|(number, count)| Ok((status_of(number)?, to_count(count)))).collect()
 }
 
 #[derive(Debug, sqlx::FromRow)]

@@ -3,6 +3,7 @@
 mod absence;
 mod faults;
 mod kills;
+mod retries;
 mod room;
 mod steps;
 mod wishes;

@@ -13,6 +13,7 @@ use super::{
     Wanted,
 };
 
+mod instead;
 mod meaning;
 
 /// The name of a check and the check.
@@ -57,6 +58,8 @@ pub(crate) const CHECKS: &[Check] = checks![
     meaning::refuses_other_dimensions,
     meaning::gives_the_vectors_of_documents,
     meaning::gives_what_was_embedded_with_its_vector,
+    instead::finds_what_would_be_found_after_a_change,
+    instead::narrows_what_would_be_found,
 ];
 
 pub(crate) use self::meaning::{RECALL_DIMENSIONS, recall};

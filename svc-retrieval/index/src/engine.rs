@@ -45,15 +45,13 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Everything that a search ranks, found in one call: one answer for each list asked for, in their order.
     async fn candidates(&self, query: Query) -> Result<Vec<Candidates>, Error>;
 
-    /// What [`Engine::candidates`] would find if these documents stood in place of what the index holds of them; none from an
-    /// engine that cannot tell. Nothing is stored.
+    /// What [`Engine::candidates`] would find if these documents stood in place of what the index holds of them. Nothing is
+    /// stored.
     async fn candidates_instead(
         &self,
-        _query: Query,
-        _documents: Arc<Vec<IndexedDocument>>,
-    ) -> Result<Option<Vec<Candidates>>, Error> {
-        Ok(None)
-    }
+        query: Query,
+        documents: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Vec<Candidates>, Error>;
 
     /// The given chunks in the given order, without those that the index no longer holds.
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error>;

@@ -1,5 +1,6 @@
 //! Finds chunks by meaning: the nearest vectors of a workspace by cosine.
 
+mod at_hand;
 mod embedded;
 mod kernel;
 mod rows;
@@ -9,8 +10,10 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
+pub(crate) use self::at_hand::VectorsAtHand;
 pub use self::embedded::{EmbeddedVectors, VectorSource};
 pub use self::kernel::UnitVector;
+pub(crate) use self::rows::Within;
 
 /// All vectors of one document; no rows remove it.
 #[derive(Debug, Clone, PartialEq)]

@@ -84,8 +84,7 @@ impl Searcher {
     /// What becomes of each question as things are, and if the file had that text.
     ///
     /// # Errors
-    /// NOT_FOUND for a file that is not there or that the caller may not see; UNIMPLEMENTED when the engine of the index
-    /// cannot tell.
+    /// NOT_FOUND for a file that is not there or that the caller may not see.
     pub(crate) async fn check_edit(
         &self,
         identity: &Identity,
@@ -119,7 +118,7 @@ impl Searcher {
     ) -> Result<Outcome, Error> {
         let request = SearchRequest::try_from(question.search.clone())?;
         match self.outcome(asking, &request, &question.expected, instead, notes).await {
-            Err(error) if error.is_refusal() && !is_unimplemented(&error) => Ok(Outcome::LOST),
+            Err(error) if error.is_refusal() => Ok(Outcome::LOST),
             outcome => outcome,
         }
     }
@@ -169,23 +168,16 @@ impl Searcher {
         let Asking { generation, identity, .. } = asking;
         // By words alone where the embedder fails, as the search itself.
         let vectors = rank::embed_queries(request, &generation.queries).await.unwrap_or_default();
-        let ranking = rank::rank_instead(
+        rank::rank_instead(
             generation.engine.as_ref(),
             identity.workspace_id()?,
             (within, Arc::clone(&instead.documents)),
             request,
             vectors,
             self.preferences.word_weight,
-        );
-        ranking.await?.ok_or_else(|| {
-            let message = "the engine of this index cannot tell what an edit would do: save it, and run the golden questions";
-            Problem::unimplemented(message).into()
-        })
+        )
+        .await
     }
-}
-
-fn is_unimplemented(error: &Error) -> bool {
-    matches!(error, Error::Upstream(problem) if problem.reason == cairn_chassis::status::Reason::Unimplemented)
 }
 
 /// Each note once, however many questions it is about.

@@ -109,7 +109,7 @@ pub(super) async fn rank(
     ranking(request, how, engine.candidates(query).await?, word_weight)
 }
 
-/// The same if these documents stood in place of what the index holds of them; none from an engine that cannot tell.
+/// The same if these documents stood in place of what the index holds of them.
 pub(super) async fn rank_instead(
     engine: &dyn Engine,
     workspace: WorkspaceId,
@@ -117,11 +117,10 @@ pub(super) async fn rank_instead(
     request: &SearchRequest,
     vectors: QueryVectors,
     word_weight: f32,
-) -> Result<Option<Ranking>, Error> {
+) -> Result<Ranking, Error> {
     let query = query(workspace, within, request, vectors);
     let how = How::of(&query.lists);
-    let found = engine.candidates_instead(query, documents).await?;
-    found.map(|found| ranking(request, how, found, word_weight)).transpose()
+    ranking(request, how, engine.candidates_instead(query, documents).await?, word_weight)
 }
 
 /// Ranks the chunks of documents that no index holds.

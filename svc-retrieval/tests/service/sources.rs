@@ -49,9 +49,11 @@ macro_rules! source_service {
 }
 
 source_service! {
+    count_documents: CountDocumentsRequest -> CountDocumentsResponse,
     list_source_documents: ListSourceDocumentsRequest -> ListSourceDocumentsResponse,
     get_source_document: GetSourceDocumentRequest -> GetSourceDocumentResponse,
     fetch_source_document: FetchSourceDocumentRequest -> FetchSourceDocumentResponse,
+    retry_source_document: RetrySourceDocumentRequest -> RetrySourceDocumentResponse,
     connect_source: ConnectSourceRequest -> ConnectSourceResponse,
     check_source: CheckSourceRequest -> CheckSourceResponse,
     list_connected_sources: ListConnectedSourcesRequest -> ListConnectedSourcesResponse,

@@ -301,6 +301,7 @@ export function views(seed) {
       ["documents not found", `${at}/documents?q=zzqx`],
       ["document", `/documents/${seed.sent.id}?lines=7-9`],
       ["document stale", `/documents/${seed.sent.id}?lines=7-9&hash=blake3:00`],
+      ["document stale quoted", `/documents/${seed.sent.id}?lines=7-9&hash=blake3:00&quote=${encodeURIComponent(seed.sent.title)}`],
       ["document delete", `/documents/${seed.sent.id}`, 200, press("Delete…")],
       ["sources", `${at}/sources`],
       ["source", `${at}/sources/${seed.source.id}`],

@@ -13,7 +13,7 @@ async fn a_document_tells_how_it_stands_and_where_it_comes_from() {
         (UNREADABLE, ["Why: ", "send it again", "Delete for good"], "href=\"javascript"),
         (RETAINED, ["Searchable", "https://github.example/x", "Where it comes from"], "Delete for good"),
         (CATALOGUED, ["Catalog only", "Read it now", "s3://bucket/x"], "href=\"s3:"),
-        (UNREAD, ["Failed", "A later run", "Last seen there"], "Read it now"),
+        (UNREAD, ["A later run", "Last seen there", "Try again"], "Read it now"),
     ] {
         let page = get(&bench, &format!("/documents/{id}"), &cookie).await;
         assert_eq!((page.status.as_u16(), faults(&page.text)), (200, Vec::new()), "{id}: {}", page.text);
@@ -38,6 +38,19 @@ async fn cited_lines_are_marked_and_a_stale_citation_is_told() {
             let page = get(&bench, &format!("/documents/{id}?{query}"), &cookie).await;
             assert_eq!((page.status.as_u16(), faults(&page.text)), (200, Vec::new()), "{}", page.text);
             assert!(page.text.contains("has changed since it was cited"), "{}", page.text);
+            assert!(!page.text.contains("data-cited"), "what stands there now was not cited: {}", page.text);
+            assert!(page.text.contains("Words that were quoted"), "it is no dead end: {}", page.text);
+        }
+        for (quote, told) in [
+            ("one", "The quoted words still stand in it, in <a href=\"/documents/"),
+            ("Plan+one+two", "<ins># Plan</ins>"),
+            ("otters+float", "Nothing like it stands in the text as it is."),
+        ] {
+            let path = format!("/documents/{id}?view=source&lines=9&hash=blake3:ffff&quote={quote}");
+            let page = get(&bench, &path, &cookie).await;
+            assert_eq!((page.status.as_u16(), faults(&page.text)), (200, Vec::new()), "{}", page.text);
+            assert!(page.text.contains(told), "{quote}: {}", page.text);
+            assert_eq!(page.text.contains("data-cited"), !quote.starts_with("otters"), "{quote}");
         }
     }
 }
@@ -49,9 +62,19 @@ async fn forms_about_a_document_are_answered_with_sound_pages() {
     let page = send(&bench, &format!("/documents/{CATALOGUED}/read"), "", &cookie).await;
     assert_eq!((page.status.as_u16(), faults(&page.text)), (200, Vec::new()), "{}", page.text);
     assert!(page.text.contains("kept nowhere") && page.text.contains("49 are left"), "{}", page.text);
-    for (id, deed, status) in [(SENT, "read", 404), (RETAINED, "delete", 403), (SENT, "delete", 303)] {
+    for (id, deed, status) in [
+        (SENT, "read", 404),
+        (RETAINED, "delete", 403),
+        (SENT, "delete", 303),
+        (SENT, "retry", 403),
+        (UNREAD, "retry", 303),
+        (CATALOGUED, "retry", 409),
+    ] {
         let answer = send(&bench, &format!("/documents/{id}/{deed}"), "", &cookie).await;
         assert_eq!(answer.status, status, "{id}/{deed}: {}", answer.text);
+        if status != 303 {
+            assert_eq!(faults(&answer.text), Vec::<String>::new(), "{id}/{deed}: {}", answer.text);
+        }
     }
     let file = get(&bench, &format!("/documents/{SENT}/download"), &cookie).await;
     assert!(file.text.starts_with("# Plan\n"), "{}", file.text);

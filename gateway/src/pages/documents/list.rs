@@ -124,7 +124,9 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<Looking>) -> An
     let actions = html! {
         @if visitor.may(Permission::Write) { a.button.primary href={ (found.path) "/new" } data-key="n" { "Add a document" } }
     };
-    Ok(frame::Page::new("Documents").actions(actions).show(&visitor, &found.show(here)))
+    Ok(frame::Page::new("Documents")
+        .actions(actions)
+        .show(&visitor, &found.show(here, visitor.may(Permission::Write))))
 }
 
 fn is_of_the_address(problem: &Problem) -> bool {
@@ -178,7 +180,7 @@ struct Found {
 }
 
 impl Found {
-    fn show(&self, workspace: WorkspaceId) -> Markup {
+    fn show(&self, workspace: WorkspaceId, may_retry: bool) -> Markup {
         let ingested = self.ingested.as_ref().map_or(&[][..], |page| &page.items);
         let of_sources = self.of_sources.as_ref().map_or(&[][..], |page| &page.items);
         let is_empty = ingested.is_empty() && of_sources.is_empty();
@@ -195,7 +197,7 @@ impl Found {
                     }))
                 }
                 @if !ingested.is_empty() { (self.sent(ingested)) }
-                @if !of_sources.is_empty() { (self.brought(of_sources, workspace)) }
+                @if !of_sources.is_empty() { (self.brought(of_sources, workspace, may_retry)) }
             }
         }
     }
@@ -241,7 +243,7 @@ impl Found {
         }
     }
 
-    fn brought(&self, documents: &[SourceDocument], workspace: WorkspaceId) -> Markup {
+    fn brought(&self, documents: &[SourceDocument], workspace: WorkspaceId, may_retry: bool) -> Markup {
         let rows = html! {
             @for document in documents {
                 tr {
@@ -249,12 +251,17 @@ impl Found {
                     td { (stands(standing(document), document.error.as_deref())) }
                     td { a href=(places::source(workspace, &document.source_id)) { bdi { (self.name_of(&document.source_id)) } } }
                     td { (part::time_or(document.last_synced_at.as_deref(), "never")) }
+                    td {
+                        @if may_retry && standing(document) == Standing::Failed {
+                            (part::action(&format!("{}/retry", address(&document.id)), "Try again", &document.title, &[]))
+                        }
+                    }
                 }
             }
         };
         html! {
             h2 { "From sources" }
-            (part::table("Documents of sources", &["Title", "Status", "Source", "Last seen there"], &rows))
+            (part::table("Documents of sources", &["Title", "Status", "Source", "Last seen there", ""], &rows))
             @if let Some(page) = &self.of_sources { (self.ways(page, ALL_SOURCES)) }
         }
     }

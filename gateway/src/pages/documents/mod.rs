@@ -25,6 +25,7 @@ pub(super) fn routes() -> Routes {
         .get(PERSON, "/documents/{id}", show::show)
         .get(PERSON, "/documents/{id}/download", show::download)
         .post(PERSON, "/documents/{id}/read", show::read_now)
+        .post(PERSON, "/documents/{id}/retry", show::retry)
         .post(PERSON, "/documents/{id}/delete", show::delete)
 }
 

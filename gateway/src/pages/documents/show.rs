@@ -1,7 +1,7 @@
 //! `/documents/{id}`: the retained text with the cited lines marked, where it comes from, and how it stands.
 
 use axum::response::IntoResponse as _;
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Reason};
 use cairn_proto::domain::Permission;
 use http::{HeaderValue, StatusCode, header};
 use maud::{Markup, html};
@@ -17,7 +17,7 @@ use crate::operations::{ingest, sources};
 use crate::pages::frame::Page;
 use crate::pages::notice::Notice;
 use crate::pages::parts as part;
-use crate::pages::reading::Reading;
+use crate::pages::reading::{Reading, Stale};
 use crate::pages::text::{Language, Lines, Relative};
 use crate::pages::{Answer, places, words};
 use crate::schema::inputs;
@@ -32,6 +32,8 @@ pub(super) struct Looking {
     /// The cited lines, and the hash of the text that they were counted in.
     lines: Option<String>,
     hash: Option<String>,
+    /// The words of then: only the text of now is kept.
+    quote: Option<String>,
     /// A line of the part that is wanted of a large text.
     line: Option<String>,
 }
@@ -85,9 +87,12 @@ fn state(at: &At, document: &Document) -> Markup {
                 div.notice {
                     p { strong { "Why: " } bdi { (words::sentence(document.error.as_deref().unwrap_or("nobody noted a reason"))) } }
                     p {
-                        @if document.source.is_some() { "A later run of its source tries to read it again." }
+                        @if document.source.is_some() { "A later run of its source tries to read it again, unless it has to change first." }
                         @else { "A document never changes: delete it, and send it again in a form that can be read." }
                     }
+                }
+                @if document.source.is_some() && at.visitor.may(Permission::Write) {
+                    (part::action(&format!("{}/retry", address(at.id)), "Try again", "", &[]))
                 }
             }
             @if standing == Standing::Catalog {
@@ -136,6 +141,15 @@ fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Mark
     let page = address(at.id);
     let is_source = looking.view.as_deref() == Some("source");
     let is_rendered = text.language() == Language::Markdown;
+    let lines = looking.lines.as_deref().and_then(Lines::parse);
+    let (cited, notice) = match stale_hash(text, looking) {
+        Some(hash) => {
+            let stale =
+                Stale { page: &page, content: &text.content, lines, hash, quote: looking.quote.as_deref() };
+            stale.show(&at_its_origin(document))
+        }
+        None => (lines, html! {}),
+    };
     let reading = Reading {
         page: &page,
         content: &text.content,
@@ -143,7 +157,7 @@ fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Mark
         language: text.language(),
         is_source,
         line: looking.line.as_deref().and_then(|line| line.parse().ok()),
-        cited: looking.lines.as_deref().and_then(Lines::parse),
+        cited,
         relative: Relative::Nothing,
     };
     html! {
@@ -153,23 +167,21 @@ fn reading(at: &At, document: &Document, text: &Text, looking: &Looking) -> Mark
                 a href={ (page) "?view=source" } aria-current=[is_source.then_some("page")] { "Source" }
             }
         }
-        @if is_stale(text, looking) { (stale(document)) }
+        (notice)
         (reading.show("The document"))
     }
 }
 
-fn is_stale(text: &Text, looking: &Looking) -> bool {
-    looking.hash.as_deref().is_some_and(|hash| !hash.is_empty() && hash != text.content_hash)
+/// The hash of the text that is cited, when that is not the one that the document has now.
+fn stale_hash<'a>(text: &Text, looking: &'a Looking) -> Option<&'a str> {
+    looking.hash.as_deref().filter(|hash| !hash.is_empty() && *hash != text.content_hash)
 }
 
-/// Of a document from outside one text is kept: the one that it has now.
-fn stale(document: &Document) -> Markup {
+/// Of a document from outside one text is kept here: the one that it has now.
+fn at_its_origin(document: &Document) -> Markup {
     html! {
-        div.notice {
-            p { strong { "The text has changed since it was cited." } " The text of then is not kept here, so nobody can say what these lines were." }
-            @if let Some(url) = document.url.as_deref().and_then(web) {
-                p { "Where it comes from there may be older versions: " a href=(url) rel="noopener noreferrer" { "open the original" } "." }
-            }
+        @if let Some(url) = document.url.as_deref().and_then(web) {
+            p { "Where it comes from there may be older versions: " a href=(url) rel="noopener noreferrer" { "open the original" } "." }
         }
     }
 }
@@ -230,6 +242,28 @@ pub(super) async fn read_now(at: At) -> Answer {
         (facts(&at, &document))
     };
     page(&at, &document, &body, status)
+}
+
+/// `POST /documents/{id}/retry`: a document of a source that failed is tried again at once.
+pub(super) async fn retry(at: At) -> Answer {
+    if at.is_ingested() {
+        let message =
+            "a document that was sent never changes: delete it, and send it again in a form that can be read";
+        return Err(Problem::forbidden(message).into());
+    }
+    match sources::retry(&at.visitor.person, at.id).await {
+        Ok(_) => Ok(at.visitor.done(&address(at.id), &Notice::Retried)),
+        Err(problem) if problem.reason == Reason::RunNotStartable => {
+            let document = at.document().await?;
+            let body = html! {
+                (part::summary(Some(&problem), &[]))
+                (state(&at, &document))
+                (facts(&at, &document))
+            };
+            page(&at, &document, &body, Some(Error::from(problem).status))
+        }
+        Err(problem) => Err(problem.into()),
+    }
 }
 
 /// What a text is written in, by the ending of its name.

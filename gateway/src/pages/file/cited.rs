@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use crate::answers::File;
 use crate::error::Error;
 use crate::operations::{Context, Paging, file_versions};
+use crate::pages::reading::Stale;
 use crate::pages::text::{Lines, compare};
 
 /// What is shown of lines that are cited: at most so many of those that changed.
@@ -21,12 +22,13 @@ pub(super) struct Cited {
     pub(super) notice: Markup,
 }
 
-/// What the query cites: `lines`, and `hash` of the text that they were counted in.
+/// What the query cites: `lines`, and `hash` of the text that they were counted in; `quote` are the words of then.
 pub(super) async fn read(
     context: &Context,
     file: &File,
     lines: Option<&str>,
     hash: Option<&str>,
+    quote: Option<&str>,
 ) -> Result<Cited, Error> {
     let lines = lines.and_then(Lines::parse);
     let hash = hash.filter(|hash| !hash.is_empty() && *hash != file.content_hash);
@@ -36,12 +38,10 @@ pub(super) async fn read(
     let id: FileId =
         file.id.parse().map_err(|_| cairn_chassis::status::Problem::internal("a file without an id"))?;
     let Some((version, text)) = version_of(context, id, hash).await? else {
-        let notice = html! {
-            div.notice {
-                p { strong { "The text has changed since it was cited." } " The text of then is not kept, so nobody can say what these lines were." }
-            }
-        };
-        return Ok(Cited { now: Some(lines), notice });
+        let (page, content) = (super::address(&file.id), file.content.as_deref().unwrap_or_default());
+        let stale = Stale { page: &page, content, lines: Some(lines), hash, quote };
+        let (now, notice) = stale.show(&html! {});
+        return Ok(Cited { now, notice });
     };
     let content = file.content.as_deref().unwrap_or_default();
     let now = compare(&text, content).now(lines);

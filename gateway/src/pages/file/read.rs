@@ -31,6 +31,8 @@ pub(super) struct Looking {
     hash: Option<String>,
     /// What is to be asked again once the text is mended.
     ask: Option<String>,
+    /// The words of then, for when no version with them is kept.
+    quote: Option<String>,
     /// A line of the part that is wanted of a large text.
     line: Option<String>,
     /// The marks of the pages of a list up to this one.
@@ -60,8 +62,8 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
     let ask = looking.ask.as_deref().and_then(AskAgain::parse);
     let body = match view {
         View::Read | View::Source => {
-            let cited =
-                cited::read(&context, file, looking.lines.as_deref(), looking.hash.as_deref()).await?;
+            let (lines, hash) = (looking.lines.as_deref(), looking.hash.as_deref());
+            let cited = cited::read(&context, file, lines, hash, looking.quote.as_deref()).await?;
             html! { (warning(at, file)) (reading(file, view, &looking, &cited)) }
         }
         View::Changes => changes::list(&context, at, file, looking.from).await?,

@@ -1,10 +1,12 @@
 //! A text to read, whatever it is of: rendered with an outline or line by line, the cited lines marked, a large one in parts.
 
 pub(super) mod parts;
+mod stale;
 
 use maud::{Markup, html};
 
 use self::parts::Part;
+pub(super) use self::stale::Stale;
 use super::text::{self, Language, Lines, Relative, Style};
 use super::words;
 

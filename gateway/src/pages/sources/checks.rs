@@ -1,7 +1,7 @@
 //! What the pages of sources hold to.
 
 use super::super::checks::{cookie, faults, get, send};
-use crate::testing::outside::{ENDED, LIVE, PAST, RUN, SOURCE};
+use crate::testing::outside::{CATALOGUED, ENDED, LIVE, PAST, RUN, SOURCE, UNREAD};
 use crate::testing::{WORKSPACE, bench};
 
 #[tokio::test]
@@ -21,7 +21,13 @@ async fn a_source_tells_how_it_stands() {
         assert!(!page.text.contains(untold), "{id}: {untold}: {}", page.text);
         assert!(!page.text.contains("<script>alert"), "{id}: {}", page.text);
     }
-    let failing = get(&bench, &format!("/w/{WORKSPACE}/sources/{SOURCE}"), &cookie).await.text;
+    let own = format!("/w/{WORKSPACE}/sources/{SOURCE}");
+    let failing = get(&bench, &own, &cookie).await.text;
+    assert!(failing.contains(&format!("action=\"{own}/retry\"")), "{failing}");
+    for (document, status) in [(UNREAD, 303), (CATALOGUED, 409)] {
+        let tried = send(&bench, &format!("{own}/retry"), &format!("document={document}"), &cookie).await;
+        assert_eq!(tried.status, status, "{}", tried.text);
+    }
     assert!(
         failing.contains("Documents that could not be read") && failing.contains("status=failed"),
         "{failing}"
@@ -58,6 +64,7 @@ async fn deeds_are_answered_where_they_were_done() {
         // A run is under way: that is said on the page.
         (format!("{SOURCE}/sync"), 409, "A run of this source is under way."),
         (format!("{ENDED}/sync"), 303, ""),
+        (format!("{SOURCE}/retry"), 404, ""),
         (format!("{SOURCE}/pause"), 303, ""),
         (format!("{ENDED}/resume"), 303, ""),
         (format!("{SOURCE}/runs/{RUN}/cancel"), 303, ""),

@@ -1,7 +1,7 @@
 //! What is done with a source from its page.
 
 use cairn_chassis::status::Problem;
-use cairn_proto::ids::{SourceId, WorkspaceId};
+use cairn_proto::ids::{DocumentId, SourceId, WorkspaceId};
 use serde_json::json;
 
 use super::runs::is_of_its_state;
@@ -9,7 +9,7 @@ use super::{address, all, show};
 use crate::extract::PathIds;
 use crate::operations::sources::{self, SyncSource, UpdateSource};
 use crate::pages::Answer;
-use crate::pages::form;
+use crate::pages::form::{self, Form};
 use crate::pages::notice::Notice;
 use crate::pages::visitor::Visitor;
 
@@ -17,6 +17,18 @@ use crate::pages::visitor::Visitor;
 pub(super) async fn sync(visitor: Visitor, PathIds(_, id): PathIds<WorkspaceId, SourceId>) -> Answer {
     let queued = sources::sync(&visitor.person, id, SyncSource::default()).await;
     answer(&visitor, id, queued, &Notice::RunQueued).await
+}
+
+/// `POST /w/{id}/sources/{source}/retry`: one document that failed is tried again.
+pub(super) async fn retry(
+    visitor: Visitor,
+    PathIds(_, id): PathIds<WorkspaceId, SourceId>,
+    form: Form,
+) -> Answer {
+    let missing = || Problem::not_found("there is no such document, or it is nothing that you may see");
+    let document: DocumentId = form.text("document").parse().map_err(|_| missing())?;
+    let tried = sources::retry(&visitor.person, document).await;
+    answer(&visitor, id, tried, &Notice::Retried).await
 }
 
 /// `POST /w/{id}/sources/{source}/pause`: the run that is under way ends, and no other is queued.

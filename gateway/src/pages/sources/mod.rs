@@ -37,6 +37,7 @@ pub(super) fn routes() -> Routes {
         .get(MEMBER, "/w/{id}/sources/{source}/credentials", change::ask_credentials)
         .post(MEMBER.with_secrets(), "/w/{id}/sources/{source}/credentials", change::replace_credentials)
         .post(MEMBER, "/w/{id}/sources/{source}/sync", deeds::sync)
+        .post(MEMBER, "/w/{id}/sources/{source}/retry", deeds::retry)
         .post(MEMBER, "/w/{id}/sources/{source}/pause", deeds::pause)
         .post(MEMBER, "/w/{id}/sources/{source}/resume", deeds::resume)
         .post(MEMBER, "/w/{id}/sources/{source}/disconnect", deeds::disconnect)
@@ -67,7 +68,7 @@ fn require_manager(visitor: &Visitor) -> Result<(), Error> {
 }
 
 /// How a source stands.
-fn standing(status: &str) -> Markup {
+pub(super) fn standing(status: &str) -> Markup {
     let (tone, word) = match status {
         "never_synced" => (Tone::Plain, "Never synced"),
         "queued" => (Tone::Warn, "Queued"),

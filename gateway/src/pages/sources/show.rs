@@ -3,7 +3,7 @@
 
 use axum::response::Response;
 use cairn_chassis::status::Problem;
-use cairn_proto::domain::SourceMode;
+use cairn_proto::domain::{Permission, SourceMode};
 use cairn_proto::ids::{SourceId, WorkspaceId};
 use http::StatusCode;
 use maud::{Markup, html};
@@ -44,7 +44,7 @@ pub(super) async fn shown(visitor: &Visitor, id: SourceId, problem: Option<&Prob
             (state(visitor, &own, &connected))
             (facts(here, &connected))
             (under_way_and_over(&own, &runs.items))
-            (failures(here, id, &failing))
+            (failures(&own, (here, id), &failing, visitor.may(Permission::Write)))
         }
         (settings(&connected.settings))
         @if !visitor.manages() { (part::not_in_role(visitor.here()?.role.as_str())) }
@@ -168,20 +168,26 @@ fn under_way_and_over(own: &str, newest: &[SourceRun]) -> Markup {
     }
 }
 
-fn failures(workspace: WorkspaceId, id: SourceId, failing: &Page<SourceDocument>) -> Markup {
+fn failures(
+    own: &str,
+    (workspace, id): (WorkspaceId, SourceId),
+    failing: &Page<SourceDocument>,
+    may_retry: bool,
+) -> Markup {
     let rows = html! {
         @for document in &failing.items {
             tr {
                 th scope="row" { a href=(places::document(&document.id)) { bdi { (document.title) } } }
                 td { bdi { (words::sentence(document.error.as_deref().unwrap_or("nobody noted a reason"))) } }
                 td { (part::time_or(document.last_synced_at.as_deref(), "never")) }
+                td { @if may_retry { (part::action(&format!("{own}/retry"), "Try again", &document.title, &[("document", &document.id)])) } }
             }
         }
     };
     html! {
         @if !failing.items.is_empty() {
             h2 { "Documents that could not be read" }
-            (part::table("Documents that could not be read", &["Title", "Why", "Last seen there"], &rows))
+            (part::table("Documents that could not be read", &["Title", "Why", "Last seen there", ""], &rows))
             @if failing.next.is_some() {
                 p { a href={ "/w/" (workspace) "/documents?source=" (id) "&status=failed" } { "All " (words::count(failing.total, "document", "documents")) } }
             }

@@ -8,6 +8,7 @@ mod front_matter;
 mod json;
 mod links;
 mod markdown;
+mod nearest;
 pub(super) mod problems;
 mod source;
 mod yaml;
@@ -17,6 +18,7 @@ use std::fmt;
 pub(super) use self::diff::compare;
 pub(crate) use self::links::Relative;
 pub(crate) use self::markdown::{Style, render};
+pub(super) use self::nearest::{Nearest, nearest};
 pub(super) use self::source::{Language, lines as source_lines};
 
 /// Lines of a text, counted from 1; the last one belongs to them.

@@ -5,9 +5,9 @@ use cairn_chassis::wording;
 use cairn_proto::domain::SourceMode;
 use cairn_proto::ingest::v1 as proto;
 
-use crate::model::{ListedDocument, Run, Shown};
+use crate::model::{DocumentStatus, IngestStatus, ListedDocument, Run, Shown};
 use crate::rpc::encode_format;
-use crate::sources::{Draft, Fetched, Held, Patch, Secret, shown_every};
+use crate::sources::{Draft, Fetched, Held, Patch, Secret, Standing, shown_every};
 
 /// The fields of a draft that a patch may name.
 const FIELDS: [&str; 8] =
@@ -119,6 +119,29 @@ pub(super) fn document(listed: ListedDocument) -> proto::SourceDocument {
         last_synced_at: Some(listed.synced_at.to_proto()),
         error: listed.error,
     }
+}
+
+pub(super) fn standing(standing: &Standing) -> proto::CountDocumentsResponse {
+    let mut ingested = proto::DocumentCounts::default();
+    for (status, count) in &standing.ingested {
+        match status {
+            IngestStatus::Pending => ingested.pending += count,
+            IngestStatus::Indexing => ingested.indexing += count,
+            IngestStatus::Indexed => ingested.indexed += count,
+            IngestStatus::Failed => ingested.failed += count,
+        }
+    }
+    let mut of_sources = proto::DocumentCounts::default();
+    for (status, count) in &standing.of_sources {
+        match status {
+            DocumentStatus::Pending => of_sources.pending += count,
+            DocumentStatus::Indexing => of_sources.indexing += count,
+            DocumentStatus::Indexed => of_sources.indexed += count,
+            DocumentStatus::Catalog => of_sources.catalog += count,
+            DocumentStatus::Failed => of_sources.failed += count,
+        }
+    }
+    proto::CountDocumentsResponse { ingested: Some(ingested), of_sources: Some(of_sources) }
 }
 
 pub(super) fn held(held: Held) -> proto::GetSourceDocumentResponse {

@@ -12,8 +12,7 @@ use super::recent;
 use super::schema::Fields;
 use super::tokens::{LISTED, Listed};
 use super::view::View;
-use crate::vectors::UnitVector;
-use crate::words::Stems;
+use crate::vectors::{VectorsAtHand, Within};
 use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ParsedQuery, Query, Wanted, sort_hits};
 
 /// What an index of these documents alone would find: the same words, phrases, exclusions and cosines as with any engine,
@@ -23,16 +22,7 @@ use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ParsedQuery, Query
 /// [`Error::Engine`] when the words cannot be searched.
 pub fn candidates_among(documents: &[IndexedDocument], query: &Query) -> Result<Vec<Candidates>, Error> {
     let fields = Fields::new();
-    let (mut rows, mut vectors) = (Vec::new(), Vec::new());
-    let mut stems = Stems::default();
-    for document in documents {
-        for (ordinal, chunk) in (0..).zip(&document.chunks) {
-            let id = ChunkId { document: document.document, ordinal };
-            let vector = UnitVector::new(&chunk.embedding);
-            rows.push(fields.encode(document, id, chunk, vector.as_ref(), &mut stems));
-            vectors.extend(vector.map(|vector| (id, vector.to_f32())));
-        }
-    }
+    let rows = fields.encode_all(documents);
     if rows.is_empty() {
         return Ok(vec![Candidates::default(); query.lists.len()]);
     }
@@ -45,13 +35,14 @@ pub fn candidates_among(documents: &[IndexedDocument], query: &Query) -> Result<
         .create_in_ram()?;
     let segment = recent::segment(&fields.schema, &tokenizers, &rows)?;
     let view = View::committed(open_reader(&empty)?.searcher()).with(&[], Some(segment))?;
+    let vectors = VectorsAtHand::of(documents);
     let among = Among { snapshot: Snapshot { fields: &fields, view: Arc::new(view) }, vectors };
     query.lists.iter().map(|wanted| among.list(query, wanted)).collect()
 }
 
 struct Among<'a> {
     snapshot: Snapshot<'a>,
-    vectors: Vec<(ChunkId, Vec<f32>)>,
+    vectors: VectorsAtHand,
 }
 
 impl Among<'_> {
@@ -86,12 +77,8 @@ impl Among<'_> {
 
     /// The chunks that point in the vector's direction at all, the nearest first.
     fn cosines(&self, vector: &[f32]) -> Vec<Hit> {
-        let Some(vector) = UnitVector::new(vector).map(|vector| vector.to_f32()) else { return Vec::new() };
-        let cosine = |(chunk, other): &(ChunkId, Vec<f32>)| {
-            let score = vector.iter().zip(other).map(|(one, other)| one * other).sum();
-            Hit { chunk: *chunk, score }
-        };
-        let mut hits: Vec<Hit> = self.vectors.iter().map(cosine).filter(|hit| hit.score > 0.0).collect();
+        let mut hits = self.vectors.cosines(vector, Within::default());
+        hits.retain(|hit| hit.score > 0.0);
         sort_hits(&mut hits);
         hits
     }

@@ -3,18 +3,39 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use super::Index;
 use super::query::LexicalQuery;
 use crate::tuning::MOST_CANDIDATES;
 use crate::vectors::VectorQuery;
 use crate::{Candidates, ChunkId, Error, Hit, ParsedQuery, Query, Wanted, sort_hits};
 
-impl Index {
+/// A state of words and of vectors, and what lists find in it.
+pub(super) trait State {
+    /// The best chunks by BM25.
+    fn find_words(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error>;
+
+    /// Those of the chunks that hold what the words exclude.
+    fn find_excluded(
+        &self,
+        workspace: Uuid,
+        words: &ParsedQuery,
+        chunks: &[ChunkId],
+    ) -> Result<HashSet<ChunkId>, Error>;
+
+    /// The nearest chunks, best first.
+    fn find_nearest(&self, query: &VectorQuery<'_>) -> Result<Nearest, Error>;
+
+    /// The exact cosine of each of the chunks, 0 for one without a vector; in any order.
+    fn cosines(&self, workspace: Uuid, vector: &[f32], chunks: Vec<ChunkId>) -> Result<Vec<Hit>, Error>;
+
     /// One answer for each list that is asked for.
-    pub(super) fn candidates(&self, query: &Query) -> Result<Vec<Candidates>, Error> {
+    fn lists(&self, query: &Query) -> Result<Vec<Candidates>, Error> {
         query.lists.iter().map(|wanted| self.list(query, wanted)).collect()
     }
 
+    /// What one list finds.
     fn list(&self, query: &Query, wanted: &Wanted) -> Result<Candidates, Error> {
         let words = match &wanted.words {
             Some(words) => self.by_words(query, words, &wanted.without)?,
@@ -27,18 +48,19 @@ impl Index {
         if words.is_empty() {
             return Ok(Candidates { words, cosines: near });
         }
-        let mut cosines = self.vectors().scores(query.workspace, vector, &union(&words, &near))?;
+        let mut cosines = self.cosines(query.workspace, vector, union(&words, &near))?;
         sort_hits(&mut cosines);
         Ok(Candidates { words, cosines })
     }
 
+    /// What is found by words.
     fn by_words(
         &self,
         query: &Query,
         words: &ParsedQuery,
         without: &[Arc<ParsedQuery>],
     ) -> Result<Vec<Hit>, Error> {
-        let hits = self.search(&LexicalQuery {
+        let hits = self.find_words(&LexicalQuery {
             workspace: query.workspace,
             words,
             containers: query.containers.as_ref(),
@@ -54,17 +76,16 @@ impl Index {
     fn near(&self, query: &Query, vector: &[f32], exclusions: &[&ParsedQuery]) -> Result<Vec<Hit>, Error> {
         let mut limit = query.limit;
         loop {
-            let mut hits = self.vectors().search(&VectorQuery {
+            let Nearest { mut hits, are_all } = self.find_nearest(&VectorQuery {
                 workspace: query.workspace,
                 vector,
                 containers: query.containers.as_ref(),
                 documents: query.documents.as_ref(),
                 limit,
             })?;
-            let is_all = hits.len() < limit;
             hits.retain(|hit| hit.score > 0.0);
             let mut kept = self.without_excluded(query, hits, exclusions)?;
-            if is_all || kept.len() >= query.limit || limit >= MOST_CANDIDATES {
+            if are_all || kept.len() >= query.limit || limit >= MOST_CANDIDATES {
                 kept.truncate(query.limit);
                 return Ok(kept);
             }
@@ -72,6 +93,7 @@ impl Index {
         }
     }
 
+    /// The hits that none of the queries excludes.
     fn without_excluded(
         &self,
         query: &Query,
@@ -80,10 +102,48 @@ impl Index {
     ) -> Result<Vec<Hit>, Error> {
         for words in exclusions.iter().filter(|words| !words.excluded().is_empty()) {
             let chunks: Vec<ChunkId> = hits.iter().map(|hit| hit.chunk).collect();
-            let excluded = self.excluded(query.workspace, words, &chunks)?;
+            let excluded = self.find_excluded(query.workspace, words, &chunks)?;
             hits.retain(|hit| !excluded.contains(&hit.chunk));
         }
         Ok(hits)
+    }
+}
+
+/// The nearest chunks.
+pub(super) struct Nearest {
+    pub(super) hits: Vec<Hit>,
+    /// Whether there are no others to be found.
+    pub(super) are_all: bool,
+}
+
+impl Index {
+    /// One answer for each list that is asked for.
+    pub(super) fn candidates(&self, query: &Query) -> Result<Vec<Candidates>, Error> {
+        self.lists(query)
+    }
+}
+
+impl State for Index {
+    fn find_words(&self, query: &LexicalQuery<'_>) -> Result<Vec<Hit>, Error> {
+        self.search(query)
+    }
+
+    fn find_excluded(
+        &self,
+        workspace: Uuid,
+        words: &ParsedQuery,
+        chunks: &[ChunkId],
+    ) -> Result<HashSet<ChunkId>, Error> {
+        self.excluded(workspace, words, chunks)
+    }
+
+    fn find_nearest(&self, query: &VectorQuery<'_>) -> Result<Nearest, Error> {
+        let hits = self.vectors().search(query)?;
+        Ok(Nearest { are_all: hits.len() < query.limit, hits })
+    }
+
+    fn cosines(&self, workspace: Uuid, vector: &[f32], chunks: Vec<ChunkId>) -> Result<Vec<Hit>, Error> {
+        self.vectors().scores(workspace, vector, &chunks)
     }
 }
 

@@ -79,11 +79,11 @@ impl Engine for EmbeddedEngine {
         &self,
         query: Query,
         documents: Arc<Vec<IndexedDocument>>,
-    ) -> Result<Option<Vec<Candidates>>, Error> {
+    ) -> Result<Vec<Candidates>, Error> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
         self.off(move |index| {
             let _permit = permit;
-            index.candidates_instead(&query, &documents).map(Some)
+            index.candidates_instead(&query, &documents)
         })
         .await
     }

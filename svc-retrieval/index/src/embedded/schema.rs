@@ -93,6 +93,19 @@ impl Fields {
         Term::from_field_bytes(self.chunk_key, &chunk_key(workspace, chunk))
     }
 
+    /// The tantivy documents of all chunks of some documents.
+    pub(super) fn encode_all(&self, documents: &[IndexedDocument]) -> Vec<TantivyDocument> {
+        let (mut rows, mut stems) = (Vec::new(), Stems::default());
+        for document in documents {
+            for (ordinal, chunk) in (0..).zip(&document.chunks) {
+                let id = ChunkId { document: document.document, ordinal };
+                let vector = UnitVector::new(&chunk.embedding);
+                rows.push(self.encode(document, id, chunk, vector.as_ref(), &mut stems));
+            }
+        }
+        rows
+    }
+
     /// The tantivy document of one chunk.
     pub(super) fn encode(
         &self,

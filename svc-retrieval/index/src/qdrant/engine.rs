@@ -10,6 +10,7 @@ mod client;
 mod collection;
 mod factory;
 mod filters;
+mod instead;
 mod points;
 mod read;
 mod spoken;
@@ -31,6 +32,7 @@ use uuid::Uuid;
 pub(super) use self::factory::QdrantFactory;
 
 use self::client::Client;
+use self::instead::Drafts;
 use self::points::{DOCUMENT, HEADINGS, ORDINAL, Row, TEXT, TITLE};
 use self::spoken::Spoken;
 use self::write::Replacement;
@@ -277,6 +279,18 @@ impl Engine for Index {
             self.has_dimensions(vector.len())?;
         }
         Ok(self.0.candidates(&query).await?)
+    }
+
+    async fn candidates_instead(
+        &self,
+        query: Query,
+        documents: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Vec<Candidates>, crate::Error> {
+        for vector in query.lists.iter().filter_map(|wanted| wanted.vector.as_ref()) {
+            self.has_dimensions(vector.len())?;
+        }
+        let drafts = tokio::task::spawn_blocking(move || Drafts::of(&documents)).await?;
+        Ok(self.0.candidates_instead(&query, &drafts).await?)
     }
 
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, crate::Error> {

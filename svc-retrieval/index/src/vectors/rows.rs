@@ -215,10 +215,23 @@ fn least_of_best(rows: &[u32], estimate: impl Fn(&u32) -> f32, kept: usize) -> f
 }
 
 /// Which rows a search may find.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Within<'a> {
-    pub(super) containers: Option<&'a HashSet<Uuid>>,
-    pub(super) documents: Option<&'a HashSet<Uuid>>,
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Within<'a> {
+    pub(crate) containers: Option<&'a HashSet<Uuid>>,
+    pub(crate) documents: Option<&'a HashSet<Uuid>>,
+}
+
+impl Within<'_> {
+    /// Whether that folder or source is searched.
+    pub(crate) fn has_container(&self, container: Option<Uuid>) -> bool {
+        self.containers
+            .is_none_or(|containers| container.is_some_and(|container| containers.contains(&container)))
+    }
+
+    /// Whether a document there may be found.
+    pub(crate) fn has(&self, document: Uuid, container: Option<Uuid>) -> bool {
+        self.has_container(container) && self.documents.is_none_or(|documents| documents.contains(&document))
+    }
 }
 
 /// The containers of all rows, each once, so that a row needs four bytes and no hashing.

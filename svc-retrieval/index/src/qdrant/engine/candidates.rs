@@ -23,11 +23,54 @@ use crate::vectors::UnitVector;
 use crate::words::{Languages, Phrase, Sought};
 use crate::{Candidates, ChunkId, Hit, Query, Wanted, sort_hits};
 
+/// What of the points a search is about, and what its words count there.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    /// Documents that are neither found nor counted.
+    pub(super) without: Vec<Uuid>,
+    /// By how much more or less than Qdrant thinks a dimension of words tells; 1 for those that are not named.
+    pub(super) telling: HashMap<u32, f32>,
+}
+
+impl Part {
+    /// What a search may find with these phrases and without these exclusions.
+    fn searched(&self, query: &Query, phrases: &[Phrase], excluded: &[Phrase]) -> Filter {
+        let mut filter = filters::searched(query.workspace, query.containers.as_ref(), phrases, excluded);
+        filter.must_not.extend(filters::but(&self.without));
+        filter
+    }
+
+    /// What words are counted in: no other tenant's move a score.
+    pub(super) fn corpus(&self, query: &Query) -> Filter {
+        let mut corpus = self.searched(query, &[], &[]);
+        corpus.must.push(filters::role(Role::Chunk));
+        corpus
+    }
+}
+
 /// One list as it is asked for: what may find nothing is not asked.
 struct List {
     words: Option<QueryPoints>,
     near: Option<QueryPoints>,
     cosines: Option<QueryPoints>,
+}
+
+/// The words of one list.
+#[derive(Debug)]
+pub(super) struct Search {
+    pub(super) sought: Sought,
+    /// None of which a chunk may hold.
+    pub(super) excluded: Vec<Phrase>,
+}
+
+impl Search {
+    /// Those of a list in text of these languages.
+    pub(super) fn of(wanted: &Wanted, languages: Languages) -> Self {
+        let sought = wanted.words.as_ref().map(|words| Sought::new(words, languages)).unwrap_or_default();
+        let others = wanted.without.iter().flat_map(|words| Sought::new(words, languages).excluded);
+        let excluded = sought.excluded.iter().cloned().chain(others).collect();
+        Self { sought, excluded }
+    }
 }
 
 /// The answers to a batch, in the order of its queries.
@@ -36,7 +79,7 @@ type Answers = vec::IntoIter<Vec<Hit>>;
 impl Inner {
     /// One answer for each list that is asked for.
     pub(super) async fn candidates(&self, query: &Query) -> Result<Vec<Candidates>, Error> {
-        if query.limit == 0 || query.containers.as_ref().is_some_and(HashSet::is_empty) {
+        if finds_nothing(query) {
             return Ok(vec![Candidates::default(); query.lists.len()]);
         }
         self.ready().await?;
@@ -45,7 +88,19 @@ impl Inner {
                 true => self.languages(query.workspace).await?,
                 false => Languages::default(),
             };
-        let lists: Vec<List> = query.lists.iter().map(|wanted| self.list(query, wanted, languages)).collect();
+        let searches: Vec<Search> = query.lists.iter().map(|wanted| Search::of(wanted, languages)).collect();
+        self.candidates_in(&Part::default(), query, &searches).await
+    }
+
+    /// One answer for each list, in a part of the points.
+    pub(super) async fn candidates_in(
+        &self,
+        part: &Part,
+        query: &Query,
+        searches: &[Search],
+    ) -> Result<Vec<Candidates>, Error> {
+        let asked = query.lists.iter().zip(searches);
+        let lists: Vec<List> = asked.map(|(wanted, search)| self.list(part, query, wanted, search)).collect();
         let requests = lists.iter().flat_map(|list| [&list.words, &list.near, &list.cosines]).flatten();
         let mut answers = self.batch(requests.cloned().collect()).await?.into_iter();
         let mut found = Vec::with_capacity(lists.len());
@@ -55,32 +110,28 @@ impl Inner {
         Ok(found)
     }
 
-    fn list(&self, query: &Query, wanted: &Wanted, languages: Languages) -> List {
-        let sought = wanted.words.as_ref().map(|words| Sought::new(words, languages)).unwrap_or_default();
-        let others = wanted.without.iter().flat_map(|words| Sought::new(words, languages).excluded);
-        let excluded: Vec<Phrase> = sought.excluded.iter().cloned().chain(others).collect();
-        let words = self.by_words(query, &sought, &excluded);
+    fn list(&self, part: &Part, query: &Query, wanted: &Wanted, search: &Search) -> List {
+        let words = self.by_words(part, query, search);
         let vector = wanted.vector.as_ref().filter(|vector| UnitVector::new(vector).is_some());
-        let near = vector.map(|vector| self.by_meaning(query, vector, &excluded));
+        let near = vector.map(|vector| self.by_meaning(part, query, vector, &search.excluded));
         let cosines = words.as_ref().zip(vector).map(|(words, vector)| self.cosines_of(words, vector));
         List { words, near, cosines }
     }
 
     /// The search for words; none if it names nothing.
-    fn by_words(&self, query: &Query, sought: &Sought, excluded: &[Phrase]) -> Option<QueryPoints> {
-        let weights = words::query(sought);
+    fn by_words(&self, part: &Part, query: &Query, search: &Search) -> Option<QueryPoints> {
+        let weights = words::query(&search.sought);
         if weights.is_empty() {
             return None;
         }
-        let (indices, values) = weights.into_iter().unzip();
-        let containers = query.containers.as_ref();
-        let mut filter = filters::searched(query.workspace, containers, &sought.phrases, excluded);
+        let told = |(dimension, weight): (u32, f32)| {
+            (dimension, weight * part.telling.get(&dimension).copied().unwrap_or(1.0))
+        };
+        let (indices, values) = weights.into_iter().map(told).unzip();
+        let mut filter = part.searched(query, &search.sought.phrases, &search.excluded);
         filter.must.extend(filters::among(query.documents.as_ref()));
-        // How rare a word is, is counted in what may be found: no other tenant's words move a score.
-        let mut corpus = filters::searched(query.workspace, containers, &[], &[]);
-        corpus.must.push(filters::role(Role::Chunk));
-        let params =
-            SearchParams { idf: Some(IdfParams { corpus: Some(corpus) }), ..SearchParams::default() };
+        let idf = IdfParams { corpus: Some(part.corpus(query)) };
+        let params = SearchParams { idf: Some(idf), ..SearchParams::default() };
         let vector = Input::Sparse(SparseVector { values, indices });
         Some(QueryPoints {
             params: Some(params),
@@ -90,8 +141,8 @@ impl Inner {
     }
 
     /// The search by meaning, for a vector that has a direction.
-    fn by_meaning(&self, query: &Query, vector: &[f32], excluded: &[Phrase]) -> QueryPoints {
-        let mut filter = filters::searched(query.workspace, query.containers.as_ref(), &[], excluded);
+    fn by_meaning(&self, part: &Part, query: &Query, vector: &[f32], excluded: &[Phrase]) -> QueryPoints {
+        let mut filter = part.searched(query, &[], excluded);
         filter.must.extend(filters::among(query.documents.as_ref()));
         let quantization =
             QuantizationSearchParams { ignore: None, rescore: Some(true), oversampling: Some(OVERSAMPLING) };
@@ -233,6 +284,11 @@ impl Inner {
             |point: &ScoredPoint| Some((*by_point.get(&points::uuid_of(point.id.as_ref())?)?, point.score));
         Ok(found.iter().filter_map(cosine).collect())
     }
+}
+
+/// Whether no chunk can be found.
+pub(super) fn finds_nothing(query: &Query) -> bool {
+    query.limit == 0 || query.containers.as_ref().is_some_and(HashSet::is_empty)
 }
 
 /// What is asked for to give so many, and to see whether equal scores reach over the end.

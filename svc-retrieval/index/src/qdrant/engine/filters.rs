@@ -41,6 +41,16 @@ pub(super) fn among(documents: Option<&HashSet<Uuid>>) -> Option<Condition> {
     documents.map(|some| self::documents(some.iter().copied().collect()))
 }
 
+/// Of none of these documents.
+pub(super) fn but(documents: &[Uuid]) -> Option<Condition> {
+    (!documents.is_empty()).then(|| self::documents(documents.to_vec()))
+}
+
+/// The chunk has a word in this form.
+pub(super) fn has_form(form: &str) -> Condition {
+    holds_row(form)
+}
+
 /// What a search may find: chunks of the workspace, in the containers when there are some, with all of the phrases and
 /// none of the exclusions.
 pub(super) fn searched(

@@ -18,7 +18,6 @@ use uuid::Uuid;
 use super::Error;
 use super::words::Words;
 use crate::vectors::UnitVector;
-use crate::words::Searched;
 use crate::{ChunkId, IndexedChunk, IndexedDocument, StoredChunk};
 
 /// The names of a point's vectors.
@@ -154,14 +153,7 @@ impl Row {
             (LANGUAGE.to_owned(), Value::from(document.language.code())),
         ]);
         put_container(&mut payload, document.container);
-        let words = Words::of(Searched {
-            title: &document.title,
-            path: &document.path,
-            headings: &chunk.heading_path,
-            text: &chunk.text,
-            language: document.language,
-        });
-        Self { ordinal, payload, words, vector }
+        Self { ordinal, payload, words: Words::of_chunk(document, chunk), vector }
     }
 
     /// The point of this row of a document's revision.

@@ -87,9 +87,14 @@ impl Inner {
     }
 
     async fn count(&self, workspace: Uuid, role: Role) -> Result<u64, Error> {
+        self.count_points(Filter::must([filters::workspace(workspace), filters::role(role)])).await
+    }
+
+    /// How many points a filter lets through.
+    pub(super) async fn count_points(&self, filter: Filter) -> Result<u64, Error> {
         let request = CountPoints {
             collection_name: self.collection.clone(),
-            filter: Some(Filter::must([filters::workspace(workspace), filters::role(role)])),
+            filter: Some(filter),
             exact: Some(true),
             ..CountPoints::default()
         };

@@ -13,6 +13,9 @@ pub(super) const OLDEST_SERVER: (u32, u32) = (1, 19);
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Words whose chunks are counted at the same time.
+pub(super) const COUNTED_AT_ONCE: usize = 16;
+
 /// Bytes of points that are sent in one call, about: Qdrant writes a call to its log at once, and its own limit of a
 /// request is 32 MiB over REST.
 pub(super) const BYTES_A_CALL: usize = 4 << 20;

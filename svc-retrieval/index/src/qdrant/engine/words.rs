@@ -9,10 +9,11 @@
 //! dimension is a 32-bit hash: of a million different words, one in 4 300 shares its dimension with another, which adds
 //! a little to the score of chunks that hold the other.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::tuning::{B, K1, USUAL_LENGTH};
 use crate::words::{Phrase, Searched, Sought, Stems, Token};
+use crate::{IndexedChunk, IndexedDocument};
 
 /// Stands at a place where no word is, so that words in a row are told from words with something between.
 const GAP: &str = "_";
@@ -31,7 +32,27 @@ pub(super) struct Words {
 }
 
 impl Words {
-    pub(super) fn of(searched: Searched<'_>) -> Self {
+    /// Those of a chunk of a document.
+    pub(super) fn of_chunk(document: &IndexedDocument, chunk: &IndexedChunk) -> Self {
+        Self::of(Searched {
+            title: &document.title,
+            path: &document.path,
+            headings: &chunk.heading_path,
+            text: &chunk.text,
+            language: document.language,
+        })
+    }
+
+    /// Whether one of the rows stands in a row in it, as a filter by [`rows`] finds.
+    pub(super) fn hold(&self, rows: &[String]) -> bool {
+        let tokens: Vec<&str> = self.tokens.split(' ').collect();
+        rows.iter().any(|row| {
+            let row: Vec<&str> = row.split(' ').collect();
+            tokens.windows(row.len()).any(|window| window == row)
+        })
+    }
+
+    fn of(searched: Searched<'_>) -> Self {
         let tokens = searched.tokens(&mut Stems::default());
         let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
         for token in &tokens {
@@ -49,7 +70,7 @@ fn saturated(count: f32, length: f32) -> f32 {
 }
 
 /// FNV-1a in 64 bits, folded to 32.
-fn dimension(word: &str) -> u32 {
+pub(super) fn dimension(word: &str) -> u32 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in word.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -89,6 +110,19 @@ fn in_a_row<'a>(words: impl Iterator<Item = (u32, &'a str)>) -> String {
     row
 }
 
+/// How rare a word is that `holding` of `all` chunks hold, as Qdrant counts it.
+pub(super) fn rarity(all: u64, holding: u64) -> f32 {
+    let holding = holding.min(all);
+    (((all - holding) as f32 + 0.5) / (holding as f32 + 0.5) + 1.0).ln()
+}
+
+/// The forms that a search looks for, each once.
+pub(super) fn forms(sought: &Sought) -> BTreeSet<&str> {
+    let words = sought.words.iter().map(|(word, _)| word.as_str());
+    let in_phrases = sought.phrases.iter().flat_map(|phrase| phrase.rows.iter().flatten());
+    words.chain(in_phrases.map(|(_, word)| word.as_str())).collect()
+}
+
 /// The dimensions of a search's words, and what each counts. A chunk that holds a phrase is scored by the words of it.
 pub(super) fn query(sought: &Sought) -> BTreeMap<u32, f32> {
     let mut weights: BTreeMap<u32, f32> = BTreeMap::new();
@@ -112,7 +146,7 @@ pub(super) fn rows(phrase: &Phrase) -> Vec<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{BTreeMap, Words, dimension, in_a_row, query, rows, saturated};
+    use super::{BTreeMap, Words, dimension, forms, in_a_row, query, rarity, rows, saturated};
     use crate::ParsedQuery;
     use crate::words::{Language, Languages, Searched, Sought};
 
@@ -124,19 +158,27 @@ mod tests {
         Sought::new(&ParsedQuery::parse(text), Languages::default())
     }
 
-    /// Whether the tokens hold the words in a row, as Qdrant's phrase match would find.
-    fn holds(words: &Words, row: &str) -> bool {
-        let row: Vec<&str> = row.split_whitespace().collect();
-        let tokens: Vec<&str> = words.tokens.split_whitespace().collect();
-        tokens.windows(row.len()).any(|window| window == row)
-    }
-
     #[test]
     fn a_word_weighs_what_bm25_says() {
         assert!((saturated(1.0, 1.0) - 1.0).abs() < 1e-6);
         assert!((saturated(3.0, 1.0) - 3.0 * 2.2 / 4.2).abs() < 1e-6);
         assert!((saturated(1.0, 2.0) - 2.2 / (1.0 + 1.2 * 1.75)).abs() < 1e-6);
         assert!(saturated(1_000.0, 1.0) < 2.2 && saturated(2.0, 0.5) > saturated(2.0, 1.0));
+    }
+
+    #[test]
+    fn a_word_is_rarer_the_fewer_hold_it() {
+        assert!((rarity(3, 1) - (2.5_f32 / 1.5 + 1.0).ln()).abs() < 1e-6);
+        assert!(rarity(10, 1) > rarity(10, 2) && rarity(10, 10) > 0.0);
+        // What is counted a moment later may be more than all were.
+        assert!(rarity(1, 2) > 0.0 && rarity(0, 0) > 0.0);
+    }
+
+    #[test]
+    fn each_form_is_counted_once() {
+        let sought = sought("key \"signing key\"");
+        let forms: Vec<&str> = forms(&sought).into_iter().collect();
+        assert_eq!(forms, ["key", "sign"]);
     }
 
     #[test]
@@ -168,7 +210,7 @@ mod tests {
             language: Language::English,
         };
         let chunk = Words::of(searched);
-        let found = |text: &str| sought(text).phrases.iter().flat_map(rows).any(|row| holds(&chunk, &row));
+        let found = |text: &str| sought(text).phrases.iter().any(|phrase| chunk.hold(&rows(phrase)));
         assert!(found("\"second part\"") && found("\"third\""));
         assert!(!found("\"first second\"") && !found("\"part third\""));
     }
@@ -180,7 +222,7 @@ mod tests {
             let part: Vec<&str> = text.split(' ').skip(from).take(3).collect();
             let parsed = ParsedQuery::parse(&format!("\"{}\"", part.join(" ")));
             for phrase in Sought::new(&parsed, Languages::default()).phrases {
-                prop_assert!(rows(&phrase).iter().any(|row| holds(&chunk, row)), "{phrase:?} in {}", chunk.tokens);
+                prop_assert!(chunk.hold(&rows(&phrase)), "{phrase:?} in {}", chunk.tokens);
             }
         }
 

@@ -1,0 +1,176 @@
+//! Where a passage that was quoted stands in a text that has changed since, or what is left of it.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Lines;
+
+/// The lines that come nearest to a passage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Nearest {
+    pub(crate) lines: Lines,
+    /// Whether all of its words stand there.
+    pub(crate) is_whole: bool,
+}
+
+/// Finds where most pairs of neighbouring words of a passage stand together; at least a third of them. Takes time in
+/// proportion to both.
+pub(crate) fn nearest(text: &str, quote: &str) -> Option<Nearest> {
+    let quote = quote.trim();
+    let wanted = Wanted::of(quote);
+    if let Some((before, _)) = text.split_once(quote).filter(|_| !quote.is_empty()) {
+        let first = 1 + newlines(before);
+        return Some(Nearest { lines: Lines { first, last: first + newlines(quote) }, is_whole: true });
+    }
+    let met = wanted.met(text);
+    let (best, pairs) = (wanted.densest(&met)?, wanted.pairs.len());
+    let is_near = best.pairs * 3 >= pairs;
+    let lines = Lines { first: best.first, last: best.last };
+    is_near.then_some(Nearest { lines, is_whole: best.pairs == pairs })
+}
+
+fn newlines(text: &str) -> usize {
+    text.matches('\n').count()
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+}
+
+/// The number that a word has here.
+type Word = usize;
+/// Two words, one after the other; of a passage of one word that word twice.
+type Pair = (Word, Word);
+
+/// What a passage is known by.
+struct Wanted {
+    words: HashMap<String, Word>,
+    pairs: HashSet<Pair>,
+    /// Words of the passage.
+    count: usize,
+}
+
+/// A pair of the passage in the text.
+struct Met {
+    pair: Pair,
+    /// The number of its second word among those of the text.
+    place: usize,
+    /// The lines of both words.
+    first: usize,
+    last: usize,
+}
+
+/// Some of the text, and how many different pairs stand in it.
+struct Span {
+    pairs: usize,
+    first: usize,
+    last: usize,
+}
+
+impl Wanted {
+    fn of(quote: &str) -> Self {
+        let mut known: HashMap<String, Word> = HashMap::new();
+        let mut row = Vec::new();
+        for word in words(quote) {
+            let next = known.len();
+            row.push(*known.entry(word).or_insert(next));
+        }
+        let mut pairs: HashSet<Pair> = row.iter().copied().zip(row.iter().copied().skip(1)).collect();
+        if let [only] = row.as_slice() {
+            pairs.insert((*only, *only));
+        }
+        Self { words: known, pairs, count: row.len() }
+    }
+
+    /// The pairs of the passage that the text has, in its order.
+    fn met(&self, text: &str) -> Vec<Met> {
+        let mut met = Vec::new();
+        let mut place = 0;
+        // The word before with its line, where the passage has it.
+        let mut before: Option<(Word, usize)> = None;
+        for (line, content) in (1..).zip(text.lines()) {
+            for word in words(content) {
+                place += 1;
+                let known = self.words.get(&word).map(|word| (*word, line));
+                let first = if self.count == 1 { known } else { before };
+                if let (Some((one, first)), Some((other, last))) = (first, known)
+                    && self.pairs.contains(&(one, other))
+                {
+                    met.push(Met { pair: (one, other), place, first, last });
+                }
+                before = known;
+            }
+        }
+        met
+    }
+
+    /// Where most different pairs stand within half as much again as the passage takes; of equals the first.
+    fn densest(&self, met: &[Met]) -> Option<Span> {
+        let reach = self.count + self.count / 2;
+        let mut within: HashMap<Pair, usize> = HashMap::new();
+        let mut begin = met.iter().peekable();
+        let mut best: Option<Span> = None;
+        for end in met {
+            *within.entry(end.pair).or_default() += 1;
+            while let Some(gone) = begin.next_if(|begin| begin.place + reach <= end.place) {
+                if let Some(count) = within.get_mut(&gone.pair) {
+                    *count -= 1;
+                    if *count == 0 {
+                        within.remove(&gone.pair);
+                    }
+                }
+            }
+            let first = begin.peek().map_or(end.first, |begin| begin.first);
+            if best.as_ref().is_none_or(|best| within.len() > best.pairs) {
+                best = Some(Span { pairs: within.len(), first, last: end.last });
+            }
+        }
+        best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# Plan\n\nThe window is seven days.\n\nEvery release can be rolled back\nwithin it by whoever is on call.\n\nKeys are rotated.\n";
+
+    fn found(quote: &str) -> Option<(usize, usize, bool)> {
+        nearest(TEXT, quote).map(|found| (found.lines.first, found.lines.last, found.is_whole))
+    }
+
+    #[test]
+    fn what_stands_there_is_found_wherever_its_lines_end() {
+        assert_eq!(found("The window is seven days."), Some((3, 3, true)));
+        assert_eq!(found("rolled back\nwithin it by"), Some((5, 6, true)));
+        assert_eq!(found("rolled back within it BY whoever"), Some((5, 6, true)));
+        assert_eq!(found(" rotated "), Some((8, 8, true)));
+        assert_eq!(found("ROTATED"), Some((8, 8, true)));
+    }
+
+    #[test]
+    fn what_was_mended_is_found_where_most_of_it_is() {
+        assert_eq!(
+            found("Every release can be taken back within it by whoever is there"),
+            Some((5, 6, false))
+        );
+        assert_eq!(found("The window was seven days"), Some((3, 3, false)));
+    }
+
+    #[test]
+    fn what_is_gone_is_not_found() {
+        for quote in ["", " \n", "…", "Otters float on their backs and eat urchins", "zebra", "days seven"]
+        {
+            assert_eq!(found(quote), None, "{quote:?}");
+        }
+        assert_eq!(nearest("", "a b"), None);
+    }
+
+    #[test]
+    fn a_passage_among_its_own_words_is_found_in_a_moment() {
+        let text = "a b ".repeat(100_000);
+        let quote = "a b c a b c ".repeat(200);
+        assert!(nearest(&text, &quote).is_some_and(|found| !found.is_whole));
+    }
+}

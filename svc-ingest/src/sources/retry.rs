@@ -1,0 +1,72 @@
+//! What failed is tried again when somebody wants it, and not only when its time comes.
+
+use cairn_chassis::feed::Kind;
+use cairn_chassis::sql::Tx;
+use cairn_proto::domain::{SourceMode, SourceRunStatus};
+use cairn_proto::ids::DocumentId;
+
+use super::{SOURCES, Sources};
+use crate::model::{DocumentStatus, ListedDocument, Run, Source, Stage};
+use crate::scope::Caller;
+use crate::work::Work;
+use crate::{Error, store};
+
+impl Sources {
+    /// Has a document that failed tried again at once. What has not failed is left as it is, and what is asked twice is done
+    /// once.
+    pub(crate) async fn retry_document(&self, caller: &Caller, id: &str) -> Result<ListedDocument, Error> {
+        caller.require_whole_workspace(SOURCES)?;
+        let (db, workspace) = (self.db(), caller.workspace);
+        let no_document = || Error::NoDocumentHere(id.to_owned());
+        let parsed: DocumentId = id.parse().map_err(|_| no_document())?;
+        let document = store::source_views::one(db, workspace, parsed).await?.ok_or_else(no_document)?;
+        if document.status != DocumentStatus::Failed {
+            return Ok(document);
+        }
+        self.learn_plan(caller).await?;
+        let mut work = Work::without_limits(&self.machine.context, workspace).await?;
+        // The row of the source comes first: locks are taken in one order everywhere.
+        let held = store::sources::hold(work.tx(), workspace, document.source).await?;
+        let mut source = held.ok_or_else(no_document)?;
+        if store::source_documents::index_again(work.tx(), workspace, parsed).await? {
+            work.publish_upsert(Kind::SourceDocument, parsed);
+        }
+        if store::source_documents::try_first(work.tx(), workspace, source.id, parsed).await? {
+            require_readable(&source)?;
+            self.queue_retry(work.tx(), &mut source).await?;
+        }
+        work.commit().await?;
+        self.machine.wake();
+        store::source_views::one(db, workspace, parsed).await?.ok_or_else(no_document)
+    }
+
+    /// Sees to a run that begins with what is to be tried again: the one that waits to begin, or a new one, at once or right
+    /// after the one that is under way.
+    async fn queue_retry(&self, tx: &mut Tx, source: &mut Source) -> Result<(), Error> {
+        if self.machine.queue(tx, source, false).await?.is_some() {
+            return Ok(());
+        }
+        let open = store::source_runs::open(tx, source.workspace, source.id).await?;
+        let begins_with_it = |run: &Run| run.state == SourceRunStatus::Queued && run.stage == Stage::Retries;
+        if open.as_ref().is_some_and(begins_with_it) {
+            return Ok(());
+        }
+        let now = self.now();
+        source.next_run_at = Some(source.next_run_at.map_or(now, |at| at.min(now)));
+        Ok(store::sources::set_next(tx, source).await?)
+    }
+}
+
+/// Checks that a run would read the document: one that is only queued helps nobody.
+fn require_readable(source: &Source) -> Result<(), Error> {
+    let message = if source.mode != SourceMode::Indexed {
+        "only titles of this source are kept: the next run lists the document anew"
+    } else if source.paused {
+        "the source is paused: resume it, which queues a run"
+    } else if source.needs_credentials {
+        "the source needs new credentials: replace them, which queues a run"
+    } else {
+        return Ok(());
+    };
+    Err(Error::RunNotStartable(message))
+}

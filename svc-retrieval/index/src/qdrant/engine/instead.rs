@@ -1,0 +1,255 @@
+//! What a search would find if some documents stood in place of what Qdrant holds of them. Nothing is stored.
+//!
+//! Qdrant searches everything but these documents, and what would stand in their place is looked through here, as a point of
+//! each chunk would be. How rare a word is must be counted over both. Qdrant multiplies by how rare it is among what it holds,
+//! so each word of the search is weighed by the one beside the other, for which its chunks are counted first.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use futures::future::try_join_all;
+use qdrant_client::qdrant::Filter;
+use uuid::Uuid;
+
+use super::candidates::{Part, Search, finds_nothing};
+use super::tuning::COUNTED_AT_ONCE;
+use super::words::{self, Words};
+use super::{Error, Inner, filters};
+use crate::vectors::{VectorsAtHand, Within};
+use crate::words::Languages;
+use crate::{Candidates, ChunkId, Hit, IndexedDocument, Query, Wanted, sort_hits};
+
+impl Inner {
+    /// One answer for each list that is asked for.
+    pub(super) async fn candidates_instead(
+        &self,
+        query: &Query,
+        drafts: &Drafts,
+    ) -> Result<Vec<Candidates>, Error> {
+        if finds_nothing(query) {
+            return Ok(vec![Candidates::default(); query.lists.len()]);
+        }
+        self.ready().await?;
+        let languages = self.languages(query.workspace).await?.union(drafts.languages);
+        let searches: Vec<Search> = query.lists.iter().map(|wanted| Search::of(wanted, languages)).collect();
+        let mut part = Part { without: drafts.documents.clone(), ..Part::default() };
+        let rarities = self.rarities(&mut part, query, &searches, drafts).await?;
+        let held = self.candidates_in(&part, query, &searches).await?;
+        let lists = query.lists.iter().zip(&searches).zip(held);
+        let list = |((wanted, search), held): ((&Wanted, &Search), Candidates)| {
+            together(query, wanted, held, drafts.found(query, wanted, search, &rarities))
+        };
+        Ok(lists.map(list).collect())
+    }
+
+    /// How rare each dimension of the words is over everything that counts, and in the part, by how much Qdrant errs.
+    async fn rarities(
+        &self,
+        part: &mut Part,
+        query: &Query,
+        searches: &[Search],
+        drafts: &Drafts,
+    ) -> Result<HashMap<u32, f32>, Error> {
+        let forms: BTreeMap<u32, &str> = searches
+            .iter()
+            .flat_map(|search| words::forms(&search.sought))
+            .map(|form| (words::dimension(form), form))
+            .collect();
+        if forms.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let corpus = part.corpus(query);
+        let counting: Vec<&Row> = drafts.rows.iter().filter(|row| row.counts(query)).collect();
+        let all = self.count_points(corpus.clone()).await?;
+        let of_both = all.saturating_add(size(counting.len()));
+        let mut rarities = HashMap::new();
+        let forms: Vec<(u32, &str)> = forms.into_iter().collect();
+        for some in forms.chunks(COUNTED_AT_ONCE) {
+            let counts = some.iter().map(|(_, form)| self.holding(corpus.clone(), (*form).to_owned()));
+            let counts: Vec<_> = counts.collect();
+            for ((dimension, _), held) in some.iter().zip(try_join_all(counts).await?) {
+                let has_word = |row: &&&Row| row.words.weights.contains_key(dimension);
+                let own = size(counting.iter().filter(has_word).count());
+                let rarity = words::rarity(of_both, held.saturating_add(own));
+                rarities.insert(*dimension, rarity);
+                part.telling.insert(*dimension, rarity / words::rarity(all, held));
+            }
+        }
+        Ok(rarities)
+    }
+
+    /// How many chunks of a corpus have a word in that form.
+    async fn holding(&self, mut corpus: Filter, form: String) -> Result<u64, Error> {
+        corpus.must.push(filters::has_form(&form));
+        self.count_points(corpus).await
+    }
+}
+
+/// Documents that would stand in place of others.
+pub(super) struct Drafts {
+    documents: Vec<Uuid>,
+    languages: Languages,
+    rows: Vec<Row>,
+    vectors: VectorsAtHand,
+}
+
+/// A chunk of them.
+struct Row {
+    chunk: ChunkId,
+    container: Option<Uuid>,
+    words: Words,
+}
+
+impl Row {
+    /// Whether it is one of those that words are counted in.
+    fn counts(&self, query: &Query) -> bool {
+        within(query).has_container(self.container)
+    }
+}
+
+impl Drafts {
+    /// Computes: runs off the async threads.
+    pub(super) fn of(documents: &[IndexedDocument]) -> Self {
+        let mut rows = Vec::new();
+        for document in documents {
+            for (ordinal, chunk) in (0..).zip(&document.chunks) {
+                let id = ChunkId { document: document.document, ordinal };
+                let words = Words::of_chunk(document, chunk);
+                rows.push(Row { chunk: id, container: document.container, words });
+            }
+        }
+        let languages = documents.iter().map(|document| document.language);
+        Self {
+            documents: documents.iter().map(|document| document.document).collect(),
+            languages: languages.fold(Languages::default(), Languages::with),
+            rows,
+            vectors: VectorsAtHand::of(documents),
+        }
+    }
+
+    /// What one list finds in them: all of it, with the cosine of every chunk that has one.
+    fn found(
+        &self,
+        query: &Query,
+        wanted: &Wanted,
+        search: &Search,
+        rarities: &HashMap<u32, f32>,
+    ) -> Candidates {
+        let within = within(query);
+        let excluded: Vec<Vec<String>> = search.excluded.iter().map(words::rows).collect();
+        let phrases: Vec<Vec<String>> = search.sought.phrases.iter().map(words::rows).collect();
+        let is_open = |row: &&Row| {
+            within.has(row.chunk.document, row.container)
+                && !excluded.iter().any(|phrase| row.words.hold(phrase))
+        };
+        let open: Vec<&Row> = self.rows.iter().filter(is_open).collect();
+        let weights = words::query(&search.sought);
+        let hit = |row: &&Row| {
+            let score: f32 = weights
+                .iter()
+                .filter_map(|(dimension, weight)| {
+                    Some(weight * row.words.weights.get(dimension)? * rarities.get(dimension)?)
+                })
+                .sum();
+            let is_found = score > 0.0 && phrases.iter().all(|phrase| row.words.hold(phrase));
+            is_found.then_some(Hit { chunk: row.chunk, score })
+        };
+        let words = open.iter().filter_map(hit).collect();
+        let mut cosines = match &wanted.vector {
+            Some(vector) => self.vectors.cosines(vector, within),
+            None => Vec::new(),
+        };
+        let open: HashSet<ChunkId> = open.iter().map(|row| row.chunk).collect();
+        cosines.retain(|hit| open.contains(&hit.chunk));
+        Candidates { words, cosines }
+    }
+}
+
+/// What one list finds in both.
+fn together(query: &Query, wanted: &Wanted, held: Candidates, drafts: Candidates) -> Candidates {
+    let Candidates { mut words, mut cosines } = held;
+    words.extend(drafts.words);
+    sort_hits(&mut words);
+    words.truncate(query.limit);
+    if wanted.vector.is_none() {
+        return Candidates { words, cosines: Vec::new() };
+    }
+    cosines.extend(drafts.cosines);
+    let known: HashSet<ChunkId> = cosines.iter().map(|hit| hit.chunk).collect();
+    let by_words: HashSet<ChunkId> = words.iter().map(|hit| hit.chunk).collect();
+    // A chunk that has none has no vector.
+    cosines.extend(by_words.difference(&known).map(|chunk| Hit { chunk: *chunk, score: 0.0 }));
+    sort_hits(&mut cosines);
+    // The nearest of both are among the nearest of each.
+    let mut places = if wanted.is_met_by(&words) { 0 } else { query.limit };
+    cosines.retain(|hit| {
+        let is_near = hit.score > 0.0 && places > 0;
+        places -= usize::from(is_near);
+        is_near || by_words.contains(&hit.chunk)
+    });
+    Candidates { words, cosines }
+}
+
+fn within(query: &Query) -> Within<'_> {
+    Within { containers: query.containers.as_ref(), documents: query.documents.as_ref() }
+}
+
+fn size(rows: usize) -> u64 {
+    u64::try_from(rows).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::ParsedQuery;
+    use crate::contract::{WORKSPACE, document, id};
+
+    fn hits(scores: &[(u128, f32)]) -> Vec<Hit> {
+        scores.iter().map(|(number, score)| Hit { chunk: id(*number, 0), score: *score }).collect()
+    }
+
+    fn query(limit: usize, text: &str) -> Query {
+        let words = Some(Arc::new(ParsedQuery::parse(text)));
+        let wanted = Wanted { words, vector: Some([1.0, 0.0].into()), without: Vec::new() };
+        Query { workspace: WORKSPACE, containers: None, documents: None, limit, lists: vec![wanted] }
+    }
+
+    #[test]
+    fn the_best_of_both_are_taken() {
+        let query = query(2, "key");
+        let held =
+            Candidates { words: hits(&[(1, 3.0), (2, 1.0)]), cosines: hits(&[(3, 0.9), (1, 0.2), (2, 0.1)]) };
+        let drafts = Candidates { words: hits(&[(4, 2.0)]), cosines: hits(&[(5, 0.5), (6, 0.3), (7, -0.5)]) };
+        let found = together(&query, &query.lists[0], held, drafts);
+        assert_eq!(found.words, hits(&[(1, 3.0), (4, 2.0)]));
+        assert_eq!(found.cosines, hits(&[(3, 0.9), (5, 0.5), (1, 0.2), (4, 0.0)]));
+    }
+
+    #[test]
+    fn a_phrase_that_a_draft_meets_counts_meaning_for_nothing() {
+        let query = query(5, "\"signing key\"");
+        let held = Candidates { words: Vec::new(), cosines: hits(&[(3, 0.9)]) };
+        let drafts = Candidates { words: hits(&[(4, 2.0)]), cosines: hits(&[(4, 0.5), (5, 0.4)]) };
+        let found = together(&query, &query.lists[0], held, drafts);
+        assert_eq!((found.words, found.cosines), (hits(&[(4, 2.0)]), hits(&[(4, 0.5)])));
+    }
+
+    #[test]
+    fn drafts_are_looked_through_as_points_are() {
+        let drafts =
+            Drafts::of(&[document(1, &["The signing key is rotated", "A key of pianos", "Nothing"])]);
+        let found = |text: &str| {
+            let query = query(5, text);
+            let search = Search::of(&query.lists[0], Languages::default());
+            let forms = words::forms(&search.sought);
+            let rarities = forms.into_iter().map(|form| (words::dimension(form), 1.0)).collect();
+            let found = drafts.found(&query, &query.lists[0], &search, &rarities);
+            found.words.iter().map(|hit| hit.chunk.ordinal).collect::<Vec<_>>()
+        };
+        assert_eq!(found("keys"), [0, 1]);
+        assert_eq!(found("\"signing key\""), [0]);
+        assert_eq!(found("key -piano"), [0]);
+        assert_eq!(found("zebra"), [0_u32; 0]);
+    }
+}
