@@ -19,6 +19,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use futures::FutureExt as _;
 use http::{HeaderValue, Request, Version, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -151,31 +152,39 @@ impl Settings {
 /// Handlers find the caller's address as axum's `ConnectInfo<SocketAddr>`.
 pub async fn serve(listener: TcpListener, router: Router, settings: Settings, shutdown: CancellationToken) {
     let connections = settings.connections.clone();
-    let server = Arc::new(Server::new(router, settings, shutdown.clone()));
+    let closed = CancellationToken::new();
+    let server = Arc::new(Server::new(router, settings, closed.clone()));
     let tasks = TaskTracker::new();
+    let take = |stream: TcpStream, peer: SocketAddr| {
+        // Without a place, the connection is closed here.
+        if let Some(place) = connections.admit(peer.ip()) {
+            let server = Arc::clone(&server);
+            tasks.spawn(async move {
+                server.connection(stream, peer, place.is_proxied()).await;
+                drop(place);
+            });
+        }
+    };
     loop {
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                // Without a place, the connection is closed here.
-                if let Some(place) = connections.admit(peer.ip()) {
-                    let server = Arc::clone(&server);
-                    tasks.spawn(async move {
-                        server.connection(stream, peer, place.is_proxied()).await;
-                        drop(place);
-                    });
-                }
-            }
+            Ok((stream, peer)) => take(stream, peer),
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
                 tokio::time::sleep(PAUSE).await;
             }
         }
     }
+    // Whoever has connected by now would see its connection break with a call on it.
+    while let Some(Ok((stream, peer))) = listener.accept().now_or_never() {
+        take(stream, peer);
+    }
     drop(listener);
+    // Only now: who is told to go comes again at once, and must be refused then.
+    closed.cancel();
     tasks.close();
     tasks.wait().await;
 }
