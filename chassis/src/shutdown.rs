@@ -60,11 +60,9 @@ pub fn in_order(delay: Duration) -> io::Result<Shutdown> {
     tokio::spawn(async move {
         either(&mut interrupt, &mut terminate).await;
         tracing::info!(delay_s = delay.as_secs(), "shutting down; a second signal ends at once");
-        let second = either(&mut interrupt, &mut terminate);
-        tokio::join!(begun.begin(delay), async {
-            second.await;
-            std::process::exit(INTERRUPTED);
-        });
+        tokio::spawn(async move { begun.begin(delay).await });
+        either(&mut interrupt, &mut terminate).await;
+        std::process::exit(INTERRUPTED);
     });
     Ok(shutdown)
 }

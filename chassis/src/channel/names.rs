@@ -69,15 +69,15 @@ pub(super) async fn follow<A, F>(
     loop {
         let asked_at = Instant::now();
         let answers = join_all(names.iter().map(|name| timeout(pace.patience, ask(name.clone())))).await;
-        for ((name, known), answer) in names.iter().zip(&mut known).zip(answers) {
+        for ((name, addresses), answer) in names.iter().zip(&mut known).zip(answers) {
             match answer {
-                Ok(Ok(found)) if !found.is_empty() => *known = found.into_iter().collect(),
-                Ok(Ok(_)) => tracing::debug!(host = name.host, "a name of a service has no address now"),
+                Ok(Ok(found)) if !found.is_empty() => *addresses = found.into_iter().collect(),
+                Ok(Ok(_)) => tracing::debug!(host = %name.host, "a name of a service has no address now"),
                 Ok(Err(error)) => {
-                    tracing::debug!(host = name.host, %error, "a name of a service cannot be looked up now");
+                    tracing::debug!(host = %name.host, %error, "a name of a service cannot be looked up now");
                 }
                 Err(_elapsed) => {
-                    tracing::debug!(host = name.host, "looking up a name of a service takes too long");
+                    tracing::debug!(host = %name.host, "looking up a name of a service takes too long");
                 }
             }
         }
