@@ -92,6 +92,10 @@ async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Respon
     let answered = match taken {
         Err(problem) => Error::from(problem).into_response(),
         Ok(taken) => {
+            let request = match &taken {
+                Some(taken) => request.map(|body| taken.counted(body)),
+                None => request,
+            };
             let serving = answer(guard::serve(&edge.guard, class, request, next), class.budget);
             let answered = serving.instrument(span.clone()).await;
             drop(taken);

@@ -103,7 +103,8 @@ async fn answer(
              services of content, retrieval, ingest and sync that are for programs",
         ));
     };
-    let _taken = listener.in_flight.take()?;
+    let taken = listener.in_flight.take()?;
+    let body = taken.counted(body);
     prepare(&mut parts.headers, id);
     let budget = deadline::budget(&parts.headers).unwrap_or(deadline::DEFAULT);
     let channel = match door {
