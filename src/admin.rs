@@ -12,20 +12,17 @@ use tokio_util::sync::CancellationToken;
 const BOUNDS: Bounds = Bounds { all: 64, per_address: 64, proxies: Vec::new() };
 
 /// Serves the admin port until the process ends, so that a draining process can still be watched.
-pub(crate) fn spawn(
-    listener: TcpListener,
-    telemetry: &Telemetry,
-    shutdown: CancellationToken,
-    is_ready: impl Fn() -> bool + Clone + Send + Sync + 'static,
-) {
+pub(crate) fn spawn(listener: TcpListener, telemetry: &Telemetry, leaving: CancellationToken) {
     let metrics = telemetry.metrics();
     let render = move || {
         metrics.run_upkeep();
         std::future::ready(metrics.render())
     };
+    // It has started, or it would not listen. What all replicas share, as databases and Qdrant, is no part of this: they
+    // would all be taken out of service at once, and with them what does without it.
     let ready = move || {
-        let takes_requests = !shutdown.is_cancelled() && is_ready();
-        std::future::ready(if takes_requests { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE })
+        let is_leaving = leaving.is_cancelled();
+        std::future::ready(if is_leaving { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK })
     };
     let router = Router::new()
         .route("/metrics", get(render))

@@ -6,6 +6,7 @@ mod configuration;
 mod connections;
 mod documentation;
 mod embedder;
+mod ending;
 mod environment;
 mod oidc;
 mod protection;
@@ -341,19 +342,19 @@ impl Role {
 /// Where the other services of the mesh are.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct UpstreamOptions {
-    /// svc-auth.
+    /// svc-auth: a URL, or several with commas between. Calls are spread over every address of every name.
     #[arg(long, env = "CAIRN_AUTH_URL", value_name = "URL", default_value = "http://127.0.0.1:8711")]
     pub(crate) auth_url: String,
-    /// svc-content.
+    /// svc-content, in the same way.
     #[arg(long, env = "CAIRN_CONTENT_URL", value_name = "URL", default_value = "http://127.0.0.1:8712")]
     pub(crate) content_url: String,
-    /// svc-ingest.
+    /// svc-ingest, in the same way.
     #[arg(long, env = "CAIRN_INGEST_URL", value_name = "URL", default_value = "http://127.0.0.1:8713")]
     pub(crate) ingest_url: String,
-    /// svc-retrieval.
+    /// svc-retrieval, in the same way.
     #[arg(long, env = "CAIRN_RETRIEVAL_URL", value_name = "URL", default_value = "http://127.0.0.1:8714")]
     pub(crate) retrieval_url: String,
-    /// svc-sync.
+    /// svc-sync, in the same way.
     #[arg(long, env = "CAIRN_SYNC_URL", value_name = "URL", default_value = "http://127.0.0.1:8715")]
     pub(crate) sync_url: String,
 }

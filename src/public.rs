@@ -5,20 +5,22 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use axum::Router;
+use cairn_chassis::shutdown::Shutdown;
 use cairn_chassis::transport;
 use cairn_gateway::{Gateway, Unconnected};
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinSet;
 
 use crate::cli::PublicOptions;
 
-/// How long requests under way may take after the shutdown began.
-pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(20);
+/// How long the background work may take to end.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// The gateway as configured. Off loopback it must be told its address: links, the name and the guard of the
 /// session cookie and the check of origins follow it, and what a caller says of it (`Host`) proves nothing.
 pub(crate) fn build(
     options: &PublicOptions,
+    most_requests: usize,
     base_url: Option<String>,
     listens_at: SocketAddr,
 ) -> anyhow::Result<Unconnected> {
@@ -31,6 +33,7 @@ pub(crate) fn build(
     let proxies = options.trusted_proxies.iter().filter(|network| !network.trim().is_empty());
     let config = cairn_gateway::Config {
         base_url,
+        max_requests: most_requests,
         allowed_origins: options.allowed_origins.clone(),
         plans: options.plans.as_deref().map(plans).transpose()?,
         trusted_proxies: proxies.cloned().collect(),
@@ -55,42 +58,50 @@ pub(crate) struct Endpoint {
     pub(crate) settings: transport::Settings,
 }
 
-/// Serves the gateway over HTTP, and over gRPC when there is a listener for it, until the shutdown.
+/// Serves the gateway over HTTP, and over gRPC when there is a listener for it, until the shutdown, and requests under way
+/// for so long after it.
 pub(crate) async fn serve_gateway(
     gateway: &Gateway,
     http: Endpoint,
     grpc: Option<Endpoint>,
-    shutdown: &CancellationToken,
+    shutdown: &Shutdown,
+    drain_limit: Duration,
 ) {
-    let over_http = serve(http, gateway.router(), shutdown.clone());
+    let over_http = serve(http, gateway.router(), shutdown);
     let served = async {
         match grpc {
             None => over_http.await,
             Some(grpc) => {
-                tokio::join!(over_http, serve(grpc, gateway.grpc_router(), shutdown.clone()));
+                tokio::join!(over_http, serve(grpc, gateway.grpc_router(), shutdown));
             }
         }
     };
     // They would go on for as long as somebody looks.
     let ends_streams = async {
-        shutdown.cancelled().await;
+        shutdown.closing.cancelled().await;
         gateway.close();
         std::future::pending::<()>().await;
     };
-    tokio::select! {
-        () = served => {}
-        () = ends_streams => {}
+    let drained = async {
+        tokio::select! {
+            () = served => {}
+            () = ends_streams => {}
+        }
+    };
+    if !shutdown.drained(drained, drain_limit).await {
+        tracing::warn!("some requests did not finish in time and were cut off");
     }
 }
 
-/// Serves until the shutdown; then lets requests under way finish.
-async fn serve(endpoint: Endpoint, router: Router, shutdown: CancellationToken) {
-    let drained = async {
-        shutdown.cancelled().await;
-        tokio::time::sleep(DRAIN_LIMIT).await;
-    };
-    tokio::select! {
-        () = transport::serve(endpoint.listener, router, endpoint.settings, shutdown.clone()) => {}
-        () = drained => tracing::warn!("some requests did not finish in time and were cut off"),
+async fn serve(endpoint: Endpoint, router: Router, shutdown: &Shutdown) {
+    let settings = endpoint.settings.leaving(shutdown.leaving.clone());
+    transport::serve(endpoint.listener, router, settings, shutdown.closing.clone()).await;
+}
+
+/// Waits until the background work has ended, and not much longer than it should take.
+pub(crate) async fn end_background(mut background: JoinSet<()>) {
+    let ended = tokio::time::timeout(STOP_LIMIT, async { while background.join_next().await.is_some() {} });
+    if ended.await.is_err() {
+        tracing::warn!("background work did not end in time; it goes on at the next start");
     }
 }

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use cairn_chassis::shutdown::Shutdown;
 use cairn_chassis::telemetry::{self, Telemetry};
 use cairn_chassis::{server, shutdown, tls, transport};
-use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Role, ServeOptions, Site};
 use crate::data_folder::DataFolder;
@@ -27,7 +27,8 @@ pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
     check_mesh(&options)?;
     let telemetry = telemetry::install(options.service.name(), LOG_FILTER)?;
     observation::start();
-    let shutdown = shutdown::on_signal().context("cannot listen for signals")?;
+    let shutdown =
+        shutdown::in_order(options.services.ending.delay()).context("cannot listen for signals")?;
     let ended = serve(&options, &telemetry, &shutdown).await;
     telemetry.shutdown();
     ended
@@ -60,8 +61,8 @@ pub(crate) fn check_mesh(options: &ServeOptions) -> anyhow::Result<()> {
         bail!("{address} can be reached from other machines and has no TLS: {ADVICE}");
     }
     let others = options.upstreams.urls().into_iter().filter(|(service, _)| *service != options.service);
-    for (_, url) in others {
-        if leaves_in_the_clear(url) {
+    for url in others.flat_map(|(_, urls)| urls.split(',')) {
+        if leaves_in_the_clear(url.trim()) {
             bail!("calls to {url} leave this machine without TLS: {ADVICE}");
         }
     }
@@ -77,17 +78,14 @@ fn leaves_in_the_clear(url: &str) -> bool {
     url.scheme_str() != Some("https") && !is_here
 }
 
-async fn serve(
-    options: &ServeOptions,
-    telemetry: &Telemetry,
-    shutdown: &CancellationToken,
-) -> anyhow::Result<()> {
+async fn serve(options: &ServeOptions, telemetry: &Telemetry, shutdown: &Shutdown) -> anyhow::Result<()> {
     let role = options.service;
     let connections = options.services.connections.open(&options.services.public.trusted_proxies);
     let listener = server::bind(options.listen.unwrap_or_else(|| role.default_address())).await?;
     let gateway = match role {
         Role::Gateway => Some(public::build(
             &options.services.public,
+            options.services.ending.most_requests(),
             options.services.public.base_url.clone(),
             listener.local_addr()?,
         )?),
@@ -117,14 +115,15 @@ async fn serve(
     if role == Role::Auth {
         make_first_account(&mesh, options).await?;
     }
-    admin::spawn(admin_listener, telemetry, shutdown.clone(), mesh.readiness());
+    admin::spawn(admin_listener, telemetry, shutdown.leaving.clone());
     // It ends when the draining begins: open feed streams would keep the server from draining.
-    let mut background = mesh.start_background(shutdown);
+    let background = mesh.start_background(&shutdown.closing);
     {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{announcement}")?;
         out.flush()?;
     }
+    let drain_limit = options.services.ending.drain_limit();
     if let Some(gateway) = gateway {
         let tls = options.services.tls.mutual(tls::Protocols::Http)?;
         let grpc_tls = options.services.tls.mutual(tls::Protocols::Grpc)?;
@@ -133,21 +132,16 @@ async fn serve(
             settings: transport::Settings::grpc(&connections).over(grpc_tls),
         });
         let http = Endpoint { listener, settings: transport::Settings::http(&connections).over(tls) };
-        public::serve_gateway(&mesh.connect(gateway), http, grpc, shutdown).await;
+        public::serve_gateway(&mesh.connect(gateway), http, grpc, shutdown, drain_limit).await;
     } else {
         let tls = options.services.tls.mutual(tls::Protocols::Grpc)?;
-        let settings = transport::Settings::mesh(&connections).over(tls);
-        let serving = mesh.served().await?.serve_over(listener, settings, shutdown.clone());
-        let drained = async {
-            shutdown.cancelled().await;
-            tokio::time::sleep(public::DRAIN_LIMIT).await;
-        };
-        tokio::select! {
-            () = serving => {}
-            () = drained => tracing::warn!("some calls did not finish in time and were cut off"),
+        let settings = transport::Settings::mesh(&connections).over(tls).leaving(shutdown.leaving.clone());
+        let serving = mesh.served().await?.serve_over(listener, settings, shutdown.closing.clone());
+        if !shutdown.drained(serving, drain_limit).await {
+            tracing::warn!("some calls did not finish in time and were cut off");
         }
     }
-    while background.join_next().await.is_some() {}
+    public::end_background(background).await;
     mesh.close().await;
     Ok(())
 }

@@ -68,8 +68,6 @@ impl Channels {
 
 /// Work that goes on beside the requests, until the token is cancelled.
 type Background = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
-/// Whether a service can do its work now.
-type Ready = Arc<dyn Fn() -> bool + Send + Sync>;
 /// What a service does when nothing is served any more.
 type Closing = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
@@ -89,7 +87,6 @@ pub(crate) struct Mesh {
 struct Hosted {
     services: Vec<Served>,
     background: Vec<Background>,
-    ready: Vec<Ready>,
     closing: Vec<Closing>,
 }
 
@@ -125,11 +122,6 @@ impl Hosted {
         F: Future<Output = ()> + Send + 'static,
     {
         self.background.push(Box::new(move |shutdown| Box::pin(work(shutdown))));
-    }
-
-    /// Whether the service can do its work now; asked often.
-    fn ready_when(&mut self, is_ready: impl Fn() -> bool + Send + Sync + 'static) {
-        self.ready.push(Arc::new(is_ready));
     }
 
     /// What is done when nothing is served any more.
@@ -263,12 +255,6 @@ impl Mesh {
         tasks
     }
 
-    /// Whether what runs here can do its work now.
-    pub(crate) fn readiness(&self) -> impl Fn() -> bool + Clone + Send + Sync + 'static {
-        let ready = self.hosted.ready.clone();
-        move || ready.iter().all(|is_ready| is_ready())
-    }
-
     /// Closes the storages, so that a SQLite file holds all its data again and not a log beside it.
     pub(crate) async fn close(self) {
         for close in self.hosted.closing {
@@ -337,8 +323,7 @@ async fn open_retrieval(
     let (names, access) = (cairn_retrieval::SERVICE_NAMES, cairn_retrieval::ACCESS);
     let lifecycle = Some(service.lifecycle());
     let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
-    let (closing, asked) = (service.clone(), service.clone());
-    hosted.ready_when(move || asked.is_ready());
+    let closing = service.clone();
     hosted.on_start(|shutdown| async move { service.run(shutdown).await });
     hosted.at_end(|| async move { closing.close().await });
     Ok(channel)

@@ -3,15 +3,14 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use cairn_auth::{Bootstrap, Bootstrapped};
 use cairn_chassis::entropy::{Entropy as _, OsEntropy};
+use cairn_chassis::shutdown::Shutdown;
 use cairn_chassis::telemetry::{self, Telemetry};
 use cairn_chassis::{server, shutdown, tls, transport};
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap_file::{self, BootstrapFile};
 use crate::cli::{BootstrapOptions, Site, UpOptions};
@@ -22,24 +21,19 @@ use crate::{admin, observation, public, secret_keys, starter_guide};
 
 /// On a terminal the banner says what matters.
 pub(crate) const LOG_FILTER: &str = "warn";
-/// How long the background work may take to end.
-const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// Runs until a signal ends it.
 pub(crate) async fn run(options: UpOptions) -> anyhow::Result<()> {
     let telemetry = telemetry::install("up", LOG_FILTER)?;
     observation::start();
-    let shutdown = shutdown::on_signal().context("cannot listen for signals")?;
+    let shutdown =
+        shutdown::in_order(options.services.ending.delay()).context("cannot listen for signals")?;
     let ended = serve(&options, &telemetry, &shutdown).await;
     telemetry.shutdown();
     ended
 }
 
-async fn serve(
-    options: &UpOptions,
-    telemetry: &Telemetry,
-    shutdown: &CancellationToken,
-) -> anyhow::Result<()> {
+async fn serve(options: &UpOptions, telemetry: &Telemetry, shutdown: &Shutdown) -> anyhow::Result<()> {
     let data = DataFolder::claim(&options.data)?;
     let connections = options.services.connections.open(&options.services.public.trusted_proxies);
     let listener = server::bind(options.listen).await?;
@@ -62,7 +56,12 @@ async fn serve(
         (options.services.tls.public()?, options.services.tls.mutual(tls::Protocols::Grpc)?);
     let base_url =
         options.services.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
-    let gateway = public::build(&options.services.public, Some(base_url.clone()), address)?;
+    let gateway = public::build(
+        &options.services.public,
+        options.services.ending.most_requests(),
+        Some(base_url.clone()),
+        address,
+    )?;
     let mut mesh = Mesh::open(all_local(options, &data, &base_url)?).await?;
     let made =
         bootstrap(&mesh, &options.services.bootstrap, |made| file_of(made, &base_url).write(data.path()))
@@ -72,11 +71,10 @@ async fn serve(
     }
     let file = refresh_bootstrap_file(&data, &base_url)?;
     if let Some(listener) = admin {
-        // What an engine elsewhere cannot do now, the other routes can.
-        admin::spawn(listener, telemetry, shutdown.clone(), || true);
+        admin::spawn(listener, telemetry, shutdown.leaving.clone());
     }
 
-    let mut background = mesh.start_background(shutdown);
+    let background = mesh.start_background(&shutdown.closing);
     let gateway = mesh.connect(gateway);
     if !options.quiet {
         announce(&base_url, &data, made.is_some(), file.as_ref(), &further)?;
@@ -86,11 +84,8 @@ async fn serve(
         settings: transport::Settings::grpc(&connections).over(grpc_tls),
     });
     let http = Endpoint { listener, settings: transport::Settings::http(&connections).over(tls) };
-    public::serve_gateway(&gateway, http, grpc, shutdown).await;
-    let ended = tokio::time::timeout(STOP_LIMIT, async { while background.join_next().await.is_some() {} });
-    if ended.await.is_err() {
-        tracing::warn!("background work did not end in time; it goes on at the next start");
-    }
+    public::serve_gateway(&gateway, http, grpc, shutdown, options.services.ending.drain_limit()).await;
+    public::end_background(background).await;
     mesh.close().await;
     Ok(())
 }

@@ -9,6 +9,16 @@
 //! 4. The default message limit of 4 MiB is too small for 5 MiB bodies: whoever decodes sets [`MAX_MESSAGE_BYTES`].
 //!    Whoever encodes sets no limit: over TCP a client's own refusal would arrive as a broken stream.
 //! 5. A panic would unwind into the caller: it is caught on the routes.
+//!
+//! `Remote` spreads its calls over every address of the service (`balance`), follows the names in its URLs (`names`), and
+//! makes a call once more that was never sent or that changes nothing (`retry`).
+
+mod balance;
+mod body;
+mod connect;
+mod names;
+mod remote;
+mod retry;
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -17,22 +27,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{HeaderValue, Request, Response};
+use tonic::Status;
 use tonic::body::Body;
 use tonic::service::Routes;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Status, TimeoutExpired};
 use tower::Service;
 
+pub use self::remote::Remote;
 use crate::identity::{SERVICE_IDENTITY, ServiceIdentitySource};
-use crate::status::Problem;
 use crate::{telemetry, tls};
 
 /// What a message may weigh, to be set with `max_decoding_message_size` on each server and client: a body of 5 MiB with room for batches of them.
 pub const MAX_MESSAGE_BYTES: usize = 32 * 1024 * 1024;
-
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
-const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// When a caller may try a service again that could not be reached: an orchestrator needs seconds to replace it.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
@@ -45,7 +50,7 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub enum AddressError {
     /// It is not a URL, or what it needs cannot be set up.
     #[error("it is not an address such as http://host:port: {0}")]
-    Unusable(#[from] tonic::transport::Error),
+    Unusable(String),
     /// It begins with `https://`, and nothing says whose certificates to trust.
     #[error(
         "it begins with https://, and nobody's certificates are trusted: name the authority's (CAIRN_TLS_CA)"
@@ -59,7 +64,7 @@ pub enum ServiceChannel {
     /// The service runs in this process: its composed routes.
     Local(Routes),
     /// The service runs elsewhere.
-    Remote(Channel),
+    Remote(Remote),
     /// One of the others, to which each call proves that a service of the mesh makes it.
     Presenting(Box<Presenting>),
 }
@@ -77,8 +82,8 @@ impl ServiceChannel {
         Self::Local(routes.prepare())
     }
 
-    /// A way to a service at an address such as `http://content:8703`; it connects at the first call, and again
-    /// after a failure.
+    /// A way to a service at an address such as `http://content:8703`, or at several with commas between. A name stands
+    /// for all of its addresses. Connections are made when calls need them, and again after a failure.
     ///
     /// # Errors
     /// When the address is not a URL, or begins with `https://`.
@@ -91,16 +96,7 @@ impl ServiceChannel {
     /// # Errors
     /// When the address is not a URL, or is an `https://` one and `tls` is absent.
     pub fn remote_over(address: &str, tls: Option<&tls::Client>) -> Result<Self, AddressError> {
-        let mut endpoint = Endpoint::from_shared(address.to_owned())?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
-            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
-            .keep_alive_while_idle(true)
-            .tcp_nodelay(true);
-        if endpoint.uri().scheme() == Some(&http::uri::Scheme::HTTPS) {
-            endpoint = endpoint.tls_config(tls.ok_or(AddressError::NothingTrusted)?.config())?;
-        }
-        Ok(Self::Remote(endpoint.connect_lazy()))
+        Remote::at(address, tls).map(Self::Remote)
     }
 
     /// The same way, on which each call carries a service's identity beside that of whoever it is made for.
@@ -131,14 +127,9 @@ impl Service<Request<Body>> for ServiceChannel {
     type Error = Error;
     type Future = BoxedFuture<Response<Body>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        match self {
-            // Routes are always ready.
-            Self::Local(_) => Poll::Ready(Ok(())),
-            Self::Remote(channel) => channel.poll_ready(context).map_err(Error::from),
-            // The way itself is waited for when there is an identity to present on it.
-            Self::Presenting(_) => Poll::Ready(Ok(())),
-        }
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        // Routes are always ready; elsewhere each call waits for a connection by itself.
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
@@ -154,43 +145,8 @@ impl Service<Request<Body>> for ServiceChannel {
                     Ok(response)
                 })
             }
-            Self::Remote(channel) => {
-                let answer = channel.call(request);
-                Box::pin(async move { answer.await.map_err(from_transport) })
-            }
+            Self::Remote(remote) => Box::pin(remote.clone().call(request)),
         }
-    }
-}
-
-/// What the transport could not do is a service that is not there, whatever tonic makes of the many ways in which a
-/// connection ends. What it can tell apart, such as a timeout, stays.
-fn from_transport(error: tonic::transport::Error) -> Error {
-    // An outage ends by itself, a wrong certificate does not.
-    if let Some(distrust) = cause::<rustls::Error>(&error) {
-        tracing::warn!(error = %distrust, "a service of the mesh cannot be reached over TLS");
-    }
-    let is_late = cause::<TimeoutExpired>(&error).is_some();
-    let status = Status::from_error(Box::new(error));
-    match status.code() {
-        // Cancelled without a timeout is a connection that ended under the call, as a refused certificate ends it.
-        Code::Cancelled if is_late => status.into(),
-        Code::Cancelled | Code::Unknown | Code::Internal | Code::Unavailable => {
-            tracing::debug!(%status, "a service cannot be reached");
-            Status::from(Problem::unavailable("a service of the mesh cannot be reached", RETRY_AFTER)).into()
-        }
-        Code::Ok
-        | Code::InvalidArgument
-        | Code::DeadlineExceeded
-        | Code::NotFound
-        | Code::AlreadyExists
-        | Code::PermissionDenied
-        | Code::ResourceExhausted
-        | Code::FailedPrecondition
-        | Code::Aborted
-        | Code::OutOfRange
-        | Code::Unimplemented
-        | Code::DataLoss
-        | Code::Unauthenticated => status.into(),
     }
 }
 

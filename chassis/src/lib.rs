@@ -7,6 +7,7 @@ pub mod breaker;
 pub mod call;
 pub mod channel;
 pub mod clock;
+mod contracts;
 pub mod deadline;
 mod debug;
 pub mod doctor;

@@ -2,7 +2,6 @@
 
 mod admission;
 mod body;
-mod contracts;
 mod error_info;
 mod observe;
 mod scanner;
@@ -57,7 +56,7 @@ pub struct ReflectionError(#[from] tonic_reflection::server::Error);
 pub struct Composed {
     /// What a channel or a listener takes.
     pub routes: Routes,
-    /// Says NOT_SERVING before a shutdown.
+    /// Says NOT_SERVING when the process is about to go.
     pub health: HealthReporter,
     names: Vec<&'static str>,
 }
@@ -65,7 +64,7 @@ pub struct Composed {
 /// The paths of all methods that are served by any service.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
-    contracts::Contracts::get().paths()
+    crate::contracts::Contracts::get().paths()
 }
 
 /// Composes plain routes; `names` are the full names of their gRPC services (`cairn.content.v1.FileService`), `access`
@@ -114,7 +113,7 @@ fn reflection(names: &[&'static str]) -> tonic_reflection::server::Builder<'stat
 }
 
 impl Composed {
-    /// Serves over TCP (HTTP/2) until the shutdown, then says NOT_SERVING and drains.
+    /// Serves over TCP (HTTP/2) until the shutdown, and says NOT_SERVING from when it leaves; then drains.
     pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) {
         self.serve_over(listener, Settings::mesh(&Connections::default()), shutdown).await;
     }
@@ -122,9 +121,14 @@ impl Composed {
     /// As [`Self::serve`], with other settings.
     pub async fn serve_over(self, listener: TcpListener, settings: Settings, shutdown: CancellationToken) {
         let Self { routes, health, names } = self;
+        let leaving = settings.leaving.clone();
         let stopping = async {
-            shutdown.cancelled().await;
-            for name in names {
+            tokio::select! {
+                () = leaving.cancelled() => {}
+                () = shutdown.cancelled() => {}
+            }
+            // Probes that name no service ask for the whole process.
+            for name in names.into_iter().chain([""]) {
                 health.set_service_status(name, ServingStatus::NotServing).await;
             }
         };

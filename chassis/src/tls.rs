@@ -1,22 +1,23 @@
 //! TLS by configuration (rustls, ring): for listeners, and for the calls between services.
 //!
-//! A listener reads its files again when they change, so a renewed certificate needs no restart. A client keeps what it
-//! read at its start.
+//! Listeners and callers read their files again when they change, so a renewed certificate needs no restart: the next
+//! connection takes it.
 
+mod client;
 mod handshake;
 mod pem;
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustls::server::WebPkiClientVerifier;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
-use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+use rustls::{RootCertStore, ServerConfig};
 
-/// How often a listener looks whether its files have changed.
+pub use self::client::Client;
+
+/// How often it is looked whether files have changed.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The TLS files cannot be used.
@@ -107,13 +108,51 @@ impl Protocols {
 pub struct Server {
     files: ServerFiles,
     protocols: Protocols,
-    loaded: Mutex<Loaded>,
+    loaded: Mutex<Loaded<ServerConfig>>,
 }
 
-struct Loaded {
-    config: Arc<ServerConfig>,
+/// What was made of files when they last made sense.
+struct Loaded<C> {
+    config: Arc<C>,
     stamps: Vec<Option<SystemTime>>,
     looked_at: Instant,
+}
+
+impl<C> Loaded<C> {
+    fn new(config: C, stamps: Vec<Option<SystemTime>>) -> Self {
+        Self { config: Arc::new(config), stamps, looked_at: Instant::now() }
+    }
+
+    /// Whether it is time to look again, which is done now then.
+    fn is_due(&mut self) -> bool {
+        let is_due = self.looked_at.elapsed() >= LOOK_INTERVAL;
+        if is_due {
+            self.looked_at = Instant::now();
+        }
+        is_due
+    }
+
+    /// Reads files whose stamps are others than before; what cannot be used is not taken.
+    fn renew(
+        &mut self,
+        stamps: Vec<Option<SystemTime>>,
+        read: impl FnOnce() -> Result<C, Error>,
+        file: &Path,
+    ) {
+        if stamps == self.stamps {
+            return;
+        }
+        self.stamps = stamps;
+        match read() {
+            Ok(config) => {
+                self.config = Arc::new(config);
+                tracing::info!(file = %file.display(), "new TLS files are in use");
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the new TLS files cannot be used; the old ones stay in use")
+            }
+        }
+    }
 }
 
 crate::debug_fields!(Server { files });
@@ -124,42 +163,32 @@ impl Server {
     /// # Errors
     /// When one is missing or not what it should be, or the key belongs to another certificate.
     pub fn load(files: ServerFiles, protocols: Protocols) -> Result<Self, Error> {
-        let stamps = stamps(&files);
-        let config = Arc::new(server_config(&files, protocols)?);
-        let loaded = Mutex::new(Loaded { config, stamps, looked_at: Instant::now() });
+        let stamps = server_stamps(&files);
+        let loaded = Mutex::new(Loaded::new(server_config(&files, protocols)?, stamps));
         Ok(Self { files, protocols, loaded })
     }
 
     /// The configuration for the next connection: what stood in the files when they last made sense.
     fn config(&self) -> Arc<ServerConfig> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if loaded.looked_at.elapsed() >= LOOK_INTERVAL {
-            loaded.looked_at = Instant::now();
+        if loaded.is_due() {
             self.refresh(&mut loaded);
         }
         Arc::clone(&loaded.config)
     }
 
-    fn refresh(&self, loaded: &mut Loaded) {
-        let stamps = stamps(&self.files);
-        if stamps == loaded.stamps {
-            return;
-        }
-        loaded.stamps = stamps;
-        match server_config(&self.files, self.protocols) {
-            Ok(config) => {
-                loaded.config = Arc::new(config);
-                tracing::info!(certificate = %self.files.pair.certificate.display(), "new TLS files are in use");
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the new TLS files cannot be used; the old ones stay in use")
-            }
-        }
+    fn refresh(&self, loaded: &mut Loaded<ServerConfig>) {
+        let read = || server_config(&self.files, self.protocols);
+        loaded.renew(server_stamps(&self.files), read, &self.files.pair.certificate);
     }
 }
 
-fn stamps(files: &ServerFiles) -> Vec<Option<SystemTime>> {
-    let paths = [Some(&files.pair.certificate), Some(&files.pair.key), files.client_ca.as_ref()];
+fn server_stamps(files: &ServerFiles) -> Vec<Option<SystemTime>> {
+    stamps([Some(&files.pair.certificate), Some(&files.pair.key), files.client_ca.as_ref()])
+}
+
+/// When each of the files was last changed. What Kubernetes mounts are links, whose targets are asked.
+fn stamps<'a>(paths: impl IntoIterator<Item = Option<&'a PathBuf>>) -> Vec<Option<SystemTime>> {
     let changed_at = |path: &PathBuf| std::fs::metadata(path).and_then(|found| found.modified()).ok();
     paths.into_iter().flatten().map(changed_at).collect()
 }
@@ -198,53 +227,6 @@ fn authorities(path: &Path) -> Result<RootCertStore, Error> {
         store.add(certificate).map_err(refused)?;
     }
     Ok(store)
-}
-
-/// The TLS side of calls to other services.
-#[derive(Clone)]
-pub struct Client(ClientTlsConfig);
-
-impl fmt::Debug for Client {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Client")
-    }
-}
-
-impl Client {
-    /// Reads the files.
-    ///
-    /// # Errors
-    /// When one is missing or not what it should be, or the key belongs to another certificate.
-    pub fn load(files: &ClientFiles) -> Result<Self, Error> {
-        check_client(files)?;
-        let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem::read(&files.ca)?));
-        if let Some(pair) = &files.pair {
-            let identity = Identity::from_pem(pem::read(&pair.certificate)?, pem::read(&pair.key)?);
-            config = config.identity(identity);
-        }
-        Ok(Self(config))
-    }
-
-    pub(crate) fn config(&self) -> ClientTlsConfig {
-        self.0.clone()
-    }
-}
-
-/// The transport would say of bad files only that it failed.
-fn check_client(files: &ClientFiles) -> Result<(), Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let authorities = authorities(&files.ca)?;
-    let Some(pair) = &files.pair else { return Ok(()) };
-    let unusable =
-        |source| Error::Pair { certificate: pair.certificate.clone(), key: pair.key.clone(), source };
-    let (chain, key) = (pem::certificates(&pair.certificate)?, pem::key(&pair.key)?);
-    ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(unusable)?
-        .with_root_certificates(authorities)
-        .with_client_auth_cert(chain, key)
-        .map(|_| ())
-        .map_err(unusable)
 }
 
 #[cfg(test)]

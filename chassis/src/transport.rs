@@ -19,7 +19,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use http::{Request, Version};
+use futures::FutureExt as _;
+use http::{HeaderValue, Request, Version, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -34,7 +35,7 @@ use self::activity::{Activity, Counted};
 use self::awaited::Awaited;
 pub use self::connections::{Bounds, Connections};
 use self::timed::Timed;
-use crate::tls;
+use crate::{deadline, tls};
 
 /// What follows a failure to accept, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -51,6 +52,10 @@ const MOST_HANDED_OVER: usize = 16 * 1024;
 /// A connection of HTTP/2 that says nothing for so long is asked whether it lives.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection between services lives, and the calls that it has then: no call lasts longer, and a stream of
+/// the feed, which has no end, begins anew.
+const AGE: Duration = Duration::from_secs(10 * 60);
+const AGED_PARTING: Duration = deadline::LONGEST;
 
 /// How long a connection may stand still.
 #[derive(Debug, Clone, Copy)]
@@ -64,12 +69,21 @@ pub struct Timeouts {
     /// Without the caller taking a byte of one answer among several (HTTP/2), which ends them all; absent where a
     /// connection carries the calls of many, as from a gateway.
     pub untaken: Option<Duration>,
+    /// How long it lives before it is told to end, more or less, so that its caller comes again and may be led elsewhere;
+    /// absent: as long as the caller wishes.
+    pub age: Option<Duration>,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
         let still = Duration::from_secs(30);
-        Self { head: Duration::from_secs(10), idle: Duration::from_secs(75), still, untaken: Some(still) }
+        Self {
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(75),
+            still,
+            untaken: Some(still),
+            age: None,
+        }
     }
 }
 
@@ -93,13 +107,17 @@ pub struct Settings {
     pub connections: Connections,
     /// How long they may stand still.
     pub timeouts: Timeouts,
+    /// Cancelled when this process is about to go: callers are told with each answer (HTTP/1), or asked (gRPC health), to
+    /// go elsewhere, and everything is still served.
+    pub leaving: CancellationToken,
 }
 
 impl Settings {
     /// Plain HTTP with the usual bounds.
     pub fn http(connections: &Connections) -> Self {
         let (connections, timeouts) = (connections.clone(), Timeouts::default());
-        Self { protocol: Protocol::Http, tls: None, connections, timeouts }
+        let leaving = CancellationToken::new();
+        Self { protocol: Protocol::Http, tls: None, connections, timeouts, leaving }
     }
 
     /// Plain gRPC with the usual bounds, for programs.
@@ -111,7 +129,14 @@ impl Settings {
     /// Plain gRPC for other services of the mesh.
     pub fn mesh(connections: &Connections) -> Self {
         let grpc = Self::grpc(connections);
-        Self { timeouts: Timeouts { untaken: None, ..grpc.timeouts }, ..grpc }
+        Self { timeouts: Timeouts { untaken: None, age: Some(AGE), ..grpc.timeouts }, ..grpc }
+    }
+
+    /// The same, told by that token that this process is about to go.
+    #[must_use]
+    pub fn leaving(mut self, leaving: CancellationToken) -> Self {
+        self.leaving = leaving;
+        self
     }
 
     /// The same inside of TLS, when that is given.
@@ -127,31 +152,39 @@ impl Settings {
 /// Handlers find the caller's address as axum's `ConnectInfo<SocketAddr>`.
 pub async fn serve(listener: TcpListener, router: Router, settings: Settings, shutdown: CancellationToken) {
     let connections = settings.connections.clone();
-    let server = Arc::new(Server::new(router, settings, shutdown.clone()));
+    let closed = CancellationToken::new();
+    let server = Arc::new(Server::new(router, settings, closed.clone()));
     let tasks = TaskTracker::new();
+    let take = |stream: TcpStream, peer: SocketAddr| {
+        // Without a place, the connection is closed here.
+        if let Some(place) = connections.admit(peer.ip()) {
+            let server = Arc::clone(&server);
+            tasks.spawn(async move {
+                server.connection(stream, peer, place.is_proxied()).await;
+                drop(place);
+            });
+        }
+    };
     loop {
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                // Without a place, the connection is closed here.
-                if let Some(place) = connections.admit(peer.ip()) {
-                    let server = Arc::clone(&server);
-                    tasks.spawn(async move {
-                        server.connection(stream, peer, place.is_proxied()).await;
-                        drop(place);
-                    });
-                }
-            }
+            Ok((stream, peer)) => take(stream, peer),
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
                 tokio::time::sleep(PAUSE).await;
             }
         }
     }
+    // Whoever has connected by now would see its connection break with a call on it.
+    while let Some(Ok((stream, peer))) = listener.accept().now_or_never() {
+        take(stream, peer);
+    }
     drop(listener);
+    // Only now: who is told to go comes again at once, and must be refused then.
+    closed.cancel();
     tasks.close();
     tasks.wait().await;
 }
@@ -163,12 +196,13 @@ struct Server {
     tls: Option<tls::Server>,
     timeouts: Timeouts,
     builder: Builder<TokioExecutor>,
+    leaving: CancellationToken,
     shutdown: CancellationToken,
 }
 
 impl Server {
     fn new(router: Router, settings: Settings, shutdown: CancellationToken) -> Self {
-        let Settings { protocol, tls, timeouts, .. } = settings;
+        let Settings { protocol, tls, timeouts, leaving, connections: _ } = settings;
         let mut builder = Builder::new(TokioExecutor::new());
         // Heads have a timer of ours: hyper's would also end connections that rest between requests.
         builder.http1().header_read_timeout(None::<Duration>).max_buf_size(MOST_HEAD_BYTES);
@@ -180,7 +214,7 @@ impl Server {
             .max_concurrent_streams(MOST_STREAMS)
             .max_header_list_size(MOST_HEADER_BYTES);
         let builder = if protocol == Protocol::Grpc { builder.http2_only() } else { builder };
-        Self { router, protocol, tls, timeouts, builder, shutdown }
+        Self { router, protocol, tls, timeouts, builder, leaving, shutdown }
     }
 
     async fn connection(&self, stream: TcpStream, peer: SocketAddr, is_proxied: bool) {
@@ -210,29 +244,38 @@ impl Server {
         let stream = TokioIo::new(Timed::new(stream, Arc::clone(&activity), self.timeouts));
         let service = service_fn(|request: Request<Incoming>| {
             let under_way = activity.begin();
-            let is_watched = untaken.is_some() && request.version() == Version::HTTP_2;
+            let is_http_2 = request.version() == Version::HTTP_2;
+            let is_watched = untaken.is_some() && is_http_2;
+            // Whoever keeps the connection would be cut off when it closes, perhaps with a request on its way.
+            let is_last = !is_http_2 && self.leaving.is_cancelled();
             let part = is_watched.then_some(MOST_HANDED_OVER);
             let answered = self.router.clone().oneshot(self.received(request, peer));
             async move {
-                let response = answered.await?;
+                let mut response = answered.await?;
+                if is_last {
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
                 Ok::<_, Infallible>(response.map(|body| Counted::new(body, under_way, part)))
             }
         });
         let mut connection = pin!(self.builder.serve_connection(stream, service));
-        tokio::select! {
+        let limit = tokio::select! {
             ended = connection.as_mut() => return report(ended.err(), peer),
-            () = self.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+            () = self.shutdown.cancelled() => None,
             () = activity.stalls_for(untaken) => {
                 return tracing::debug!(%peer, "a caller did not take its answer in time");
             }
-            () = activity.rests_for(self.timeouts.idle) => {
-                connection.as_mut().graceful_shutdown();
-                // What does not part is cut off.
-                let _ = tokio::time::timeout(PARTING, connection).await;
-                return;
+            () = activity.rests_for(self.timeouts.idle) => Some(PARTING),
+            () = lives_for(self.timeouts.age, peer) => Some(AGED_PARTING),
+        };
+        connection.as_mut().graceful_shutdown();
+        match limit {
+            None => report(connection.await.err(), peer),
+            // What does not part is cut off.
+            Some(limit) => {
+                let _ = tokio::time::timeout(limit, connection).await;
             }
         }
-        report(connection.await.err(), peer);
     }
 
     fn received(&self, request: Request<Incoming>, peer: SocketAddr) -> Request<Body> {
@@ -243,6 +286,14 @@ impl Server {
         request.extensions_mut().insert(ConnectInfo(peer));
         request
     }
+}
+
+/// Ends when a connection is old enough. They differ by up to a fifth, as their ports do, so that those of one start do
+/// not end together.
+async fn lives_for(age: Option<Duration>, peer: SocketAddr) {
+    let Some(age) = age else { return std::future::pending().await };
+    let shorter = age / 500 * u32::from(peer.port() % 100);
+    tokio::time::sleep(age.saturating_sub(shorter)).await;
 }
 
 /// How a connection ended is nobody's business but the caller's.

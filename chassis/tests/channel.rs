@@ -15,6 +15,7 @@ use cairn_chassis::clock::SystemClock;
 use cairn_chassis::identity::{StaticKeys, Verifier};
 use cairn_chassis::server::Access;
 use cairn_chassis::status::{Problem, Reason};
+use cairn_chassis::transport::{Connections, Settings};
 use cairn_chassis::{deadline, server};
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
 use cairn_proto::ingest::v1::ingest_service_server::{self, IngestService, IngestServiceServer};
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic::{Code, Request, Response, Status, Streaming};
 use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt as _;
 
@@ -271,6 +273,48 @@ async fn a_service_that_is_not_there_is_unavailable() {
     let channel = ServiceChannel::remote(&format!("http://{address}")).unwrap();
     let status = ask(&channel, &Call::within(Duration::from_secs(5)), "x").await.unwrap_err();
     assert_eq!(Problem::from_status(&status).reason, Reason::Unavailable, "{status}");
+}
+
+/// The service at an address of its own, and what ends it.
+async fn serving(settings: Settings) -> (SocketAddr, CancellationToken) {
+    let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
+    let (address, shutdown) = (listener.local_addr().unwrap(), CancellationToken::new());
+    let composed = routes(Access { open: &[GET, INGEST], large: &[INGEST] }).await;
+    tokio::spawn(composed.serve_over(listener, settings, shutdown.clone()));
+    (address, shutdown)
+}
+
+#[tokio::test]
+async fn an_address_that_goes_away_costs_no_call() {
+    let settings = || Settings::mesh(&Connections::default());
+    let ((one, end_of_one), (other, _running)) = (serving(settings()).await, serving(settings()).await);
+    let channel = ServiceChannel::remote(&format!("http://{one},http://{other}")).unwrap();
+    for turn in 0..300 {
+        if turn == 100 {
+            end_of_one.cancel();
+        }
+        // A write, which is made once more only when it was never sent.
+        let write = IngestDocumentRequest { content: "x".to_owned(), ..IngestDocumentRequest::default() };
+        client(&channel).ingest_document(write).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn who_is_about_to_go_says_so_and_serves_on() {
+    let leaving = CancellationToken::new();
+    let settings = Settings::mesh(&Connections::default()).leaving(leaving.clone());
+    let (address, _running) = serving(settings).await;
+    let channel = ServiceChannel::remote(&format!("http://{address}")).unwrap();
+    let check = async || {
+        let asked = HealthClient::new(channel.clone()).check(HealthCheckRequest::default()).await;
+        asked.unwrap().into_inner().status()
+    };
+    assert_eq!(check().await, ServingStatus::Serving);
+    leaving.cancel();
+    while check().await == ServingStatus::Serving {
+        tokio::task::yield_now().await;
+    }
+    ask(&channel, &Call::within(Duration::from_secs(5)), "x").await.unwrap();
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use crate::answers::Links;
 use crate::auth::{Authenticator, TokenCache};
 use crate::connections::Connections;
 use crate::events::Events;
+use crate::in_flight::InFlight;
 use crate::intake::Intake;
 use crate::origin::Origins;
 use crate::own_writes::OwnWrites;
@@ -31,6 +32,7 @@ struct Parts {
     events: Arc<Events>,
     own_writes: Arc<OwnWrites>,
     intake: Arc<Intake>,
+    in_flight: Arc<InFlight>,
 }
 
 impl App {
@@ -45,6 +47,7 @@ impl App {
             events: Arc::new(Events::new(Arc::clone(&upstreams), Arc::clone(&ambient.clock))),
             own_writes: Arc::new(OwnWrites::new(Arc::clone(&ambient.clock))),
             intake: Arc::new(Intake::new(settings.max_body_bytes)),
+            in_flight: Arc::new(InFlight::new(settings.max_requests)),
             links: Arc::new(settings.links),
             ambient,
             upstreams,
@@ -84,4 +87,5 @@ parts!(
     events: Events,
     own_writes: OwnWrites,
     intake: Intake,
+    in_flight: InFlight,
 );

@@ -24,6 +24,8 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::error::Error;
 use crate::guard::{self, Guard};
+use crate::health;
+use crate::in_flight::InFlight;
 use crate::intake::Room;
 use crate::json_body::JsonBody;
 use crate::origin::Origins;
@@ -42,6 +44,7 @@ pub(crate) fn around(routes: Routes, app: App) -> Router {
         ids: Ambient::from_ref(&app).ids,
         origins: FromRef::from_ref(&app),
         guard: Guard::of(&app),
+        in_flight: FromRef::from_ref(&app),
         classes: Arc::new(classes),
         upstreams: FromRef::from_ref(&app),
     };
@@ -62,6 +65,7 @@ struct Edge {
     ids: IdSource,
     origins: Arc<Origins>,
     guard: Guard,
+    in_flight: Arc<InFlight>,
     classes: Arc<Classes>,
     upstreams: Arc<Upstreams>,
 }
@@ -86,8 +90,22 @@ async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Respon
 
     let span = tracing::info_span!("http", method, route, request_id = id, status = field::Empty);
     telemetry::continue_trace(&span, request.headers());
-    let answered =
-        answer(guard::serve(&edge.guard, class, request, next), class.budget).instrument(span.clone()).await;
+    // Who asks whether this process lives must not take its being busy for its end.
+    let is_probe = health::PROBES.contains(&route.as_str());
+    let taken = if is_probe { Ok(None) } else { edge.in_flight.take().map(Some) };
+    let answered = match taken {
+        Err(problem) => Error::from(problem).into_response(),
+        Ok(taken) => {
+            let request = match &taken {
+                Some(taken) => request.map(|body| taken.counted(body)),
+                None => request,
+            };
+            let serving = answer(guard::serve(&edge.guard, class, request, next), class.budget);
+            let answered = serving.instrument(span.clone()).await;
+            drop(taken);
+            answered
+        }
+    };
     drop(room);
     let mut response = with_body(answered, asked.as_ref(), &id, &edge.upstreams).await;
     unread.mark(&mut response);

@@ -8,13 +8,16 @@ use cairn_chassis::json::Unreadable;
 use cairn_chassis::status::{Problem, Reason, Violation};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
-use tonic::Status;
+use tonic::{Code, Status};
 use utoipa::ToSchema;
 
 use crate::validate;
 
 /// What a caller waits when nobody knows how long an outage lasts.
 const DEFAULT_RETRY: Duration = Duration::from_secs(1);
+
+/// What a caller waits while a service is older than the gateway.
+const UPGRADE: Duration = Duration::from_secs(5);
 
 /// An error on its way to the caller: a status, a code of the contract, and what a person should know.
 ///
@@ -127,6 +130,9 @@ impl From<Problem> for Error {
 /// service of ours is sure to have written the message, ours replaces it. Services name fields as protobuf does, and
 /// our callers know them as JSON does.
 pub(crate) fn from_upstream(status: &Status) -> Problem {
+    if is_unknown_there(status) {
+        return Problem::unavailable("a service that this needs is being replaced; try again soon", UPGRADE);
+    }
     let mut problem = Problem::from_status(status);
     for violation in &mut problem.violations {
         // What stands behind `values.` are ids and names of the caller's own.
@@ -162,6 +168,13 @@ pub(crate) fn from_upstream(status: &Status) -> Problem {
     };
     replacement.clone_into(&mut problem.message);
     problem
+}
+
+/// Whether the service has no such method: it is older than this gateway, and about to be replaced. What a service cannot do
+/// for other reasons it says in words of its own.
+fn is_unknown_there(status: &Status) -> bool {
+    let is_generic = status.message().is_empty() || status.message() == Code::Unimplemented.description();
+    status.code() == Code::Unimplemented && is_generic
 }
 
 /// What our callers call a field of a service: lists are paged with `cursor` and `limit` over REST and MCP.
@@ -277,6 +290,17 @@ mod tests {
         assert_eq!(response.headers()["retry-after"], "1");
         let error = response.extensions().get::<Error>().unwrap();
         assert!(!error.message.contains("10.0.0.7"));
+    }
+
+    #[test]
+    fn what_an_older_service_does_not_know_comes_with_its_replacement() {
+        for message in ["", "Operation is not implemented or not supported"] {
+            let response = Error::from(from_upstream(&Status::unimplemented(message))).into_response();
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE, "{message}");
+            assert_eq!(response.headers()["retry-after"], "5");
+        }
+        let cannot = Status::from(Problem::unimplemented("this engine cannot"));
+        assert_eq!(Error::from(from_upstream(&cannot)).status, StatusCode::NOT_IMPLEMENTED);
     }
 
     #[test]

@@ -33,6 +33,7 @@ use self::door::Door;
 use crate::app::App;
 use crate::auth::Authenticator;
 use crate::edge;
+use crate::in_flight::InFlight;
 use crate::rate_limit::Limits;
 use crate::rate_limit::headers::ShownWindow;
 use crate::upstreams::Upstreams;
@@ -48,6 +49,7 @@ struct Listener {
     authenticator: Arc<Authenticator>,
     limits: Arc<Limits>,
     verifier: Verifier,
+    in_flight: Arc<InFlight>,
     ids: IdSource,
 }
 
@@ -59,6 +61,7 @@ pub(crate) fn router(app: &App) -> Router {
         authenticator: FromRef::from_ref(app),
         limits: FromRef::from_ref(app),
         verifier,
+        in_flight: FromRef::from_ref(app),
         ids,
     };
     Router::new().fallback(serve).with_state(listener)
@@ -100,6 +103,8 @@ async fn answer(
              services of content, retrieval, ingest and sync that are for programs",
         ));
     };
+    let taken = listener.in_flight.take()?;
+    let body = taken.counted(body);
     prepare(&mut parts.headers, id);
     let budget = deadline::budget(&parts.headers).unwrap_or(deadline::DEFAULT);
     let channel = match door {

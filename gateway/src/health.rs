@@ -21,9 +21,14 @@ use crate::upstreams::Upstreams;
 /// A probe must answer sooner than those who probe give up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+const ALIVE: &str = "/healthz";
+const READY: &str = "/readyz";
+/// What orchestrators and balancers ask.
+pub(crate) const PROBES: [&str; 2] = [ALIVE, READY];
+
 pub(crate) fn routes() -> Routes {
     let open = Class::new(Surface::Open, Who::Anyone);
-    Routes::default().get(open, "/healthz", alive).get(open, "/readyz", ready)
+    Routes::default().get(open, ALIVE, alive).get(open, READY, ready)
 }
 
 #[derive(Serialize)]

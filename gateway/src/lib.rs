@@ -22,6 +22,7 @@ mod guard;
 mod guide_pages;
 mod guides;
 mod health;
+mod in_flight;
 mod intake;
 mod json_body;
 mod mcp;
@@ -60,6 +61,8 @@ pub use crate::upstreams::Upstreams;
 
 /// Uploads of a sync run are the largest thing that is sent: 24 MB of content, and JSON around it.
 const DEFAULT_BODY_BYTES: usize = 32 * 1024 * 1024;
+/// More than a process answers in a second, and few enough that their bodies fit beside each other.
+const DEFAULT_REQUESTS: usize = 512;
 /// Longer than a round trip ever takes, and short enough to wait for once a second when Redis hangs.
 const DEFAULT_REDIS_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -73,6 +76,8 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// The largest request body of any kind; most routes have a smaller limit of their own (`class`).
     pub max_body_bytes: usize,
+    /// How many requests may be under way at once; more are refused.
+    pub max_requests: usize,
     /// Changes of what plans may ask for, as JSON: `{"free": {"minute": 60, "day": null}}`.
     pub plans: Option<String>,
     /// Networks of proxies whose `X-Forwarded-For` or `Forwarded` is believed.
@@ -89,6 +94,7 @@ impl Default for Config {
             base_url: None,
             allowed_origins: Vec::new(),
             max_body_bytes: DEFAULT_BODY_BYTES,
+            max_requests: DEFAULT_REQUESTS,
             plans: None,
             trusted_proxies: Vec::new(),
             redis: None,
@@ -135,6 +141,7 @@ pub(crate) struct Settings {
     links: Links,
     limits: rate_limit::Settings,
     max_body_bytes: usize,
+    max_requests: usize,
 }
 
 /// A gateway that only lacks its services.
@@ -165,6 +172,7 @@ impl Gateway {
             links: Links::new(config.base_url.as_deref()),
             limits: rate_limit::Settings::read(config)?,
             max_body_bytes: config.max_body_bytes,
+            max_requests: config.max_requests,
         }))
     }
 

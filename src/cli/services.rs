@@ -15,6 +15,7 @@ use clap::Args;
 use super::browse::BrowseOptions;
 use super::connections::ConnectionOptions;
 use super::embedder::EmbedderOptions;
+use super::ending::EndingOptions;
 use super::oidc::OidcOptions;
 use super::protection::{MailOptions, SecretKeyOptions, SigningKeyOptions, TlsOptions};
 use super::qdrant::QdrantOptions;
@@ -35,6 +36,8 @@ const SCRATCH_FOLDER: &str = "scratch";
 pub(crate) struct ServiceOptions {
     #[command(flatten)]
     pub(crate) connections: ConnectionOptions,
+    #[command(flatten)]
+    pub(crate) ending: EndingOptions,
     #[command(flatten)]
     pub(crate) public: PublicOptions,
     #[command(flatten)]

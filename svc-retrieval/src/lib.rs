@@ -159,11 +159,6 @@ impl Service {
         Routes::new(lifecycle::Rpc::server(suspensions, Arc::new(self.clone()), self.verifier.clone()))
     }
 
-    /// Whether searches can be answered now: false while the engine that keeps the index elsewhere does not answer.
-    pub fn is_ready(&self) -> bool {
-        self.generations.current().engine.answers()
-    }
-
     /// Follows the feeds, embeds and counts, until the shutdown.
     pub async fn run(&self, shutdown: CancellationToken) {
         tokio::join!(

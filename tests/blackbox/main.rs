@@ -94,6 +94,7 @@ mod questions;
 mod quotas;
 mod record_pages;
 mod related;
+mod rolling;
 mod run_kills;
 mod schema_changes;
 mod scope;

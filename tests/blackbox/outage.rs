@@ -1,5 +1,6 @@
 //! A service that is away, and a process that is asked to go (issue "Bad input", "Gateway").
 
+use reqwest::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -113,6 +114,27 @@ fn a_request_under_way_is_finished_before_the_end() {
         let again = SingleProcess::start_on(data.path(), &[]).await;
         let listed = again.token().get("/api/v1/files").await.expect(200).json();
         assert!(items(&listed).iter().any(|file| file["name"] == UnderWay::NAME), "{listed}");
+    });
+}
+
+#[test]
+fn who_is_asked_to_go_says_so_and_serves_on_until_it_is_asked_again() {
+    run_alone(async {
+        let environment = [("CAIRN_SHUTDOWN_DELAY_SECONDS", "600")];
+        let mut up = SingleProcess::start_with(&environment).await;
+        let admin = Http::new(&up.admin_url().expect("it has an admin port"));
+        admin.request(Method::GET, "/readyz").await.expect(200);
+        up.process().ask_to_stop();
+        eventually("it is not ready any more", async || {
+            (admin.request(Method::GET, "/readyz").await.status == 503).then_some(())
+        })
+        .await;
+        admin.request(Method::GET, "/healthz").await.expect(200);
+        let last = up.token().get("/api/v1/files").await.expect(200);
+        assert_eq!(last.header("connection"), Some("close"), "a connection is not kept");
+        create(&up.token(), "It is still here.\n").await;
+        up.process().ask_to_stop();
+        assert_eq!(up.process_mut().exit().await.code(), Some(130), "the second signal ends at once");
     });
 }
 

@@ -197,6 +197,32 @@ async fn a_watcher_gets_every_head_then_each_move() {
 }
 
 #[tokio::test]
+async fn more_heads_than_one_read_tells_are_told_all_the_same() {
+    for test in engines().await {
+        let (feed, other) = (open(&test).await, open(&test).await);
+        // Only there do others move heads.
+        if !feed.db.is_shared() {
+            continue;
+        }
+        let mut watch = Box::pin(feed.watch());
+        assert_eq!(watch.next().await.unwrap().unwrap(), WatchEvent::EveryHead);
+        let mut missing: std::collections::HashSet<_> = (1..=2_500).map(workspace).collect();
+        let mut tx = other.db.begin_write().await.unwrap();
+        for place in &missing {
+            append(&mut tx, *place, &[Entry::upsert(ITEM_KIND, "a")], now()).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        while !missing.is_empty() {
+            let next = tokio::time::timeout(Duration::from_secs(20), watch.next()).await;
+            let WatchEvent::Head(head) = next.expect("a head was not told").unwrap().unwrap() else {
+                continue;
+            };
+            assert!(missing.remove(&head.workspace), "{} is told once", head.workspace);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_slow_watcher_is_told_anew() {
     let test = engines().await.remove(0);
     let feed = open(&test).await;

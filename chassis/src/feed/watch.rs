@@ -20,6 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// A head is stamped when its transaction appends and shows when it commits; processes' clocks differ too. Looking
 /// back this far finds what showed late. Longer than a call may last.
 const LOOK_BACK: Duration = Duration::from_secs(60);
+/// The most heads that one read tells, of those that moved too: however many workspaces there are, a look is no dearer.
 const HEADS_PER_READ: i64 = 1_000;
 
 statements! {
@@ -28,7 +29,10 @@ statements! {
     const LIST_HEADS: &str = "SELECT workspace_id, position FROM feed_heads \
          WHERE workspace_id > $1 ORDER BY workspace_id LIMIT $2";
 
-    const LIST_MOVED: &str = "SELECT workspace_id, position FROM feed_heads WHERE updated_at >= $1";
+    /// The newest first, from the place behind $2 and $3.
+    const LIST_MOVED: &str = "SELECT workspace_id, position, updated_at FROM feed_heads \
+         WHERE updated_at >= $1 AND updated_at <= $2 AND (updated_at, workspace_id) < ($2, $3) \
+         ORDER BY updated_at DESC, workspace_id DESC LIMIT $4";
 }
 
 /// One watcher's place.
@@ -38,9 +42,24 @@ struct Watch {
     waiting: VecDeque<WatchEvent>,
     /// The last workspace of the first round; `None` when that round is over.
     first_round: Option<String>,
-    /// What was told of the workspaces that moved lately, so that looking back repeats nothing.
-    told: HashMap<WorkspaceId, u64>,
+    /// What was told of the workspaces that moved lately, and when they did, so that looking back repeats nothing.
+    told: HashMap<WorkspaceId, (u64, Timestamp)>,
+    /// Where looking back goes on, when more moved than one read tells.
+    further_back: Option<Place>,
     next_poll: Instant,
+}
+
+/// A place among the heads, by when they moved.
+struct Place {
+    at: Timestamp,
+    workspace: String,
+}
+
+impl Place {
+    /// Behind which all of them are.
+    const fn newest() -> Self {
+        Self { at: Timestamp::from_micros(i64::MAX), workspace: String::new() }
+    }
 }
 
 impl Feed {
@@ -55,6 +74,7 @@ impl Feed {
             waiting: VecDeque::new(),
             first_round: Some(String::new()),
             told: HashMap::new(),
+            further_back: None,
             next_poll: Instant::now(),
         };
         stream::unfold(Some(watch), |watch| async {
@@ -86,7 +106,7 @@ impl Watch {
             tokio::select! {
                 () = self.feed.closed.cancelled() => return Ok(None),
                 notice = self.notices.recv() => match notice {
-                    Ok(head) => self.tell(head),
+                    Ok(head) => self.tell(head, self.feed.clock.now()),
                     // Too slow to hear them all: another first round says what they said.
                     Err(RecvError::Lagged(_)) => self.first_round = Some(String::new()),
                     Err(RecvError::Closed) => return Ok(None),
@@ -111,22 +131,38 @@ impl Watch {
         self.next_poll = Instant::now() + POLL_INTERVAL;
         let back = i64::try_from(LOOK_BACK.as_micros()).unwrap_or(i64::MAX);
         let since = Timestamp::from_micros(self.feed.clock.now().as_micros().saturating_sub(back));
-        let rows: Vec<(Text<WorkspaceId>, i64)> = fetch!(all, self.feed.db, LIST_MOVED, since)?;
-        let moved: Vec<Head> = rows.into_iter().map(read_head).collect();
-        for head in &moved {
-            self.tell(*head);
+        let page_end = self.read_moved(since, &Place::newest()).await?;
+        // The newest are told at each look. What is older has its turn page by page, one at each look.
+        self.further_back = match (page_end, self.further_back.take()) {
+            (None, _) => None,
+            (Some(_), Some(place)) | (Some(place), None) => self.read_moved(since, &place).await?,
+        };
+        if self.further_back.is_none() {
+            // Only what looking back can meet again is worth remembering.
+            self.told.retain(|_, (_, at)| *at >= since);
         }
-        // Only what looking back can meet again is worth remembering.
-        self.told = moved.into_iter().map(|head| (head.workspace, head.position)).collect();
         Ok(())
     }
 
-    fn tell(&mut self, head: Head) {
-        let told = self.told.get(&head.workspace).copied().unwrap_or(0);
+    /// Tells of the heads that moved before that place; answers where to go on, if there may be more.
+    async fn read_moved(&mut self, since: Timestamp, before: &Place) -> Result<Option<Place>, Error> {
+        let rows: Vec<(Text<WorkspaceId>, i64, Timestamp)> =
+            fetch!(all, self.feed.db, LIST_MOVED, since, before.at, &before.workspace, HEADS_PER_READ)?;
+        let is_full = i64::try_from(rows.len()).is_ok_and(|count| count >= HEADS_PER_READ);
+        let last = rows.last().filter(|_| is_full);
+        let end = last.map(|(workspace, _, at)| Place { at: *at, workspace: workspace.0.to_string() });
+        for (workspace, position, at) in rows {
+            self.tell(read_head((workspace, position)), at);
+        }
+        Ok(end)
+    }
+
+    fn tell(&mut self, head: Head, at: Timestamp) {
+        let told = self.told.get(&head.workspace).map_or(0, |(position, _)| *position);
         if head.position > told {
             // Without other processes nothing looks back.
             if self.feed.db.is_shared() {
-                self.told.insert(head.workspace, head.position);
+                self.told.insert(head.workspace, (head.position, at));
             }
             self.waiting.push_back(WatchEvent::Head(head));
         }

@@ -13,9 +13,9 @@ use tonic::Status;
 use tower::{Layer, Service};
 
 use super::body::{Allowed, Bounded, SHARE_BYTES, Share};
-use super::contracts::Contracts;
 use super::{Access, BUSY};
 use crate::channel::MAX_MESSAGE_BYTES;
+use crate::contracts::Contracts;
 use crate::identity::Verifier;
 use crate::status::Problem;
 
@@ -27,6 +27,8 @@ pub const MAX_USUAL_BYTES: usize = 2 * 1024 * 1024;
 const MOST_ELEMENTS: (usize, usize, usize) = (1_000, 20_000, 100_000);
 /// How many calls a service serves at once.
 const MOST_CALLS: usize = 4_096;
+/// What probes call.
+const HEALTH: &str = "/grpc.health.v1.Health/";
 /// What the bodies of all calls to a service may weigh together.
 const MOST_BYTES: usize = 512 * 1024 * 1024;
 
@@ -124,9 +126,12 @@ where
             {
                 return Ok(refuse(problem));
             }
-            let Ok(_call) = rules.calls.try_acquire() else {
+            // Who asks whether this process lives must not take its being busy for its end.
+            let is_probe = request.uri().path().starts_with(HEALTH);
+            let call = rules.calls.try_acquire();
+            if call.is_err() && !is_probe {
                 return Ok(refuse(Problem::unavailable("too many calls are under way; try again", BUSY)));
-            };
+            }
             let share = Share::of(&rules.memory);
             let request = request.map(|body| match allowed {
                 Some(allowed) => Body::new(Bounded::new(body, allowed, share.clone())),
@@ -134,7 +139,7 @@ where
                 None => Body::empty(),
             });
             let answered = inner.call(request).await;
-            drop(share);
+            drop((share, call));
             answered
         })
     }

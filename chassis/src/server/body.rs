@@ -10,9 +10,9 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 
-use super::contracts::MessageId;
 use super::scanner::{Scanner, Unfit};
 use super::{BUSY, CROWDED};
+use crate::contracts::MessageId;
 use crate::status::{Problem, Reason, Violation};
 
 /// In front of each message: whether it is compressed, and its length.

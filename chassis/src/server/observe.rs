@@ -9,8 +9,8 @@ use http::{Request, Response};
 use tower::{Layer, Service};
 use tracing::{Instrument as _, field};
 
-use super::contracts::Contracts;
 use crate::call::REQUEST_ID;
+use crate::contracts::Contracts;
 use crate::telemetry::{self, InFlight};
 
 /// Puts [`Observe`] around a service.

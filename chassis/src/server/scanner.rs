@@ -3,7 +3,7 @@
 //! Two bytes can stand for an element that takes hundreds when it is decoded: an entry of a list that says nothing.
 //! What a message may weigh on the wire therefore bounds nothing; what is in it is counted before it is decoded.
 
-use super::contracts::{Content, Contracts, MessageId};
+use crate::contracts::{Content, Contracts, MessageId};
 
 /// prost decodes no deeper.
 const DEEPEST: usize = 100;

@@ -1,5 +1,6 @@
 use std::net::Ipv4Addr;
 
+use rustls::ClientConfig;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -139,6 +140,27 @@ async fn renewed_files_are_taken_and_damaged_ones_are_not() {
     std::fs::copy(renewed.key, &pair.key).unwrap();
     look();
     assert!(!Arc::ptr_eq(&before, &server.config()));
+}
+
+#[tokio::test]
+async fn a_caller_whose_certificate_was_renewed_gets_in_without_a_restart() {
+    let (old, new) = (Authority::new().unwrap(), Authority::new().unwrap());
+    let files = ServerFiles { pair: new.issue("server").unwrap(), client_ca: Some(new.ca()) };
+    let address = format!("https://localhost:{}", serve(files).await);
+    let (ca, pair) = (old.ca(), old.issue("member").unwrap());
+    let client = Client::load(&ClientFiles { ca: ca.clone(), pair: Some(pair.clone()) }).unwrap();
+    let refused = check(&address, Some(&client)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    let before = client.config();
+
+    let renewed = new.issue("member").unwrap();
+    std::fs::copy(new.ca(), &ca).unwrap();
+    std::fs::copy(renewed.certificate, &pair.certificate).unwrap();
+    client.look();
+    assert!(Arc::ptr_eq(&before, &client.config()), "half of a pair is not taken");
+    std::fs::copy(renewed.key, &pair.key).unwrap();
+    client.look();
+    check(&address, Some(&client)).await.unwrap();
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::*;
 const SHORT: Duration = Duration::from_millis(100);
 /// What a test does not wait for.
 const NEVER: Duration = Duration::from_secs(600);
-const NO_TIMEOUTS: Timeouts = Timeouts { head: NEVER, idle: NEVER, still: NEVER, untaken: None };
+const NO_TIMEOUTS: Timeouts = Timeouts { head: NEVER, idle: NEVER, still: NEVER, untaken: None, age: None };
 const REQUEST: &[u8] = b"GET /hello HTTP/1.1\r\nhost: x\r\n\r\n";
 
 struct Served {
@@ -33,6 +33,11 @@ impl Drop for LetGo {
 }
 
 async fn served(timeouts: Timeouts, bounds: Bounds) -> Served {
+    let settings = Settings::http(&Connections::new(bounds));
+    served_so(Settings { timeouts, ..settings }).await
+}
+
+async fn served_so(settings: Settings) -> Served {
     let let_go = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&let_go);
     let endless = move || {
@@ -68,7 +73,6 @@ async fn served(timeouts: Timeouts, bounds: Bounds) -> Served {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let shutdown = CancellationToken::new();
-    let settings = Settings { timeouts, ..Settings::http(&Connections::new(bounds)) };
     tokio::spawn(serve(listener, router, settings, shutdown.clone()));
     Served { address, let_go, shutdown }
 }
@@ -181,6 +185,32 @@ async fn an_address_that_has_too_many_connections_gets_no_more() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_old_is_told_to_end_and_its_request_is_answered() {
+    let served = served(Timeouts { age: Some(SHORT), ..NO_TIMEOUTS }, Bounds::default()).await;
+    let mut busy = served.send(b"GET /events HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert!(rest(&mut busy).await.contains("event"));
+    let mut resting = served.send(REQUEST).await;
+    assert!(rest(&mut resting).await.ends_with("127.0.0.1"));
+    let mut another = served.send(REQUEST).await;
+    assert!(part(&mut another).await.ends_with("127.0.0.1"), "who comes again is served");
+}
+
+#[tokio::test]
+async fn who_is_about_to_go_serves_on_and_says_so() {
+    let leaving = CancellationToken::new();
+    let settings = Settings::http(&Connections::default()).leaving(leaving.clone());
+    let served = served_so(Settings { timeouts: NO_TIMEOUTS, ..settings }).await;
+    let mut kept = served.send(REQUEST).await;
+    assert!(!part(&mut kept).await.contains("connection: close"));
+    leaving.cancel();
+    kept.write_all(REQUEST).await.unwrap();
+    let last = rest(&mut kept).await;
+    assert!(last.contains("connection: close") && last.ends_with("127.0.0.1"), "{last}");
+    let mut new = served.send(REQUEST).await;
+    assert!(rest(&mut new).await.ends_with("127.0.0.1"), "new callers are served too");
 }
 
 #[tokio::test]

@@ -264,7 +264,7 @@ impl Mesh {
 
 /// An address for a process that starts later. While the socket is bound and does not listen, nobody else is given the
 /// port, and whoever names it may listen there.
-fn reserve_address() -> (TcpSocket, SocketAddr) {
+pub(crate) fn reserve_address() -> (TcpSocket, SocketAddr) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_reuseaddr(true).unwrap();
     socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();

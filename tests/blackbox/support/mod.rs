@@ -12,6 +12,7 @@ pub(crate) mod mesh;
 pub(crate) mod notion;
 pub(crate) mod oauth;
 pub(crate) mod oidc;
+pub(crate) mod pairs;
 pub(crate) mod people;
 pub(crate) mod process;
 pub(crate) mod raw_codec;

@@ -42,7 +42,12 @@ pub(crate) fn run_alone(test: impl Future<Output = ()>) {
 /// Says that a test did not run where `cargo test` shows it even for tests that pass.
 pub(crate) fn announce_skip(why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    let line = format!("skipped: {test}: {why}\n");
+    announce(&format!("skipped: {test}: {why}"));
+}
+
+/// Says something where `cargo test` shows it even for tests that pass.
+pub(crate) fn announce(what: &str) {
+    let line = format!("{what}\n");
     // Not eprintln: the test harness keeps that back unless the test fails.
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }

@@ -5,24 +5,29 @@ use std::sync::OnceLock;
 
 use prost::Message as _;
 use prost_types::field_descriptor_proto::Type;
-use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet, ServiceDescriptorProto};
+use prost_types::method_options::IdempotencyLevel;
+use prost_types::{
+    DescriptorProto, FieldDescriptorProto, FileDescriptorSet, MethodOptions, ServiceDescriptorProto,
+};
 
 /// A message in [`Contracts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MessageId(usize);
+pub(crate) struct MessageId(usize);
 
 /// A method of the contracts.
 #[derive(Debug)]
-pub(super) struct Method {
+pub(crate) struct Method {
     /// What it is called with; absent when its file is not among the descriptors.
-    pub(super) request: Option<MessageId>,
+    pub(crate) request: Option<MessageId>,
     /// Whether it may be called with more than one message.
-    pub(super) takes_stream: bool,
+    pub(crate) takes_stream: bool,
+    /// Whether a second call of it does no harm (`idempotency_level = NO_SIDE_EFFECTS`).
+    pub(crate) may_be_repeated: bool,
 }
 
 /// What the bytes of a field are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// Text or bytes: one element, however long.
     Whole,
     /// Numbers, which may stand packed: each byte may be one.
@@ -33,7 +38,7 @@ pub(super) enum Content {
 
 /// Every method and message of what is served here.
 #[derive(Debug, Default)]
-pub(super) struct Contracts {
+pub(crate) struct Contracts {
     /// Looked up with every call, and nobody adds to it: a quick hash will do.
     methods: foldhash::HashMap<String, Method>,
     /// For each message what its fields are made of; they are few.
@@ -42,7 +47,7 @@ pub(super) struct Contracts {
 
 impl Contracts {
     /// Those of this build.
-    pub(super) fn get() -> &'static Self {
+    pub(crate) fn get() -> &'static Self {
         static CONTRACTS: OnceLock<Contracts> = OnceLock::new();
         CONTRACTS.get_or_init(|| {
             let sets = [
@@ -56,17 +61,17 @@ impl Contracts {
     }
 
     /// The method at that path, with the path as the contracts spell it.
-    pub(super) fn method(&self, path: &str) -> Option<(&str, &Method)> {
+    pub(crate) fn method(&self, path: &str) -> Option<(&str, &Method)> {
         self.methods.get_key_value(path).map(|(path, method)| (path.as_str(), method))
     }
 
     /// The paths of all methods.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.methods.keys().map(String::as_str)
     }
 
     /// What a field of a message is made of; one that is not in the contracts is skipped by whoever decodes.
-    pub(super) fn field(&self, message: MessageId, number: u32) -> Content {
+    pub(crate) fn field(&self, message: MessageId, number: u32) -> Content {
         let mut fields = self.messages.get(message.0).into_iter().flatten();
         fields.find(|(known, _)| *known == number).map_or(Content::Whole, |(_, content)| *content)
     }
@@ -109,7 +114,10 @@ fn methods_of<'a>(
     let prefix = format!("/{}.{}", package.trim_start_matches('.'), service.name());
     service.method.iter().map(move |method| {
         let request = ids.get(method.input_type()).copied();
-        (format!("{prefix}/{}", method.name()), Method { request, takes_stream: method.client_streaming() })
+        let level = method.options.as_ref().map(MethodOptions::idempotency_level);
+        let may_be_repeated = level == Some(IdempotencyLevel::NoSideEffects);
+        let takes_stream = method.client_streaming();
+        (format!("{prefix}/{}", method.name()), Method { request, takes_stream, may_be_repeated })
     })
 }
 
@@ -145,11 +153,14 @@ mod tests {
         let (path, method) = contracts.method("/cairn.content.v1.BatchService/BatchWrite").unwrap();
         assert_eq!(path, "/cairn.content.v1.BatchService/BatchWrite");
         assert!(!method.takes_stream);
+        assert!(!method.may_be_repeated);
         let writes = contracts.field(method.request.unwrap(), 1);
         let Content::Message(item) = writes else { panic!("writes are messages, not {writes:?}") };
         assert!(matches!(contracts.field(item, 1), Content::Message(_)), "an item holds a request");
         assert_eq!(contracts.field(item, 60_000), Content::Whole);
 
+        let (_, read) = contracts.method("/cairn.content.v1.FileService/GetFile").unwrap();
+        assert!(read.may_be_repeated);
         let (_, upload) = contracts.method("/cairn.content.v1.AssetService/UploadAsset").unwrap();
         assert!(upload.takes_stream);
         assert!(contracts.method("/grpc.health.v1.Health/Check").is_some());

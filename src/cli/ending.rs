@@ -1,0 +1,55 @@
+//! How much a process takes on, and how it ends.
+
+use std::time::Duration;
+
+use clap::Args;
+
+/// How much a process takes on, and how it ends.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct EndingOptions {
+    /// How many requests may be under way at once over public HTTP and gRPC; more are refused with 503 and Retry-After.
+    #[arg(
+        long,
+        env = "CAIRN_MAX_REQUESTS",
+        value_name = "COUNT",
+        default_value_t = 512,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(crate) max_requests: u32,
+    /// Seconds from the signal to end until nothing more is accepted. Readiness and gRPC health say no from the signal on,
+    /// so that balancers send nobody by then.
+    #[arg(
+        long,
+        env = "CAIRN_SHUTDOWN_DELAY_SECONDS",
+        value_name = "SECONDS",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(0..=600)
+    )]
+    pub(crate) shutdown_delay_seconds: u32,
+    /// Seconds that requests under way may take after that; what takes longer is cut off.
+    #[arg(
+        long,
+        env = "CAIRN_DRAIN_LIMIT_SECONDS",
+        value_name = "SECONDS",
+        default_value_t = 35,
+        value_parser = clap::value_parser!(u32).range(1..=3_600)
+    )]
+    pub(crate) drain_limit_seconds: u32,
+}
+
+impl EndingOptions {
+    /// From the signal until nothing more is accepted.
+    pub(crate) fn delay(&self) -> Duration {
+        Duration::from_secs(u64::from(self.shutdown_delay_seconds))
+    }
+
+    /// From then until what is still under way is cut off.
+    pub(crate) fn drain_limit(&self) -> Duration {
+        Duration::from_secs(u64::from(self.drain_limit_seconds))
+    }
+
+    /// How many requests may be under way.
+    pub(crate) fn most_requests(&self) -> usize {
+        usize::try_from(self.max_requests).unwrap_or(usize::MAX)
+    }
+}

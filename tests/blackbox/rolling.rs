@@ -1,0 +1,234 @@
+//! Every process of a mesh is replaced while it is used: no request fails, and nothing is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use reqwest::Method;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+use crate::support::callers::ApiToken;
+use crate::support::http::{Http, id, items};
+use crate::support::mcp;
+use crate::support::pairs::Pairs;
+use crate::support::prelude::*;
+use crate::support::runner::{announce, announce_skip, run_alone};
+
+/// Requests a second, reads, writes, searches and calls of agents in turns; another number to see more of it.
+const RATE: &str = "CAIRN_TEST_ROLL_RATE";
+const USUAL_RATE: u32 = 20;
+/// How often a gateway is asked whether it takes requests: well within the time in which it says no and still does.
+const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+const SEARCH: &str = "/api/v1/search_context";
+
+#[test]
+fn a_mesh_is_replaced_under_load_and_no_request_fails() {
+    run_alone(async {
+        match Pairs::start().await {
+            Ok(mut pairs) => roll(&mut pairs).await,
+            Err(why) => announce_skip(&why),
+        }
+    });
+}
+
+async fn roll(pairs: &mut Pairs) {
+    let balancer = Balancer::over(pairs);
+    let known = Known::prepare(&balancer).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let load = tokio::spawn(load(Arc::clone(&balancer), known, Arc::clone(&stop)));
+    sleep(Duration::from_secs(2)).await;
+    let began = Instant::now();
+    for place in 0..pairs.len() {
+        announce(&format!("{:>5.1} s: another {}", began.elapsed().as_secs_f32(), pairs.service(place)));
+        pairs.replace(place).await;
+    }
+    let rolled = began.elapsed();
+    sleep(Duration::from_secs(2)).await;
+    stop.store(true, Ordering::Release);
+    let outcomes = load.await.unwrap();
+
+    let failures: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.result.as_ref().err()).collect();
+    if !failures.is_empty() {
+        pairs.show_logs();
+    }
+    assert!(failures.is_empty(), "{} of {} requests failed: {failures:#?}", failures.len(), outcomes.len());
+    let written: Vec<_> =
+        outcomes.iter().filter_map(|outcome| outcome.result.as_ref().ok()?.clone()).collect();
+    for write in &written {
+        let file = balancer.token().get(&format!("/api/v1/files/{}", write.file)).await.expect(200).json();
+        assert_eq!(file["content"], json!(write.content), "what was written is there");
+    }
+    let last = written.last().unwrap();
+    let request = balancer.token().post(SEARCH).after(&last.change).header("x-cairn-wait-ms", "10000");
+    let query = json!({"query": last.content, "strategy": "keyword"});
+    let answer = request.json(query).await.expect(200).json();
+    assert!(items(&answer["results"]).iter().any(|found| found["fileId"] == *last.file), "{answer}");
+    announce(&format!(
+        "{} processes were replaced in {:.1} s under {} requests, none of which failed; {}",
+        pairs.len(),
+        rolled.as_secs_f32(),
+        outcomes.len(),
+        told(&outcomes)
+    ));
+}
+
+/// How long requests took.
+fn told(outcomes: &[Outcome]) -> String {
+    let mut took: Vec<_> = outcomes.iter().map(|outcome| outcome.took).collect();
+    took.sort_unstable();
+    let at = |share: usize| took[(took.len() - 1) * share / 100];
+    format!("p50 {:?}, p99 {:?}, longest {:?}", at(50), at(99), at(100))
+}
+
+/// Sends requests to gateways that are ready, one after the other.
+#[derive(Debug)]
+struct Balancer {
+    gateways: Vec<Gateway>,
+    next: AtomicUsize,
+    secret: String,
+}
+
+#[derive(Debug)]
+struct Gateway {
+    http: Http,
+    admin: Http,
+    is_ready: AtomicBool,
+}
+
+impl Balancer {
+    fn over(pairs: &Pairs) -> Arc<Self> {
+        let gateway = |(address, admin): (String, String)| Gateway {
+            http: Http::new(&address),
+            admin: Http::new(&admin),
+            is_ready: AtomicBool::new(true),
+        };
+        let gateways = pairs.gateways().into_iter().map(gateway).collect();
+        let secret = pairs.owner().token.clone();
+        let balancer = Arc::new(Self { gateways, next: AtomicUsize::new(0), secret });
+        for place in 0..balancer.gateways.len() {
+            let following = Arc::downgrade(&balancer);
+            tokio::spawn(async move {
+                while let Some(balancer) = following.upgrade() {
+                    let gateway = &balancer.gateways[place];
+                    let answer = gateway.admin.request(Method::GET, "/readyz").attempt().await;
+                    let is_ready = answer.is_ok_and(|reply| reply.status == 200);
+                    gateway.is_ready.store(is_ready, Ordering::Release);
+                    drop(balancer);
+                    sleep(PROBE_INTERVAL).await;
+                }
+            });
+        }
+        balancer
+    }
+
+    /// A caller of the next gateway that is ready.
+    fn token(&self) -> ApiToken {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        let in_turn = self.gateways.iter().cycle().skip(turn % self.gateways.len()).take(self.gateways.len());
+        let ready = in_turn.clone().find(|gateway| gateway.is_ready.load(Ordering::Acquire));
+        let http = ready.or_else(|| in_turn.clone().next()).unwrap().http.clone();
+        ApiToken { http, secret: self.secret.clone() }
+    }
+}
+
+/// A file that is there from the beginning.
+#[derive(Debug, Clone)]
+struct Known {
+    file: String,
+}
+
+impl Known {
+    /// Writes the file, and waits until each service has answered and the file is found.
+    async fn prepare(balancer: &Balancer) -> Self {
+        let body =
+            json!({"name": "tapir.md", "content": "The tapir was here before.\n", "fileType": "markdown"});
+        let made = eventually("a file is written", async || {
+            let reply = balancer.token().post("/api/v1/files").json(body.clone()).await;
+            (reply.status == 201).then(|| id(&reply.json()))
+        })
+        .await;
+        // Both retrieval processes read the whole feed, each in its time.
+        let mut found_in_a_row = 0;
+        eventually("every search finds it", async || {
+            let answer = balancer.token().post(SEARCH).json(json!({"query": "tapir"})).await;
+            let is_found = answer.status == 200
+                && items(&answer.json()["results"]).iter().any(|found| found["fileId"] == *made);
+            found_in_a_row = if is_found { found_in_a_row + 1 } else { 0 };
+            (found_in_a_row >= 8).then_some(())
+        })
+        .await;
+        Self { file: made }
+    }
+}
+
+/// How a request ended.
+#[derive(Debug)]
+struct Outcome {
+    took: Duration,
+    /// What it wrote, if anything; or why it failed.
+    result: Result<Option<Written>, String>,
+}
+
+#[derive(Debug, Clone)]
+struct Written {
+    file: String,
+    content: String,
+    change: String,
+}
+
+/// Sends requests at their rate, whether those before have been answered or not.
+async fn load(balancer: Arc<Balancer>, known: Known, stop: Arc<AtomicBool>) -> Vec<Outcome> {
+    let rate = std::env::var(RATE).ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL_RATE);
+    let mut turns = interval(Duration::from_secs(1) / rate);
+    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut under_way, mut number) = (JoinSet::new(), 0_usize);
+    while !stop.load(Ordering::Acquire) {
+        turns.tick().await;
+        let (token, known) = (balancer.token(), known.clone());
+        under_way.spawn(async move {
+            let began = Instant::now();
+            let result = send(number, &token, &known).await;
+            Outcome {
+                took: began.elapsed(),
+                result: result.map_err(|why| format!("request {number}: {why}")),
+            }
+        });
+        number += 1;
+    }
+    let mut outcomes = Vec::new();
+    while let Some(outcome) = under_way.join_next().await {
+        outcomes.push(outcome.unwrap());
+    }
+    outcomes
+}
+
+async fn send(number: usize, token: &ApiToken, known: &Known) -> Result<Option<Written>, String> {
+    let file = format!("/api/v1/files/{}", known.file);
+    let request = match number % 4 {
+        0 => token.get(&file),
+        1 => return write(number, token).await.map(Some),
+        2 => token.post(SEARCH).json(json!({"query": "tapir"})),
+        _ => {
+            let call = json!({"name": "get_file", "arguments": {"id": known.file}});
+            let message = mcp::message(1, "tools/call", &call);
+            mcp::post(token).header("mcp-protocol-version", mcp::LEGACY[0]).json(message)
+        }
+    };
+    let reply = request.attempt().await?;
+    if reply.status != 200 || !reply.text().contains("tapir") {
+        return Err(format!("{}: {}", reply.status, reply.text()));
+    }
+    Ok(None)
+}
+
+async fn write(number: usize, token: &ApiToken) -> Result<Written, String> {
+    let content = format!("The axolotl wrote{number} this.\n");
+    let body = json!({"name": format!("{number}.md"), "content": content, "fileType": "markdown"});
+    let reply = token.post("/api/v1/files").json(body).attempt().await?;
+    if reply.status != 201 {
+        return Err(format!("{}: {}", reply.status, reply.text()));
+    }
+    let (file, change) = (id(&reply.json()), reply.change());
+    Ok(Written { file, content, change })
+}

@@ -1,0 +1,169 @@
+//! Two of each service, as a mesh is while its processes are replaced one after the other. Each caller knows both addresses
+//! of a service, as it would know those behind a name.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use cairn_chassis::entropy::OsEntropy;
+use cairn_chassis::testing::postgres;
+use cairn_chassis::token_format;
+use tokio::net::TcpSocket;
+
+use super::deployment::Owner;
+use super::http::Http;
+use super::mesh::{SERVICES, reserve_address};
+use super::process::Process;
+use super::scratch::Scratch;
+use super::wait::eventually;
+
+const GATEWAY: &str = "gateway";
+/// From the moment when a gateway's readiness says no until it takes nobody any more.
+const GATEWAY_DELAY_SECONDS: &str = "1";
+
+/// Twelve running processes.
+#[derive(Debug)]
+pub(crate) struct Pairs {
+    replicas: Vec<Replica>,
+    owner: Owner,
+    mesh_secret: String,
+    /// Where each service is, by the variable that says so.
+    urls: Vec<(String, String)>,
+    _folder: Scratch,
+    /// While these are bound, nobody else is given their ports.
+    _held: Vec<TcpSocket>,
+}
+
+/// One process, or the place of one.
+#[derive(Debug)]
+struct Replica {
+    service: &'static str,
+    database: Option<String>,
+    data: PathBuf,
+    address: SocketAddr,
+    admin: SocketAddr,
+    process: Option<Process>,
+}
+
+impl Pairs {
+    /// Starts all twelve, or says why this machine cannot run a mesh.
+    pub(crate) async fn start() -> Result<Self, String> {
+        let (folder, mut held, mut replicas) = (Scratch::new(), Vec::new(), Vec::new());
+        for service in SERVICES.into_iter().chain([GATEWAY]) {
+            let database = if service == GATEWAY { None } else { Some(database().await?) };
+            for number in 1..=2 {
+                let data = folder.path().join(format!("{service}-{number}"));
+                std::fs::create_dir_all(&data).unwrap();
+                let ((one, address), (other, admin)) = (reserve_address(), reserve_address());
+                held.extend([one, other]);
+                let database = database.clone();
+                replicas.push(Replica { service, database, data, address, admin, process: None });
+            }
+        }
+        let urls = SERVICES.into_iter().map(|service| {
+            let of_service = replicas.iter().filter(|replica| replica.service == service);
+            let urls: Vec<_> = of_service.map(|replica| format!("http://{}", replica.address)).collect();
+            (format!("CAIRN_{}_URL", service.to_uppercase()), urls.join(","))
+        });
+        let urls = urls.collect();
+        let owner = Owner {
+            email: "owner@example.com".to_owned(),
+            password: format!("pass {}", token_format::generate(&OsEntropy)),
+            token: token_format::generate(&OsEntropy),
+        };
+        let mesh_secret = token_format::generate(&OsEntropy);
+        let mut pairs = Self { replicas, owner, mesh_secret, urls, _folder: folder, _held: held };
+        // The first of them makes the first account.
+        pairs.start_one(0);
+        pairs.ready(0).await;
+        for place in 1..pairs.len() {
+            pairs.start_one(place);
+        }
+        for place in 1..pairs.len() {
+            pairs.ready(place).await;
+        }
+        Ok(pairs)
+    }
+
+    /// How many processes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.replicas.len()
+    }
+
+    /// Which service a process is of.
+    pub(crate) fn service(&self, place: usize) -> &'static str {
+        self.replicas[place].service
+    }
+
+    pub(crate) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// The gateways: where each takes requests, and where it says whether it is ready.
+    pub(crate) fn gateways(&self) -> Vec<(String, String)> {
+        let gateways = self.replicas.iter().filter(|replica| replica.service == GATEWAY);
+        gateways.map(|it| (format!("http://{}", it.address), format!("http://{}", it.admin))).collect()
+    }
+
+    /// Asks a process to stop, waits until it has ended well, and starts another in its place.
+    pub(crate) async fn replace(&mut self, place: usize) {
+        let replica = &mut self.replicas[place];
+        let mut old = replica.process.take().unwrap();
+        old.ask_to_stop();
+        let status = old.exit().await;
+        assert_eq!(status.code(), Some(0), "{} ended badly: {}", replica.service, old.said());
+        self.start_one(place);
+        self.ready(place).await;
+    }
+
+    pub(crate) fn show_logs(&self) {
+        self.replicas.iter().filter_map(|replica| replica.process.as_ref()).for_each(Process::show_log);
+    }
+
+    fn start_one(&mut self, place: usize) {
+        let replica = &self.replicas[place];
+        let service = replica.service;
+        let mut arguments: Vec<String> = ["serve", service].map(str::to_owned).to_vec();
+        arguments.extend(["--listen".to_owned(), replica.address.to_string()]);
+        arguments.extend(["--admin-listen".to_owned(), replica.admin.to_string()]);
+        if let Some(url) = &replica.database {
+            arguments.extend(["--data".to_owned(), replica.data.display().to_string()]);
+            arguments.extend(["--database".to_owned(), url.clone()]);
+        }
+        let mut environment = vec![("CAIRN_MESH_SECRET", self.mesh_secret.as_str())];
+        environment.extend(self.urls.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        if service == "auth" {
+            environment.extend([
+                ("CAIRN_BOOTSTRAP_EMAIL", self.owner.email.as_str()),
+                ("CAIRN_BOOTSTRAP_PASSWORD", self.owner.password.as_str()),
+                ("CAIRN_BOOTSTRAP_TOKEN", self.owner.token.as_str()),
+            ]);
+        }
+        if service == GATEWAY {
+            environment.push(("CAIRN_SHUTDOWN_DELAY_SECONDS", GATEWAY_DELAY_SECONDS));
+        }
+        let process = Process::start(&format!("cairn serve {service}"), &arguments, &environment);
+        self.replicas[place].process = Some(process);
+    }
+
+    async fn ready(&mut self, place: usize) {
+        let replica = &mut self.replicas[place];
+        let (service, process) = (replica.service, replica.process.as_mut().unwrap());
+        let admin = Http::new(&format!("http://{}", replica.admin));
+        eventually(&format!("{service} is ready"), async || {
+            if let Some(status) = process.ended() {
+                panic!("cairn serve {service} ended with {status}: {}{}", process.stdout(), process.stderr());
+            }
+            let reply = admin.request(reqwest::Method::GET, "/readyz").attempt().await;
+            reply.is_ok_and(|reply| reply.status == 200).then_some(())
+        })
+        .await;
+    }
+}
+
+async fn database() -> Result<String, String> {
+    match postgres::database().await {
+        Ok(url) => Ok(url),
+        Err(why) if postgres::is_required() => panic!("CAIRN_REQUIRE_ENGINES wants postgres: {why}"),
+        Err(why) => Err(format!("the mesh needs PostgreSQL: {why}")),
+    }
+}
