@@ -14,7 +14,7 @@ use cairn_chassis::ambient::Ambient;
 use cairn_chassis::call::Call;
 use cairn_chassis::ids::IdSource;
 use cairn_chassis::status::{Problem, Reason};
-use cairn_chassis::telemetry::{self, InFlight};
+use cairn_chassis::telemetry;
 use futures::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use tower::ServiceBuilder;
@@ -72,7 +72,6 @@ struct Edge {
 
 async fn serve(State(edge): State<Edge>, request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let _in_flight = InFlight::begin("cairn_http_requests_in_flight");
     let (mut request, unread) = unread_body::watch(request);
     let room = Room::default();
     let id = request_id(request.headers(), &edge.ids);

@@ -70,7 +70,7 @@ async fn processes_say_what_they_are_and_have(deployment: &Deployment) {
         assert!(all.contains(&most), "{most}: {all}");
     }
     for metric in [
-        "cairn_http_requests_in_flight",
+        "cairn_requests_in_flight",
         "cairn_grpc_server_requests_in_flight",
         "cairn_database_connections{",
     ] {

@@ -130,7 +130,7 @@ mod tests {
 
     impl Bench {
         fn start(pace: Pace, first: Vec<SocketAddr>) -> Self {
-            let answer = Arc::new(Mutex::new(Ok(first)));
+            let answer = Arc::new(Mutex::new(Ok::<_, io::Error>(first)));
             let (told, known) = watch::channel(None);
             let sooner = Arc::new(Notify::new());
             let asked = Arc::clone(&answer);

@@ -74,7 +74,7 @@ fn services(services: &[ServiceHealth]) -> Markup {
             tr {
                 th scope="row" { (service.name) }
                 td { @if service.answers { (parts::badge(Tone::Ok, "Answers")) } @else { (parts::badge(Tone::Wrong, "Does not answer")) } }
-                td { (touches(service.name)) }
+                td { (touches(&service.name)) }
             }
         }
     };

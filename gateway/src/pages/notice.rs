@@ -60,7 +60,7 @@ pub(crate) enum Notice {
 }
 
 /// All but the one with ids: their codes and sentences.
-const PLAIN: [(Notice, &str, &str); 33] = [
+const PLAIN: [(Notice, &str, &str); 34] = [
     (Notice::Saved, "saved", "Saved."),
     (Notice::SavedOdd, "odd", "Saved. Something in it is no valid YAML: the page of the file says what."),
     (Notice::Created, "created", "Created."),

@@ -299,7 +299,7 @@ fn checked(check: &AbsenceCheck) -> Markup {
 
 fn shown_instead(copy: &Citation) -> Markup {
     html! {
-        @match address(copy, None, None) {
+        @match address(copy, None, "", None) {
             Some(address) => { a href=(address) { bdi { (copy.path) } } }
             None => { bdi { (copy.path) } }
         }
