@@ -92,7 +92,7 @@ async fn shown(at: &At, file: &File, looking: Looking, refused: Option<Refused<'
 
 /// What programs stumble over in the text, for those who may mend it.
 fn warning(at: &At, file: &File) -> Markup {
-    let told = at.visitor.may(Permission::Write).then(|| file.content.as_deref()).flatten();
+    let told = at.visitor.may(Permission::Write).then_some(file.content.as_deref()).flatten();
     let told = told.and_then(|text| edit::warning(file, text));
     html! { @if let Some(told) = told { p.notice { (told) } } }
 }
