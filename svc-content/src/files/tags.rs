@@ -40,11 +40,13 @@ impl TagChange {
 
 /// Tags of a field of that name.
 fn checked_as(field: &str, tags: Vec<String>) -> Result<Vec<String>, Error> {
-    let of_field = |one: Violation| Violation { path: one.path.replacen("tags", field, 1), ..one };
-    checked_tags(tags).map_err(|error| {
-        let Error::Invalid(violations) = error else { return error };
-        Error::Invalid(violations.into_iter().map(of_field).collect())
-    })
+    match checked_tags(tags) {
+        Err(Error::Invalid(violations)) => {
+            let of_field = |one: Violation| Violation { path: one.path.replacen("tags", field, 1), ..one };
+            Err(Error::Invalid(violations.into_iter().map(of_field).collect()))
+        }
+        checked => checked,
+    }
 }
 
 impl Files {

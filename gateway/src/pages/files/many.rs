@@ -121,7 +121,7 @@ pub(super) async fn plan(visitor: Visitor, parts: Parts) -> Answer {
     let left = named(&context, &tree, &planned).await?;
     let body = html! {
         p { (words::count(planned.selected_count, "file matches", "files match")) @if narrowed.narrows() { " what you looked for" } ":" }
-        ul { @for name in &names { li { bdi { (name) } } } }
+        @if !names.is_empty() { ul { @for name in &names { li { bdi { (name) } } } } }
         @if planned.selected_count > names.len() as u64 {
             p.quiet { "And " (words::count(planned.selected_count - names.len() as u64, "other", "others")) "." }
         }
