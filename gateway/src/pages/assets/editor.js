@@ -70,7 +70,7 @@ if (field) {
       told.textContent = paths.length > 1 ? list.dataset.many.replace("{}", paths.length) : paths.length ? list.dataset.one : "";
       choose(0);
     };
-    const nameOf = path => path.split("/").pop().replace(/\.(md|markdown)$/i, "");
+    const nameOf = path => path.split("/").pop().replace(/\.md$/i, "");
     const take = path => {
       const link = begunLink();
       offer([]);
