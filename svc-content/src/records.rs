@@ -142,6 +142,23 @@ impl Records {
         Err(schema_in_flux())
     }
 
+    /// A record as it would be searched with these values beside those that it has. Nothing is written.
+    pub(crate) async fn preview(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        id: &str,
+        values: String,
+    ) -> Result<Rendered, Error> {
+        let database = databases::readable(&self.context.db, caller, database_id).await?;
+        let draft = RecordDraft { values, ..RecordDraft::default() };
+        let prepared = self.prepare(caller, &database, &draft).await?;
+        let found =
+            store::records::get(self.context.db.engine(), caller.workspace, database.id, parse(id)?).await?;
+        let before = found.ok_or_else(|| Error::no_record(id))?;
+        documents::rendered(&self.context, caller, &database, &prepared.merged(&before)).await
+    }
+
     /// Makes a record what it was at a version, as a new version. What it named then must be there.
     pub(crate) async fn restore_version(
         &self,

@@ -11,6 +11,8 @@ use cairn_chassis::channel::{MAX_MESSAGE_BYTES, ServiceChannel};
 use cairn_chassis::clock::Clock;
 use cairn_chassis::identity::ServiceIdentitySource;
 use cairn_chassis::status::Problem;
+use cairn_proto::content::v1::record_service_client::RecordServiceClient;
+use cairn_proto::content::v1::{PreviewRecordRequest, PreviewRecordResponse};
 use cairn_proto::document::v1::document_service_client::DocumentServiceClient;
 use cairn_proto::document::v1::{
     ConfirmDocumentsRequest, ConfirmedDocument, Document, DocumentRef, ReadDocumentsRequest,
@@ -177,6 +179,17 @@ impl Owner {
             rest = rest.split_off(read.min(rest.len()));
         }
         Ok(documents)
+    }
+
+    /// A record as it would be searched with other values, where this owner has records and the caller may see it.
+    pub(crate) async fn preview_record(
+        &self,
+        call: &Call,
+        request: PreviewRecordRequest,
+    ) -> Result<PreviewRecordResponse, Error> {
+        let mut records =
+            RecordServiceClient::new(self.channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        Ok(records.preview_record(call.request(request)).await?.into_inner())
     }
 
     /// Tells what became of documents, once that is committed.

@@ -47,7 +47,7 @@ use uuid::Uuid;
 pub(crate) use self::absence::{AbsenceRequest, Missed};
 use self::evidence::Evidence;
 use self::fetched::Fetched;
-pub(crate) use self::golden::Outcome;
+pub(crate) use self::golden::{Edit, Outcome};
 pub(crate) use self::known::KnownDocument;
 use self::narrowing::Narrowing;
 use self::page::Page;

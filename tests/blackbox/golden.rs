@@ -8,6 +8,7 @@ use crate::support::prelude::*;
 scenarios![
     what_is_pinned_is_asked_again,
     an_edit_is_checked_before_it_is_saved,
+    a_record_is_checked_before_it_is_saved,
     roles_decide_who_pins,
     pages_pin_run_and_unpin,
     the_editor_keeps_the_text_that_it_checks,
@@ -76,6 +77,48 @@ async fn an_edit_is_checked_before_it_is_saved(deployment: &Deployment) {
     let stored = workspace.token.get(&format!("/api/v1/files/{file}")).await.expect(200).json();
     assert_eq!(text(&stored, "content"), QUOLL);
     assert_eq!(outcomes(&workspace).await, ["passed"]);
+}
+
+async fn a_record_is_checked_before_it_is_saved(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let made =
+        workspace.token.post("/api/v1/databases").json(json!({"name": "Burrows"})).await.expect(201).json();
+    let (database, primary) = (id(&made), text(&made["properties"][0], "id"));
+    let records = format!("/api/v1/databases/{database}/records");
+    let record =
+        workspace.token.post(&records).json(json!({"values": {&primary: PASSAGE}})).await.expect(201);
+    workspace.search_after(&record.change(), json!({"query": "quoll"})).await;
+    let record = id(&record.json());
+    let pin = json!({
+        "search": {"query": "how long is the quoll window open"},
+        "kind": "record", "documentId": record, "quote": PASSAGE,
+    });
+    workspace.session.post(&base(&workspace)).json(pin).await.expect(201);
+    assert_eq!(outcomes(&workspace).await, ["passed"]);
+    let check = format!("{}/check", base(&workspace));
+    let with = |value: &str| json!({"record": {"databaseId": database, "recordId": record, "values": {&primary: value}}});
+    for (value, broken) in [(PASSAGE.replace("seven", "eight"), 0), ("Wombats dig".to_owned(), 1)] {
+        let checked = workspace.session.post(&check).json(with(&value)).await.expect(200).json();
+        assert_eq!(checked["broken"], broken, "{value}: {checked}");
+    }
+    let odd = json!({"record": {"databaseId": database, "recordId": record, "values": {"nothing": 1}}});
+    workspace.session.post(&check).json(odd).await.expect_error(400, "VALIDATION_ERROR");
+    for neither in [json!({}), json!({"fileId": record})] {
+        workspace.session.post(&check).json(neither).await.expect_error(400, "VALIDATION_ERROR");
+    }
+    // Nothing was stored.
+    assert_eq!(outcomes(&workspace).await, ["passed"]);
+
+    let shown = workspace.session.get(&format!("/databases/{database}?record={record}")).await.expect(200);
+    assert!(shown.text().contains("Check golden questions"), "{}", shown.text());
+    let field = format!("v-{primary}");
+    let fields =
+        [("back", ""), ("version", "1"), ("field", primary.as_str()), (field.as_str(), "Wombats dig")];
+    let path = format!("/databases/{database}/records/{record}/check");
+    let checked = send(&workspace, &path, &fields).await.expect(200).text();
+    assert!(checked.contains("1 of 1 golden question loses") && checked.contains("Wombats dig"), "{checked}");
+    let viewer = people::join(&workspace, "viewer").await.session;
+    viewer.post(&path).body(FORM, encoded(fields)).await.expect(403);
 }
 
 async fn roles_decide_who_pins(deployment: &Deployment) {

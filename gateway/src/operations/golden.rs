@@ -1,9 +1,10 @@
 //! Golden questions: what a workspace knows must be found, and what an edit would do to it.
 
-use cairn_chassis::status::Problem;
+use cairn_chassis::status::{Problem, Violation};
 use cairn_proto::domain::DocumentKind;
 use cairn_proto::retrieval::v1 as proto;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::person::Person;
@@ -38,14 +39,30 @@ pub(crate) struct CreateGoldenQuestion {
     content_hash: Option<String>,
 }
 
-/// A file, and the text that it would have.
+/// A file and the text that it would have, or a record and values that it would have.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CheckEdit {
+    /// With `content`.
     #[schema(format = "uuid")]
-    file_id: String,
+    file_id: Option<String>,
     /// The whole text, at most 5 MiB.
-    content: String,
+    content: Option<String>,
+    /// Instead of a file.
+    record: Option<RecordEdit>,
+}
+
+/// A record, and values that it would have.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RecordEdit {
+    #[schema(format = "uuid")]
+    database_id: String,
+    #[schema(format = "uuid")]
+    record_id: String,
+    /// By the ids of properties: what is left out stays, null clears.
+    #[schema(value_type = Object)]
+    values: Map<String, Value>,
 }
 
 pub(crate) async fn list(person: &Person) -> Result<Vec<GoldenQuestion>, Problem> {
@@ -81,7 +98,16 @@ pub(crate) async fn run(person: &Person) -> Result<GoldenRun, Problem> {
 
 /// Asks all of them as things are, and as they would be.
 pub(crate) async fn check(person: &Person, input: CheckEdit) -> Result<EditCheck, Problem> {
-    check_text(person, input.file_id, input.content).await
+    match (input.file_id, input.content, input.record) {
+        (Some(file_id), Some(content), None) => check_text(person, file_id, content).await,
+        (None, None, Some(record)) => {
+            check_values(person, record.database_id, record.record_id, record.values).await
+        }
+        _ => {
+            let message = "give 'fileId' with 'content', or 'record'";
+            Err(Problem::validation(vec![Violation::new("fileId", "invalid", message)]))
+        }
+    }
 }
 
 /// The same of a text that is at hand.
@@ -90,6 +116,19 @@ pub(crate) async fn check_text(
     file_id: String,
     content: String,
 ) -> Result<EditCheck, Problem> {
-    let request = person.call.request(proto::CheckEditRequest { file_id, content });
-    answered(person.upstreams.golden().check_edit(request).await)
+    let edit = proto::CheckEditRequest { file_id, content, ..proto::CheckEditRequest::default() };
+    answered(person.upstreams.golden().check_edit(person.call.request(edit)).await)
+}
+
+/// The same of values that a record would have beside those that it has.
+pub(crate) async fn check_values(
+    person: &Person,
+    database_id: String,
+    record_id: String,
+    values: Map<String, Value>,
+) -> Result<EditCheck, Problem> {
+    let values_json = Value::Object(values).to_string();
+    let edit =
+        proto::CheckEditRequest { database_id, record_id, values_json, ..proto::CheckEditRequest::default() };
+    answered(person.upstreams.golden().check_edit(person.call.request(edit)).await)
 }

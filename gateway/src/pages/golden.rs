@@ -2,7 +2,7 @@
 
 use cairn_chassis::status::Problem;
 use cairn_proto::domain::{DocumentKind, GoldenOutcome, Permission};
-use cairn_proto::ids::{GoldenQuestionId, WorkspaceId};
+use cairn_proto::ids::{DatabaseId, GoldenQuestionId, RecordId, WorkspaceId};
 use cairn_proto::retrieval::v1::{EditEffect, GoldenResult};
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
@@ -239,11 +239,27 @@ async fn unpin(
 
 /// What an edit would do to the golden questions, for the editor.
 pub(super) async fn effects(visitor: &Visitor, file: String, content: String) -> Markup {
-    let (listed, checked) =
-        tokio::join!(golden::list(&visitor.person), golden::check_text(&visitor.person, file, content),);
+    let person = &visitor.person;
+    let (listed, checked) = tokio::join!(golden::list(person), golden::check_text(person, file, content));
+    effects_of(&listed, &checked)
+}
+
+/// The same of values that a record would have, for its form.
+pub(super) async fn effects_of_record(
+    visitor: &Visitor,
+    (database, record): (DatabaseId, RecordId),
+    values: Map<String, Value>,
+) -> Markup {
+    let person = &visitor.person;
+    let checked = golden::check_values(person, database.to_string(), record.to_string(), values);
+    let (listed, checked) = tokio::join!(golden::list(person), checked);
+    effects_of(&listed, &checked)
+}
+
+fn effects_of(listed: &Result<Vec<GoldenQuestion>, Problem>, checked: &Result<EditCheck, Problem>) -> Markup {
     html! {
         h2 { "Golden questions" }
-        @match (&listed, &checked) {
+        @match (listed, checked) {
             (Ok(listed), Ok(checked)) => (effect(listed, checked)),
             (Err(problem), _) | (_, Err(problem)) => { p.problem role="alert" { (words::told(problem)) } }
         }

@@ -258,6 +258,13 @@ impl RecordService for Databases {
         Err(Status::unimplemented(""))
     }
 
+    async fn preview_record(
+        &self,
+        _: Request<content::PreviewRecordRequest>,
+    ) -> Answered<content::PreviewRecordResponse> {
+        Err(Status::unimplemented(""))
+    }
+
     async fn import_records(
         &self,
         request: Request<content::ImportRecordsRequest>,

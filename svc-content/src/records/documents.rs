@@ -80,6 +80,19 @@ pub(crate) async fn readable(
     Ok(records.iter().map(render).collect())
 }
 
+/// A record of a database as it would stand, with the body that the scope covers.
+pub(crate) async fn rendered(
+    context: &Context,
+    caller: &Caller,
+    database: &Database,
+    record: &Record,
+) -> Result<Rendered, Error> {
+    let bodies: Vec<FileId> = record.content_file_id.into_iter().collect();
+    let mut texts = body_texts(context, caller.workspace, &bodies).await?;
+    texts.retain(|_, (file, _)| caller.covers(&file.folders));
+    Ok(render(database, record, record.content_file_id.and_then(|id| texts.get(&id))))
+}
+
 async fn body_texts(
     context: &Context,
     workspace: WorkspaceId,

@@ -96,6 +96,22 @@ impl RecordService for Rpc {
         Ok(Response::new(proto::UpdateRecordResponse { record, change_position, property_names }))
     }
 
+    async fn preview_record(
+        &self,
+        request: Request<proto::PreviewRecordRequest>,
+    ) -> Answer<proto::PreviewRecordResponse> {
+        let caller = authorize(&self.verifier, request.metadata(), Permission::Read).await?;
+        let proto::PreviewRecordRequest { database_id, record_id, values_json } = request.into_inner();
+        let previewed = self.records.preview(&caller, &database_id, &record_id, values_json).await?;
+        let document = previewed.document;
+        Ok(Response::new(proto::PreviewRecordResponse {
+            title: document.title,
+            path: document.path,
+            content: previewed.content,
+            content_hash: document.content_hash,
+        }))
+    }
+
     async fn delete_record(
         &self,
         request: Request<proto::DeleteRecordRequest>,

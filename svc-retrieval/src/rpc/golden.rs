@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::Service;
 use crate::golden::{GoldenQuestion, NewQuestion};
-use crate::search::{KnownDocument, Outcome};
+use crate::search::{Edit, KnownDocument, Outcome};
 
 #[tonic::async_trait]
 impl GoldenService for Service {
@@ -75,9 +75,8 @@ impl GoldenService for Service {
     ) -> Result<Response<proto::CheckEditResponse>, Status> {
         let identity = self.verifier().authenticate(request.metadata()).await?;
         let call = Call::from_metadata(request.metadata());
-        let proto::CheckEditRequest { file_id, content } = request.into_inner();
+        let edit = decode_edit(request.into_inner());
         let questions = self.golden().list(&identity).await?;
-        let edit = (file_id.as_str(), content);
         let (effects, coverage) = self.searcher().check_edit(&identity, &call, edit, &questions).await?;
         let broken =
             effects.iter().filter(|(before, after)| before.has_passed() && !after.has_passed()).count();
@@ -92,6 +91,15 @@ impl GoldenService for Service {
             coverage,
         }))
     }
+}
+
+fn decode_edit(asked: proto::CheckEditRequest) -> Edit {
+    let proto::CheckEditRequest { file_id, content, database_id: database, record_id, values_json: values } =
+        asked;
+    if file_id.is_empty() && !record_id.is_empty() {
+        return Edit::Record { database, id: record_id, values };
+    }
+    Edit::File { id: file_id, content }
 }
 
 fn told(question: &GoldenQuestion, outcome: Outcome) -> proto::GoldenResult {

@@ -7,6 +7,7 @@ use cairn_chassis::call::Call;
 use cairn_chassis::identity::Identity;
 use cairn_chassis::status::{Problem, Violation};
 use cairn_index::IndexedDocument;
+use cairn_proto::content::v1::{PreviewRecordRequest, PreviewRecordResponse};
 use cairn_proto::document::v1::{ConfirmedDocument, DocumentRef};
 use cairn_proto::domain::GoldenOutcome;
 use cairn_proto::feed::v1::Kind;
@@ -48,6 +49,15 @@ impl Outcome {
     }
 }
 
+/// What somebody is about to save.
+#[derive(Debug, Clone)]
+pub(crate) enum Edit {
+    /// A file with that text.
+    File { id: String, content: String },
+    /// A record with these values, a JSON object, beside those that it has.
+    Record { database: String, id: String, values: String },
+}
+
 /// A document as it would be.
 #[derive(Debug, Clone)]
 struct Instead {
@@ -81,24 +91,27 @@ impl Searcher {
         Ok((outcomes, notes))
     }
 
-    /// What becomes of each question as things are, and if the file had that text.
+    /// What becomes of each question as things are, and if that were saved.
     ///
     /// # Errors
-    /// NOT_FOUND for a file that is not there or that the caller may not see.
+    /// NOT_FOUND for what is not there or what the caller may not see; what the owner would say of values that cannot be
+    /// saved.
     pub(crate) async fn check_edit(
         &self,
         identity: &Identity,
         call: &Call,
-        (file, content): (&str, String),
+        edit: Edit,
         questions: &[GoldenQuestion],
     ) -> Result<(Vec<(Outcome, Outcome)>, Vec<CoverageNote>), Error> {
-        if content.len() > MOST_BYTES {
+        if let Edit::File { content, .. } = &edit
+            && content.len() > MOST_BYTES
+        {
             let message = format!("must be at most {MOST_BYTES} bytes");
             return Err(Error::Invalid(vec![Violation::new("content", "too_long", message)]));
         }
         let generation = self.generations.current();
         let asking = Asking { generation: &generation, identity, call };
-        let instead = instead(asking, file, content).await?;
+        let instead = instead(asking, edit).await?;
         let (mut effects, mut notes) = (Vec::with_capacity(questions.len()), Vec::new());
         for question in questions {
             let before = self.ask_golden(asking, question, None, &mut notes).await?;
@@ -189,21 +202,38 @@ fn add_notes(notes: &mut Vec<CoverageNote>, more: impl IntoIterator<Item = Cover
     }
 }
 
-/// The file as it would be with that text.
-async fn instead(asking: Asking<'_>, file: &str, content: String) -> Result<Instead, Error> {
+/// The document as it would be.
+async fn instead(asking: Asking<'_>, edit: Edit) -> Result<Instead, Error> {
     let Asking { generation, identity, call } = asking;
     let workspace = identity.workspace_id()?;
-    let missing = || Problem::not_found("there is no such file, or it is nothing that you may see");
-    let id = Uuid::try_parse(file).map_err(|_| missing())?;
-    let (found, _) = Missed::find(generation, call, &[Kind::File], id).await?;
-    let known = found.ok_or_else(missing)?.document;
-    let owner = generation.indexer.owner(kinds::feed_of(Kind::File));
-    let owner = owner.ok_or(Error::Answer("no owner is known for files"))?;
-    let reference = DocumentRef { kind: Kind::File.into(), id: id.hyphenated().to_string() };
+    let (kind, id, what) = match &edit {
+        Edit::File { id, .. } => (Kind::File, id, "file"),
+        Edit::Record { id, .. } => (Kind::Record, id, "record"),
+    };
+    let missing =
+        || Problem::not_found(format!("there is no such {what}, or it is nothing that you may see"));
+    let id = Uuid::try_parse(id).map_err(|_| missing())?;
+    let (found, _) = Missed::find(generation, call, &[kind], id).await?;
+    let mut known = found.ok_or_else(missing)?.document.as_ref().clone();
+    let owner = generation.indexer.owner(kinds::feed_of(kind));
+    let owner = owner.ok_or(Error::Answer("no owner is known for what is edited"))?;
+    let reference = DocumentRef { kind: kind.into(), id: id.hyphenated().to_string() };
     let mut document = owner.read_documents(workspace, vec![reference]).await?.pop().ok_or_else(missing)?;
-    document.content_hash = format!("blake3:{}", blake3::hash(content.as_bytes()).to_hex());
-    document.content = content;
-    let known = ConfirmedDocument { content_hash: document.content_hash.clone(), ..known.as_ref().clone() };
+    match edit {
+        Edit::File { content, .. } => {
+            document.content_hash = format!("blake3:{}", blake3::hash(content.as_bytes()).to_hex());
+            document.content = content;
+        }
+        Edit::Record { database, id, values } => {
+            let request = PreviewRecordRequest { database_id: database, record_id: id, values_json: values };
+            let PreviewRecordResponse { title, path, content, content_hash } =
+                owner.preview_record(call, request).await?;
+            (known.title, known.path) = (title.clone(), path.clone());
+            (document.title, document.path) = (title, path);
+            (document.content, document.content_hash) = (content, content_hash);
+        }
+    }
+    known.content_hash.clone_from(&document.content_hash);
     let documents = generation.indexer.index_instead(workspace, document).await?;
     Ok(Instead { documents: Arc::new(documents), id, known: Arc::new(known) })
 }

@@ -46,7 +46,11 @@ impl Bench {
     }
 
     async fn check(&self, document: u128, content: &str) -> Result<proto::CheckEditResponse, Status> {
-        let asked = proto::CheckEditRequest { file_id: id(document), content: content.to_owned() };
+        let asked = proto::CheckEditRequest {
+            file_id: id(document),
+            content: content.to_owned(),
+            ..proto::CheckEditRequest::default()
+        };
         let asked = self.owner.issuer.request_as(&self.token(), asked).unwrap();
         Ok(self.golden().check_edit(asked).await?.into_inner())
     }

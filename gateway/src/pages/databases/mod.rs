@@ -45,6 +45,7 @@ pub(super) fn routes() -> Routes {
         .post(writing, "/databases/{id}/records", save::create)
         .post(several, "/databases/{id}/records/many", change::many)
         .post(writing, "/databases/{id}/records/{record}", save::save)
+        .post(writing.patient(), "/databases/{id}/records/{record}/check", save::check)
         .post(PERSON, "/databases/{id}/records/{record}/delete", change::delete_record)
         .post(PERSON, "/databases/{id}/records/{record}/restore", change::restore_version)
         .post(PERSON, "/databases/{id}/records/{record}/page", change::add_page)

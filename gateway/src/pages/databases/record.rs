@@ -73,7 +73,12 @@ impl Beside<'_> {
             Side::Fields => {
                 let form = self.form(context, Some(record)).await;
                 let body = self.body(context, record).await;
-                html! { (form) (body) (self.ends(record)) }
+                html! {
+                    (form)
+                    @if let Some(checked) = self.told.checked { section #checked aria-label="Golden questions" { (checked) } }
+                    (body)
+                    (self.ends(record))
+                }
             }
             Side::Versions => history::versions(self, context, record).await,
             Side::Backlinks => self.backlinks(context, record).await,
@@ -113,6 +118,9 @@ impl Beside<'_> {
                 }
                 div.buttons {
                     button.primary type="submit" { (if record.is_some() { "Save" } else { "Create record" }) }
+                    @if record.is_some() {
+                        button type="submit" formaction={ (action) "/check" } { "Check golden questions" }
+                    }
                     a.button href=(self.closed()) { "Cancel" }
                 }
             }

@@ -2,6 +2,7 @@
 //! changed in, so that nobody overwrites what somebody else wrote meanwhile.
 
 use cairn_chassis::status::{Problem, Reason};
+use cairn_proto::domain::Permission;
 use cairn_proto::ids::RecordId;
 use serde_json::{Map, Value, json};
 
@@ -14,10 +15,10 @@ use super::told::Told;
 use super::values::{changed, named};
 use crate::answers::{Database, Record};
 use crate::operations::records::{self, CreateRecord, UpdateRecord};
-use crate::pages::Answer;
 use crate::pages::form::{self, Form};
 use crate::pages::notice::Notice;
 use crate::pages::popover::is_of_a_form;
+use crate::pages::{Answer, golden};
 
 /// `POST /databases/{id}/records`.
 pub(super) async fn create(at: At, form: Form) -> Answer {
@@ -89,6 +90,27 @@ pub(super) async fn save(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Ans
             grid::again(&at, &asked, Told::of_record(Some(&problem), &form)).await
         }
     }
+}
+
+/// `POST /databases/{id}/records/{record}/check`: the form as it is, with what its values would do to the golden questions.
+pub(super) async fn check(PartOf { at, id }: PartOf<RecordId>, form: Form) -> Answer {
+    let database = match at.database().await? {
+        Found::Live(database) => database,
+        Found::Elsewhere(response) => return Ok(response),
+    };
+    if !at.visitor.may(Permission::Write) {
+        return Err(Problem::forbidden("changing records takes a role that may write: ask an owner").into());
+    }
+    let context = at.visitor.context()?;
+    let now = records::get(&context, at.id, id).await?;
+    let asked = Asked::read(form.text("back"));
+    if form.text("version").parse() != Ok(now.version) {
+        return conflict::show(&at, &database, &asked, &now, &form).await;
+    }
+    let values = values(&database, Some(&now), &form);
+    let checked = golden::effects_of_record(&at.visitor, (at.id, id), values).await;
+    let told = Told { checked: Some(&checked), ..Told::of_record(None, &form) };
+    grid::again(&at, &asked.beside(&now.id), told).await
 }
 
 /// The values that the form changes, by property. Properties that it has no field of stay as they are.

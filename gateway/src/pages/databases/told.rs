@@ -1,6 +1,7 @@
 //! What a page has to say about the form that led to it.
 
 use cairn_chassis::status::Problem;
+use maud::Markup;
 
 use crate::pages::form::Form;
 use crate::pages::popover::Refused;
@@ -14,6 +15,8 @@ pub(super) struct Told<'a> {
     pub(super) place: Place,
     /// The form behind a button, where it is one.
     pub(super) refused: Option<Refused<'a>>,
+    /// What the form of a record would do to the golden questions.
+    pub(super) checked: Option<&'a Markup>,
 }
 
 /// Where on the page.
@@ -27,7 +30,7 @@ pub(super) enum Place {
 
 impl<'a> Told<'a> {
     pub(super) const fn of_page(problem: &'a Problem) -> Self {
-        Self { problem: Some(problem), form: None, place: Place::Page, refused: None }
+        Self { problem: Some(problem), form: None, place: Place::Page, refused: None, checked: None }
     }
 
     pub(super) const fn of_button(refused: Refused<'a>) -> Self {
@@ -35,11 +38,11 @@ impl<'a> Told<'a> {
     }
 
     pub(super) const fn of_record(problem: Option<&'a Problem>, form: &'a Form) -> Self {
-        Self { problem, form: Some(form), place: Place::Record, refused: None }
+        Self { problem, form: Some(form), place: Place::Record, refused: None, checked: None }
     }
 
     pub(super) const fn of_cell(problem: &'a Problem, form: &'a Form) -> Self {
-        Self { problem: Some(problem), form: Some(form), place: Place::Cell, refused: None }
+        Self { problem: Some(problem), form: Some(form), place: Place::Cell, refused: None, checked: None }
     }
 
     pub(super) fn at(self, place: Place) -> Option<Self> {
