@@ -257,11 +257,7 @@ async fn forms_about_a_file_are_answered_with_sound_pages() {
         ("rename", long.as_str(), 400, kept.as_str()),
         ("versions/1/restore", "hash=x", 409, "changed meanwhile"),
     ] {
-        let request = Request::post(format!("/file/{FILE}/{path}"))
-            .header("cookie", &cookie)
-            .header("sec-fetch-site", "same-origin")
-            .header("content-type", "application/x-www-form-urlencoded");
-        let page = bench.send_as_is(request.body(Body::from(body.to_owned())).unwrap()).await;
+        let page = send(&bench, &format!("/file/{FILE}/{path}"), body, &cookie).await;
         assert_eq!(page.status, status, "{path}: {}", page.text);
         assert!(page.text.contains(told), "{path}: {told}: {}", page.text);
         assert_eq!(faults(&page.text), Vec::<String>::new(), "{path}: {}", page.text);
@@ -395,11 +391,7 @@ async fn forms_about_a_memory_are_answered_with_sound_pages() {
         (format!("{memory}/publish"), "", 303, ""),
         (format!("{memory}/delete"), "", 303, ""),
     ] {
-        let request = Request::post(&path)
-            .header("cookie", &cookie)
-            .header("sec-fetch-site", "same-origin")
-            .header("content-type", "application/x-www-form-urlencoded");
-        let page = bench.send_as_is(request.body(Body::from(body)).unwrap()).await;
+        let page = send(&bench, &path, body, &cookie).await;
         assert_eq!(page.status, status, "{path}: {}", page.text);
         assert!(page.text.contains(told), "{path}: {told}: {}", page.text);
         if status != 303 {

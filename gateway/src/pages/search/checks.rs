@@ -1,9 +1,6 @@
 //! What the pages of the search hold to, read back from their HTML.
 
-use axum::body::Body;
-use http::Request;
-
-use crate::pages::checks::{cookie, faults, filled, get};
+use crate::pages::checks::{cookie, faults, filled, get, send};
 use crate::testing::{FILE, bench_with_retrieval};
 
 #[tokio::test]
@@ -60,11 +57,7 @@ async fn golden_questions_are_pinned_and_asked_before_a_save() {
         ),
         (check.as_str(), "content=kept&hash=blake3:0001".to_owned(), 200, "None of 1 golden question"),
     ] {
-        let request = Request::post(filled(path))
-            .header("cookie", &cookie)
-            .header("sec-fetch-site", "same-origin")
-            .header("content-type", "application/x-www-form-urlencoded");
-        let page = bench.send_as_is(request.body(Body::from(body)).unwrap()).await;
+        let page = send(&bench, path, &body, &cookie).await;
         assert_eq!(page.status, status, "{path}: {}", page.text);
         assert!(page.text.contains(told), "{path}: {told}: {}", page.text);
         if status != 303 {
