@@ -70,7 +70,8 @@ fn of_up(options: &UpOptions, findings: &mut Findings) {
     let scheme = services.tls.scheme();
     let base_url =
         services.public.base_url.clone().unwrap_or_else(|| format!("{scheme}://{}", options.listen));
-    findings.take(public::build(&services.public, Some(base_url.clone()), options.listen));
+    let most_requests = services.ending.most_requests();
+    findings.take(public::build(&services.public, most_requests, Some(base_url.clone()), options.listen));
     let sealing = findings.take(secret_keys::find(&services.secret_key, &options.data)).flatten();
     let folder = options.data.clone();
     let site = Site {
@@ -99,7 +100,8 @@ fn of_serve(options: &ServeOptions, findings: &mut Findings) {
     }
     if role == Role::Gateway {
         let listen = options.listen.unwrap_or_else(|| role.default_address());
-        findings.take(public::build(&services.public, services.public.base_url.clone(), listen));
+        let (most_requests, base_url) = (services.ending.most_requests(), services.public.base_url.clone());
+        findings.take(public::build(&services.public, most_requests, base_url, listen));
         return;
     }
     let sealing = findings.take(secret_keys::given(&services.secret_key)).flatten();
@@ -150,14 +152,16 @@ fn model(choice: &Choice) -> anyhow::Result<()> {
     }
 }
 
-fn upstream(service: Role, url: &str) -> anyhow::Result<()> {
-    let variable = format!("CAIRN_{}_URL", service.name().to_uppercase());
-    let parsed = url.parse::<http::Uri>().with_context(|| format!("{variable} is no address"))?;
-    let is_spoken = matches!(parsed.scheme_str(), Some("http" | "https"));
-    if !is_spoken || parsed.host().is_none() {
-        bail!("{variable} is an address such as http://{}:8711", service.name());
+fn upstream(service: Role, urls: &str) -> anyhow::Result<()> {
+    let is_address = |url: &str| {
+        let Ok(url) = url.trim().parse::<http::Uri>() else { return false };
+        matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some()
+    };
+    if urls.split(',').all(is_address) {
+        return Ok(());
     }
-    Ok(())
+    let name = service.name();
+    bail!("CAIRN_{}_URL is an address such as http://{name}:8711", name.to_uppercase())
 }
 
 /// Every variable that an option has, in any command, and those that name the files of secrets.

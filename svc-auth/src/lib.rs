@@ -200,7 +200,7 @@ impl Service {
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, Error> {
-        check(&config)?;
+        check_names(&config)?;
         let mailer = config.mail.as_ref().map(Mailer::new).transpose()?;
         let post = Post::new(mailer.clone(), config.base_url.as_deref());
         let policy = Policy {
@@ -410,6 +410,13 @@ impl Service {
 /// # Errors
 /// When a setting is not usable.
 pub fn check(config: &Config) -> Result<(), Error> {
+    check_names(config)?;
+    config.mail.as_ref().map(Mailer::new).transpose()?;
+    let guard = Guard::new(&config.outbound_allowed).map_err(|error| Error::Config(error.to_string()))?;
+    config.oidc.as_ref().map_or(Ok(()), |oidc| oidc::check(oidc, &guard))
+}
+
+fn check_names(config: &Config) -> Result<(), Error> {
     if config.mesh_secret.len() < MIN_MESH_SECRET {
         return Err(Error::Config(format!(
             "the mesh secret must have at least {MIN_MESH_SECRET} characters"
@@ -419,7 +426,7 @@ pub fn check(config: &Config) -> Result<(), Error> {
         let plan = &config.default_plan;
         return Err(Error::Config(format!("the default plan '{plan}' is not one of: {}", PLANS.join(", "))));
     }
-    config.mail.as_ref().map(Mailer::new).transpose().map(drop)
+    Ok(())
 }
 
 fn interval(period: Duration) -> tokio::time::Interval {

@@ -49,6 +49,14 @@ pub struct Config {
 // Without the secret.
 cairn_chassis::debug_fields!(Config { issuer, client_id, sign_up });
 
+/// What a start would refuse of it; nobody is asked.
+///
+/// # Errors
+/// When the address cannot be one, or may not be reached.
+pub(crate) fn check(config: &Config, guard: &Guard) -> Result<(), Error> {
+    provider::issuer(config, guard).map(drop)
+}
+
 /// A sign-in that was begun.
 pub(crate) struct Begun {
     pub(crate) authorization_url: String,

@@ -84,21 +84,26 @@ pub(super) struct Provider {
     known: Mutex<Known>,
 }
 
+/// The provider's address, when the settings make sense; it is not asked.
+pub(super) fn issuer(config: &Config, guard: &Guard) -> Result<IssuerUrl, Error> {
+    let refused = |why: String| {
+        let forms = "https://accounts.example.com; http and hosts inside need CAIRN_OUTBOUND_ALLOW";
+        Error::Config(format!("CAIRN_OIDC_ISSUER must be an address such as {forms}: {why}"))
+    };
+    let url = guard.check(&config.issuer).map_err(|reason| refused(reason.to_string()))?;
+    if url.query().is_some() {
+        return Err(refused("it has a query".to_owned()));
+    }
+    if config.client_id.is_empty() {
+        return Err(Error::Config("CAIRN_OIDC_CLIENT_ID must be set with CAIRN_OIDC_ISSUER".to_owned()));
+    }
+    IssuerUrl::new(config.issuer.clone()).map_err(|error| refused(error.to_string()))
+}
+
 impl Provider {
     /// A provider that was not asked yet.
     pub(super) fn new(config: Config, guard: Guard, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        let refused = |why: String| {
-            let forms = "https://accounts.example.com; http and hosts inside need CAIRN_OUTBOUND_ALLOW";
-            Error::Config(format!("CAIRN_OIDC_ISSUER must be an address such as {forms}: {why}"))
-        };
-        let url = guard.check(&config.issuer).map_err(|reason| refused(reason.to_string()))?;
-        if url.query().is_some() {
-            return Err(refused("it has a query".to_owned()));
-        }
-        if config.client_id.is_empty() {
-            return Err(Error::Config("CAIRN_OIDC_CLIENT_ID must be set with CAIRN_OIDC_ISSUER".to_owned()));
-        }
-        let issuer = IssuerUrl::new(config.issuer.clone()).map_err(|error| refused(error.to_string()))?;
+        let issuer = issuer(&config, &guard)?;
         Ok(Self { config, issuer, http: Http(guard), clock, known: Mutex::new(Known::Nothing) })
     }
 
