@@ -69,15 +69,9 @@ async fn processes_say_what_they_are_and_have(deployment: &Deployment) {
         let most = format!("cairn_database_connections_max{{service=\"{service}\"}}");
         assert!(all.contains(&most), "{most}: {all}");
     }
-<<<<<<< HEAD
-    for metric in [
-        "cairn_requests_in_flight",
-        "cairn_grpc_server_requests_in_flight",
-        "cairn_database_connections{",
-    ] {
-=======
-    for metric in ["cairn_grpc_server_requests_in_flight", "cairn_database_connections{"] {
->>>>>>> 710ad79 (Let a check of the configuration look at the provider's address, too)
+    for metric in
+        ["cairn_requests_in_flight", "cairn_grpc_server_requests_in_flight", "cairn_database_connections{"]
+    {
         assert!(all.contains(metric), "{metric}: {all}");
     }
     // Nobody names a metric otherwise.
