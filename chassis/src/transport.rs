@@ -27,6 +27,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
@@ -41,6 +42,8 @@ use crate::{deadline, tls};
 const PAUSE: Duration = Duration::from_millis(500);
 /// How long a connection that was told to end may take over it.
 const PARTING: Duration = Duration::from_secs(10);
+/// How long a connection without any request so far is waited for when the listener has closed.
+const FIRST_REQUEST: Duration = Duration::from_millis(200);
 /// What the head of a request may weigh.
 const MOST_HEAD_BYTES: usize = 64 * 1024;
 /// The same of HTTP/2, and of gRPC's metadata.
@@ -261,7 +264,7 @@ impl Server {
         let mut connection = pin!(self.builder.serve_connection(stream, service));
         let limit = tokio::select! {
             ended = connection.as_mut() => return report(ended.err(), peer),
-            () = self.shutdown.cancelled() => None,
+            () = self.told_to_end(&activity) => None,
             () = activity.stalls_for(untaken) => {
                 return tracing::debug!(%peer, "a caller did not take its answer in time");
             }
@@ -275,6 +278,16 @@ impl Server {
             Some(limit) => {
                 let _ = tokio::time::timeout(limit, connection).await;
             }
+        }
+    }
+
+    /// Ends when connections are told to end. One that has just been made has a moment for its first request, which may be
+    /// on its way: it would be lost, and not refused.
+    async fn told_to_end(&self, activity: &Activity) {
+        self.shutdown.cancelled().await;
+        let end = Instant::now() + FIRST_REQUEST;
+        while activity.begun() == 0 && Instant::now() < end {
+            tokio::time::sleep(FIRST_REQUEST / 20).await;
         }
     }
 

@@ -214,6 +214,16 @@ async fn who_is_about_to_go_serves_on_and_says_so() {
 }
 
 #[tokio::test]
+async fn a_connection_that_was_just_made_is_served_once_more() {
+    let served = served(NO_TIMEOUTS, Bounds::default()).await;
+    let mut new = TcpStream::connect(served.address).await.unwrap();
+    served.shutdown.cancel();
+    new.write_all(REQUEST).await.unwrap();
+    assert!(rest(&mut new).await.ends_with("127.0.0.1"));
+    assert!(TcpStream::connect(served.address).await.is_err());
+}
+
+#[tokio::test]
 async fn a_shutdown_lets_requests_finish_and_ends_what_rests() {
     let served = served(NO_TIMEOUTS, Bounds::default()).await;
     let mut resting = served.send(REQUEST).await;
