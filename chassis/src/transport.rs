@@ -19,7 +19,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use futures::FutureExt as _;
 use http::{HeaderValue, Request, Version, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -27,7 +26,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
@@ -42,6 +41,8 @@ use crate::{deadline, tls};
 const PAUSE: Duration = Duration::from_millis(500);
 /// How long a connection that was told to end may take over it.
 const PARTING: Duration = Duration::from_secs(10);
+/// How long the system may take to tell of who had connected when the shutdown began.
+const LAST_CALL: Duration = Duration::from_millis(10);
 /// How long a connection without any request so far is waited for when the listener has closed.
 const FIRST_REQUEST: Duration = Duration::from_millis(200);
 /// What the head of a request may weigh.
@@ -182,8 +183,11 @@ pub async fn serve(listener: TcpListener, router: Router, settings: Settings, sh
         }
     }
     // Whoever has connected by now would see its connection break with a call on it.
-    while let Some(Ok((stream, peer))) = listener.accept().now_or_never() {
-        take(stream, peer);
+    let end = Instant::now() + LAST_CALL;
+    while Instant::now() < end {
+        if let Ok(Ok((stream, peer))) = timeout_at(end, listener.accept()).await {
+            take(stream, peer);
+        }
     }
     drop(listener);
     // Only now: who is told to go comes again at once, and must be refused then.
