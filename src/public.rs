@@ -88,7 +88,8 @@ pub(crate) async fn serve_gateway(
             () = ends_streams => {}
         }
     };
-    if !shutdown.drained(drained, drain_limit).await {
+    // Boxed: both listeners are in it.
+    if !shutdown.drained(Box::pin(drained), drain_limit).await {
         tracing::warn!("some requests did not finish in time and were cut off");
     }
 }
