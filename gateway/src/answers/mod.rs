@@ -46,7 +46,7 @@ pub(crate) use self::analytics::{
 };
 pub(crate) use self::asset::Asset;
 pub(crate) use self::connected_source::{CheckedSource, ConnectedSource, SourceBudget, SourceRun};
-pub(crate) use self::database::{Database, View};
+pub(crate) use self::database::{Database, DatabaseOfTable, View};
 pub(crate) use self::feedback::FeedbackReport;
 pub(crate) use self::file::content_type;
 pub(crate) use self::file_version::FileVersion;

@@ -30,6 +30,7 @@ pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod sources;
 pub(crate) mod syncs;
+pub(crate) mod tables;
 pub(crate) mod tokens;
 pub(crate) mod trash;
 pub(crate) mod views;

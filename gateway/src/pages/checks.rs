@@ -55,6 +55,7 @@ const PAGES: &[(&str, &str)] = &[
     ("/file/{id}/versions/{version}", "/file/{f}/versions/2?show=now"),
     ("/file/{id}/versions/{version}", "/file/{f}/versions/1?show=text&lines=2"),
     ("/w/{id}/databases", "/w/{w}/databases"),
+    ("/w/{id}/databases/import", "/w/{w}/databases/import"),
     ("/databases/{id}", "/databases/{d}"),
     (
         "/databases/{id}",

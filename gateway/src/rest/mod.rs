@@ -79,6 +79,7 @@ pub(crate) fn routes() -> Routes {
         .api(DELETE, routes!(trash::purge_memory))
         .api(READ, routes!(databases::list))
         .api(WRITE, routes!(databases::create))
+        .api(WRITE.patient().up_to(FILE_BYTES), routes!(databases::create_of_table))
         .api(READ, routes!(databases::list_trashed))
         .api(READ, routes!(databases::get))
         .api(WRITE, routes!(databases::update))

@@ -65,6 +65,17 @@ pub(crate) struct Imported {
     pub(crate) position: u64,
 }
 
+impl Imported {
+    /// Refuses a table of which a row cannot be taken.
+    pub(super) fn require_sound_rows(&mut self) -> Result<(), Error> {
+        if self.problems.is_empty() {
+            return Ok(());
+        }
+        let told = std::mem::take(&mut self.problems).into_iter().take(MOST_VIOLATIONS);
+        Err(Error::Invalid(told.map(violation).collect()))
+    }
+}
+
 impl Records {
     /// Makes a record of each row of a table.
     ///
@@ -84,10 +95,7 @@ impl Records {
             if draft.dry_run {
                 return Ok(imported);
             }
-            if !imported.problems.is_empty() {
-                let told = imported.problems.into_iter().take(MOST_VIOLATIONS);
-                return Err(Error::Invalid(told.map(violation).collect()));
-            }
+            imported.require_sound_rows()?;
             let mut change = Change::begin(&self.context, caller).await?;
             if !hold(&mut change, &database).await? {
                 change.rollback().await?;
@@ -104,7 +112,7 @@ impl Records {
     }
 
     /// What each row is as a record, and what is wrong with those that are none.
-    async fn check_rows(
+    pub(super) async fn check_rows(
         &self,
         caller: &Caller,
         database: &Database,

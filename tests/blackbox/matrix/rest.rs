@@ -45,6 +45,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("getRelatedFiles", "read"),
     shown("listDatabases"),
     named("createDatabase", "write"),
+    named("createDatabaseOfTable", "write"),
     shown("listTrashedDatabases"),
     named("getDatabase", "read"),
     named("updateDatabase", "write"),
@@ -280,6 +281,10 @@ async fn databases(operation: &str, stage: &Stage<'_>) -> Call {
         "createDatabase" => {
             let body = json!({"name": stage.marker, "folderId": stage.folder});
             return Call::post("/api/v1/databases", body);
+        }
+        "createDatabaseOfTable" => {
+            let body = json!({"name": stage.marker, "folderId": stage.folder, "csv": "Name\na"});
+            return Call::post("/api/v1/databases/csv", body);
         }
         "listTrashedDatabases" => {
             stage.trashed_database().await;

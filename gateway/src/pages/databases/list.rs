@@ -89,12 +89,11 @@ async fn list(visitor: &Visitor, parts: &Parts, failed: Option<(&Problem, &Form)
     };
     let mut page = frame::Page::new("Databases");
     if visitor.may(Permission::Write) && failed.is_none() {
-        page = page.actions(folders::popover(
-            "new",
-            "New database",
-            Some("n"),
-            &creation(&path, &tree, None, None),
-        ));
+        let form = creation(&path, &tree, None, None);
+        page = page.actions(html! {
+            a.button href={ (path) "/import" } { "New from CSV" }
+            (folders::popover("new", "New database", Some("n"), &form))
+        });
     }
     let page = if failed.is_some() { page.failed() } else { page };
     Ok(page.show(visitor, &body))
