@@ -9,6 +9,7 @@ use crate::support::workspace::make_token;
 
 scenarios![
     a_view_sees_what_the_token_sees,
+    single_pages_are_seen_as_a_token_sees_them,
     a_reach_counts_what_is_below_the_folders,
     nobody_looks_through_tokens_of_others,
     a_token_is_renamed,
@@ -71,6 +72,74 @@ async fn a_view_sees_what_the_token_sees(deployment: &Deployment) {
     let writer = token(&workspace, "writes only", &["write"], None).await;
     let refused = workspace.session.post(&format!("{}/{writer}/search", tokens(&workspace)));
     refused.json(json!({"query": "walrus"})).await.expect_error(403, "FORBIDDEN");
+}
+
+/// The id of something new.
+async fn made(workspace: &Workspace, path: &str, body: serde_json::Value) -> String {
+    id(&workspace.token.post(path).json(body).await.expect(201).json())
+}
+
+async fn single_pages_are_seen_as_a_token_sees_them(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let (plans, finance) = (workspace.folder("Plans", None).await, workspace.folder("Finance", None).await);
+    let reader = token(&workspace, "Reader <of> plans", &["read", "write"], Some(&plans)).await;
+    let mut seen = Vec::new();
+    let mut hidden = Vec::new();
+    for (folder, pages) in [(&plans, &mut seen), (&finance, &mut hidden)] {
+        let name = if *folder == plans { "mine" } else { "theirs" };
+        let file = id(&workspace.file(&format!("{name}.md"), Some(folder), "text").await.expect(201).json());
+        let body = json!({"name": name, "folderId": folder});
+        let database = made(&workspace, "/api/v1/databases", body).await;
+        let read = workspace.token.get(&format!("/api/v1/databases/{database}")).await.expect(200).json();
+        let values = json!({"values": {text(&read["properties"][0], "id"): name}});
+        let record = made(&workspace, &format!("/api/v1/databases/{database}/records"), values).await;
+        pages.extend([
+            format!("/file/{file}?"),
+            format!("/file/{file}?view=changes&"),
+            format!("/databases/{database}?"),
+            format!("/databases/{database}?record={record}&"),
+        ]);
+    }
+    let memory = made(&workspace, "/api/v1/memories", json!({"name": "Of both", "slug": "of-both"})).await;
+    seen.push(format!("/memories/{memory}?"));
+    let session = &workspace.session;
+    for path in &seen {
+        let own = session.get(path).await.expect(200).text();
+        assert!(!own.contains("See as yourself") && own.contains("Move to trash"), "{path}: {own}");
+        let as_token = session.get(&format!("{path}as={reader}")).await.expect(200).text();
+        for part in ["Reader &lt;of&gt; plans", "See as yourself", &format!("as={reader}")] {
+            assert!(as_token.contains(part), "{part} on {path}: {as_token}");
+        }
+        assert!(
+            !as_token.contains("Move to trash") && !as_token.contains("method=\"post\" action=\"/databases"),
+            "{path}"
+        );
+        session.get(&format!("{path}as=nonsense")).await.expect(404);
+    }
+    for path in &hidden {
+        session.get(path).await.expect(200);
+        let refused = session.get(&format!("{path}as={reader}")).await.expect(403).text();
+        assert!(
+            refused.contains("Reader &lt;of&gt; plans") && refused.contains("See as yourself"),
+            "{refused}"
+        );
+    }
+    let base = format!("/w/{}", workspace.id);
+    let databases = session.get(&format!("{base}/databases?as={reader}")).await.expect(200).text();
+    assert!(databases.contains("<bdi>mine</bdi>") && !databases.contains("theirs"), "{databases}");
+    assert!(
+        databases.contains(&format!("?as={reader}\"")) && !databases.contains("New database"),
+        "{databases}"
+    );
+    let memories = session.get(&format!("{base}/memories?as={reader}")).await.expect(200).text();
+    assert!(memories.contains("Of both") && !memories.contains("New memory"), "{memories}");
+    for list in ["databases", "memories"] {
+        session.get(&format!("{base}/{list}?as=nonsense")).await.expect(404);
+        let own = session.get(&format!("{base}/{list}")).await.expect(200).text();
+        assert!(own.contains("Reader &lt;of&gt; plans") && !own.contains("See as yourself"), "{own}");
+    }
+    let member = people::join(&workspace, "editor").await.session;
+    member.get(&format!("{}as={reader}", seen[0])).await.expect(404);
 }
 
 async fn a_reach_counts_what_is_below_the_folders(deployment: &Deployment) {

@@ -146,7 +146,7 @@ fn search_page(
             (seeing.field())
             button.primary type="submit" { "Search" }
         }
-        (seeing.note(&base))
+        (super::seeing::note(&seeing.visitor))
         @match answer {
             None => { p.quiet { "Ask as an agent would: a question, or words. " a href={ "/w/" (here) "/golden" } { "Golden questions" } " are asked again and again." } }
             Some(Err(problem)) => (part::summary(Some(problem), &[("q", "Question"), ("folder", "Folder"), ("strategy", "Strategy"), ("mode", "Mode")])),

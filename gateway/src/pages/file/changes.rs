@@ -23,27 +23,29 @@ pub(super) async fn list(
     let paging = Paging { limit: Some(PAGE), cursor: trail.last().cloned() };
     let listed = file_versions::list(context, id, paging).await?;
     let path = address(id);
+    let mut query = vec![("view", "changes")];
+    query.extend(at.visitor.seen_as().map(|seen| ("as", seen.id.as_str())));
     let pages = part::Pages {
         path: &path,
-        query: &[("view", "changes")],
+        query: &query,
         trail,
         next: listed.next,
         total: listed.total,
         page_size: u64::from(PAGE),
         shown: listed.items.len(),
     };
-    let rows = html! { @for version in &listed.items { (row(file, version)) } };
+    let rows = html! { @for version in &listed.items { (row(at, file, version)) } };
     Ok(html! {
         (part::table("Versions", &["Version", "When", "Who", "Size"], &rows))
         (part::pages(&pages))
     })
 }
 
-fn row(file: &File, version: &FileVersion) -> Markup {
+fn row(at: &At, file: &File, version: &FileVersion) -> Markup {
     html! {
         tr {
             th scope="row" {
-                a href={ (address(&file.id)) "/versions/" (version.version) } { "Version " (version.version) }
+                a href=(at.visitor.onward(format!("{}/versions/{}", address(&file.id), version.version))) { "Version " (version.version) }
                 @if version.content_hash == file.content_hash { " " (part::badge(part::Tone::Plain, "Now")) }
             }
             td { (part::time(&version.created_at)) }

@@ -74,7 +74,9 @@ async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Re
         p {
             "See as this token: "
             a href={ "/w/" (here.id) "/search?as=" (id) } { "search" } ", "
-            a href={ (folders::address(here.id, None)) "?as=" (id) } { "files" } "."
+            a href={ (folders::address(here.id, None)) "?as=" (id) } { "files" } ", "
+            a href={ "/w/" (here.id) "/databases?as=" (id) } { "databases" } ", "
+            a href={ "/w/" (here.id) "/memories?as=" (id) } { "memories" } "."
         }
         dl.facts {
             dt { "Ends with" } dd { code { "…" (token.last_four) } }
