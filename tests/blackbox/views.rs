@@ -13,6 +13,7 @@ scenarios![
     a_reach_counts_what_is_below_the_folders,
     nobody_looks_through_tokens_of_others,
     a_token_is_renamed,
+    the_last_client_of_a_token_is_told,
     sessions_are_listed_and_ended_one_by_one,
     freshness_is_for_owners_and_admins,
 ];
@@ -228,6 +229,29 @@ async fn a_token_is_renamed(deployment: &Deployment) {
     let refused =
         send(&workspace.session, &format!("{page}/rename"), &[("name", &long)]).await.expect(400).text();
     assert!(refused.contains(&long), "what was typed is kept");
+}
+
+async fn the_last_client_of_a_token_is_told(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let body = json!({"name": "of an agent", "permissions": ["read"]});
+    let caller = make_token(&workspace.session, &workspace.id, body).await;
+    let listed = async || {
+        let listed = workspace.session.get(&tokens(&workspace)).await.expect(200).json();
+        items(&listed).iter().find(|one| one["name"] == "of an agent").unwrap().clone()
+    };
+    let unused = listed().await;
+    assert_eq!((&unused["lastClient"], &unused["lastChannel"]), (&json!(null), &json!(null)), "{unused}");
+    let agent = format!("<b>agent</b>/1.0 {}", "x".repeat(300));
+    caller.get("/api/v1/files").header("user-agent", &agent).await.expect(200);
+    let used = listed().await;
+    assert_eq!(used["lastClient"], json!(agent[..100]), "{used}");
+    assert_eq!(used["lastChannel"], json!("rest"), "{used}");
+    let page = format!("/w/{}/tokens", workspace.id);
+    for path in [page.clone(), format!("{page}/{}", id(&used))] {
+        let shown = workspace.session.get(&path).await.expect(200).text();
+        assert!(shown.contains("&lt;b&gt;agent") && shown.contains("over the API"), "{shown}");
+        assert!(!shown.contains("<b>agent"), "{shown}");
+    }
 }
 
 async fn sessions_are_listed_and_ended_one_by_one(deployment: &Deployment) {

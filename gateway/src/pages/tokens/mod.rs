@@ -5,6 +5,7 @@ mod one;
 mod reach;
 mod replace;
 
+use cairn_chassis::call::Channel;
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::domain::Permission;
 use cairn_proto::ids::{TokenId, WorkspaceId};
@@ -14,6 +15,7 @@ use serde_json::json;
 use super::form;
 use super::frame::Page;
 use super::notice::Notice;
+use super::own_sessions;
 use super::parts::{self, Tone};
 use super::visitor::{Here, Visitor};
 use super::{Answer, MEMBER, words};
@@ -73,7 +75,7 @@ fn table(visitor: &Visitor, here: &Here, listed: &[Token], now: Timestamp) -> Ma
                 td { (permitted(&token.permissions)) }
                 td { (reach(token)) }
                 td { (standing(token, now)) }
-                td { (parts::time_or(token.last_used_at.as_deref(), "never")) }
+                td { (last_use(token)) }
                 td { (parts::time_or(token.expires_at.as_deref(), "no end")) }
                 td { (deeds(visitor, here, token)) }
             }
@@ -104,6 +106,30 @@ fn reach(token: &Token) -> String {
     match (token.scope.r#type, &token.scope.folder_ids) {
         (ScopeType::Folders, Some(folders)) => words::count(folders.len() as u64, "folder", "folders"),
         (ScopeType::Folders | ScopeType::All, _) => "The whole workspace".to_owned(),
+    }
+}
+
+/// When it was used last, with what and by which door. What a program calls itself proves nothing.
+fn last_use(token: &Token) -> Markup {
+    let client = token.last_client.as_deref().map(own_sessions::agent);
+    let door = token.last_channel.as_deref().and_then(door);
+    html! {
+        (parts::time_or(token.last_used_at.as_deref(), "never"))
+        @match (client, door) {
+            (Some(client), door) => { span.hint { "by " bdi { (client) } @if let Some(door) = door { ", " (door) } } }
+            (None, Some(door)) => { span.hint { "by something that did not name itself, " (door) } }
+            (None, None) => {}
+        }
+    }
+}
+
+fn door(channel: &str) -> Option<&'static str> {
+    match channel.parse() {
+        Ok(Channel::Rest) => Some("over the API"),
+        Ok(Channel::Mcp) => Some("over MCP"),
+        Ok(Channel::Grpc) => Some("over gRPC"),
+        Ok(Channel::Console) => Some("in the console"),
+        Err(()) => None,
     }
 }
 

@@ -5,7 +5,7 @@ use cairn_proto::ids::{TokenId, WorkspaceId};
 use maud::html;
 use serde_json::json;
 
-use super::{address, deeds, permitted, reach, standing};
+use super::{address, deeds, last_use, permitted, reach, standing};
 use crate::answers::Token;
 use crate::error::Error;
 use crate::extract::PathIds;
@@ -86,7 +86,7 @@ async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Re
                 dd { ul { @for path in &reach.folder_paths { li { bdi { (path) } } } } }
             }
             dt { "Made" } dd { (parts::time(&token.created_at)) }
-            dt { "Last used" } dd { (parts::time_or(token.last_used_at.as_deref(), "never")) }
+            dt { "Last used" } dd { (last_use(token)) }
             dt { "Ends" } dd { (parts::time_or(token.expires_at.as_deref(), "no end")) }
         }
         @if visitor.question_log_days().is_some() {
