@@ -11,6 +11,7 @@ scenarios![
     a_view_sees_what_the_token_sees,
     single_pages_are_seen_as_a_token_sees_them,
     a_reach_counts_what_is_below_the_folders,
+    folders_of_a_token_are_named_by_their_paths,
     nobody_looks_through_tokens_of_others,
     a_token_is_renamed,
     the_last_client_of_a_token_is_told,
@@ -174,6 +175,47 @@ async fn a_reach_counts_what_is_below_the_folders(deployment: &Deployment) {
     let one = workspace.session.get(&format!("/w/{}/tokens/{made}", workspace.id)).await.expect(200).text();
     assert!(one.contains("2 files in 1 folder") && one.contains("<bdi>Finance</bdi>"), "{one}");
     assert!(one.contains(&format!("search?as={made}")) && one.contains("It can write in"), "{one}");
+}
+
+async fn folders_of_a_token_are_named_by_their_paths(deployment: &Deployment) {
+    let workspace = deployment.workspace().await;
+    let plans = workspace.folder("Plans", None).await;
+    let below = workspace.folder("<b>2027", Some(&plans)).await;
+    workspace.folder("Finance", None).await;
+    workspace.file("in.md", Some(&below), "x").await.expect(201);
+    workspace.file("out.md", Some(&plans), "x").await.expect(201);
+    let page = format!("/w/{}/tokens", workspace.id);
+    let typed = |paths: &str| {
+        [("name", "of paths"), ("permissions", "read"), ("paths", paths)]
+            .map(|(name, text)| (name, text.to_owned()))
+    };
+    let send_paths = async |to: &str, paths: &str| {
+        let fields = typed(paths);
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        send(&workspace.session, to, &fields).await
+    };
+    let shown = send_paths(&format!("{page}/preview"), "/Plans/<b>2027/").await.expect(200).text();
+    assert!(
+        shown.contains("1 file in 1 folder") && shown.contains("<bdi>/Plans/&lt;b&gt;2027</bdi>"),
+        "{shown}"
+    );
+    let wrong = send_paths(&format!("{page}/preview"), "/Nowhere").await.expect(200).text();
+    assert!(wrong.contains("name no folder here: /Nowhere"), "{wrong}");
+    for odd in ["/Plans\n/Nowhere", "/", &"/x\n/y".repeat(200), "/plans"] {
+        let refused = send_paths(&page, odd).await.expect(400).text();
+        assert!(refused.contains("href=\"#f-paths\"") && refused.contains("value=\"of paths\""), "{refused}");
+    }
+    let listed = workspace.session.get(&tokens(&workspace)).await.expect(200).json();
+    assert!(!each(&listed, "name").contains(&"of paths"), "{listed}");
+    send_paths(&page, "Plans/<b>2027\r\n/Finance").await.expect(200);
+    let listed = workspace.session.get(&tokens(&workspace)).await.expect(200).json();
+    let made = items(&listed).iter().find(|one| one["name"] == "of paths").unwrap();
+    assert_eq!(made["scope"]["folderIds"][0], json!(below), "{made}");
+    let shown = workspace.session.get(&page).await.expect(200).text();
+    assert!(
+        shown.contains("<bdi>/Plans/&lt;b&gt;2027</bdi>") && shown.contains("<bdi>/Finance</bdi>"),
+        "{shown}"
+    );
 }
 
 async fn nobody_looks_through_tokens_of_others(deployment: &Deployment) {

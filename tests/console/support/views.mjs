@@ -214,6 +214,12 @@ export function views(seed) {
       ["file in trash", file(seed.gone), 404],
       ["databases", `${at}/databases`],
       ["databases new", `${at}/databases`, 200, press("New database")],
+      ["databases from a table", `${at}/databases/import`, 200, async page => {
+        const table = "Name,Points,Due\nwrite,1,2026-11-23\nread,2,\n";
+        await page.getByLabel("Table", { exact: true }).setInputFiles({ name: "May.csv", mimeType: "text/csv", buffer: Buffer.from(table) });
+        await press("Upload")(page);
+        await page.getByRole("heading", { name: "What the columns become" }).waitFor();
+      }],
       ["databases new refused", `${at}/databases`, 200, async page => {
         await press("New database")(page);
         const name = page.getByRole("textbox", { name: "Name" }).filter({ visible: true });
@@ -310,6 +316,7 @@ export function views(seed) {
       ["tokens delete", `${at}/tokens`, 200, page => page.getByRole("button", { name: /^Delete/ }).first().click()],
       ["token", `${at}/tokens/${seed.seedToken.id}`],
       ["files as a token", `${at}/files?as=${seed.seedToken.id}`],
+      ["databases as a token", `${at}/databases?as=${seed.seedToken.id}`],
       ["search as a token", `${at}/search?q=walrus&as=${seed.seedToken.id}`],
       ["freshness", `${at}/freshness`],
       ["tokens new", `${at}/tokens/new`],

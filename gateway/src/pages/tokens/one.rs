@@ -83,7 +83,7 @@ async fn shown(visitor: &Visitor, id: TokenId, token: &Token, refused: Option<Re
             dt { "May" } dd { (permitted(&token.permissions)) }
             @if !reach.folder_paths.is_empty() {
                 dt { "Folders" }
-                dd { ul { @for path in &reach.folder_paths { li { bdi { (path) } } } } }
+                dd { (reach::folders(&reach)) }
             }
             dt { "Made" } dd { (parts::time(&token.created_at)) }
             dt { "Last used" } dd { (last_use(token)) }
