@@ -74,6 +74,7 @@ mod mcp_tools;
 mod members;
 mod memories;
 mod memory_pages;
+mod memory_versions;
 mod oauth;
 mod oauth_refusals;
 mod oidc;

@@ -16,6 +16,7 @@ mod import_run;
 mod ingested;
 mod member;
 mod memory;
+mod memory_version;
 mod overview;
 mod own_session;
 mod question;
@@ -56,6 +57,7 @@ pub(crate) use self::import_run::{ImportReport, ImportRun};
 pub(crate) use self::ingested::IngestedDocument;
 pub(crate) use self::member::{AddedMember, Invitation, InvitationOffer, PendingInvitation, WorkspaceMember};
 pub(crate) use self::memory::{Entry, Member, Memory, ResolvedMember, ResolvedMemory, tokens};
+pub(crate) use self::memory_version::MemoryVersion;
 pub(crate) use self::overview::{IndexState, Indexing, Outside, WorkspaceOverview};
 pub(crate) use self::own_session::OwnSession;
 pub(crate) use self::question::{

@@ -21,6 +21,7 @@ mod limits;
 pub(crate) mod locations;
 pub(crate) mod members;
 pub(crate) mod memories;
+pub(crate) mod memory_versions;
 pub(crate) mod overview;
 pub(crate) mod person;
 pub(crate) mod questions;

@@ -10,6 +10,7 @@ mod files;
 mod folders;
 mod ingest;
 mod memories;
+mod memory_versions;
 pub(crate) mod paging;
 mod records;
 mod related;
@@ -75,6 +76,9 @@ pub(crate) fn routes() -> Routes {
         .api(WRITE, routes!(memories::move_member))
         .api(DELETE, routes!(memories::remove_member))
         .api(ANYBODY, routes!(memories::export))
+        .api(READ, routes!(memory_versions::list))
+        .api(READ, routes!(memory_versions::get))
+        .api(WRITE, routes!(memory_versions::restore))
         .api(DELETE, routes!(trash::restore_memory))
         .api(DELETE, routes!(trash::purge_memory))
         .api(READ, routes!(databases::list))

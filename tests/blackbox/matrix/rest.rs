@@ -38,6 +38,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     named("updateMember", "write"),
     named("deleteMember", "delete"),
     shown("exportMemory"),
+    anything("listMemoryVersions", Some("read")),
+    shown("getMemoryVersion"),
+    named("restoreMemoryVersion", "write"),
     shown("searchContext"),
     shown("explainAbsence"),
     absent("getDocumentStatus", "read"),
@@ -128,7 +131,10 @@ pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
         | "createMembers"
         | "updateMember"
         | "deleteMember"
-        | "exportMemory" => memories(operation, stage).await,
+        | "exportMemory"
+        | "listMemoryVersions"
+        | "getMemoryVersion"
+        | "restoreMemoryVersion" => memories(operation, stage).await,
         "queryRecords"
         | "createRecord"
         | "createRecordsOfTable"
@@ -262,6 +268,14 @@ async fn memories(operation: &str, stage: &Stage<'_>) -> Call {
         }
         "deleteMember" => Call::delete(format!("{path}/members/{}", id(&items(&memory["members"])[0]))),
         "exportMemory" => Call::get(format!("{path}/export")),
+        "listMemoryVersions" => Call::get(format!("{path}/versions")),
+        "getMemoryVersion" => Call::get(format!("{path}/versions/1")),
+        "restoreMemoryVersion" => {
+            // Its only member comes back.
+            let member = id(&items(&memory["members"])[0]);
+            stage.workspace.token.delete(&format!("{path}/members/{member}")).await.expect(204);
+            Call::act(format!("{path}/versions/1/restore"))
+        }
         _ => panic!("no way to call {operation}"),
     }
 }

@@ -79,6 +79,7 @@ fn actions(visitor: &Visitor, memory: &ResolvedMemory) -> Markup {
     let base = address(&memory.id);
     html! {
         @if visitor.may(Permission::Write) { a.button href={ (base) "/edit" } data-key="e" { "Edit" } }
+        a.button href=(visitor.onward(format!("{base}/versions"))) { "Versions" }
         @if visitor.may(Permission::Delete) { (part::action(&format!("{base}/delete"), "Move to trash", "", &[])) }
     }
 }
