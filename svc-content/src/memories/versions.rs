@@ -25,7 +25,7 @@ impl Memories {
         let memory = self.readable(caller, named).await?;
         let before = match &request.after {
             None => u64::MAX,
-            Some(cursor) => cursor.name.parse().map_err(|_| foreign_token())?,
+            Some(cursor) => cursor.name.parse::<u64>().map_err(|_| foreign_token())?,
         };
         let (db, workspace) = (&self.context.db, caller.workspace);
         let found = store::memory_versions::list(db, workspace, memory.id, before, request.fetch()).await?;
