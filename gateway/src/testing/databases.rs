@@ -314,6 +314,7 @@ impl RecordService for Databases {
             return Err(Problem::new(Reason::LimitExceeded, "the plan has no room").into());
         }
         let field = |kind: PropertyType, is_primary: bool| content::TableField {
+            column: HOSTILE.to_owned(),
             name: HOSTILE.to_owned(),
             r#type: kind.number(),
             is_left_out: false,

@@ -45,6 +45,8 @@ pub(crate) struct FieldChoice {
 /// What a column becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableField {
+    /// What the table calls the column.
+    pub(crate) column: String,
     pub(crate) name: String,
     pub(crate) kind: PropertyType,
     pub(crate) is_left_out: bool,
@@ -150,6 +152,7 @@ fn fields(checks: &mut Checks, table: &Table, choices: &[FieldChoice]) -> Vec<Ta
         let is_empty =
             own.is_none() && choice.is_none() && cells(table, place).all(|cell| cell.trim().is_empty());
         fields.push(TableField {
+            column: table.head.get(place).cloned().unwrap_or_default(),
             name: choice
                 .and_then(|choice| choice.name.clone())
                 .or(own)

@@ -248,6 +248,7 @@ fn decode_choice(choice: proto::FieldChoice) -> FieldChoice {
 fn encode_made(made: MadeOfTable) -> proto::CreateDatabaseOfTableResponse {
     let MadeOfTable { fields, imported, database } = made;
     let field = |field: TableField| proto::TableField {
+        column: field.column,
         name: field.name,
         r#type: field.kind.into(),
         is_left_out: field.is_left_out,

@@ -279,6 +279,7 @@ export function views(seed) {
       ["memory of many", `/memories/${seed.broad.id}`],
       ["memory empty", `/memories/${seed.hollow.id}`],
       ["memory publish", `/memories/${seed.hollow.id}`, 200, page => page.getByRole("button", { name: /^Make public/ }).click()],
+      ["memory version", `/memories/${seed.memory.id}/versions/1`],
       ["memory new", `${at}/memories/new`],
       ["memory new refused", `${at}/memories/new`, 200, async page => {
         await page.getByLabel("Name", { exact: true }).fill("Another");

@@ -134,11 +134,23 @@ fn labels(looked: &DatabaseOfTable) -> Vec<(String, String)> {
         ("folder".to_owned(), "Folder".to_owned()),
         ("primary".to_owned(), "What titles the records".to_owned()),
     ];
-    for (place, field) in looked.fields.iter().enumerate() {
-        labels.push((format!("name-{place}"), format!("Name of {}", field.name)));
-        labels.push((format!("type-{place}"), format!("Type of {}", field.name)));
+    for place in 0..looked.fields.len() {
+        let column = column_name(looked, place);
+        labels.push((format!("name-{place}"), format!("Name of {column}")));
+        labels.push((format!("type-{place}"), format!("Type of {column}")));
     }
     labels
+}
+
+/// What a column is called on the page: as no other.
+fn column_name(looked: &DatabaseOfTable, place: usize) -> String {
+    let column = looked.fields.get(place).map(|field| field.column.as_str()).unwrap_or_default();
+    let alike = looked.fields.iter().filter(|field| field.column == column).count();
+    match (column, alike) {
+        ("", _) => format!("column {}", place + 1),
+        (_, 1) => column.to_owned(),
+        _ => format!("{column} (column {})", place + 1),
+    }
 }
 
 fn page(visitor: &Visitor, problem: Option<&Problem>, labels: &[(String, String)], body: &Markup) -> Answer {
@@ -185,7 +197,7 @@ impl Draft<'_> {
         // Where a choice is wrong, or rows are, it is looked at anew first.
         let is_about_room = |problem: &Problem| problem.reason == Reason::LimitExceeded;
         let is_sound = looked.rows > 0 && looked.wrong_rows == 0 && self.problem.is_none_or(is_about_room);
-        let names: Vec<&str> = looked.fields.iter().map(|field| field.name.as_str()).collect();
+        let names: Vec<&str> = looked.fields.iter().map(|field| field.column.as_str()).collect();
         html! {
             form method="post" action=(action) enctype="multipart/form-data" {
                 textarea name=(CSV) aria-label="Table" hidden readonly { "\n" (self.sent.table()) }
@@ -228,7 +240,8 @@ impl Draft<'_> {
             is_chosen: one.as_str() == chosen,
         });
         let left_out = Choice { value: "", label: "Left out", is_chosen: chosen.is_empty() };
-        let (name_label, kind_label) = (format!("Name of {}", field.name), format!("Type of {}", field.name));
+        let column = column_name(self.looked, place);
+        let (name_label, kind_label) = (format!("Name of {column}"), format!("Type of {column}"));
         html! {
             (Field::text(&name, &name_label).optional().value(typed).problem(self.problem).render())
             (part::choices(&kind, &kind_label, kinds.chain([left_out])))
@@ -240,8 +253,11 @@ impl Draft<'_> {
         let looks = self.looked.fields.iter().position(|field| field.is_primary);
         let chosen = self.sent.get("primary").and_then(|place| place.parse().ok()).or(looks);
         let places: Vec<String> = (0..self.looked.fields.len()).map(|place| place.to_string()).collect();
-        let choices = self.looked.fields.iter().zip(&places).enumerate().map(|(place, (field, value))| {
-            Choice { value: value.as_str(), label: &field.name, is_chosen: chosen == Some(place) }
+        let columns: Vec<String> = (0..places.len()).map(|place| column_name(self.looked, place)).collect();
+        let choices = places.iter().zip(&columns).enumerate().map(|(place, (value, column))| Choice {
+            value: value.as_str(),
+            label: column.as_str(),
+            is_chosen: chosen == Some(place),
         });
         part::choices("primary", "What titles the records", choices)
     }
