@@ -151,7 +151,7 @@ fn search_page(
             None => { p.quiet { "Ask as an agent would: a question, or words. " a href={ "/w/" (here) "/golden" } { "Golden questions" } " are asked again and again." } }
             Some(Err(problem)) => (part::summary(Some(problem), &[("q", "Question"), ("folder", "Folder"), ("strategy", "Strategy"), ("mode", "Mode")])),
             Some(Ok(answer)) => {
-                (results(answer, pins))
+                (results(answer, &seeing.visitor, pins))
                 (missing::door(&base, asked, answer.results.is_empty()))
             }
         }
@@ -178,25 +178,31 @@ fn choice<'a>(name: &'a str, label: &'a str, values: impl Iterator<Item = &'a st
     part::choices(name, label, choices)
 }
 
-fn results(answer: &SearchAnswer, pins: impl Fn(&SearchResult) -> Option<Markup>) -> Markup {
+fn results(
+    answer: &SearchAnswer,
+    visitor: &Visitor,
+    pins: impl Fn(&SearchResult) -> Option<Markup>,
+) -> Markup {
     html! {
         p role="status" { (words::count(answer.results.len() as u64, "result", "results")) "." }
         @for note in &answer.coverage { p.notice { (words::sentence(&note.message)) } }
         @if answer.results.is_empty() { p { "Nothing was found. Try other words, or another folder." } }
-        @for (index, result) in answer.results.iter().enumerate() { (found(index + 1, result, pins(result))) }
+        @for (index, result) in answer.results.iter().enumerate() { (found(index + 1, result, visitor, pins(result))) }
     }
 }
 
-fn found(place: usize, result: &SearchResult, pin: Option<Markup>) -> Markup {
-    let citation = &result.citation;
+fn found(place: usize, result: &SearchResult, visitor: &Visitor, pin: Option<Markup>) -> Markup {
+    let seen = |citation: &Citation, database: Option<&str>| {
+        linked(citation, address(citation, database).map(|address| visitor.onward(address)))
+    };
     html! {
         section.result aria-label={ "Result " (place) } {
-            h2 { (place) ". " (chip(citation, result.database_id.as_deref())) }
+            h2 { (place) ". " (seen(&result.citation, result.database_id.as_deref())) }
             pre.passage tabindex="0" dir="auto" { (result.content) }
             p {
                 (bar(result.score))
                 " " span.quiet { "Score " (number(result.score)) }
-                @for copy in &result.also_in { " · also in " (chip(copy, None)) }
+                @for copy in &result.also_in { " · also in " (seen(copy, None)) }
             }
             @if let Some(trace) = &result.trace { (traced(place, trace)) }
             @if let Some(pin) = pin { (pin) }
@@ -206,13 +212,17 @@ fn found(place: usize, result: &SearchResult, pin: Option<Markup>) -> Markup {
 
 /// Where a passage stands: a link to its lines where there is a page for it. That of a record is its database's.
 pub(super) fn chip(citation: &Citation, database: Option<&str>) -> Markup {
+    linked(citation, address(citation, database))
+}
+
+fn linked(citation: &Citation, address: Option<String>) -> Markup {
     let lines = match (citation.start_line, citation.end_line) {
         (Some(start), Some(end)) => format!(":{start}–{end}"),
         _ => String::new(),
     };
     let label = html! { bdi { (citation.path) } (lines) };
     html! {
-        @match address(citation, database) {
+        @match address {
             Some(address) => { a.chip href=(address) { (label) } }
             None => { span.chip { (label) } }
         }
