@@ -1,7 +1,7 @@
 //! Records from a table: all of its rows are checked before the first is written, and all of them are written or none.
 
 use cairn_chassis::status::Violation;
-use cairn_proto::ids::PropertyId;
+use cairn_proto::ids::{PropertyId, RecordId};
 use serde_json::Map;
 
 use super::table::{self, Table};
@@ -159,7 +159,15 @@ impl Records {
             let problems = broken.into_iter().take(room).map(|broken| problem(number, columns, broken));
             imported.problems.extend(problems);
         }
-        Ok((prepared, imported))
+        Ok((self.in_order(prepared), imported))
+    }
+
+    /// Records with ids that sort as they stand: all of one change are of one time, and listed by their ids then.
+    fn in_order(&self, records: Vec<Prepared>) -> Vec<Prepared> {
+        let mut ids: Vec<RecordId> = records.iter().map(|_| self.context.ids.next()).collect();
+        ids.sort_unstable();
+        let with_id = |(record, id)| Prepared { new_id: Some(id), ..record };
+        records.into_iter().zip(ids).map(with_id).collect()
     }
 }
 
