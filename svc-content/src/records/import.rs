@@ -166,7 +166,7 @@ impl Records {
     fn in_order(&self, records: Vec<Prepared>) -> Vec<Prepared> {
         let mut ids: Vec<RecordId> = records.iter().map(|_| self.context.ids.next()).collect();
         ids.sort_unstable();
-        let with_id = |(record, id)| Prepared { new_id: Some(id), ..record };
+        let with_id = |(record, id): (Prepared, RecordId)| Prepared { new_id: Some(id), ..record };
         records.into_iter().zip(ids).map(with_id).collect()
     }
 }
